@@ -1,0 +1,120 @@
+# What the core is built with. An installed package is taken first; where there is
+# none, a pinned release is fetched. RESONATE_FETCH_DEPS=OFF never reaches for the
+# network, ON never looks at what is installed.
+#
+# Each dependency gets one name for the rest of the build: resonate_json,
+# resonate_simdjson, resonate_date, resonate_gtest.
+
+set(RESONATE_FETCH_DEPS AUTO CACHE STRING "Fetch dependencies: AUTO (when missing), ON (always), OFF (never)")
+set_property(CACHE RESONATE_FETCH_DEPS PROPERTY STRINGS AUTO ON OFF)
+if(NOT RESONATE_FETCH_DEPS MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "RESONATE_FETCH_DEPS is ${RESONATE_FETCH_DEPS}; it takes AUTO, ON or OFF")
+endif()
+
+include(FetchContent)
+
+# resonate_find(<package> <Debian package> [version]): sets <package>_TO_FETCH.
+macro(resonate_find package debian)
+  set(${package}_TO_FETCH OFF)
+  if(NOT RESONATE_FETCH_DEPS STREQUAL "ON")
+    find_package(${package} ${ARGN} CONFIG QUIET)
+  endif()
+  if(NOT ${package}_FOUND)
+    if(RESONATE_FETCH_DEPS STREQUAL "OFF")
+      message(FATAL_ERROR "${package} is not installed (Debian: ${debian}); "
+        "install it, or allow a download with -DRESONATE_FETCH_DEPS=AUTO")
+    endif()
+    set(${package}_TO_FETCH ON)
+    message(STATUS "${package}: not taken from the system, fetching a pinned release")
+  endif()
+endmacro()
+
+# nlohmann/json: traces, snapshots, configuration. Headers only.
+resonate_find(nlohmann_json nlohmann-json3-dev 3.10)
+if(nlohmann_json_TO_FETCH)
+  set(JSON_BuildTests OFF)
+  set(JSON_Install OFF)
+  FetchContent_Declare(nlohmann_json
+    URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
+    URL_HASH SHA256=8c4b26bf4b422252e13f332bc5e388ec0ab5c3443d24399acb675e68278d341f
+    SYSTEM)
+  FetchContent_MakeAvailable(nlohmann_json)
+endif()
+add_library(resonate_json INTERFACE)
+target_link_libraries(resonate_json INTERFACE nlohmann_json::nlohmann_json)
+
+# simdjson: the envelope door. Static where the system has it so.
+resonate_find(simdjson libsimdjson-dev 3.0)
+if(simdjson_TO_FETCH)
+  set(SIMDJSON_DEVELOPER_MODE OFF)
+  FetchContent_Declare(simdjson
+    URL https://github.com/simdjson/simdjson/archive/v3.0.1.tar.gz
+    URL_HASH SHA256=156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed
+    SYSTEM)
+  set(BUILD_SHARED_LIBS OFF)
+  FetchContent_MakeAvailable(simdjson)
+endif()
+add_library(resonate_simdjson INTERFACE)
+if(TARGET simdjson::simdjson_static)
+  target_link_libraries(resonate_simdjson INTERFACE simdjson::simdjson_static)
+else()
+  target_link_libraries(resonate_simdjson INTERFACE simdjson::simdjson)
+endif()
+
+# date: time zones of cron expressions, over the system's tzdata.
+resonate_find(date libhowardhinnant-date-dev 3.0)
+if(date_TO_FETCH)
+  set(BUILD_TZ_LIB ON)
+  set(USE_SYSTEM_TZ_DB ON)
+  set(BUILD_SHARED_LIBS OFF)
+  FetchContent_Declare(date
+    URL https://github.com/HowardHinnant/date/archive/v3.0.1.tar.gz
+    URL_HASH SHA256=7a390f200f0ccd207e8cff6757e04817c1a0aec3e327b006b7eb451c57ee3538
+    SYSTEM)
+  FetchContent_MakeAvailable(date)
+endif()
+add_library(resonate_date INTERFACE)
+target_link_libraries(resonate_date INTERFACE date::date date::date-tz)
+
+if(RESONATE_BUILD_TESTS)
+  resonate_find(GTest libgtest-dev 1.12)
+  if(GTest_TO_FETCH)
+    set(INSTALL_GTEST OFF)
+    FetchContent_Declare(googletest
+      URL https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
+      URL_HASH SHA256=81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2
+      SYSTEM)
+    FetchContent_MakeAvailable(googletest)
+  endif()
+  add_library(resonate_gtest INTERFACE)
+  target_link_libraries(resonate_gtest INTERFACE GTest::gtest_main)
+endif()
+
+# Puts the shared libraries among the named dependencies beside a Python module and
+# points the module at them: the wheel then needs nothing but the C++ runtime.
+function(resonate_bundle_libraries module)
+  if(APPLE)
+    return()
+  endif()
+  set(bundled OFF)
+  foreach(dependency IN LISTS ARGN)
+    get_target_property(libraries ${dependency} INTERFACE_LINK_LIBRARIES)
+    foreach(library IN LISTS libraries)
+      get_target_property(type ${library} TYPE)
+      get_target_property(imported ${library} IMPORTED)
+      if(NOT imported OR NOT type STREQUAL "SHARED_LIBRARY")
+        continue()
+      endif()
+      get_target_property(configurations ${library} IMPORTED_CONFIGURATIONS)
+      list(GET configurations 0 configuration)
+      get_target_property(location ${library} IMPORTED_LOCATION_${configuration})
+      get_target_property(soname ${library} IMPORTED_SONAME_${configuration})
+      install(FILES "${location}" DESTINATION resonate_core/_libraries RENAME "${soname}")
+      set(bundled ON)
+    endforeach()
+  endforeach()
+  if(bundled)
+    install(FILES cmake/bundled-licences.txt DESTINATION resonate_core/_libraries RENAME LICENCES.txt)
+    set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN/_libraries")
+  endif()
+endfunction()

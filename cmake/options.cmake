@@ -1,0 +1,36 @@
+# Flags that every target of the project takes (link resonate_options, PRIVATE).
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+endif()
+# -O2, not CMake's -O3: builds faster, and the engine is bound by memory.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+# Decided here and not by pybind11_add_module, whose default slows every link.
+option(CMAKE_INTERPROCEDURAL_OPTIMIZATION "Link-time optimization" OFF)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+find_package(Threads REQUIRED)
+
+add_library(resonate_options INTERFACE)
+target_compile_features(resonate_options INTERFACE cxx_std_20)
+target_compile_options(resonate_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough)
+if(RESONATE_WARNINGS_AS_ERRORS)
+  target_compile_options(resonate_options INTERFACE -Werror)
+endif()
+if(RESONATE_SANITIZE)
+  # Set for the whole build: a sanitizer has to see every object of a program.
+  add_compile_options(-fsanitize=${RESONATE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${RESONATE_SANITIZE})
+endif()
