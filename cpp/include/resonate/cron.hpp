@@ -1,0 +1,55 @@
+// Cron expressions: when a schedule fires (PROTOCOL sections 4 and 8).
+//
+// Fields: [second] minute hour day-of-month month day-of-week, each a list of `*`, `a`, `a-b`, with an optional
+// step (`*/n`, `a-b/n`, `a/n` = from a to the field's maximum). Months and weekdays may be three-letter English
+// names. Day-of-week is 0-7, where 0 and 7 are Sunday; ranges go upwards, so Friday to Sunday is 5-7. `?` stands
+// for `*` in the two day fields. A day fires when it matches both day fields if either of them begins with `*`,
+// else when it matches one of them. Also @hourly @daily @midnight @weekly @monthly @yearly @annually.
+//
+// Instants are UTC unless the text starts with `CRON_TZ=Area/City `. Local times that a change of zone skips do
+// not fire; those that occur twice fire at the first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace resonate {
+
+struct CronPlan;
+
+// What is wrong with a cron text: names the field, the value and the rule.
+class InvalidCron : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// A parsed expression. Immutable; copies share one plan, and any thread may read any copy.
+class CronExpression {
+ public:
+  // Throws InvalidCron for a text that is no expression, that names a zone which the system's database does not
+  // have, or that can never fire (`0 0 31 2 *`). The zone is looked up here, once.
+  static CronExpression parse(std::string_view text);
+
+  // The first occurrence strictly after `ms`. All instants are Unix milliseconds, negative ones included.
+  // Absent when there is none up to the end of the year 9999 (UTC): also for an expression whose every local time
+  // is skipped from some year on. Never throws.
+  std::optional<std::int64_t> next_after(std::int64_t ms) const;
+
+  // The newest occurrence in [not_before, ms]; absent when there is none. The cost grows with the logarithm of the
+  // distance to that occurrence, not with the number of occurrences before it.
+  std::optional<std::int64_t> latest_at_or_before(std::int64_t ms, std::int64_t not_before) const;
+
+  // The text as it was given to `parse`.
+  const std::string& text() const;
+
+ private:
+  explicit CronExpression(std::shared_ptr<const CronPlan> plan) : plan_(std::move(plan)) {}
+
+  std::shared_ptr<const CronPlan> plan_;
+};
+
+}  // namespace resonate

@@ -1,0 +1,167 @@
+// The search for occurrences: bit scans within a day and a month, one step a month, no stepping by the minute.
+#include <algorithm>
+#include <bit>
+
+#include "calendar.hpp"
+#include "cron_plan.hpp"
+#include "resonate/cron.hpp"
+
+namespace resonate {
+namespace {
+
+using calendar::floor_div;
+using calendar::kSecondsPerDay;
+
+// The lowest set bit at or above `from`, or -1.
+template <typename Mask>
+int next_bit(Mask mask, int from) {
+  const Mask rest = static_cast<Mask>(mask >> from);
+  return rest == 0 ? -1 : from + std::countr_zero(rest);
+}
+
+int seconds_of(int hour, int minute, int second) { return (hour * 60 + minute) * 60 + second; }
+
+// The first time of day at or after `second_of_day`, or -1.
+int next_time(const CronPlan& plan, int second_of_day) {
+  const int hour = second_of_day / 3600;
+  const int minute = second_of_day / 60 % 60;
+  if ((plan.hours >> hour & 1) != 0) {
+    if ((plan.minutes >> minute & 1) != 0) {
+      const int second = next_bit(plan.seconds, second_of_day % 60);
+      if (second >= 0) {
+        return seconds_of(hour, minute, second);
+      }
+    }
+    const int later_minute = next_bit(plan.minutes, minute + 1);
+    if (later_minute >= 0) {
+      return seconds_of(hour, later_minute, std::countr_zero(plan.seconds));
+    }
+  }
+  const int later_hour = next_bit(plan.hours, hour + 1);
+  if (later_hour < 0) {
+    return -1;
+  }
+  return seconds_of(later_hour, std::countr_zero(plan.minutes), std::countr_zero(plan.seconds));
+}
+
+// The days that fire in the month that starts with the day number `first` and has `length` days.
+std::uint32_t firing_days(const CronPlan& plan, std::int64_t first, int length) {
+  const std::uint32_t in_month = (std::uint32_t{2} << length) - 1;
+  return plan.days_of_month[static_cast<std::size_t>(calendar::weekday(first))] & in_month;
+}
+
+// The first day number in [day, last_day] that fires.
+std::optional<std::int64_t> next_day(const CronPlan& plan, std::int64_t day, std::int64_t last_day) {
+  auto [year, month, day_of_month] = calendar::date_of(day);
+  std::int64_t first = day - (day_of_month - 1);
+  if ((plan.months >> month & 1) == 0) {
+    day_of_month = 32;  // nothing in this month
+  }
+  while (first <= last_day) {
+    if (day_of_month <= 31) {
+      const int found = next_bit(firing_days(plan, first, calendar::days_in_month(year, month)), day_of_month);
+      if (found >= 0) {
+        const std::int64_t result = first + found - 1;
+        return result <= last_day ? std::optional(result) : std::nullopt;
+      }
+    }
+    month = next_bit(plan.months, month + 1);
+    if (month < 0) {
+      month = std::countr_zero(plan.months);
+      ++year;
+    }
+    first = calendar::day_number(year, month, 1);
+    day_of_month = 1;
+  }
+  return std::nullopt;
+}
+
+// The first match in [from, to], all in seconds of one and the same calendar, which knows no zones.
+std::optional<std::int64_t> next_match(const CronPlan& plan, std::int64_t from, std::int64_t to) {
+  if (from > to) {
+    return std::nullopt;
+  }
+  std::int64_t day = floor_div(from, kSecondsPerDay);
+  const std::int64_t last_day = floor_div(to, kSecondsPerDay);
+  auto found = next_day(plan, day, last_day);
+  if (!found) {
+    return std::nullopt;
+  }
+  int time = *found == day ? next_time(plan, static_cast<int>(from - day * kSecondsPerDay)) : next_time(plan, 0);
+  if (time < 0) {
+    found = next_day(plan, day + 1, last_day);
+    if (!found) {
+      return std::nullopt;
+    }
+    time = next_time(plan, 0);
+  }
+  const std::int64_t result = *found * kSecondsPerDay + time;
+  return result <= to ? std::optional(result) : std::nullopt;
+}
+
+// Walks the spans of constant offset. In each one, local time runs from where the zone's clock stood when the span
+// began, or from where the span before had already got to, whichever is later: so repeated times fire once, and
+// skipped ones belong to no span.
+std::optional<std::int64_t> next_match_in_zone(const CronPlan& plan, std::int64_t from, std::int64_t to) {
+  std::optional<std::int64_t> match;
+  for (std::int64_t at = from; at <= to;) {
+    const TimeZone::Span span = plan.zone->span_at(at);
+    const std::int64_t start = std::max(at, span.begin + span.repeated) + span.offset;
+    if (!match || *match < start) {
+      match = next_match(plan, start, to + kSecondsPerDay);  // no offset is as long as a day
+      if (!match) {
+        return std::nullopt;
+      }
+    }
+    const std::int64_t instant = *match - span.offset;
+    if (instant < span.end) {
+      return instant <= to ? std::optional(instant) : std::nullopt;
+    }
+    at = span.end;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> first_occurrence(const CronPlan& plan, std::int64_t from, std::int64_t to) {
+  return plan.zone ? next_match_in_zone(plan, from, to) : next_match(plan, from, to);
+}
+
+std::optional<std::int64_t> CronExpression::next_after(std::int64_t ms) const {
+  const std::int64_t from = floor_div(ms, 1000) + 1;
+  const auto second = first_occurrence(*plan_, from, kLastCronSecond);
+  return second ? std::optional(*second * 1000) : std::nullopt;
+}
+
+std::optional<std::int64_t> CronExpression::latest_at_or_before(std::int64_t ms, std::int64_t not_before) const {
+  const std::int64_t earliest = floor_div(not_before, 1000) + (not_before % 1000 == 0 ? 0 : 1);
+  std::int64_t low = std::min(floor_div(ms, 1000), kLastCronSecond);
+  std::int64_t high = low;
+  // Backwards in windows of 1, 2, 4, ... seconds, until one holds an occurrence.
+  std::optional<std::int64_t> newest;
+  for (std::int64_t width = 1; low >= earliest; width *= 2) {
+    newest = first_occurrence(*plan_, low, high);
+    if (newest) {
+      break;
+    }
+    high = low - 1;
+    low = low == earliest ? earliest - 1 : std::max(earliest, low - width);
+  }
+  if (!newest) {
+    return std::nullopt;
+  }
+  // That is the window's first; halve what lies behind it for as long as it holds a later one.
+  for (low = *newest + 1; low <= high;) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (const auto later = first_occurrence(*plan_, middle, high)) {
+      newest = later;
+      low = *later + 1;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return *newest * 1000;
+}
+
+}  // namespace resonate

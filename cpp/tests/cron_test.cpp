@@ -1,0 +1,270 @@
+// Cron expressions against tables made by hand.
+#include "resonate/cron.hpp"
+
+#include <date/date.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using resonate::CronExpression;
+using resonate::InvalidCron;
+
+constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+// Unix ms of "2024-02-29T12:00:00" or "2024-02-29T12:00:00.999" (UTC).
+std::int64_t ms(const std::string& text) {
+  const auto number = [&](std::size_t at, std::size_t length) { return std::stoi(text.substr(at, length)); };
+  const auto day = date::sys_days(date::year(number(0, 4)) / number(5, 2) / number(8, 2)).time_since_epoch().count();
+  const std::int64_t second = (number(11, 2) * 60 + number(14, 2)) * 60 + number(17, 2);
+  return (day * std::int64_t{86'400} + second) * 1000 + (text.size() > 19 ? number(20, 3) : 0);
+}
+
+std::string iso(std::int64_t instant) {
+  return date::format("%FT%T", date::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(instant)));
+}
+
+std::vector<std::string> occurrences(const std::string& text, const std::string& after, std::size_t count) {
+  const auto cron = CronExpression::parse(text);
+  std::vector<std::string> result;
+  std::int64_t at = ms(after);
+  while (result.size() < count) {
+    const auto next = cron.next_after(at);
+    if (!next) {
+      result.emplace_back("none");
+      break;
+    }
+    EXPECT_GT(*next, at) << text;
+    at = *next;
+    std::string shown = iso(at);
+    if (shown.ends_with(".000")) shown.resize(shown.size() - 4);
+    result.push_back(shown);
+  }
+  return result;
+}
+
+struct Row {
+  std::string text;
+  std::string after;
+  std::vector<std::string> expected;
+
+  friend void PrintTo(const Row& row, std::ostream* out) { *out << row.text; }
+};
+
+class Occurrences : public testing::TestWithParam<Row> {};
+
+TEST_P(Occurrences, FollowEachOther) {
+  const Row& row = GetParam();
+  EXPECT_EQ(occurrences(row.text, row.after, row.expected.size()), row.expected) << row.text;
+}
+
+// 2024-01-01 is a Monday.
+INSTANTIATE_TEST_SUITE_P(
+    Utc, Occurrences,
+    testing::Values(
+        Row{"* * * * *", "2024-01-01T00:00:00", {"2024-01-01T00:01:00", "2024-01-01T00:02:00"}},
+        Row{"* * * * *", "2024-01-01T00:00:59.999", {"2024-01-01T00:01:00"}},
+        Row{"* * * * * *", "2024-01-01T00:00:00.001", {"2024-01-01T00:00:01", "2024-01-01T00:00:02"}},
+        Row{"*/20 * * * * *", "2024-01-01T00:00:30", {"2024-01-01T00:00:40", "2024-01-01T00:01:00"}},
+        Row{"50/5 59 23 31 12 *", "2024-01-01T00:00:00", {"2024-12-31T23:59:50", "2024-12-31T23:59:55", "2025-12-31T23:59:50"}},
+        Row{"5,10-12,50/4 3 * * *",
+            "2024-01-01T03:10:00",
+            {"2024-01-01T03:11:00", "2024-01-01T03:12:00", "2024-01-01T03:50:00", "2024-01-01T03:54:00", "2024-01-01T03:58:00",
+             "2024-01-02T03:05:00"}},
+        Row{"7-20/6 * * * *", "2024-01-01T00:00:00", {"2024-01-01T00:07:00", "2024-01-01T00:13:00", "2024-01-01T00:19:00"}},
+        Row{"*/90 * * * *", "2024-01-01T00:00:00", {"2024-01-01T01:00:00"}},  // a step past the end: only the start
+        Row{"0 22/1 * * *", "2024-01-01T00:00:00", {"2024-01-01T22:00:00", "2024-01-01T23:00:00", "2024-01-02T22:00:00"}},
+        Row{"0 0 31 * *", "2024-01-31T00:00:00", {"2024-03-31T00:00:00", "2024-05-31T00:00:00"}},
+        Row{"0 0 29 2 *", "2096-03-01T00:00:00", {"2104-02-29T00:00:00"}},
+        Row{"0 0 * feb *", "2023-02-28T00:00:00", {"2024-02-01T00:00:00"}},
+        Row{"0 0 1 JAN-Mar,nov/1 *", "2024-03-01T00:00:00", {"2024-11-01T00:00:00", "2024-12-01T00:00:00", "2025-01-01T00:00:00"}},
+        Row{"0 0 * * 0", "2024-01-01T00:00:00", {"2024-01-07T00:00:00", "2024-01-14T00:00:00"}},
+        Row{"0 0 * * 7", "2024-01-01T00:00:00", {"2024-01-07T00:00:00", "2024-01-14T00:00:00"}},
+        Row{"0 0 * * 5-7", "2024-01-01T00:00:00", {"2024-01-05T00:00:00", "2024-01-06T00:00:00", "2024-01-07T00:00:00"}},
+        Row{"0 0 * * mon-FRI/2", "2024-01-01T00:00:00", {"2024-01-03T00:00:00", "2024-01-05T00:00:00", "2024-01-08T00:00:00"}},
+        Row{"0 0 * * SUN-TUE", "2024-01-02T00:00:00", {"2024-01-07T00:00:00", "2024-01-08T00:00:00", "2024-01-09T00:00:00"}},
+        Row{"0 0 * * 5/1", "2024-01-01T00:00:00", {"2024-01-05T00:00:00", "2024-01-06T00:00:00", "2024-01-07T00:00:00"}},
+        Row{"0 0 ? * ?", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},
+        Row{"0 0 13 * ?", "2024-01-01T00:00:00", {"2024-01-13T00:00:00", "2024-02-13T00:00:00"}},
+        Row{" \t0  0\t* * *\r\n", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},
+        Row{"* * * * *", "1969-12-31T23:58:59.999", {"1969-12-31T23:59:00", "1970-01-01T00:00:00"}},
+        Row{"0 0 29 2 *", "1582-10-10T00:00:00", {"1584-02-29T00:00:00"}},
+        Row{"59 23 31 12 *", "9998-12-31T23:58:00", {"9998-12-31T23:59:00", "9999-12-31T23:59:00", "none"}}));
+
+INSTANTIATE_TEST_SUITE_P(Words, Occurrences,
+                         testing::Values(Row{"@hourly", "2024-02-10T10:30:00", {"2024-02-10T11:00:00"}},
+                                         Row{"@daily", "2024-02-10T10:30:00", {"2024-02-11T00:00:00"}},
+                                         Row{"@Midnight", "2024-02-10T10:30:00", {"2024-02-11T00:00:00"}},
+                                         Row{"@weekly", "2024-02-10T10:30:00", {"2024-02-11T00:00:00", "2024-02-18T00:00:00"}},
+                                         Row{"@monthly", "2024-02-10T10:30:00", {"2024-03-01T00:00:00"}},
+                                         Row{"@yearly", "2024-02-10T10:30:00", {"2025-01-01T00:00:00"}},
+                                         Row{" @ANNUALLY ", "2024-02-10T10:30:00", {"2025-01-01T00:00:00"}},
+                                         Row{"CRON_TZ=Asia/Tokyo @daily", "2024-02-10T10:30:00", {"2024-02-10T15:00:00"}}));
+
+// Either day field that begins with * makes both necessary; otherwise one is enough.
+INSTANTIATE_TEST_SUITE_P(
+    DayRule, Occurrences,
+    testing::Values(
+        Row{"0 0 13 * FRI", "2024-09-01T00:00:00", {"2024-09-06T00:00:00", "2024-09-13T00:00:00", "2024-09-20T00:00:00"}},
+        Row{"0 0 13 * */5", "2024-09-01T00:00:00", {"2024-09-13T00:00:00", "2024-10-13T00:00:00"}},  // Friday, Sunday
+        Row{"0 0 */10 * MON", "2024-01-01T00:00:00", {"2024-03-11T00:00:00", "2024-04-01T00:00:00"}},
+        Row{"0 0 1-31 * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},  // a full range is a restriction all the same
+        Row{"0 0 1,* * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},   // so is a * that comes second
+        Row{"0 0 *,1 * MON", "2024-01-01T00:00:00", {"2024-01-08T00:00:00"}},
+        Row{"0 0 ?/2 * MON", "2024-01-01T00:00:00", {"2024-01-15T00:00:00", "2024-01-29T00:00:00"}},
+        Row{"0 0 31 2 MON", "2024-01-01T00:00:00", {"2024-02-05T00:00:00"}},
+        Row{"0 0 29 2 */7", "2024-01-01T00:00:00", {"2032-02-29T00:00:00", "2060-02-29T00:00:00"}},
+        Row{"0 0 29 2 */7", "2088-03-01T00:00:00", {"2128-02-29T00:00:00"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Zones, Occurrences,
+    testing::Values(
+        Row{"CRON_TZ=UTC 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T09:00:00"}},
+        Row{"CRON_TZ=America/New_York 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T14:00:00", "2024-03-10T13:00:00"}},
+        // 2024-03-10 02:00-03:00 is skipped, 2024-11-03 01:00-02:00 comes twice.
+        Row{"CRON_TZ=America/New_York 30 2 * * *", "2024-03-09T00:00:00", {"2024-03-09T07:30:00", "2024-03-11T06:30:00"}},
+        Row{"CRON_TZ=America/New_York */30 2-3 * * *", "2024-03-10T00:00:00", {"2024-03-10T07:00:00", "2024-03-10T07:30:00"}},
+        Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T00:00:00", {"2024-11-03T05:30:00", "2024-11-04T06:30:00"}},
+        Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T06:00:00", {"2024-11-04T06:30:00"}},  // asked within the repeat
+        Row{"CRON_TZ=America/New_York 0 * * * *", "2024-11-03T04:30:00", {"2024-11-03T05:00:00", "2024-11-03T07:00:00"}},
+        // Half an hour back at 2024-04-07 02:00, forward at 2024-10-06 02:00.
+        Row{"CRON_TZ=Australia/Lord_Howe */15 1-2 7 4 *",
+            "2024-04-06T14:30:00",
+            {"2024-04-06T14:45:00", "2024-04-06T15:30:00", "2024-04-06T15:45:00"}},
+        Row{"CRON_TZ=Australia/Lord_Howe */15 2 6 10 *", "2024-10-05T00:00:00", {"2024-10-05T15:30:00", "2024-10-05T15:45:00"}},
+        Row{"CRON_TZ=Europe/Berlin 30 2 31 3 *", "2024-01-01T00:00:00", {"2025-03-31T00:30:00"}},
+        Row{"CRON_TZ=Europe/Dublin 30 1 27 10 *", "2024-01-01T00:00:00", {"2024-10-27T00:30:00"}},  // "summer" is standard there
+        // One hour back for Ramadan, at 2024-03-10 03:00.
+        Row{"CRON_TZ=Africa/Casablanca 30 2 * * *", "2024-03-09T12:00:00", {"2024-03-10T01:30:00", "2024-03-11T02:30:00"}},
+        Row{"CRON_TZ=Asia/Tehran 0 12 1 7 *", "2022-01-01T00:00:00", {"2022-07-01T07:30:00", "2023-07-01T08:30:00"}},
+        Row{"CRON_TZ=Asia/Kathmandu 0 0 * * *", "2024-01-01T00:00:00", {"2024-01-01T18:15:00"}},
+        Row{"CRON_TZ=Pacific/Apia 0 12 * 12 *", "2011-12-29T00:00:00", {"2011-12-29T22:00:00", "2011-12-30T22:00:00"}},  // no 30th
+        // The files list changes up to 2037; then their rule goes on.
+        Row{"CRON_TZ=America/New_York 0 9 1 1,7 *", "2050-01-01T15:00:00", {"2050-07-01T13:00:00", "2051-01-01T14:00:00"}},
+        Row{"CRON_TZ=Europe/Berlin 30 2 27 3 *", "2050-01-01T00:00:00", {"2051-03-27T00:30:00"}},
+        Row{"CRON_TZ=Australia/Sydney 0 0 1 1,7 *", "9998-12-31T14:00:00", {"9999-06-30T14:00:00", "9999-12-31T13:00:00", "none"}},
+        // A local time that is skipped every year since 2007.
+        Row{"CRON_TZ=America/New_York 30 2 8-14 3 */7", "2024-01-01T00:00:00", {"none"}}));
+
+struct Refusal {
+  std::string text;
+  std::string says;
+
+  friend void PrintTo(const Refusal& row, std::ostream* out) { *out << testing::PrintToString(row.text); }
+};
+
+class Refused : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refused, WithFieldValueAndRule) {
+  const Refusal& row = GetParam();
+  try {
+    CronExpression::parse(row.text);
+    FAIL() << row.text << " was accepted";
+  } catch (const InvalidCron& error) {
+    EXPECT_NE(std::string(error.what()).find(row.says), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Refused,
+    testing::Values(
+        Refusal{"", "has no fields"}, Refusal{" \t ", "has no fields"}, Refusal{"* * * *", "\"* * * *\": has 4 fields"},
+        Refusal{"* * * * * * *", "has 7 fields"}, Refusal{"60 * * * *", "minute \"60\": \"60\" is outside 0-59"},
+        Refusal{"60 * * * * *", "second \"60\": \"60\" is outside 0-59"},
+        Refusal{"0 24 * * *", "hour \"24\": \"24\" is outside 0-23"},
+        Refusal{"0 0 0 * *", "day-of-month \"0\": \"0\" is outside 1-31"}, Refusal{"0 0 1-32 * *", "\"32\" is outside 1-31"},
+        Refusal{"0 0 * 13 *", "month \"13\": \"13\" is outside 1-12"}, Refusal{"0 0 * 0 *", "outside 1-12"},
+        Refusal{"0 0 * * 8", "day-of-week \"8\": \"8\" is outside 0-7"},
+        Refusal{"99999999999999999999999 * * * *", "is outside 0-59"}, Refusal{"-1 * * * *", "a value is missing"},
+        Refusal{"+1 * * * *", "\"+1\" is no whole number in 0-59"}, Refusal{"1.5 * * * *", "\"1.5\" is no whole number"},
+        Refusal{"*/0 * * * *", "a step is at least 1"}, Refusal{"*/ * * * *", "the step \"\" is no whole number"},
+        Refusal{"*/-2 * * * *", "the step \"-2\""}, Refusal{"*/2/2 * * * *", "the step \"2/2\""},
+        Refusal{"/2 * * * *", "a value is missing"}, Refusal{"1,,2 * * * *", "minute \"1,,2\": a list has an empty item"},
+        Refusal{"1, * * * *", "empty item"}, Refusal{", * * * *", "empty item"}, Refusal{"1- * * * *", "a value is missing"},
+        Refusal{"1-2-3 * * * *", "\"2-3\" is no whole number"}, Refusal{"*-5 * * * *", "\"*\" is no whole number"},
+        Refusal{"** * * * *", "\"**\""}, Refusal{"5*  * * * *", "\"5*\""}, Refusal{"30-10 * * * *", "\"30-10\" runs backwards"},
+        Refusal{"0 0 * * FRI-SUN", "\"FRI-SUN\" runs backwards; as the end of a range Sunday is 7"},
+        Refusal{"0 0 * * 6-1", "\"6-1\" runs backwards"}, Refusal{"0 0 * NOV-FEB *", "\"NOV-FEB\" runs backwards"},
+        Refusal{"0 0 * * MONDAY", "\"MONDAY\" is neither a whole number in 0-7 nor one of SUN to SAT"},
+        Refusal{"0 0 * JULY *", "nor one of JAN to DEC"}, Refusal{"0 0 * MON *", "month \"MON\""},
+        Refusal{"MON * * * *", "minute \"MON\""}, Refusal{"? * * * *", "minute \"?\": ? stands only in the two day fields"},
+        Refusal{"0 0 L * *", "day-of-month \"L\": the extensions L, W and # are not supported"},
+        Refusal{"0 0 l-3 * *", "extensions"}, Refusal{"0 0 15W * *", "extensions"}, Refusal{"0 0 LW * *", "extensions"},
+        Refusal{"0 0 * * 5L", "extensions"}, Refusal{"0 0 * * MON#2", "extensions"},
+        Refusal{"@every 1h", "\"@every\": is no set of calendar times"},
+        Refusal{"@reboot", "\"@reboot\": is no set of calendar times"}, Refusal{"@fortnightly", "is none of @hourly"},
+        Refusal{"@", "is none of @hourly"}, Refusal{"@daily 5", "\"5\": nothing may follow @daily"},
+        Refusal{"0 0 31 2 *", "\"0 0 31 2 *\": never fires"}, Refusal{"0 0 30 FEB *", "never fires"},
+        Refusal{"0 0 31 2,4,6,9,11 */2", "never fires"}, Refusal{"CRON_TZ=UTC 0 0 31 4 ?", "never fires"},
+        Refusal{"CRON_TZ=Mars/Olympus 0 0 * * *", "\"CRON_TZ=Mars/Olympus\": no such time zone"},
+        Refusal{"CRON_TZ=europe/berlin 0 0 * * *", "no such time zone"},
+        Refusal{"CRON_TZ=../../etc/passwd 0 0 * * *", "no such time zone"},
+        Refusal{"CRON_TZ=localtime 0 0 * * *", "differs from machine to machine"},
+        Refusal{"CRON_TZ= 0 0 * * *", "names no time zone"}, Refusal{"CRON_TZ=UTC", "has no fields"},
+        Refusal{"TZ=UTC 0 0 * * *", "the only setting is CRON_TZ=Area/City"},
+        Refusal{"CRON_TZ=UTC CRON_TZ=UTC 0 0 * * *", "once and at the start"}, Refusal{"0 0 * * * CRON_TZ=UTC", "\"CRON_TZ=UTC\""},
+        Refusal{std::string("0 0 * * *\0", 10), "\\x00\": only printable ASCII"}, Refusal{"0 0 * * \xd9\xa3", "\\xd9\\xa3"},
+        Refusal{"0\xc2\xa0"
+                "0 * * *",
+                "only printable ASCII"},
+        Refusal{"0 0 * * *\x7f", "only printable ASCII"}, Refusal{std::string(5000, '7') + " * * * *", "...\""}));
+
+TEST(CronText, IsKeptAsGiven) {
+  const auto cron = CronExpression::parse("  0 9 * * mon ");
+  EXPECT_EQ(cron.text(), "  0 9 * * mon ");
+  const CronExpression copy = cron;
+  EXPECT_EQ(&copy.text(), &cron.text()) << "copies share";
+}
+
+TEST(CronLimits, EndsOfInt64) {
+  for (const std::string zone : {"", "CRON_TZ=America/New_York "}) {
+    const auto cron = CronExpression::parse(zone + "* * * * * *");
+    EXPECT_EQ(cron.next_after(kSmallest), kSmallest / 1000 * 1000) << "the first whole second";
+    EXPECT_EQ(cron.next_after(kLargest), std::nullopt);
+    EXPECT_EQ(cron.next_after(ms("9999-12-31T23:59:58.999")), ms("9999-12-31T23:59:59"));
+    EXPECT_EQ(cron.next_after(ms("9999-12-31T23:59:59")), std::nullopt);
+    EXPECT_EQ(cron.latest_at_or_before(kLargest, kSmallest), ms("9999-12-31T23:59:59"));
+    EXPECT_EQ(cron.latest_at_or_before(kSmallest, kSmallest), std::nullopt) << "no whole second";
+    EXPECT_EQ(cron.latest_at_or_before(kSmallest, kLargest), std::nullopt);
+    EXPECT_EQ(cron.latest_at_or_before(kLargest, kLargest), std::nullopt);
+    const auto rare = CronExpression::parse(zone + "0 0 29 2 */7");
+    EXPECT_TRUE(rare.next_after(kSmallest));
+    EXPECT_EQ(rare.next_after(kLargest - 1), std::nullopt);
+    EXPECT_EQ(rare.latest_at_or_before(kSmallest + 1'000'000, kSmallest), std::nullopt);
+  }
+}
+
+TEST(CronLatest, IsTheNewestInTheWindow) {
+  const auto yearly = CronExpression::parse("@yearly");
+  EXPECT_EQ(yearly.latest_at_or_before(ms("2024-12-31T23:59:59.999"), 0), ms("2024-01-01T00:00:00"));
+  EXPECT_EQ(yearly.latest_at_or_before(ms("2024-01-01T00:00:00"), 0), ms("2024-01-01T00:00:00")) << "itself included";
+  EXPECT_EQ(yearly.latest_at_or_before(ms("2024-06-01T00:00:00"), ms("2024-01-01T00:00:00")), ms("2024-01-01T00:00:00"));
+  EXPECT_EQ(yearly.latest_at_or_before(ms("2024-06-01T00:00:00"), ms("2024-01-01T00:00:00.001")), std::nullopt);
+  EXPECT_EQ(yearly.latest_at_or_before(-1, kSmallest), ms("1969-01-01T00:00:00"));
+  const auto minutely = CronExpression::parse("* * * * *");
+  EXPECT_EQ(minutely.latest_at_or_before(ms("2424-06-01T00:00:59"), 0), ms("2424-06-01T00:00:00"));
+  const auto repeated = CronExpression::parse("CRON_TZ=America/New_York 30 1 * * *");
+  EXPECT_EQ(repeated.latest_at_or_before(ms("2024-11-03T06:45:00"), 0), ms("2024-11-03T05:30:00"));
+}
+
+TEST(CronThreads, ParseAndSearchAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::int64_t> found(8);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    threads.emplace_back([&found, i] {
+      for (int round = 0; round < 200; ++round) {
+        found[i] = *CronExpression::parse("CRON_TZ=America/Denver 0 9 * * *").next_after(ms("2024-07-01T00:00:00"));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const std::int64_t at : found) EXPECT_EQ(iso(at), "2024-07-01T15:00:00.000");
+}
+
+}  // namespace

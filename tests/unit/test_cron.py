@@ -1,0 +1,325 @@
+"""Cron expressions against two libraries that were written by others, and against cases made by hand.
+
+What each library means by an expression is ours too, except for the following, which is therefore not generated:
+
+- cronsim widens `a-a/n` to `a/n` (for us it is `a`) and has no `?`.
+- croniter combines the two day fields by OR as soon as neither is exactly `*`; for us, as in Debian's cron, a field that begins
+  with `*` (`*/2`) is combined by AND. It reads `a-a` as the whole field, lets ranges run backwards (and Sunday, 7, is the 0 of
+  its weeks, so that `5-7` and `5/1` wrap or stop at Saturday), and refuses steps that are longer than the field.
+
+Changes of zone: Debian's cron, cronsim and croniter each move or repeat the times around them by their own policy. Ours is
+that skipped times do not fire and repeated ones fire once, at the first. So cronsim walks the wall clock, which knows no
+zones, and `zoneinfo` says which of those times exist and when they are first shown. The libraries' own walk through a zone
+is compared where no policy matters: for expressions that fire only from 5 to 22 o'clock, when these zones never change.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from itertools import islice, pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+import resonate_core as rc
+from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
+from cronsim import CronSim, CronSimError
+from hypothesis import example, given, settings, strategies as st
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+COUNT = 20
+ZONES = [
+    "America/New_York",
+    "America/Sao_Paulo",
+    "America/St_Johns",
+    "Europe/Berlin",
+    "Europe/Dublin",
+    "Europe/London",
+    "Australia/Lord_Howe",
+    "Australia/Sydney",
+    "Africa/Cairo",
+    "Africa/Casablanca",
+    "Asia/Kolkata",
+    "Asia/Tehran",
+    "Pacific/Auckland",
+    "Pacific/Chatham",
+    "Etc/GMT+5",
+]
+
+
+def ms(at: datetime) -> int:
+    """Unix milliseconds of an aware datetime, without a detour over floats."""
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+def utc(text: str) -> int:
+    """Unix milliseconds of an ISO text that is meant as UTC."""
+    return ms(datetime.fromisoformat(text).replace(tzinfo=timezone.utc))
+
+
+# --- Expressions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Field:
+    """What may be generated for a field; `names` stand for the values from `low` on."""
+
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+SECOND = MINUTE = Field(0, 59)
+HOUR = Field(0, 23)
+DAY = Field(1, 31)
+MONTH = Field(1, 12, MONTHS)
+WEEKDAY = Field(0, 7, WEEKDAYS)
+
+
+@st.composite
+def items(draw: st.DrawFn, field: Field, *, star: bool = True, from_to_end: bool = True) -> str:
+    """One item of a list: `*`, `a`, `a-b`, `*/n`, `a-b/n` or `a/n`, with `a < b`."""
+
+    def shown(value: int) -> str:
+        index = value - field.low
+        name = field.names[index] if index < len(field.names) and draw(st.booleans()) else str(value)
+        return draw(st.sampled_from([name, name.lower(), name.title()]))
+
+    kinds = ["value", "value", "range", "stepped range"]
+    kinds += ["*", "*/n"] if star else []
+    kinds += ["a/n"] if from_to_end else []
+    kind = draw(st.sampled_from(kinds))
+    low = draw(st.integers(field.low, field.high - 1))
+    step = draw(st.integers(1, field.high - field.low))
+    if kind in ("*", "*/n"):
+        return kind.replace("n", str(step))
+    if kind == "value":
+        return shown(draw(st.integers(field.low, field.high)))
+    if kind == "a/n":
+        return f"{shown(low)}/{step}"
+    text = f"{shown(low)}-{shown(draw(st.integers(low + 1, field.high)))}"
+    return f"{text}/{step}" if kind == "stepped range" else text
+
+
+def lists(field: Field, *, star: bool = True, from_to_end: bool = True) -> st.SearchStrategy[str]:
+    """A field: mostly one item, at times several."""
+    one = items(field, star=star, from_to_end=from_to_end)
+    return one | one | st.lists(one, min_size=2, max_size=4).map(",".join)
+
+
+def mostly_every(field: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """`*` half the time: expressions that restrict every field hardly ever fire."""
+    return st.just("*") | field
+
+
+# As all of cronsim's and our syntax has it.
+EXPRESSIONS = st.tuples(
+    lists(MINUTE), mostly_every(lists(HOUR)), mostly_every(lists(DAY)), mostly_every(lists(MONTH)), mostly_every(lists(WEEKDAY))
+).map(" ".join)
+WITH_SECONDS = st.tuples(lists(SECOND), EXPRESSIONS).map(" ".join)
+# As croniter shares it: a day field is exactly `*` or has no `*`, and its weeks end on Saturday.
+CRONITER_EXPRESSIONS = st.tuples(
+    lists(MINUTE),
+    mostly_every(lists(HOUR)),
+    mostly_every(lists(DAY, star=False)),
+    mostly_every(lists(MONTH)),
+    mostly_every(lists(Field(0, 6, WEEKDAYS), star=False, from_to_end=False)),
+).map(" ".join)
+BY_DAY = st.tuples(
+    lists(MINUTE),
+    lists(Field(5, 22), star=False, from_to_end=False),
+    mostly_every(lists(DAY, star=False)),
+    mostly_every(lists(MONTH)),
+    mostly_every(lists(Field(0, 6, WEEKDAYS), star=False, from_to_end=False)),
+).map(" ".join)
+
+# Before 1971 some zones stood at odd seconds, and summer times came as the year brought them.
+INSTANTS = st.integers(utc("1971-01-01"), utc("2099-12-31"))
+ZONE_NAMES = st.sampled_from(ZONES)
+
+
+# --- The other readings ----------------------------------------------------------------------------------------------
+
+
+def by_cronsim(expression: str, after: datetime, count: int) -> list[datetime]:
+    """The next times by cronsim; none where it finds that there can be none."""
+    try:
+        return list(islice(CronSim(expression, after), count))
+    except CronSimError:
+        return []
+
+
+def by_croniter(expression: str, after: datetime, count: int) -> list[datetime]:
+    """The next times by croniter; none where it finds none."""
+    walk = croniter(expression, after, ret_type=datetime, second_at_beginning=True)
+    found: list[datetime] = []
+    try:
+        while len(found) < count:
+            found.append(walk.get_next())
+    except CroniterBadDateError:
+        pass
+    return found
+
+
+def ours(expression: str, after: int, count: int = COUNT) -> list[int]:
+    """Our next occurrences; none where parsing says that there can be none."""
+    try:
+        return rc.cron_next(expression, after, count)
+    except rc.errors.Invalid as error:
+        if not error.message.endswith("never fires"):
+            raise
+        return []
+
+
+def first_shown(wall: datetime, zone: ZoneInfo) -> int | None:
+    """The instant at which the zone's clocks first show that time; None where they skip it."""
+    aware = wall.replace(tzinfo=zone, fold=0)
+    back = aware.astimezone(timezone.utc).astimezone(zone)
+    return ms(aware.astimezone(timezone.utc)) if back.replace(tzinfo=None) == wall else None
+
+
+def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> list[int]:
+    """What our rule makes of cronsim's walk along the wall clock, which starts well before `after`."""
+    start = (EPOCH + timedelta(milliseconds=after)).astimezone(zone).replace(tzinfo=None) - timedelta(days=2)
+    found: list[int] = []
+    try:
+        for wall in CronSim(expression, start):
+            instant = first_shown(wall, zone)
+            if instant is not None and instant > after:
+                found.append(instant)
+            if len(found) == count or wall.year > 9990:  # every time may be one that is skipped
+                break
+    except CronSimError:
+        pass
+    return found
+
+
+# --- Against them ----------------------------------------------------------------------------------------------------
+
+
+@given(expression=EXPRESSIONS | WITH_SECONDS, after=INSTANTS)
+@settings(max_examples=200, deadline=None)
+@example("0 0 29 2 */7", utc("2090-01-01"))
+@example("0 0 13 * */5", utc("2024-01-01"))
+@example("0 0 31 2 MON", utc("2024-01-01"))
+def test_cronsim_agrees_in_utc(expression: str, after: int) -> None:
+    expected = [ms(at) for at in by_cronsim(expression, EPOCH + timedelta(milliseconds=after), COUNT)]
+    assert ours(expression, after) == expected
+
+
+@given(expression=CRONITER_EXPRESSIONS, after=INSTANTS)
+@settings(max_examples=200, deadline=None)
+@example("0 0 13 * FRI", utc("2024-01-01"))
+@example("0 0 1-31 * MON", utc("2024-01-01"))
+def test_croniter_agrees_in_utc(expression: str, after: int) -> None:
+    start = EPOCH + timedelta(milliseconds=after - after % 1000)  # it counts in floats
+    assert ours(expression, ms(start)) == [ms(at) for at in by_croniter(expression, start, COUNT)]
+
+
+@given(seconds=lists(SECOND), expression=CRONITER_EXPRESSIONS, after=INSTANTS)
+@settings(max_examples=100, deadline=None)
+def test_croniter_agrees_on_seconds(seconds: str, expression: str, after: int) -> None:
+    start = EPOCH + timedelta(milliseconds=after - after % 1000)
+    assert ours(f"{seconds} {expression}", ms(start)) == [ms(at) for at in by_croniter(f"{seconds} {expression}", start, COUNT)]
+
+
+@given(expression=EXPRESSIONS | WITH_SECONDS, after=INSTANTS, zone=ZONE_NAMES)
+@settings(max_examples=200, deadline=None)
+@example("*/15 * * * *", utc("2024-11-03T04:50"), "America/New_York")
+@example("30 2 * * *", utc("2024-03-08"), "America/New_York")
+@example("*/10 1-2 * * *", utc("2024-04-06T14:00"), "Australia/Lord_Howe")
+@example("30 2 * * *", utc("2080-01-01"), "Africa/Casablanca")
+@example("0 0 * * *", utc("2018-11-01"), "America/Sao_Paulo")
+@example("0 0 * * *", utc("2022-03-20"), "Asia/Tehran")
+def test_wall_clock_agrees_in_zones(expression: str, after: int, zone: str) -> None:
+    assert ours(f"CRON_TZ={zone} {expression}", after) == by_wall_clock(expression, after, ZoneInfo(zone), COUNT)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_wall_clock_agrees_around_every_change(zone: str) -> None:
+    """Each change of the zone from 1971 to 2060, with expressions that fire about it."""
+    area = ZoneInfo(zone)
+    days = [EPOCH + timedelta(days=day) for day in range(365, 365 * 91)]
+    changes = [a for a, b in pairwise(days) if a.astimezone(area).utcoffset() != b.astimezone(area).utcoffset()]
+    chosen = random.Random(zone)
+    for change in changes:
+        expression = chosen.choice(["*/7 * * * *", "0,30 0-3 * * *", "15 */2 * * *", "59 59 23,0-4 * * *", "5 1 * * 0-7"])
+        after = ms(change) - 43_200_000 + chosen.randrange(43_200_000)
+        expected = by_wall_clock(expression, after, area, 60)
+        assert rc.cron_next(f"CRON_TZ={zone} {expression}", after, 60) == expected, (expression, change)
+
+
+@pytest.mark.parametrize("library", [by_cronsim, by_croniter])
+@given(expression=BY_DAY, after=INSTANTS, zone=ZONE_NAMES)
+@settings(max_examples=150, deadline=None)
+def test_libraries_agree_in_zones_by_day(
+    library: Callable[[str, datetime, int], list[datetime]], expression: str, after: int, zone: str
+) -> None:
+    start = (EPOCH + timedelta(milliseconds=after - after % 1000)).astimezone(ZoneInfo(zone))
+    expected = [ms(at) for at in library(expression, start, COUNT)]
+    assert ours(f"CRON_TZ={zone} {expression}", ms(start)) == expected
+
+
+# --- By hand ---------------------------------------------------------------------------------------------------------
+
+
+# 2024-01-01 is a Monday. The long table is cpp/tests/cron_test.cpp; this one stands for what a user meets first.
+@pytest.mark.parametrize(
+    ("text", "after", "expected"),
+    [
+        ("* * * * *", "2024-01-01T00:00:59.999", ["2024-01-01T00:01"]),
+        ("*/15 9-17 * * MON-FRI", "2024-01-05T17:30", ["2024-01-05T17:45", "2024-01-08T09:00"]),
+        ("30 0 0 1 1 *", "2024-01-01T00:00:30", ["2025-01-01T00:00:30"]),
+        ("0 0 29 2 *", "2096-03-01", ["2104-02-29"]),
+        ("0 0 13 * FRI", "2024-09-01", ["2024-09-06", "2024-09-13", "2024-09-20"]),
+        ("0 0 */10 * MON", "2024-01-01", ["2024-03-11", "2024-04-01"]),
+        ("0 0 ? * 5-7", "2024-01-01", ["2024-01-05", "2024-01-06", "2024-01-07"]),
+        ("0 0 * * 5/1", "2024-01-01", ["2024-01-05", "2024-01-06", "2024-01-07"]),
+        ("0 0 5-5/2 * *", "2024-01-01", ["2024-01-05", "2024-02-05"]),
+        ("*/90 * * * *", "2024-01-01T00:30", ["2024-01-01T01:00"]),
+        ("@weekly", "2024-01-01", ["2024-01-07", "2024-01-14"]),
+        ("CRON_TZ=Asia/Tokyo @daily", "2024-01-01", ["2024-01-01T15:00"]),
+        ("CRON_TZ=America/New_York 30 2 * * *", "2024-03-09", ["2024-03-09T07:30", "2024-03-11T06:30"]),
+        ("CRON_TZ=America/New_York 30 1 * * *", "2024-11-03", ["2024-11-03T05:30", "2024-11-04T06:30"]),
+        ("CRON_TZ=America/New_York 0 9 1 7 *", "2099-01-01", ["2099-07-01T13:00"]),
+        ("0 0 1 1 *", "9998-06-01", ["9999-01-01"]),
+    ],
+)
+def test_by_hand(text: str, after: str, expected: list[str]) -> None:
+    assert rc.cron_next(text, utc(after), len(expected)) == [utc(at) for at in expected]
+
+
+def test_ends_with_the_year_9999() -> None:
+    assert rc.cron_next("@yearly", utc("9998-06-01"), 3) == [utc("9999-01-01")]
+    assert rc.cron_next("* * * * *", 2**63 - 1) == []
+    assert rc.cron_next("* * * * *", -(2**63)) == [-(2**63) // 60_000 * 60_000 + 60_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "has no fields"),
+        ("* * * *", "has 4 fields"),
+        ("60 * * * *", 'minute "60": "60" is outside 0-59'),
+        ("*/0 * * * *", "a step is at least 1"),
+        ("1,,2 * * * *", "a list has an empty item"),
+        ("0 0 * * FRI-SUN", "runs backwards; as the end of a range Sunday is 7"),
+        ("0 0 L * *", "the extensions L, W and # are not supported"),
+        ("0 0 * * \N{ARABIC-INDIC DIGIT THREE}", "only printable ASCII"),
+        ("0 0 * * *\0", "only printable ASCII"),
+        ("@every 1h", "is no set of calendar times"),
+        ("@reboot", "is no set of calendar times"),
+        ("0 0 31 2 *", "never fires"),
+        ("CRON_TZ=Mars/Olympus 0 0 * * *", "no such time zone"),
+        ("TZ=UTC 0 0 * * *", "the only setting is CRON_TZ=Area/City"),
+    ],
+)
+def test_refusals_say_why(text: str, says: str) -> None:
+    with pytest.raises(rc.errors.Invalid) as raised:
+        rc.cron_next(text, 0)
+    assert says in str(raised.value)
+    assert raised.value.status == 400
