@@ -1,0 +1,65 @@
+// Where instants come from. Below the engine time is an argument; clock.cpp is the only file that reads the system's clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "resonate/instant.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate {
+
+class Engine;
+
+// Thread-safe. now() never goes back.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Instant now() = 0;
+  virtual bool manual() const noexcept = 0;
+};
+
+// Wall time in ms, made monotonic: a system clock that is set back stands still here until it has caught up.
+class SystemClock final : public Clock {
+ public:
+  Instant now() override;
+  bool manual() const noexcept override { return false; }
+
+ private:
+  std::mutex mutex_;
+  Instant last_ = 0;
+};
+
+// A clock that stands still until it is moved. It drives the engines that were attached to it, in order of attachment.
+class ManualClock final : public Clock {
+ public:
+  // Called by advance_to between two instants, outside every lock; may throw to stop (an interrupt).
+  using Interrupt = std::function<void()>;
+
+  explicit ManualClock(Instant start = 0) : now_(start) {}
+  Instant now() override;
+  bool manual() const noexcept override { return true; }
+
+  // Visits every instant up to `at` at which an attached engine has a step due, in order, and ticks there. Error (invalid) when
+  // `at` is earlier than now. Returns what fired.
+  std::vector<Fired> advance_to(Instant at, const Interrupt& interrupt = {});
+  // now + by, saturating; by >= 0.
+  std::vector<Fired> advance(Duration by, const Interrupt& interrupt = {});
+  // To the next instant at which something is due; stays where it is when nothing ever is.
+  std::vector<Fired> advance_to_next(const Interrupt& interrupt = {});
+  // Sets the clock without firing anything; false (and no change) when `at` is earlier than now.
+  bool set(Instant at);
+
+  void attach(const std::shared_ptr<Engine>& engine);
+
+ private:
+  std::vector<std::shared_ptr<Engine>> engines();
+  std::mutex moving_;  // one advance at a time
+  std::mutex mutex_;   // now_ and engines_
+  Instant now_;
+  std::vector<std::weak_ptr<Engine>> engines_;
+};
+
+}  // namespace resonate

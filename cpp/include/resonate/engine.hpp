@@ -1,0 +1,122 @@
+// Engine: the door of the core. Plans a batch, runs the machine over a working set, commits, and takes the internal steps that
+// time makes due.
+//
+// Thread-safe: one lock, held for one batch. Nothing here reads a clock except through the Clock it was given.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "resonate/clock.hpp"
+#include "resonate/errors.hpp"
+#include "resonate/requests.hpp"
+#include "resonate/rules.hpp"
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+enum class CatchUp : std::uint8_t { all, latest, none };
+enum class Atomicity : std::uint8_t { independent, all_or_nothing };
+
+struct Options {
+  RulesId rules = RulesId::compatible;
+  std::optional<Duration> retry_timeout = 5000;  // empty: the ttl of the task's last acquisition
+  CatchUp catchup = CatchUp::all;
+  Duration unblock_retention = 86'400'000;
+  bool check = false;                            // properties of PROTOCOL 6 after every request and step
+  bool debug = false;                            // debug.* envelopes are served
+};
+
+// What happened, one record for every request that ran and every internal step, in order. Called under the engine's lock.
+struct TraceEvent {
+  Instant now = 0;
+  const Request* request = nullptr;  // a request and its reply, or
+  const Reply* reply = nullptr;
+  const Fired* fired = nullptr;      // a step, or
+  const std::vector<MessageRef>* taken = nullptr;  // messages that were taken, or
+  Storage* replaced = nullptr;       // the whole state was replaced (restore, reset) by what is in here
+};
+using TraceSink = std::function<void(const TraceEvent&)>;
+
+class WorkingSet;
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
+  ~Engine();
+  static std::shared_ptr<Engine> create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
+
+  const Options& options() const noexcept { return options_; }
+  const std::shared_ptr<Clock>& clock() const noexcept { return clock_; }
+
+  // One request, then the internal steps due at its instant. `now` empty: the clock's.
+  Reply apply(Request request, std::optional<Instant> now = {});
+  // Requests in order, each followed by its steps, in one transaction. `nows`: one instant for each, or fewer (none: the instant of
+  // the request before). all_or_nothing: the first refusal undoes the batch; every other request answers 409 and names it.
+  std::vector<Reply> apply(std::vector<Request> requests, const std::vector<std::optional<Instant>>& nows = {},
+                           Atomicity atomicity = Atomicity::independent);
+
+  // Fires what is due at `now`, to the last step. Error (invalid) for an instant earlier than one already seen.
+  // `interrupt` is called between bounded transactions and may throw.
+  std::vector<Fired> tick(std::optional<Instant> now = {}, const std::function<void()>& interrupt = {});
+  // The next instant at which something is due, never earlier than what the store has seen.
+  std::optional<Instant> next_due();
+
+  // What waits, in order of queueing; each unblock with the settled record that it carries.
+  std::vector<std::pair<MessageRef, RowRef>> messages_with_records(std::size_t limit = SIZE_MAX);
+  // Removes the messages: an acknowledged delivery.
+  std::vector<std::pair<MessageRef, RowRef>> take_messages(std::size_t limit = SIZE_MAX);
+  // The same for those that `wanted` accepts.
+  std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted, std::size_t limit);
+
+  // Every violated property, each under its name; empty when all hold.
+  std::vector<Violation> check();
+  std::shared_ptr<Engine> fork(std::shared_ptr<Clock> clock);
+  void reset();
+
+  // The whole state under the lock, for snapshots and digests.
+  template <class Body>
+  auto with_storage(Body body) {
+    std::lock_guard lock(mutex_);
+    return body(*storage_);
+  }
+  // Replaces the whole state by `contents`, in one step.
+  void replace_storage(std::unique_ptr<Storage> contents);
+
+  void set_trace(TraceSink sink);  // empty: none
+
+  // debug.start and debug.stop: whoever drives this engine in the background holds still while it is paused.
+  void set_paused(bool paused) noexcept { paused_ = paused; }
+  bool paused() const noexcept { return paused_; }
+  std::size_t promise_count();
+
+  // For fork(2): the lock is taken in the parent before and given back in both after.
+  std::mutex& lock_for_fork() noexcept { return mutex_; }
+
+ private:
+  struct Transaction;
+
+  Reply run(Transaction& transaction, Request& request, Instant now);
+  std::size_t run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired);
+  void commit(Transaction& transaction);
+  void require_properties(WorkingSet& set, Instant now, const Operation* request) const;
+  Instant present();  // the clock's instant, never earlier than the last that the store has seen
+  void move_clock(Instant to);
+  std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
+  std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted, std::size_t limit);
+  void tell_replaced();
+
+  std::mutex mutex_;
+  std::unique_ptr<Storage> storage_;
+  std::shared_ptr<Clock> clock_;
+  Options options_;
+  TraceSink trace_;
+  std::atomic<bool> paused_{false};
+};
+
+}  // namespace resonate

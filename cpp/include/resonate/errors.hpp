@@ -1,0 +1,37 @@
+// Faults: what an exception is for. Outcomes of requests (404, 409, ...) are statuses of a reply, never exceptions.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace resonate {
+
+enum class ErrorCode { invalid, closed, storage, invariant, unsupported };
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+// One broken property of PROTOCOL 6.
+struct Violation {
+  std::string name;    // e.g. acquired_task_no_lease
+  std::string id;      // the promise, task, schedule or message
+  std::string detail;  // what was found, with the values
+};
+
+class InvariantError : public Error {
+ public:
+  explicit InvariantError(std::vector<Violation> violations);
+  const std::vector<Violation>& violations() const noexcept { return violations_; }
+
+ private:
+  std::vector<Violation> violations_;
+};
+
+}  // namespace resonate

@@ -1,0 +1,73 @@
+// Shared<T>: a pointer to an immutable value that many stores, replies and threads may hold at once.
+//
+// Rows are values: a change makes a new row, so a fork, a reply and a rolled-back batch each keep what they saw for the price of
+// one counter. The counter is inside the object (one allocation, one word) and atomic (replies outlive the engine's lock).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace resonate {
+
+class Counted {
+ public:
+  Counted() = default;
+  Counted(const Counted&) noexcept {}  // a copy is a new object that nobody holds yet
+  Counted& operator=(const Counted&) noexcept { return *this; }
+
+  void retain() const noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  // True when the caller gave up the last hold and has to delete the object.
+  [[nodiscard]] bool release() const noexcept { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  [[nodiscard]] bool held_once() const noexcept { return holders_.load(std::memory_order_acquire) == 1; }
+
+ protected:
+  ~Counted() = default;
+
+ private:
+  mutable std::atomic<std::uint32_t> holders_{0};
+};
+
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  Shared(std::nullptr_t) noexcept {}
+  explicit Shared(T* object) noexcept : object_(object) {
+    if (object_) object_->retain();
+  }
+  Shared(const Shared& other) noexcept : Shared(other.object_) {}
+  Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
+  Shared(const Shared<U>& other) noexcept : Shared(static_cast<T*>(other.get())) {}
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
+  Shared(Shared<U>&& other) noexcept : object_(other.detach()) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Shared() {
+    if (object_ && object_->release()) delete object_;
+  }
+
+  T* get() const noexcept { return object_; }
+  T* operator->() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  friend bool operator==(const Shared& a, const Shared& b) noexcept { return a.object_ == b.object_; }
+
+  // Gives up the pointer without releasing the hold.
+  T* detach() noexcept { return std::exchange(object_, nullptr); }
+
+ private:
+  T* object_ = nullptr;
+};
+
+template <class T, class... Args>
+Shared<T> make_shared_value(Args&&... args) {
+  return Shared<T>(new std::remove_const_t<T>{std::forward<Args>(args)...});
+}
+
+}  // namespace resonate

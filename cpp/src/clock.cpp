@@ -1,0 +1,101 @@
+// The only file that reads the system's clock.
+#include "resonate/clock.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "resonate/engine.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+Instant SystemClock::now() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const Instant wall = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+  std::lock_guard lock(mutex_);
+  return last_ = std::max(last_, wall);
+}
+
+Instant ManualClock::now() {
+  std::lock_guard lock(mutex_);
+  return now_;
+}
+
+bool ManualClock::set(Instant at) {
+  std::lock_guard lock(mutex_);
+  if (at < now_) return false;
+  now_ = at;
+  return true;
+}
+
+void ManualClock::attach(const std::shared_ptr<Engine>& engine) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(engines_, [](const std::weak_ptr<Engine>& held) { return held.expired(); });
+  engines_.push_back(engine);
+}
+
+std::vector<std::shared_ptr<Engine>> ManualClock::engines() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Engine>> alive;
+  for (const auto& held : engines_)
+    if (auto engine = held.lock()) alive.push_back(std::move(engine));
+  return alive;
+}
+
+namespace {
+
+std::optional<Instant> earliest(const std::vector<std::shared_ptr<Engine>>& engines) {
+  std::optional<Instant> next;
+  for (const auto& engine : engines)
+    if (const auto due = engine->next_due()) next = next ? std::min(*next, *due) : *due;
+  return next;
+}
+
+void tick_due(const std::vector<std::shared_ptr<Engine>>& engines, Instant at, const ManualClock::Interrupt& interrupt,
+              std::vector<Fired>& fired) {
+  for (const auto& engine : engines) {
+    const auto due = engine->next_due();
+    if (!due || *due > at) continue;
+    auto more = engine->tick(at, interrupt);
+    fired.insert(fired.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+}
+
+}  // namespace
+
+std::vector<Fired> ManualClock::advance_to(Instant at, const Interrupt& interrupt) {
+  std::lock_guard moving(moving_);
+  if (at < now())
+    throw Error(ErrorCode::invalid,
+                "a clock never runs backwards: cannot advance to " + std::to_string(at) + ", it is " + std::to_string(now()));
+  const auto driven = engines();
+  std::vector<Fired> fired;
+  for (auto next = earliest(driven); next && *next <= at; next = earliest(driven)) {
+    if (interrupt) interrupt();
+    const Instant visit = std::max(*next, now());
+    set(visit);
+    tick_due(driven, visit, interrupt, fired);
+  }
+  set(at);
+  for (const auto& engine : driven) engine->tick(now(), interrupt);  // every store has seen the instant, due or not
+  return fired;
+}
+
+std::vector<Fired> ManualClock::advance(Duration by, const Interrupt& interrupt) {
+  if (by < 0) throw Error(ErrorCode::invalid, "a clock never runs backwards: cannot advance by " + std::to_string(by) + " ms");
+  return advance_to(saturating_add(now(), by), interrupt);
+}
+
+std::vector<Fired> ManualClock::advance_to_next(const Interrupt& interrupt) {
+  std::lock_guard moving(moving_);
+  const auto driven = engines();
+  const auto next = earliest(driven);
+  std::vector<Fired> fired;
+  if (!next) return fired;
+  const Instant visit = std::max(*next, now());
+  set(visit);
+  tick_due(driven, visit, interrupt, fired);
+  return fired;
+}
+
+}  // namespace resonate

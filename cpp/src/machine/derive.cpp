@@ -1,0 +1,54 @@
+#include "machine/derive.hpp"
+
+namespace resonate {
+
+const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept {
+  const std::string* target = tags.find("resonate:target");
+  if (!target && dialect.invoke_tag_is_target) target = tags.find("resonate:invoke");
+  return target;
+}
+
+void finish_birth(Birth& birth) {
+  const Dialect& its = dialect(birth.dialect);
+  birth.timer = birth.tags.equals("resonate:timer", "true");
+  birth.target = target_of(birth.tags, its);
+  const std::string* branch = birth.tags.find("resonate:branch");
+  birth.branch = branch && !branch->empty() ? branch : nullptr;
+  birth.external_at_birth =
+      its.everything_external || birth.timer || birth.target || birth.tags.equals("resonate:external", "true");
+}
+
+Due next_due(const Row& row) noexcept {
+  if (row.state != PromiseState::pending)
+    return row.callbacks || row.listeners ? Due{kAtOnce, DueKind::drain} : Due{};
+  Due due;
+  if (row.external) due = {row.birth->timeout_at, DueKind::timeout};
+  if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});
+  if (row.task == TaskState::pending && dispatchable(*row.birth)) return std::min(due, Due{row.retry_at, DueKind::dispatch});
+  return due;
+}
+
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace resonate

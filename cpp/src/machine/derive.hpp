@@ -1,0 +1,25 @@
+// Members of rows that follow from others.
+#pragma once
+
+#include "resonate/records.hpp"
+
+namespace resonate {
+
+// Sets timer, target, branch and external_at_birth from the tags and the dialect (PROTOCOL 1.1).
+void finish_birth(Birth& birth);
+
+// When the row's next step is due, by its own timers; the caller stores it in Row::due.
+Due next_due(const Row& row) noexcept;
+
+// Whether a message may ever be due for the row's task: it has a target and is no timer (PROTOCOL 1.1, dispatch instant).
+inline bool dispatchable(const Birth& birth) noexcept { return birth.target != nullptr && !birth.timer; }
+
+// retryAt of a task that becomes pending at `at`.
+inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
+
+// The delivery address that tags name in a dialect, or none.
+const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept;
+
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept;
+
+}  // namespace resonate

@@ -1,0 +1,179 @@
+#include "machine/invariants.hpp"
+
+#include <set>
+#include <string>
+#include <unordered_set>
+
+#include "machine/derive.hpp"
+#include "machine/quoted.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr std::size_t kPage = 1024;
+
+class Report {
+ public:
+  Report(std::vector<Violation>& found, const std::string& id) : found_(found), id_(id) {}
+  void require(bool holds, const char* name, const std::string& detail) {
+    if (!holds) found_.push_back({name, id_, detail});
+  }
+
+ private:
+  std::vector<Violation>& found_;
+  const std::string& id_;
+};
+
+std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
+
+void check_promise(const Row& row, Instant now, const Rules& rules, Report& report) {
+  const Birth& birth = *row.birth;
+  const bool pending = row.state == PromiseState::pending;
+  const std::string life = "createdAt " + at(birth.created_at) + ", settledAt " + at(row.settled_at) + ", timeoutAt " +
+                           at(birth.timeout_at) + ", state " + std::string(name_of(row.state));
+  report.require(pending ? birth.created_at < birth.timeout_at : birth.created_at <= birth.timeout_at,
+                 "promise_created_after_timeout", life);
+  report.require(pending == (row.settled_at == kUnset), "promise_settled_at_mismatch", life);
+  report.require(birth.created_at <= now && (row.settled_at == kUnset || row.settled_at <= now), "promise_in_future",
+                 life + ", now " + at(now));
+  report.require(!pending || !row.value, "pending_promise_has_value", life);
+  if (!pending && row.settled_at != kUnset) {
+    report.require(birth.created_at <= row.settled_at && row.settled_at <= birth.timeout_at, "promise_settled_outside_life", life);
+    const bool at_deadline = row.settled_at == birth.timeout_at;
+    report.require(!at_deadline || (row.state == timeout_verdict(birth.timer) && !row.value), "timeout_verdict_mismatch", life);
+    report.require(row.state != PromiseState::rejected_timedout || at_deadline, "timeout_verdict_mismatch", life);
+  }
+  report.require(rules.timer_may_have_target || !birth.timer || !birth.target, "timer_has_target", "strict rules");
+  report.require(row.external || (row.callbacks == 0 && row.listeners == 0), "edges_on_internal_promise",
+                 std::to_string(row.callbacks) + " callbacks, " + std::to_string(row.listeners) + " listeners");
+}
+
+void check_task(const Row& row, Report& report) {
+  const bool acquired = row.task == TaskState::acquired;
+  const bool pending = row.task == TaskState::pending;
+  const bool timers = row.retry_at != kUnset || row.expires_at != kUnset;
+  const std::string detail = "task " + std::string(name_of(row.task)) + ", n " + std::to_string(row.acquisitions) + ", pid " +
+                             (row.pid ? quoted(row.pid->text) : "none") + ", ttl " + std::to_string(row.ttl) + ", expiresAt " +
+                             at(row.expires_at) + ", retryAt " + at(row.retry_at);
+  report.require(!pending || row.retry_at != kUnset, "pending_task_no_ttimeout", detail);
+  report.require(!acquired || row.expires_at != kUnset, "acquired_task_no_lease", detail);
+  report.require(row.task != TaskState::suspended || !timers, "suspended_task_has_ttimeout", detail);
+  report.require(row.task != TaskState::fulfilled || !timers, "fulfilled_task_has_ttimeout", detail);
+  report.require(row.task != TaskState::halted || !timers, "idle_task_has_timer", detail);
+  report.require(acquired ? row.pid && row.ttl > 0 && row.expires_at != kUnset : !row.pid && row.expires_at == kUnset,
+                 "lease_fields_mismatch", detail);
+  report.require(pending == (row.retry_at != kUnset), "retry_mismatch", detail);
+  report.require(!acquired || row.acquisitions >= 1, "acquired_never_counted", detail);
+  report.require(row.task != TaskState::suspended || !row.resumes, "suspended_with_consumed_callbacks", detail);
+  report.require((row.task != TaskState::suspended && row.task != TaskState::fulfilled) || !row.resumes, "resumes_not_empty", detail);
+  if (row.resumes) {
+    const auto& items = row.resumes->items;
+    report.require(std::set<std::string>(items.begin(), items.end()).size() == items.size(), "duplicate_resume", detail);
+  }
+  report.require((row.state == PromiseState::pending) == (row.task != TaskState::fulfilled), "settlement_mismatch",
+                 "promise " + std::string(name_of(row.state)) + ", " + detail);
+}
+
+// Visits every edge of the row and returns how many there are.
+template <class Visit>
+void each_edge(Storage& storage, EdgeKind kind, const std::string& owner, Visit visit) {
+  for (std::int64_t after = 0;;) {
+    const std::vector<EdgeRef> page = storage.edges(kind, owner, after, kPage);
+    for (const EdgeRef& edge : page) visit(*edge);
+    if (page.size() < kPage) return;
+    after = page.back()->seq;
+  }
+}
+
+void check_edges(Storage& storage, const Row& row, std::unordered_set<std::string>& awaiters, Report& report) {
+  for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::listener}) {
+    const bool callback = kind == EdgeKind::callback;
+    std::unordered_set<std::string> seen;
+    each_edge(storage, kind, row.id(), [&](const Edge& edge) {
+      report.require(seen.insert(edge.other).second, callback ? "duplicate_callback" : "duplicate_listener", quoted(edge.other));
+      report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
+      if (callback && row.state == PromiseState::pending) awaiters.insert(edge.other);
+    });
+  }
+}
+
+void check_outbox(Storage& storage, std::vector<Violation>& found) {
+  std::set<std::pair<std::string, std::string>> keys;
+  for (std::int64_t after = 0;;) {
+    const std::vector<MessageRef> page = storage.messages(after, kPage);
+    for (const MessageRef& message : page) {
+      Report report(found, message->id);
+      const bool execute = message->kind == MessageKind::execute;
+      const std::string key = execute ? "execute" : "unblock:" + message->address;
+      report.require(keys.emplace(message->id, key).second, "duplicate_message_key", key);
+      const RowRef row = storage.load(message->id);
+      if (execute) {
+        report.require(row && row->has_task() && message->version <= row->acquisitions && row->birth->target &&
+                           *row->birth->target == message->address,
+                       "stray_execute", "version " + std::to_string(message->version) + " to " + quoted(message->address));
+      } else {
+        report.require(row && row->state != PromiseState::pending, "stray_unblock", "to " + quoted(message->address));
+      }
+    }
+    if (page.size() < kPage) return;
+    after = page.back()->seq;
+  }
+}
+
+}  // namespace
+
+void check_row(const Row& row, Instant now, const Rules& rules, std::vector<Violation>& found) {
+  Report report(found, row.id());
+  check_promise(row, now, rules, report);
+  if (row.has_task()) {
+    check_task(row, report);
+  } else {
+    // A task is part of its promise's row, so it cannot be without one; what could be left over of it is its members.
+    report.require(!row.pid && row.acquisitions == 0 && row.retry_at == kUnset && row.expires_at == kUnset && !row.resumes,
+                   "orphan_tasks", "members of a task without a task");
+  }
+}
+
+void check_schedule(const Schedule& schedule, std::vector<Violation>& found) {
+  Report report(found, schedule.id);
+  const Instant last = schedule.last_run_at.value_or(schedule.created_at);
+  report.require(schedule.created_at <= last && last < schedule.next_run_at, "schedule_order",
+                 "createdAt " + at(schedule.created_at) + ", lastRunAt " + (schedule.last_run_at ? at(last) : "none") +
+                     ", nextRunAt " + at(schedule.next_run_at));
+}
+
+std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
+  std::vector<Violation> found;
+  const Instant now = storage.counters().now;
+  std::unordered_set<std::string> awaiters;
+  std::vector<RowRef> suspended;
+  RowScan scan;
+  scan.limit = kPage;
+  for (;;) {
+    const std::vector<RowRef> page = storage.scan(scan);
+    for (const RowRef& row : page) {
+      check_row(*row, now, rules, found);
+      Report report(found, row->id());
+      check_edges(storage, *row, awaiters, report);
+      if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
+    }
+    if (page.size() < kPage) break;
+    scan.after = page.back()->id();
+  }
+  for (const RowRef& row : suspended) {
+    Report report(found, row->id());
+    report.require(awaiters.contains(row->id()), "suspended_no_callback", "no pending promise names it as awaiter");
+  }
+  std::string after;
+  for (;;) {
+    const std::vector<ScheduleRef> page = storage.scan_schedules(after, kPage);
+    for (const ScheduleRef& schedule : page) check_schedule(*schedule, found);
+    if (page.size() < kPage) break;
+    after = page.back()->id;
+  }
+  check_outbox(storage, found);
+  return found;
+}
+
+}  // namespace resonate

@@ -1,0 +1,92 @@
+// The machine: every request and internal step of PROTOCOL 3 and 4 as a pure function of a working set, a request and one instant.
+//
+// Guards come first, in the order of the contract, each with its early return; then the writes. So a refused request has changed
+// nothing. What differs between dialects and rule sets is read from their tables (resonate/rules.hpp).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "machine/transitions.hpp"
+#include "machine/working_set.hpp"
+#include "resonate/engine.hpp"
+#include "resonate/requests.hpp"
+#include "resonate/rules.hpp"
+
+namespace resonate {
+
+class Machine {
+ public:
+  Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options)
+      : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules)), options_(options) {}
+
+  // Runs a request that validation accepted. Moves what it stores out of the operation.
+  Reply run(Operation& operation);
+
+  Reply promise_get(PromiseGet& request);
+  Reply promise_create(PromiseCreate& request);
+  Reply promise_settle(PromiseSettle& request);
+  Reply register_callback(RegisterCallback& request);
+  Reply register_listener(RegisterListener& request);
+  Reply promise_search(PromiseSearch& request);
+
+  Reply task_get(TaskGet& request);
+  Reply task_create(TaskCreate& request);
+  Reply task_acquire(TaskAcquire& request);
+  Reply task_release(TaskRelease& request);
+  Reply task_suspend(TaskSuspend& request);
+  Reply task_fulfill(TaskFulfill& request);
+  Reply task_fence(TaskFence& request);
+  Reply task_heartbeat(TaskHeartbeat& request);
+  Reply task_halt(TaskHalt& request);
+  Reply task_continue(TaskContinue& request);
+  Reply task_search(TaskSearch& request);
+
+  Reply schedule_get(ScheduleGet& request);
+  Reply schedule_create(ScheduleCreate& request);
+  Reply schedule_delete(ScheduleDelete& request);
+  Reply schedule_search(ScheduleSearch& request);
+
+ private:
+  using Entry = WorkingSet::Entry;
+
+  Reply ok() const;
+  Reply answer(const Entry& entry) const;
+  Reply refusal(int status, std::string error) const;
+  Reply no_promise(const std::string& id) const;
+  Reply no_task(const std::string& id) const;
+
+  // A new promise's row, without a task; born settled where its deadline has passed.
+  Shared<Row> new_row(PromiseCreate& request) const;
+  // The conflict of an idempotency key, or none.
+  std::optional<Reply> creation_conflict(const Entry& entry, const PromiseCreate& request) const;
+  void make_external(Entry& entry);
+  // Why the promise may not be awaited, or none.
+  std::optional<Reply> internal_refusal(const Row& awaited) const;
+  void add_edge(EdgeKind kind, Entry& awaited, const std::string& other);
+
+  // The task entry, when it exists and its holder presents its version in the right state; else the refusal.
+  std::optional<Reply> claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
+                                     std::string_view deed) const;
+  void acquire(Entry& entry, const std::string& pid, Duration ttl);
+  Reply claimed(const Entry& entry) const;
+  void add_preload(Reply& reply, const Row& row) const;
+  Reply search_rows(SearchQuery& query, bool tasks);
+
+  WorkingSet& set_;
+  Instant now_;
+  const Dialect& dialect_;
+  const Rules& rules_;
+  const Options& options_;
+};
+
+// Shared by requests and steps.
+void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
+            Shared<const SharedString> iku);
+void clear_task(Row& row, TaskState state);
+void enter_pending(Row& row, Instant at);
+
+// Takes the internal step that is due first at `now`; none when nothing is due.
+std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options);
+
+}  // namespace resonate

@@ -1,0 +1,145 @@
+// Requests on schedules (PROTOCOL 3.18) and the step that fires one occurrence (PROTOCOL 4).
+#include "machine/schedules.hpp"
+
+#include <algorithm>
+
+#include "machine/derive.hpp"
+#include "machine/machine.hpp"
+#include "machine/quoted.hpp"
+#include "machine/transitions.hpp"
+#include "resonate/cron.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr Duration kMisfireGrace = 60'000;  // catchup "none": an occurrence that is later than this is skipped
+
+std::string expand(const std::string& text, const std::string& id, Instant at) {
+  static constexpr std::string_view kId = "{{.id}}";
+  static constexpr std::string_view kTimestamp = "{{.timestamp}}";
+  std::string expanded;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.compare(i, kId.size(), kId) == 0) {
+      expanded += id;
+      i += kId.size();
+    } else if (text.compare(i, kTimestamp.size(), kTimestamp) == 0) {
+      expanded += std::to_string(at);
+      i += kTimestamp.size();
+    } else {
+      expanded += text[i++];
+    }
+  }
+  return expanded;
+}
+
+// The promise of one occurrence, created as of its own instant.
+Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, const Rules& rules) {
+  auto* birth = new Birth;
+  Shared<const Birth> held(birth);
+  birth->param = schedule.promise_param;
+  birth->tags = schedule.promise_tags;
+  if (rules.occurrence_gets_lineage_tags) {
+    birth->tags.set("resonate:schedule", schedule.id);
+    for (const char* tag : {"resonate:origin", "resonate:branch", "resonate:parent", "resonate:prefix"})
+      if (!birth->tags.find(tag)) birth->tags.set(tag, id);
+  }
+  birth->id = std::move(id);
+  birth->created_at = at;
+  birth->timeout_at = saturating_add(at, schedule.promise_timeout);
+  birth->dialect = schedule.dialect;
+  finish_birth(*birth);
+
+  Shared<Row> row(new Row);
+  row->birth = std::move(held);
+  row->external = birth->external_at_birth;
+  const bool born_settled = birth->timeout_at <= at;
+  if (born_settled) {
+    row->state = timeout_verdict(birth->timer);
+    row->settled_at = birth->timeout_at;
+  }
+  if (birth->target) {
+    row->task = born_settled ? TaskState::fulfilled : *next_state(TaskEvent::enqueue, TaskState::none);
+    if (!born_settled) row->retry_at = dispatch_instant(*birth, at);
+  }
+  return row;
+}
+
+}  // namespace
+
+Reply Machine::schedule_get(ScheduleGet& request) {
+  const auto* entry = set_.find_schedule(request.id);
+  if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
+  Reply reply = ok();
+  reply.schedule = entry->now;
+  return reply;
+}
+
+Reply Machine::schedule_create(ScheduleCreate& request) {
+  Reply reply = ok();
+  if (const auto* existing = set_.find_schedule(request.id)) {
+    reply.schedule = existing->now;
+    return reply;
+  }
+  const std::optional<Instant> next = CronExpression::parse(request.cron).next_after(now_);
+  if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
+  auto* schedule = new Schedule;
+  reply.schedule = ScheduleRef(schedule);
+  schedule->id = std::move(request.id);
+  schedule->cron = std::move(request.cron);
+  schedule->promise_id = std::move(request.promise_id);
+  schedule->promise_timeout = request.promise_timeout;
+  schedule->promise_param = std::move(request.promise_param);
+  schedule->promise_tags = std::move(request.promise_tags);
+  schedule->created_at = now_;
+  schedule->next_run_at = *next;
+  schedule->dialect = dialect_.id;
+  set_.put_schedule(reply.schedule);
+  return reply;
+}
+
+Reply Machine::schedule_delete(ScheduleDelete& request) {
+  auto* entry = set_.find_schedule(request.id);
+  if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
+  set_.remove_schedule(*entry);
+  return ok();
+}
+
+Reply Machine::schedule_search(ScheduleSearch& request) {
+  const SearchQuery& query = request.query;
+  const auto limit = static_cast<std::size_t>(query.limit.value_or(10));
+  Reply reply = ok();
+  reply.schedules = set_.scan_schedules(query.cursor, limit + 1, [&](const Schedule& schedule) {
+    return schedule.promise_tags.contains(query.filter.tags) && (!query.filter.id || glob_matches(*query.filter.id, schedule.id));
+  });
+  if (reply.schedules.size() > limit) {
+    reply.schedules.pop_back();
+    reply.cursor = reply.schedules.back()->id;
+  }
+  return reply;
+}
+
+Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {
+  const ScheduleRef schedule = entry.now;
+  const CronExpression cron = CronExpression::parse(schedule->cron);
+  Fired fired{.kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
+  Instant at = schedule->next_run_at;
+  if (options.catchup != CatchUp::all) at = cron.latest_at_or_before(now, at).value_or(at);
+  const bool skipped = options.catchup == CatchUp::none && now - at > kMisfireGrace;
+
+  auto* moved = new Schedule(*schedule);
+  ScheduleRef held(moved);
+  moved->next_run_at = cron.next_after(at).value_or(kNever);
+  if (!skipped) {
+    moved->last_run_at = at;
+    fired.detail = expand(schedule->promise_id, schedule->id, at);
+    if (!set.find(fired.detail)) {
+      set.create(occurrence(*schedule, fired.detail, at, rules(options.rules)));
+      fired.created = true;
+    }
+  }
+  set.put_schedule(std::move(held));
+  return fired;
+}
+
+}  // namespace resonate

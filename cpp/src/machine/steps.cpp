@@ -1,0 +1,126 @@
+// Internal steps (PROTOCOL 4): each re-checks its own condition, so late, early and repeated firing are all safe.
+#include "machine/derive.hpp"
+#include "machine/machine.hpp"
+#include "machine/schedules.hpp"
+#include "machine/transitions.hpp"
+
+namespace resonate {
+
+namespace {
+
+Fired fired_by(StepKind kind, const Row& row, Instant at, Instant now) {
+  return Fired{.kind = kind, .id = row.id(), .at = at, .now = now, .detail = {}, .created = false};
+}
+
+Fired time_out(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  const Birth& birth = *entry.now->birth;
+  Fired fired = fired_by(StepKind::promise_timeout, *entry.now, birth.timeout_at, now);
+  settle(set, entry, timeout_verdict(birth.timer), birth.timeout_at, nullptr, nullptr);
+  return fired;
+}
+
+Fired expire_lease(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  Fired fired = fired_by(StepKind::lease_expiry, *entry.now, entry.now->expires_at, now);
+  enter_pending(set.edit(entry), now);
+  set.touched(entry);
+  return fired;
+}
+
+Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Options& options) {
+  constexpr Duration kWithoutTtl = 5000;  // the cadence "ttl" of a task that was never acquired
+  Fired fired = fired_by(StepKind::dispatch, *entry.now, entry.now->retry_at, now);
+  Row& row = set.edit(entry);
+  fired.detail = *row.birth->target;
+
+  Shared<OutboxMessage> message(new OutboxMessage);
+  message->kind = MessageKind::execute;
+  message->id = row.id();
+  message->address = *row.birth->target;
+  message->version = row.acquisitions;
+  message->resume = static_cast<bool>(row.current);
+  message->dialect = row.birth->dialect;
+  message->queued_at = now;
+  if (row.execute_seq) set.remove_message(row.execute_seq);  // one execute a task: the newest
+  row.execute_seq = set.add_message(std::move(message));
+  row.retry_at = saturating_add(now, options.retry_timeout.value_or(row.ttl ? row.ttl : kWithoutTtl));
+  set.touched(entry);
+  return fired;
+}
+
+Fired drain_listener(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  Fired fired = fired_by(StepKind::listener_drain, *entry.now, entry.now->settled_at, now);
+  const EdgeRef edge = set.first_edge(EdgeKind::listener, entry.now->id());
+  fired.detail = edge->other;
+  Shared<OutboxMessage> message(new OutboxMessage);
+  message->kind = MessageKind::unblock;
+  message->id = edge->owner;
+  message->address = edge->other;
+  message->dialect = edge->dialect;
+  message->queued_at = now;
+  set.add_message(std::move(message));
+  set.remove_first_edge(edge);
+  --set.edit(entry).listeners;
+  set.touched(entry);
+  return fired;
+}
+
+// An awaited promise was settled: wakes its awaiter, or notes it for later.
+void resume(WorkingSet& set, WorkingSet::Entry& awaiter, const std::string& awaited, Instant now) {
+  const Row& seen = *awaiter.now;
+  if (!seen.has_task() || seen.dead_at(now)) return;
+  if (next_state(TaskEvent::resume, seen.task)) {
+    Row& row = set.edit(awaiter);
+    enter_pending(row, now);
+    row.resumes = Shared<const SharedStrings>(new SharedStrings({awaited}));
+    row.current = Shared<const SharedString>(new SharedString(awaited));
+    set.touched(awaiter);
+  } else if (next_state(TaskEvent::buffer_resume, seen.task)) {
+    std::vector<std::string> resumes = seen.resumes ? seen.resumes->items : std::vector<std::string>();
+    if (std::find(resumes.begin(), resumes.end(), awaited) != resumes.end()) return;
+    resumes.push_back(awaited);
+    set.edit(awaiter).resumes = Shared<const SharedStrings>(new SharedStrings(std::move(resumes)));
+    set.touched(awaiter);
+  }
+}
+
+Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  Fired fired = fired_by(StepKind::callback_drain, *entry.now, entry.now->settled_at, now);
+  const EdgeRef edge = set.first_edge(EdgeKind::callback, entry.now->id());
+  fired.detail = edge->other;
+  set.remove_first_edge(edge);
+  --set.edit(entry).callbacks;
+  set.touched(entry);
+  if (WorkingSet::Entry* awaiter = set.find(edge->other)) resume(set, *awaiter, edge->owner, now);
+  return fired;
+}
+
+}  // namespace
+
+std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options) {
+  while (const auto next = set.next_due(now)) {
+    if (next->schedule) return fire_schedule(set, *next->schedule, now, options);
+    WorkingSet::Entry& entry = *next->row;
+    switch (next->due.kind) {
+      case DueKind::drain:
+        return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
+      case DueKind::timeout:
+        return time_out(set, entry, now);
+      case DueKind::lease:
+      case DueKind::dispatch:
+        if (entry.now->dead_at(now)) {
+          // Past its deadline the row has one step left, and that one's place in the order is the deadline's.
+          set.edit(entry);
+          set.touched(entry, Due{entry.now->birth->timeout_at, DueKind::timeout});
+          continue;
+        }
+        return next->due.kind == DueKind::lease ? expire_lease(set, entry, now) : dispatch(set, entry, now, options);
+      case DueKind::schedule:
+      case DueKind::none:
+        break;
+    }
+    throw Error(ErrorCode::storage, "storage names a due entry of an unknown kind for \"" + entry.now->id() + "\"");
+  }
+  return std::nullopt;
+}
+
+}  // namespace resonate

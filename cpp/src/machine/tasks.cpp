@@ -1,0 +1,269 @@
+// Requests on tasks (PROTOCOL 3.8-3.17).
+#include <algorithm>
+
+#include "machine/derive.hpp"
+#include "machine/machine.hpp"
+#include "machine/quoted.hpp"
+#include "machine/transitions.hpp"
+#include "machine/validate.hpp"
+
+namespace resonate {
+
+namespace {
+
+Shared<const SharedString> shared(const std::string& text) { return Shared<const SharedString>(new SharedString(text)); }
+
+void set_resumes(Row& row, std::vector<std::string> resumes) {
+  row.resumes = resumes.empty() ? nullptr : Shared<const SharedStrings>(new SharedStrings(std::move(resumes)));
+}
+
+}  // namespace
+
+Reply Machine::no_task(const std::string& id) const { return refusal(status::kNotFound, "task " + quoted(id) + " does not exist"); }
+
+std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
+                                            std::string_view deed) const {
+  if (!entry || !entry->now->has_task()) return no_task(id);
+  const TaskState state = Projected(*entry->now, now_).task();
+  if (!next_state(event, state))
+    return refusal(status::kConflict,
+                   "task " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
+  const std::int64_t shown = shown_version(dialect_, state, entry->now->acquisitions);
+  if (shown != version)
+    return refusal(status::kConflict, "task " + quoted(id) + " has version " + std::to_string(shown) + ", not " +
+                                          std::to_string(version));
+  return std::nullopt;
+}
+
+void enter_pending(Row& row, Instant at) {
+  clear_task(row, TaskState::pending);
+  row.retry_at = dispatch_instant(*row.birth, at);
+}
+
+void Machine::acquire(Entry& entry, const std::string& pid, Duration ttl) {
+  Row& row = set_.edit(entry);
+  clear_task(row, TaskState::acquired);
+  ++row.acquisitions;
+  row.pid = shared(pid);
+  row.ttl = ttl;
+  row.expires_at = saturating_add(now_, ttl);
+  if (row.resumes) {
+    std::vector<std::string> kept;
+    if (!dialect_.acquire_clears_resumes)
+      for (const std::string& id : row.resumes->items)
+        if (!row.current || id != row.current->text) kept.push_back(id);
+    set_resumes(row, std::move(kept));
+  }
+  set_.touched(entry);
+}
+
+Reply Machine::claimed(const Entry& entry) const {
+  Reply reply = answer(entry);
+  reply.task = entry.now;
+  reply.show_task = true;
+  add_preload(reply, *entry.now);
+  return reply;
+}
+
+void Machine::add_preload(Reply& reply, const Row& row) const {
+  if (!dialect_.preloads) return;
+  reply.has_preload = true;
+  if (!row.birth->branch) return;
+  RowScan scan;
+  scan.by = RowScan::By::branch;
+  scan.key = *row.birth->branch;
+  scan.limit = SIZE_MAX;
+  reply.preload = set_.scan(std::move(scan), [&](const Row& other) { return other.id() != row.id(); });
+}
+
+Reply Machine::task_get(TaskGet& request) {
+  const Entry* entry = set_.find(request.id);
+  if (!entry || !entry->now->has_task()) return no_task(request.id);
+  Reply reply = ok();
+  reply.task = entry->now;
+  reply.show_task = true;
+  return reply;
+}
+
+Reply Machine::task_create(TaskCreate& request) {
+  if (Entry* existing = set_.find(request.action.id)) {
+    if (auto conflict = creation_conflict(*existing, request.action)) return *std::move(conflict);
+    if (dialect_.existing_task == ExistingTask::answer_promise) return answer(*existing);
+    const std::string& id = existing->now->id();
+    if (!existing->now->has_task())
+      return refusal(rules_.task_create_without_task_status, "promise " + quoted(id) + " exists and has no task");
+    const TaskState state = Projected(*existing->now, now_).task();
+    if (state == TaskState::fulfilled) {
+      Reply reply = answer(*existing);
+      reply.task = existing->now;
+      reply.show_task = reply.has_preload = true;
+      return reply;
+    }
+    if (!next_state(TaskEvent::acquire, state))
+      return refusal(status::kConflict, "task " + quoted(id) + " exists and is " + std::string(name_of(state)));
+    acquire(*existing, request.pid, request.ttl);
+    return claimed(*existing);
+  }
+  Shared<Row> row = new_row(request.action);
+  if (row->state != PromiseState::pending) {
+    row->task = TaskState::fulfilled;
+    Reply reply = answer(set_.create(std::move(row)));
+    reply.task = reply.promise;
+    reply.show_task = reply.has_preload = dialect_.preloads;
+    return reply;
+  }
+  row->task = *next_state(TaskEvent::create, TaskState::none);
+  row->acquisitions = 1;
+  row->pid = shared(request.pid);
+  row->ttl = request.ttl;
+  row->expires_at = saturating_add(now_, request.ttl);
+  return claimed(set_.create(std::move(row)));
+}
+
+Reply Machine::task_acquire(TaskAcquire& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::acquire, "acquired")) return *std::move(refused);
+  acquire(*entry, request.pid, request.ttl);
+  Reply reply = claimed(*entry);
+  if (entry->now->current)
+    if (const Entry* awaited = set_.find(entry->now->current->text)) reply.awaited = awaited->now;
+  return reply;
+}
+
+Reply Machine::task_release(TaskRelease& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::release, "released")) return *std::move(refused);
+  enter_pending(set_.edit(*entry), now_);
+  set_.touched(*entry);
+  return ok();
+}
+
+Reply Machine::task_suspend(TaskSuspend& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::suspend, "suspended")) return *std::move(refused);
+  const std::string* settled = nullptr;
+  std::vector<Entry*> awaiteds;
+  for (const RegisterCallback& action : request.actions) {
+    Entry* awaited = set_.find(action.awaited);
+    if (!awaited) return refusal(status::kUnprocessable, "awaited promise " + quoted(action.awaited) + " does not exist");
+    if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
+    if (!settled && !Projected(*awaited->now, now_).pending()) settled = &action.awaited;
+    awaiteds.push_back(awaited);
+  }
+  const bool pops = dialect_.suspend_pops_resumes && entry->now->resumes;
+  if (pops || settled) {
+    Row& row = set_.edit(*entry);
+    if (pops) {  // row 33: the oldest queued resume is what the run goes on with
+      row.current = shared(row.resumes->items.front());
+      set_resumes(row, {row.resumes->items.begin() + 1, row.resumes->items.end()});
+    } else {
+      if (dialect_.suspend_pops_resumes) row.current = shared(*settled);  // row 32
+      row.resumes = nullptr;
+    }
+    set_.touched(*entry);
+    Reply reply = ok();
+    reply.status = status::kRedirect;
+    add_preload(reply, *entry->now);
+    return reply;
+  }
+  for (Entry* awaited : awaiteds) add_edge(EdgeKind::callback, *awaited, request.id);
+  Row& row = set_.edit(*entry);
+  clear_task(row, *next_state(TaskEvent::suspend, TaskState::acquired));
+  row.resumes = nullptr;
+  row.current = nullptr;
+  set_.touched(*entry);
+  return ok();
+}
+
+Reply Machine::task_fulfill(TaskFulfill& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::fulfill, "fulfilled")) return *std::move(refused);
+  return promise_settle(request.action);
+}
+
+Reply Machine::task_fence(TaskFence& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::fence, "fenced")) return *std::move(refused);
+  Reply inner = std::visit(
+      [this](auto& action) {
+        using Action = std::decay_t<decltype(action)>;
+        if constexpr (std::is_same_v<Action, PromiseCreate>) {
+          // Under rules that refuse a fenced action outside, validation has done so before.
+          if (auto refused = refuse_action(action, dialect_, rules_)) return refusal(status::kInvalid, *std::move(refused));
+          return promise_create(action);
+        } else {
+          if (auto refused = refuse_action(action)) return refusal(status::kInvalid, *std::move(refused));
+          return promise_settle(action);
+        }
+      },
+      request.action);
+  Reply reply = ok();
+  reply.fenced_status = inner.status;
+  reply.promise = std::move(inner.promise);
+  reply.error = std::move(inner.error);
+  add_preload(reply, *entry->now);
+  return reply;
+}
+
+Reply Machine::task_heartbeat(TaskHeartbeat& request) {
+  auto renew = [this](Entry& entry) {
+    Row& row = set_.edit(entry);
+    row.expires_at = saturating_add(now_, row.ttl);
+    set_.touched(entry);
+  };
+  if (request.tasks.empty() && rules_.empty_heartbeat_renews_all) {
+    RowScan scan;
+    scan.by = RowScan::By::pid;
+    scan.key = request.pid;
+    scan.limit = SIZE_MAX;
+    const auto alive = [this](const Row& row) { return !row.dead_at(now_); };
+    for (const RowRef& row : set_.scan(std::move(scan), alive)) renew(*set_.find(row->id()));
+    return ok();
+  }
+  std::size_t missing = 0;
+  for (const TaskRef& task : request.tasks) {
+    Entry* entry = set_.find(task.id);
+    if (!entry || !entry->now->has_task()) {
+      ++missing;
+      continue;
+    }
+    const Row& row = *entry->now;
+    if (next_state(TaskEvent::heartbeat, Projected(row, now_).task()) && row.pid->text == request.pid &&
+        shown_version(dialect_, row.task, row.acquisitions) == task.version)
+      renew(*entry);
+  }
+  if (dialect_.missing_everywhere_is_404 && missing > 0 && missing == request.tasks.size())
+    return refusal(status::kNotFound, "none of the tasks exists, the first is " + quoted(request.tasks.front().id));
+  return ok();
+}
+
+Reply Machine::task_halt(TaskHalt& request) {
+  Entry* entry = set_.find(request.id);
+  if (!entry || !entry->now->has_task()) return no_task(request.id);
+  const TaskState state = Projected(*entry->now, now_).task();
+  const auto halted = next_state(TaskEvent::halt, state);
+  if (!halted)
+    return refusal(status::kConflict, "task " + quoted(request.id) + " is " + std::string(name_of(state)) + " and cannot be halted");
+  if (state == *halted) return ok();
+  clear_task(set_.edit(*entry), *halted);
+  set_.touched(*entry);
+  return ok();
+}
+
+Reply Machine::task_continue(TaskContinue& request) {
+  Entry* entry = set_.find(request.id);
+  if (!entry || !entry->now->has_task()) return no_task(request.id);
+  const TaskState state = Projected(*entry->now, now_).task();
+  if (!next_state(TaskEvent::resume_halted, state))
+    return refusal(status::kConflict,
+                   "task " + quoted(request.id) + " is " + std::string(name_of(state)) + ": only a halted task can be continued");
+  Row& row = set_.edit(*entry);
+  enter_pending(row, now_);
+  if (row.resumes) row.current = shared(row.resumes->items.front());
+  set_.touched(*entry);
+  return ok();
+}
+
+Reply Machine::task_search(TaskSearch& request) { return search_rows(request.query, true); }
+
+}  // namespace resonate

@@ -1,0 +1,193 @@
+#include "machine/validate.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "machine/derive.hpp"
+#include "machine/quoted.hpp"
+#include "resonate/cron.hpp"
+
+namespace resonate {
+
+namespace {
+
+using Refusal = std::optional<std::string>;
+
+Refusal refuse_text(std::string_view name, const std::string& text) {
+  if (text.empty()) return std::string(name) + " must not be empty";
+  if (text.find('\0') != std::string::npos) return std::string(name) + " must not hold a NUL character";
+  return std::nullopt;
+}
+
+Refusal refuse_below(std::string_view name, std::int64_t value, std::int64_t least) {
+  if (value >= least) return std::nullopt;
+  return std::string(name) + " must be at least " + std::to_string(least) + ", got " + std::to_string(value);
+}
+
+template <class... Refusals>
+Refusal first(Refusals&&... refusals) {
+  Refusal found;
+  ((refusals && (found = std::move(refusals), true)) || ...);
+  return found;
+}
+
+// Addresses are opaque but for their first part: an unknown scheme waits in the outbox for whoever takes it.
+bool has_scheme_and_rest(std::string_view address) {
+  const std::size_t colon = address.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == address.size()) return false;
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return letter(address[0]) && std::all_of(address.begin(), address.begin() + static_cast<std::ptrdiff_t>(colon), [&](char c) {
+           return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+         });
+}
+
+bool strict_address(std::string_view address) {
+  for (std::string_view scheme : {"http://", "https://"})
+    if (address.starts_with(scheme)) return address.size() > scheme.size();
+  constexpr std::string_view kPoll = "poll://";
+  return address.starts_with(kPoll) && address.find('@', kPoll.size()) != std::string_view::npos;
+}
+
+Refusal refuse_target(const StringMap& tags, const Dialect& dialect) {
+  const std::string* target = target_of(tags, dialect);
+  if (!target) return std::nullopt;
+  return refuse_text(tags.find("resonate:target") ? "tag resonate:target" : "tag resonate:invoke", *target);
+}
+
+Refusal refuse_timer_target(const StringMap& tags, const Dialect& dialect, const Rules& rules) {
+  if (rules.timer_may_have_target || !tags.equals("resonate:timer", "true") || !target_of(tags, dialect)) return std::nullopt;
+  return "a timer must not have a target under the strict rules, got " + quoted(*target_of(tags, dialect));
+}
+
+Refusal refuse_delay(const PromiseCreate& create, const Dialect& dialect) {
+  const std::string* delay = create.tags.find("resonate:delay");
+  if (!delay) return std::nullopt;
+  std::int64_t at = 0;
+  const char* end = delay->data() + delay->size();
+  const auto [stop, problem] = std::from_chars(delay->data(), end, at);
+  if (delay->empty() || delay->front() == '-' || problem != std::errc() || stop != end)
+    return "tag resonate:delay must be a non-negative integer (ms), got " + quoted(*delay);
+  if (at >= create.timeout_at)
+    return "tag resonate:delay must be below timeoutAt " + std::to_string(create.timeout_at) + ", got " + *delay;
+  if (!target_of(create.tags, dialect)) return "tag resonate:delay needs a resonate:target";
+  return std::nullopt;
+}
+
+struct Checker {
+  const Dialect& dialect;
+  const Rules& rules;
+
+  Refusal operator()(const PromiseGet& r) const { return refuse_text("id", r.id); }
+  Refusal operator()(const PromiseCreate& r) const { return refuse_action(r, dialect, rules); }
+  Refusal operator()(const PromiseSettle& r) const { return refuse_action(r); }
+  Refusal operator()(const RegisterCallback& r) const {
+    if (Refusal refused = first(refuse_text("awaited", r.awaited), refuse_text("awaiter", r.awaiter))) return refused;
+    if (r.awaited == r.awaiter) return "a promise cannot await itself, got " + quoted(r.awaited) + " as awaited and awaiter";
+    return std::nullopt;
+  }
+  Refusal operator()(const RegisterListener& r) const {
+    if (Refusal refused = first(refuse_text("awaited", r.awaited), refuse_text("address", r.address))) return refused;
+    if (rules.any_listener_scheme ? has_scheme_and_rest(r.address) : strict_address(r.address)) return std::nullopt;
+    return "address must be " +
+           std::string(rules.any_listener_scheme ? "scheme:rest" : "http://..., https://... or poll://... with an @") + ", got " +
+           quoted(r.address);
+  }
+  Refusal operator()(const PromiseSearch& r) const { return refuse_query(r.query, true, false); }
+  Refusal operator()(const TaskSearch& r) const { return refuse_query(r.query, true, true); }
+  Refusal operator()(const ScheduleSearch& r) const { return refuse_query(r.query, false, false); }
+
+  static Refusal refuse_query(const SearchQuery& query, bool has_state, bool tasks) {
+    if (query.limit && (*query.limit < 1 || *query.limit > 1000))
+      return "limit must be within 1..1000, got " + std::to_string(*query.limit);
+    const auto& state = query.filter.state;
+    if (has_state && state && !(tasks ? task_state_named(*state).has_value() : promise_state_named(*state).has_value()))
+      return "state " + quoted(*state) + " is not a state of a " + (tasks ? "task" : "promise");
+    return std::nullopt;
+  }
+
+  Refusal operator()(const TaskGet& r) const { return refuse_text("id", r.id); }
+  Refusal operator()(const TaskCreate& r) const {
+    if (Refusal refused =
+            first(refuse_text("pid", r.pid), refuse_below("ttl", r.ttl, 1), refuse_action(r.action, dialect, rules)))
+      return refused;
+    if (dialect.task_needs_target && !target_of(r.action.tags, dialect))
+      return "task.create needs the tag resonate:target, got none for " + quoted(r.action.id);
+    if (r.action.tags.find("resonate:delay")) return std::string("task.create takes no tag resonate:delay");
+    return std::nullopt;
+  }
+  Refusal operator()(const TaskAcquire& r) const {
+    return first(refuse_text("id", r.id), refuse_below("version", r.version, 0), refuse_text("pid", r.pid),
+                 refuse_below("ttl", r.ttl, 1));
+  }
+  Refusal operator()(const TaskRelease& r) const { return first(refuse_text("id", r.id), refuse_below("version", r.version, 0)); }
+  Refusal operator()(const TaskSuspend& r) const {
+    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0))) return refused;
+    if (r.actions.empty()) return std::string("actions must name at least one awaited promise");
+    std::unordered_set<std::string_view> seen;
+    for (const RegisterCallback& action : r.actions) {
+      if (Refusal refused = (*this)(action)) return refused;
+      if (action.awaiter != r.id) return "awaiter must be the task " + quoted(r.id) + ", got " + quoted(action.awaiter);
+      if (!seen.insert(action.awaited).second && !rules.suspend_merges_duplicates)
+        return "awaited " + quoted(action.awaited) + " is named twice";
+    }
+    return std::nullopt;
+  }
+  Refusal operator()(const TaskFulfill& r) const {
+    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0), refuse_action(r.action)))
+      return refused;
+    if (r.action.id != r.id) return "the action must settle the task's own promise " + quoted(r.id) + ", got " + quoted(r.action.id);
+    return std::nullopt;
+  }
+  Refusal operator()(const TaskFence& r) const {
+    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0))) return refused;
+    const std::string& id = std::visit([](const auto& action) -> const std::string& { return action.id; }, r.action);
+    if (id == r.id) return "a fenced action must not be on the task's own promise " + quoted(id);
+    if (!rules.fenced_refusal_is_outer) return std::nullopt;
+    if (const auto* create = std::get_if<PromiseCreate>(&r.action)) return refuse_action(*create, dialect, rules);
+    return refuse_action(std::get<PromiseSettle>(r.action));
+  }
+  Refusal operator()(const TaskHeartbeat& r) const {
+    if (Refusal refused = refuse_text("pid", r.pid)) return refused;
+    for (const TaskRef& task : r.tasks)
+      if (Refusal refused = first(refuse_text("id", task.id), refuse_below("version", task.version, 0))) return refused;
+    return std::nullopt;
+  }
+  Refusal operator()(const TaskHalt& r) const { return refuse_text("id", r.id); }
+  Refusal operator()(const TaskContinue& r) const { return refuse_text("id", r.id); }
+
+  Refusal operator()(const ScheduleGet& r) const { return refuse_text("id", r.id); }
+  Refusal operator()(const ScheduleDelete& r) const { return refuse_text("id", r.id); }
+  Refusal operator()(const ScheduleCreate& r) const {
+    if (Refusal refused = first(refuse_text("id", r.id), refuse_text("cron", r.cron), refuse_text("promiseId", r.promise_id),
+                                refuse_below("promiseTimeout", r.promise_timeout, 0), refuse_target(r.promise_tags, dialect),
+                                refuse_timer_target(r.promise_tags, dialect, rules)))
+      return refused;
+    if (r.promise_tags.find("resonate:delay")) return std::string("promiseTags must not hold resonate:delay");
+    try {
+      CronExpression::parse(r.cron);
+    } catch (const InvalidCron& problem) {
+      return std::string(problem.what());
+    }
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> refuse_action(const PromiseCreate& create, const Dialect& dialect, const Rules& rules) {
+  return first(refuse_text("id", create.id), refuse_below("timeoutAt", create.timeout_at, 0), refuse_target(create.tags, dialect),
+               refuse_timer_target(create.tags, dialect, rules), refuse_delay(create, dialect));
+}
+
+std::optional<std::string> refuse_action(const PromiseSettle& settle) {
+  if (Refusal refused = refuse_text("id", settle.id)) return refused;
+  if (settle.state == "resolved" || settle.state == "rejected" || settle.state == "rejected_canceled") return std::nullopt;
+  return "state must be resolved, rejected or rejected_canceled, got " + quoted(settle.state);
+}
+
+std::optional<std::string> refuse(const Request& request, const Rules& rules) {
+  return std::visit(Checker{dialect(request.dialect), rules}, request.operation);
+}
+
+}  // namespace resonate

@@ -1,0 +1,347 @@
+#include "machine/working_set.hpp"
+
+#include <algorithm>
+
+#include "machine/derive.hpp"
+
+namespace resonate {
+
+namespace {
+constexpr std::size_t kPage = 256;
+
+std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
+  std::string key(kind == EdgeKind::callback ? "c" : "l");
+  key.append(owner).append(1, '\0').append(other);  // neither holds a NUL
+  return key;
+}
+}  // namespace
+
+WorkingSet::WorkingSet(Storage& storage) : storage_(storage) {
+  changes_.counters = storage.counters();
+  counters_before_ = changes_.counters;
+  first_own_edge_ = changes_.counters.sequence;
+}
+
+template <class Visit>
+void WorkingSet::each_entry(Visit visit) {
+  for (std::size_t i = 0; i < std::min(entries_, kFewEntries); ++i) visit(few_[i]);
+  for (const auto& entry : more_) visit(*entry);
+}
+
+WorkingSet::Entry& WorkingSet::new_entry() {
+  if (entries_ < kFewEntries) return few_[entries_++];
+  more_.push_back(std::make_unique<Entry>());
+  ++entries_;
+  return *more_.back();
+}
+
+WorkingSet::Entry* WorkingSet::known(std::string_view id) {
+  for (std::size_t i = 0; i < std::min(entries_, kFewEntries); ++i)
+    if (few_[i].now && few_[i].now->id() == id) return &few_[i];
+  if (more_.empty()) return nullptr;
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+WorkingSet::Entry& WorkingSet::remember(std::string_view id, RowRef row) {
+  Entry& entry = new_entry();
+  entry.before = row;
+  entry.checkpoint = row;
+  entry.now = std::move(row);
+  if (!more_.empty()) {
+    if (entry.now) {
+      id = entry.now->id();
+    } else {
+      id = *absent_ids_.emplace_back(std::make_unique<std::string>(id));
+    }
+    by_id_.insert_or_assign(id, &entry);
+  }
+  return entry;
+}
+
+void WorkingSet::prefetch(std::span<const std::string_view> ids) {
+  std::vector<RowRef> rows = storage_.load_many(ids);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (rows[i] && !known(ids[i])) remember(ids[i], std::move(rows[i]));
+}
+
+WorkingSet::Entry* WorkingSet::find(std::string_view id) {
+  if (Entry* entry = known(id)) return entry->now ? entry : nullptr;
+  RowRef row = storage_.load(id);
+  return row ? &remember(id, std::move(row)) : nullptr;
+}
+
+Row& WorkingSet::edit(Entry& entry) {
+  entry.changed = true;
+  // Held once means held by this entry alone: by no reply, no storage, no checkpoint. Then nobody sees the write.
+  if (!entry.now->held_once()) entry.now = RowRef(new Row(*entry.now));
+  return const_cast<Row&>(*entry.now);
+}
+
+void WorkingSet::touched(Entry& entry) { touched(entry, resonate::next_due(*entry.now)); }
+
+void WorkingSet::touched(Entry& entry, Due due) {
+  const_cast<Row&>(*entry.now).due = due;
+  if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
+}
+
+WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
+  Entry& entry = remember(row->id(), RowRef());
+  entry.now = std::move(row);
+  if (!more_.empty()) by_id_.insert_or_assign(entry.now->id(), &entry);
+  entry.changed = true;
+  touched(entry);
+  return entry;
+}
+
+WorkingSet::ScheduleEntry* WorkingSet::find_schedule(std::string_view id) {
+  if (auto found = schedules_.find(id); found != schedules_.end()) return found->second.now ? &found->second : nullptr;
+  ScheduleRef stored = storage_.load_schedule(id);
+  if (!stored) return nullptr;
+  return &schedules_.emplace(std::string(id), ScheduleEntry{stored, stored, stored, false}).first->second;
+}
+
+void WorkingSet::put_schedule(ScheduleRef schedule) {
+  ScheduleEntry& entry = schedules_[schedule->id];
+  entry.now = std::move(schedule);
+  entry.changed = true;
+  if (entry.now->next_run_at != kNever)
+    push_due({{entry.now->next_run_at, DueKind::schedule}, entry.now->id, nullptr, &entry});
+}
+
+void WorkingSet::remove_schedule(ScheduleEntry& entry) {
+  entry.now = nullptr;
+  entry.changed = true;
+}
+
+std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(const Row&)>& wanted) {
+  // Rows that this transaction changed may belong to the result without being in storage's, or the other way round.
+  std::vector<RowRef> own;
+  each_entry([&](Entry& entry) {
+    if (!entry.changed || !entry.now || (!scan.after.empty() && entry.now->id() <= scan.after)) return;
+    const Row& row = *entry.now;
+    if (scan.by == RowScan::By::branch && !(row.birth->branch && *row.birth->branch == scan.key)) return;
+    if (scan.by == RowScan::By::pid && !(row.task == TaskState::acquired && row.pid && row.pid->text == scan.key)) return;
+    own.push_back(entry.now);
+  });
+  std::sort(own.begin(), own.end(), [](const RowRef& a, const RowRef& b) { return a->id() < b->id(); });
+
+  std::vector<RowRef> found;
+  const std::size_t limit = scan.limit;
+  auto next_own = own.begin();
+  auto add = [&](const RowRef& row) {
+    if (wanted(*row)) found.push_back(row);
+    return found.size() < limit;
+  };
+  for (bool more = limit > 0; more;) {
+    scan.limit = std::max<std::size_t>(kPage, limit == SIZE_MAX ? 0 : limit);
+    const std::vector<RowRef> page = storage_.scan(scan);
+    for (const RowRef& stored : page) {
+      while (more && next_own != own.end() && (*next_own)->id() < stored->id()) more = add(*next_own++);
+      if (!more) break;
+      const Entry* mine = entries_ ? known(stored->id()) : nullptr;
+      if (mine && mine->changed) continue;  // comes, or not, with `own`
+      if (!(more = add(stored))) break;
+    }
+    if (page.size() < scan.limit) break;
+    scan.after = page.back()->id();
+  }
+  while (found.size() < limit && next_own != own.end()) add(*next_own++);
+  return found;
+}
+
+std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std::size_t limit,
+                                                    const std::function<bool(const Schedule&)>& wanted) {
+  std::vector<ScheduleRef> found;
+  std::string from(after);
+  auto own = schedules_.upper_bound(from);
+  auto add = [&](const ScheduleRef& schedule) {
+    if (schedule && wanted(*schedule)) found.push_back(schedule);
+    return found.size() < limit;
+  };
+  for (bool more = limit > 0; more;) {
+    const std::vector<ScheduleRef> page = storage_.scan_schedules(from, kPage);
+    for (const ScheduleRef& stored : page) {
+      while (more && own != schedules_.end() && own->first <= stored->id) more = add((own++)->second.now);
+      if (!more) break;
+      if (schedules_.contains(stored->id)) continue;
+      if (!(more = add(stored))) break;
+    }
+    if (page.size() < kPage) break;
+    from = page.back()->id;
+  }
+  while (found.size() < limit && own != schedules_.end()) add((own++)->second.now);
+  return found;
+}
+
+bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+  if (!edge_states_.empty())
+    if (const auto own = edge_states_.find(pair_key(kind, owner, other)); own != edge_states_.end()) return own->second;
+  return storage_.has_edge(kind, owner, other);
+}
+
+void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect) {
+  auto* edge = new Edge;
+  EdgeRef held(edge);
+  edge->kind = kind;
+  edge->owner = owner;
+  edge->other = other;
+  edge->seq = ++changes_.counters.sequence;
+  edge->dialect = dialect;
+  edge_states_[pair_key(kind, owner, other)] = true;
+  queues_[{kind, edge->owner}].added.push_back(held);
+  added_edges_.push_back(std::move(held));
+}
+
+EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
+  const auto own = queues_.find({kind, std::string(owner)});
+  const std::int64_t consumed = own == queues_.end() ? 0 : own->second.consumed;
+  if (consumed <= first_own_edge_) {
+    const std::vector<EdgeRef> stored = storage_.edges(kind, owner, consumed, 1);
+    if (!stored.empty()) return stored.front();
+  }
+  if (own == queues_.end() || own->second.next == own->second.added.size()) return nullptr;
+  return own->second.added[own->second.next];
+}
+
+void WorkingSet::remove_first_edge(const EdgeRef& edge) {
+  EdgeQueue& queue = queues_[{edge->kind, edge->owner}];
+  queue.consumed = edge->seq;
+  if (edge->seq > first_own_edge_) ++queue.next;
+  edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
+  removed_edges_.push_back(edge);
+}
+
+std::int64_t WorkingSet::add_message(Shared<OutboxMessage> message) {
+  message->seq = ++changes_.counters.sequence;
+  added_messages_.push_back(message);
+  return message->seq;
+}
+
+void WorkingSet::remove_message(std::int64_t seq) {
+  for (auto own = added_messages_.rbegin(); own != added_messages_.rend() && (*own)->seq >= seq; ++own)
+    if ((*own)->seq == seq) {
+      gone_messages_.insert(seq);
+      return;
+    }
+  changes_.messages_removed.push_back(seq);
+}
+
+void WorkingSet::drop_unblocks(Instant until) {
+  // Queued in order of time: the first that is young enough ends the search.
+  for (;;) {
+    const MessageRef oldest = storage_.oldest_unblock(last_dropped_);
+    if (!oldest) break;
+    if (oldest->queued_at > until) return;
+    changes_.messages_removed.push_back(last_dropped_ = oldest->seq);
+    ++changes_.counters.dropped;
+  }
+  for (; next_own_unblock_ < added_messages_.size(); ++next_own_unblock_) {
+    const OutboxMessage& message = *added_messages_[next_own_unblock_];
+    if (message.kind != MessageKind::unblock) continue;
+    if (message.queued_at > until) return;
+    gone_messages_.insert(message.seq);
+    ++changes_.counters.dropped;
+  }
+}
+
+void WorkingSet::push_due(HeapItem item) {
+  heap_.push_back(item);
+  std::push_heap(heap_.begin(), heap_.end(), Later{});
+}
+
+bool WorkingSet::holds(const HeapItem& item) {
+  if (item.row) return item.row->now && item.row->now->due == item.due;
+  return item.schedule->now && item.due.at == item.schedule->now->next_run_at;
+}
+
+bool WorkingSet::changed_here(const DueEntry& entry) {
+  if (entry.schedule) {
+    const auto own = schedules_.find(entry.schedule->id);
+    return own != schedules_.end() && own->second.changed;
+  }
+  const Entry* own = known(entry.row->id());
+  return own && own->changed;
+}
+
+// The first of storage's due entries that this transaction has not changed. Storage stands still meanwhile, so a page stays true.
+const DueEntry* WorkingSet::storage_due(Instant now) {
+  for (;;) {
+    while (page_at_ < page_.size()) {
+      const DueEntry& entry = page_[page_at_];
+      if (entry.due.at > now) return nullptr;
+      if (!changed_here(entry)) return &entry;
+      ++page_at_;
+    }
+    if (!page_.empty()) page_after_ = page_.back();
+    page_ = storage_.due(now, kPage, page_after_ ? &*page_after_ : nullptr);
+    page_at_ = 0;
+    if (page_.empty()) return nullptr;
+  }
+}
+
+std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
+  while (!heap_.empty() && !holds(heap_.front())) {
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
+    heap_.pop_back();
+  }
+  const HeapItem* own = heap_.empty() || heap_.front().due.at > now ? nullptr : &heap_.front();
+  const DueEntry* stored = storage_.first_due() <= now ? storage_due(now) : nullptr;
+  if (!own && !stored) return std::nullopt;
+  if (own && (!stored || own->due < stored->due || (own->due == stored->due && own->id < stored->id())))
+    return Next{own->due, own->row, own->schedule};
+  if (stored->schedule) return Next{stored->due, nullptr, find_schedule(stored->schedule->id)};
+  Entry* entry = known(stored->row->id());
+  return Next{stored->due, entry ? entry : &remember(stored->row->id(), stored->row), nullptr};
+}
+
+bool WorkingSet::changed() const noexcept {
+  const auto changed = [](const Entry& entry) { return entry.changed; };
+  return std::any_of(few_.begin(), few_.begin() + static_cast<std::ptrdiff_t>(std::min(entries_, kFewEntries)), changed) ||
+         std::any_of(more_.begin(), more_.end(), [&](const auto& entry) { return changed(*entry); }) ||
+         std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
+         !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
+         changes_.counters != counters_before_;
+}
+
+const Changes& WorkingSet::finish() {
+  each_entry([&](Entry& entry) {
+    if (entry.changed) changes_.rows.push_back({std::move(entry.before), std::move(entry.now)});
+  });
+  for (auto& [id, entry] : schedules_)
+    if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
+  if (!removed_edges_.empty())
+    std::erase_if(added_edges_, [this](const EdgeRef& edge) {
+      return !edge_states_.at(pair_key(edge->kind, edge->owner, edge->other));
+    });
+  changes_.edges_added = std::move(added_edges_);
+  std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_edge_; });
+  changes_.edges_removed = std::move(removed_edges_);
+  if (!gone_messages_.empty())
+    std::erase_if(added_messages_, [this](const MessageRef& m) { return gone_messages_.contains(m->seq); });
+  changes_.messages_added = std::move(added_messages_);
+  return changes_;
+}
+
+void WorkingSet::checkpoint() {
+  each_entry([](Entry& entry) { entry.checkpoint = entry.now; });
+  for (auto& [id, entry] : schedules_) entry.checkpoint = entry.now;
+  edges_added_mark_ = added_edges_.size();
+  edges_removed_mark_ = removed_edges_.size();
+  messages_added_mark_ = added_messages_.size();
+}
+
+WorkingSet::StepView WorkingSet::since_checkpoint() {
+  StepView view;
+  each_entry([&](Entry& entry) {
+    if (entry.now != entry.checkpoint) view.rows.emplace_back(entry.checkpoint, entry.now);
+  });
+  for (auto& [id, entry] : schedules_)
+    if (entry.now != entry.checkpoint) view.schedules.emplace_back(entry.checkpoint, entry.now);
+  view.edges_added = std::span(added_edges_).subspan(edges_added_mark_);
+  view.edges_removed = std::span(removed_edges_).subspan(edges_removed_mark_);
+  view.messages_added = std::span(added_messages_).subspan(messages_added_mark_);
+  return view;
+}
+
+}  // namespace resonate

@@ -1,0 +1,157 @@
+// WorkingSet: one transaction's view of the state: what storage holds, under what this transaction has changed so far.
+//
+// The machine reads and writes rows here and nowhere else. Nothing reaches storage before changes() is written; throwing the set
+// away undoes everything. Not thread-safe: it lives under the engine's lock.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+class WorkingSet {
+ public:
+  // One row in the set. `before` is what storage holds, `now` what the transaction sees; both null: known to be absent.
+  struct Entry {
+    RowRef before;
+    RowRef now;
+    RowRef checkpoint;      // `now` as of the last checkpoint()
+    bool changed = false;
+  };
+  struct ScheduleEntry {
+    ScheduleRef before;
+    ScheduleRef now;
+    ScheduleRef checkpoint;
+    bool changed = false;
+  };
+  // The step that is due first: a row or a schedule.
+  struct Next {
+    Due due;
+    Entry* row = nullptr;
+    ScheduleEntry* schedule = nullptr;
+  };
+
+  explicit WorkingSet(Storage& storage);
+
+  // Loads the rows that a batch names in one go.
+  void prefetch(std::span<const std::string_view> ids);
+
+  // Null where the promise does not exist. Pointers stay valid as long as the set.
+  Entry* find(std::string_view id);
+  // A row to write to: a copy of its own unless nobody else holds it. Call touched() when done.
+  Row& edit(Entry& entry);
+  // After a change: recomputes when the row is due.
+  void touched(Entry& entry);
+  // The same with a due that the caller knows (a later one than next_due's, never an earlier).
+  void touched(Entry& entry, Due due);
+  Entry& create(Shared<Row> row);
+
+  ScheduleEntry* find_schedule(std::string_view id);
+  void put_schedule(ScheduleRef schedule);
+  void remove_schedule(ScheduleEntry& entry);
+
+  // Rows ordered by id: storage's, with this transaction's in their place, those that `wanted` accepts.
+  std::vector<RowRef> scan(RowScan scan, const std::function<bool(const Row&)>& wanted);
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit, const std::function<bool(const Schedule&)>& wanted);
+
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other);
+  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect);
+  // Edges are consumed in order of registration.
+  EdgeRef first_edge(EdgeKind kind, std::string_view owner);
+  void remove_first_edge(const EdgeRef& edge);
+
+  // Queues the message and numbers it.
+  std::int64_t add_message(Shared<OutboxMessage> message);
+  void remove_message(std::int64_t seq);
+  // Drops and counts the unblocks that were queued at or before `until`.
+  void drop_unblocks(Instant until);
+
+  std::optional<Next> next_due(Instant now);
+
+  Counters& counters() noexcept { return changes_.counters; }
+  bool changed() const noexcept;
+  // What to commit. The set is spent afterwards.
+  const Changes& finish();
+
+  // Marks the beginning of a request or step, for the properties that compare two consecutive states.
+  void checkpoint();
+  struct StepView {
+    std::vector<std::pair<RowRef, RowRef>> rows;  // before (null: new), after
+    std::vector<std::pair<ScheduleRef, ScheduleRef>> schedules;
+    std::span<const EdgeRef> edges_added;
+    std::span<const EdgeRef> edges_removed;
+    std::span<const MessageRef> messages_added;
+  };
+  StepView since_checkpoint();
+
+ private:
+  struct HeapItem {
+    Due due;
+    std::string_view id;
+    Entry* row = nullptr;
+    ScheduleEntry* schedule = nullptr;
+  };
+  struct Later {
+    bool operator()(const HeapItem& a, const HeapItem& b) const noexcept {
+      if (a.due != b.due) return b.due < a.due;
+      return b.id < a.id;
+    }
+  };
+
+  Entry* known(std::string_view id);
+  Entry& remember(std::string_view id, RowRef row);
+  void push_due(HeapItem item);
+  static bool holds(const HeapItem& item);
+  const DueEntry* storage_due(Instant now);
+  bool changed_here(const DueEntry& entry);
+  template <class Visit>
+  void each_entry(Visit visit);
+
+  static constexpr std::size_t kFewEntries = 4;  // most requests touch no more: they need no heap and no index
+
+  Entry& new_entry();
+
+  Storage& storage_;
+  Changes changes_;
+  Counters counters_before_;
+  std::array<Entry, kFewEntries> few_;
+  std::vector<std::unique_ptr<Entry>> more_;
+  std::size_t entries_ = 0;
+  std::vector<std::unique_ptr<std::string>> absent_ids_;  // what by_id_ points at where there is no row
+  std::unordered_map<std::string_view, Entry*> by_id_;    // of more_
+  std::map<std::string, ScheduleEntry, std::less<>> schedules_;
+
+  std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
+  std::vector<DueEntry> page_;  // a page of storage's due entries
+  std::size_t page_at_ = 0;
+  std::optional<DueEntry> page_after_;  // the last entry of the page before
+
+  struct EdgeQueue {
+    std::int64_t consumed = 0;      // seq of the last edge that was consumed here
+    std::vector<EdgeRef> added;
+    std::size_t next = 0;           // of added
+  };
+  std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
+  std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or consumed (false)
+  std::vector<EdgeRef> added_edges_;
+  std::vector<EdgeRef> removed_edges_;
+  std::int64_t first_own_edge_ = 0;  // edges with a greater seq are this transaction's
+  std::vector<MessageRef> added_messages_;
+  std::unordered_set<std::int64_t> gone_messages_;
+  std::int64_t last_dropped_ = 0;      // seq of the newest unblock that was dropped
+  std::size_t next_own_unblock_ = 0;   // into added_messages_: none before it is an unblock that still waits
+  std::size_t edges_added_mark_ = 0;
+  std::size_t edges_removed_mark_ = 0;
+  std::size_t messages_added_mark_ = 0;
+};
+
+}  // namespace resonate

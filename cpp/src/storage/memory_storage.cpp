@@ -1,0 +1,235 @@
+#include "storage/memory_storage.hpp"
+
+#include <algorithm>
+
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
+
+void MemoryStorage::require_whole() const {
+  if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory inside a commit and cannot be used any more");
+}
+
+RowRef MemoryStorage::load(std::string_view id) {
+  require_whole();
+  const RowRef* row = rows_.find(id);
+  return row ? *row : RowRef();
+}
+
+std::vector<RowRef> MemoryStorage::load_many(std::span<const std::string_view> ids) {
+  std::vector<RowRef> found;
+  found.reserve(ids.size());
+  for (std::string_view id : ids) found.push_back(load(id));
+  return found;
+}
+
+ScheduleRef MemoryStorage::load_schedule(std::string_view id) {
+  require_whole();
+  const ScheduleRef* schedule = schedules_.find(id);
+  return schedule ? *schedule : ScheduleRef();
+}
+
+Instant MemoryStorage::first_due() {
+  const DueKey* first = due_.first();
+  return first ? first->at : kNever;
+}
+
+DueEntry MemoryStorage::entry_of(const DueKey& key) const {
+  DueEntry entry;
+  entry.due = {key.at, key.kind};
+  if (key.kind == DueKind::schedule) {
+    entry.schedule = *schedules_.find(std::string_view(*key.id));
+  } else {
+    entry.row = *rows_.find(*key.id);
+  }
+  return entry;
+}
+
+std::vector<DueEntry> MemoryStorage::due(Instant until, std::size_t limit, const DueEntry* after) {
+  require_whole();
+  std::vector<DueEntry> found;
+  auto collect = [&](const DueKey& key) {
+    if (key.at > until || found.size() >= limit) return false;
+    if (after && key.at == after->due.at && key.kind == after->due.kind && *key.id == after->id()) return true;
+    found.push_back(entry_of(key));
+    return found.size() < limit;
+  };
+  if (after) {
+    const std::string& id = after->row ? after->row->id() : after->schedule->id;
+    due_.visit_from(DueKey{after->due.at, &id, after->due.kind}, collect);
+  } else {
+    due_.visit_all(collect);
+  }
+  return found;
+}
+
+void MemoryStorage::index_new_ids() {
+  for (const Birth* birth : not_yet_by_id_) by_id_.insert(birth);
+  not_yet_by_id_.clear();
+}
+
+std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
+  require_whole();
+  std::vector<RowRef> found;
+  auto take = [&](const Birth* birth) {
+    if (birth->id == scan.after && !scan.after.empty()) return true;
+    found.push_back(*rows_.find(birth->id));
+    return found.size() < scan.limit;
+  };
+  if (scan.limit == 0) return found;
+  switch (scan.by) {
+    case RowScan::By::id:
+      index_new_ids();
+      by_id_.visit_from(std::string_view(scan.after), take);
+      break;
+    case RowScan::By::branch:
+      by_branch_.visit_from(GroupProbe{scan.key, scan.after},
+                            [&](const Birth* birth) { return *birth->branch == scan.key && take(birth); });
+      break;
+    case RowScan::By::pid:
+      by_pid_.visit_from(GroupProbe{scan.key, scan.after},
+                         [&](const PidKey& key) { return key.pid->text == scan.key && take(key.birth); });
+      break;
+  }
+  return found;
+}
+
+std::vector<ScheduleRef> MemoryStorage::scan_schedules(std::string_view after, std::size_t limit) {
+  require_whole();
+  std::vector<ScheduleRef> found;
+  if (limit == 0) return found;
+  schedules_.visit_from(after, [&](const ScheduleRef& schedule) {
+    if (!after.empty() && schedule->id == after) return true;
+    found.push_back(schedule);
+    return found.size() < limit;
+  });
+  return found;
+}
+
+std::vector<EdgeRef> MemoryStorage::edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) {
+  require_whole();
+  std::vector<EdgeRef> found;
+  if (limit == 0) return found;
+  edges_.visit_from(EdgeOrderProbe{kind, owner, after_seq + 1}, [&](const EdgeRef& edge) {
+    if (edge->kind != kind || edge->owner != owner) return false;
+    found.push_back(edge);
+    return found.size() < limit;
+  });
+  return found;
+}
+
+bool MemoryStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+  require_whole();
+  return edge_pairs_.find(EdgePairProbe{kind, owner, other}) != nullptr;
+}
+
+std::vector<MessageRef> MemoryStorage::messages(std::int64_t after_seq, std::size_t limit) {
+  require_whole();
+  std::vector<MessageRef> found;
+  if (limit == 0) return found;
+  messages_.visit_from(after_seq + 1, [&](const MessageRef& message) {
+    found.push_back(message);
+    return found.size() < limit;
+  });
+  return found;
+}
+
+MessageRef MemoryStorage::oldest_unblock(std::int64_t after_seq) {
+  MessageRef oldest;
+  unblocks_.visit_from(after_seq + 1, [&](const MessageRef& message) {
+    oldest = message;
+    return false;
+  });
+  return oldest;
+}
+
+void MemoryStorage::apply_row(const RowChange& change) {
+  const Row* before = change.before.get();
+  const Row* after = change.after.get();
+  const bool due_moved = !before || !after || before->due != after->due;
+  if (before && due_moved && before->due.kind != DueKind::none)
+    due_.erase(DueKey{before->due.at, &before->birth->id, before->due.kind});
+  const bool held_before = before && before->task == TaskState::acquired && before->pid;
+  const bool held_after = after && after->task == TaskState::acquired && after->pid;
+  const bool holder_moved = held_before != held_after || (held_before && before->pid->text != after->pid->text);
+  if (held_before && holder_moved) by_pid_.erase(PidKey{before->pid, before->birth.get()});
+  if (!after) {
+    index_new_ids();
+    by_id_.erase(before->birth.get());
+    if (before->birth->branch) by_branch_.erase(before->birth.get());
+    rows_.erase(before->id());
+    return;
+  }
+  rows_.put(change.after);
+  if (!before) {
+    not_yet_by_id_.push_back(after->birth.get());
+    if (after->birth->branch) by_branch_.insert(after->birth.get());
+  }
+  if (due_moved && after->due.kind != DueKind::none) due_.insert(DueKey{after->due.at, &after->birth->id, after->due.kind});
+  if (held_after && holder_moved) by_pid_.insert(PidKey{after->pid, after->birth.get()});
+}
+
+void MemoryStorage::apply_schedule(const ScheduleChange& change) {
+  if (change.before) {
+    due_.erase(DueKey{change.before->next_run_at, &change.before->id, DueKind::schedule});
+    schedules_.erase(change.before);
+  }
+  if (change.after) {
+    schedules_.insert(change.after);
+    if (change.after->next_run_at != kNever)
+      due_.insert(DueKey{change.after->next_run_at, &change.after->id, DueKind::schedule});
+  }
+}
+
+void MemoryStorage::write(const Changes& changes) {
+  require_whole();
+  torn_ = true;
+  for (const RowChange& change : changes.rows) apply_row(change);
+  for (const ScheduleChange& change : changes.schedules) apply_schedule(change);
+  for (const EdgeRef& edge : changes.edges_removed) {
+    edges_.erase(edge);
+    edge_pairs_.erase(edge);
+  }
+  for (const EdgeRef& edge : changes.edges_added) {
+    edges_.insert(edge);
+    edge_pairs_.insert(edge);
+  }
+  for (std::int64_t seq : changes.messages_removed) {
+    const MessageRef* found = messages_.find(seq);
+    if (!found) continue;
+    const MessageRef message = *found;
+    if (message->kind == MessageKind::unblock) unblocks_.erase(message);
+    messages_.erase(message);
+  }
+  for (const MessageRef& message : changes.messages_added) {
+    messages_.insert(message);
+    if (message->kind == MessageKind::unblock) unblocks_.insert(message);
+  }
+  counters_ = changes.counters;
+  torn_ = false;
+}
+
+void MemoryStorage::clear() {
+  due_.clear();
+  by_id_.clear();
+  not_yet_by_id_.clear();
+  by_branch_.clear();
+  by_pid_.clear();
+  schedules_.clear();
+  edges_.clear();
+  edge_pairs_.clear();
+  messages_.clear();
+  unblocks_.clear();
+  rows_.clear();
+  counters_ = {};
+  torn_ = false;
+}
+
+std::unique_ptr<Storage> MemoryStorage::fork() {
+  require_whole();
+  return std::unique_ptr<Storage>(new MemoryStorage(*this));
+}
+
+}  // namespace resonate

@@ -1,0 +1,142 @@
+// The memory home: a hash table for look-ups, ordered sets for what has an order; all of them share structure between forks.
+#pragma once
+
+#include <vector>
+
+#include "resonate/storage.hpp"
+#include "storage/cow_tree.hpp"
+#include "storage/row_table.hpp"
+
+namespace resonate {
+
+class MemoryStorage final : public Storage {
+ public:
+  MemoryStorage() = default;
+
+  Counters counters() override { return counters_; }
+  RowRef load(std::string_view id) override;
+  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
+  ScheduleRef load_schedule(std::string_view id) override;
+  Instant first_due() override;
+  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
+  std::vector<RowRef> scan(const RowScan& scan) override;
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
+  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
+  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
+  MessageRef oldest_unblock(std::int64_t after_seq) override;
+  void write(const Changes& changes) override;
+  void clear() override;
+  std::size_t row_count() override { return rows_.size(); }
+  std::unique_ptr<Storage> fork() override;
+
+ private:
+  MemoryStorage(const MemoryStorage&) = default;
+
+  // Index keys point at ids inside births and schedules, which live at least as long as their index entries.
+  struct DueKey {
+    Instant at = 0;
+    const std::string* id = nullptr;
+    DueKind kind = DueKind::none;
+  };
+  struct DueLess {
+    bool operator()(const DueKey& a, const DueKey& b) const noexcept {
+      if (a.at != b.at) return a.at < b.at;
+      if (a.kind != b.kind) return a.kind < b.kind;
+      return *a.id < *b.id;
+    }
+  };
+  struct IdLess {
+    bool operator()(const Birth* a, const Birth* b) const noexcept { return a->id < b->id; }
+    bool operator()(const Birth* a, std::string_view b) const noexcept { return a->id < b; }
+    bool operator()(std::string_view a, const Birth* b) const noexcept { return a < b->id; }
+  };
+  struct GroupProbe {
+    std::string_view group;
+    std::string_view id;
+  };
+  struct BranchLess {
+    static GroupProbe probe(const Birth* birth) noexcept { return {*birth->branch, birth->id}; }
+    static GroupProbe probe(const GroupProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const GroupProbe x = probe(a);
+      const GroupProbe y = probe(b);
+      return x.group != y.group ? x.group < y.group : x.id < y.id;
+    }
+  };
+  struct PidKey {
+    Shared<const SharedString> pid;
+    const Birth* birth = nullptr;
+  };
+  struct PidLess {
+    static GroupProbe probe(const PidKey& key) noexcept { return {key.pid->text, key.birth->id}; }
+    static GroupProbe probe(const GroupProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const GroupProbe x = probe(a);
+      const GroupProbe y = probe(b);
+      return x.group != y.group ? x.group < y.group : x.id < y.id;
+    }
+  };
+  struct ScheduleLess {
+    static std::string_view probe(const ScheduleRef& s) noexcept { return s->id; }
+    static std::string_view probe(std::string_view id) noexcept { return id; }
+    bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
+  };
+  struct EdgeOrderProbe {
+    EdgeKind kind;
+    std::string_view owner;
+    std::int64_t seq;
+  };
+  struct EdgeOrder {
+    static EdgeOrderProbe probe(const EdgeRef& e) noexcept { return {e->kind, e->owner, e->seq}; }
+    static EdgeOrderProbe probe(const EdgeOrderProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const EdgeOrderProbe x = probe(a);
+      const EdgeOrderProbe y = probe(b);
+      if (x.kind != y.kind) return x.kind < y.kind;
+      return x.owner != y.owner ? x.owner < y.owner : x.seq < y.seq;
+    }
+  };
+  struct EdgePairProbe {
+    EdgeKind kind;
+    std::string_view owner;
+    std::string_view other;
+  };
+  struct EdgePair {
+    static EdgePairProbe probe(const EdgeRef& e) noexcept { return {e->kind, e->owner, e->other}; }
+    static EdgePairProbe probe(const EdgePairProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const EdgePairProbe x = probe(a);
+      const EdgePairProbe y = probe(b);
+      if (x.kind != y.kind) return x.kind < y.kind;
+      return x.owner != y.owner ? x.owner < y.owner : x.other < y.other;
+    }
+  };
+  struct MessageOrder {
+    static std::int64_t probe(const MessageRef& m) noexcept { return m->seq; }
+    static std::int64_t probe(std::int64_t seq) noexcept { return seq; }
+    bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
+  };
+
+  void require_whole() const;
+  void apply_row(const RowChange& change);
+  void apply_schedule(const ScheduleChange& change);
+  void index_new_ids();
+  DueEntry entry_of(const DueKey& key) const;
+
+  RowTable rows_;
+  CowTree<DueKey, DueLess> due_;
+  CowTree<const Birth*, IdLess> by_id_;
+  std::vector<const Birth*> not_yet_by_id_;  // creations since the last ordered scan: most stores are never searched
+  CowTree<const Birth*, BranchLess> by_branch_;
+  CowTree<PidKey, PidLess> by_pid_;
+  CowTree<ScheduleRef, ScheduleLess> schedules_;
+  CowTree<EdgeRef, EdgeOrder> edges_;
+  CowTree<EdgeRef, EdgePair> edge_pairs_;
+  CowTree<MessageRef, MessageOrder> messages_;
+  CowTree<MessageRef, MessageOrder> unblocks_;
+  Counters counters_;
+  bool torn_ = false;  // a write was cut short (out of memory): nothing here can be trusted
+};
+
+}  // namespace resonate

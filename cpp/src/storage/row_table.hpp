@@ -1,0 +1,65 @@
+// Rows by id: an extendible hash table whose segments are shared between copies and cloned when one of them writes.
+//
+// A copy costs one pointer a segment (about 70 rows); iteration order is never used, so no result depends on a hash.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "resonate/records.hpp"
+
+namespace resonate {
+
+class RowTable {
+ public:
+  RowTable();
+  RowTable(const RowTable& other);
+  RowTable(RowTable&&) = delete;
+  RowTable& operator=(const RowTable&) = delete;
+  ~RowTable();
+
+  const RowRef* find(std::string_view id) const noexcept;
+  // Inserts the row or replaces the one with its id.
+  void put(const RowRef& row);
+  bool erase(std::string_view id);
+  std::size_t size() const noexcept { return size_; }
+  void clear();
+
+  template <class Visit>
+  void visit_all(Visit visit) const {
+    for (std::size_t i = 0; i < directory_.size(); i += span_of(*directory_[i]))
+      for (const Slot& slot : directory_[i]->slots)
+        if (slot.row) visit(slot.row);
+  }
+
+ private:
+  static constexpr unsigned kSlots = 128;
+  static constexpr unsigned kFull = 96;
+
+  struct Slot {
+    std::uint64_t hash = 0;
+    RowRef row;
+  };
+  struct Segment final : Counted {
+    unsigned depth = 0;  // how many leading hash bits all its rows share
+    unsigned count = 0;
+    Slot slots[kSlots];
+  };
+
+  static std::uint64_t hash_of(std::string_view id) noexcept;
+  std::size_t place_of(std::uint64_t hash) const noexcept { return depth_ == 0 ? 0 : hash >> (64 - depth_); }
+  std::size_t span_of(const Segment& segment) const noexcept { return std::size_t{1} << (depth_ - segment.depth); }
+  Segment* own(std::uint64_t hash);
+  void replace(std::uint64_t hash, Segment* segment) noexcept;
+  void split(std::uint64_t hash);
+  static void drop(Segment* segment) noexcept;
+  void drop_all() noexcept;
+
+  // Entries that share a segment are neighbours; the table holds each segment once, however many entries name it.
+  std::vector<Segment*> directory_;
+  unsigned depth_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace resonate
