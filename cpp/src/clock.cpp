@@ -16,15 +16,10 @@ Instant SystemClock::now() {
   return last_ = std::max(last_, wall);
 }
 
-Instant ManualClock::now() {
-  std::lock_guard lock(mutex_);
-  return now_;
-}
-
 bool ManualClock::set(Instant at) {
   std::lock_guard lock(mutex_);
-  if (at < now_) return false;
-  now_ = at;
+  if (at < now_.load(std::memory_order_relaxed)) return false;
+  now_.store(at, std::memory_order_release);
   return true;
 }
 
@@ -51,13 +46,17 @@ std::optional<Instant> earliest(const std::vector<std::shared_ptr<Engine>>& engi
   return next;
 }
 
+// Ticks at the clock's instant: the one that is visited, or a later one where a request has moved the clock meanwhile.
+void tick(Engine& engine, const ManualClock::Interrupt& interrupt, std::vector<Fired>& fired) {
+  auto more = engine.tick({}, interrupt);
+  fired.insert(fired.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 void tick_due(const std::vector<std::shared_ptr<Engine>>& engines, Instant at, const ManualClock::Interrupt& interrupt,
               std::vector<Fired>& fired) {
   for (const auto& engine : engines) {
     const auto due = engine->next_due();
-    if (!due || *due > at) continue;
-    auto more = engine->tick(at, interrupt);
-    fired.insert(fired.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    if (due && *due <= at) tick(*engine, interrupt, fired);
   }
 }
 
@@ -77,7 +76,7 @@ std::vector<Fired> ManualClock::advance_to(Instant at, const Interrupt& interrup
     tick_due(driven, visit, interrupt, fired);
   }
   set(at);
-  for (const auto& engine : driven) engine->tick(now(), interrupt);  // every store has seen the instant, due or not
+  for (const auto& engine : driven) tick(*engine, interrupt, fired);  // every store has seen the instant, due or not
   return fired;
 }
 

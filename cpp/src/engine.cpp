@@ -24,8 +24,38 @@ Reply refused(int status, std::string error, Instant now) {
 
 }  // namespace
 
+// One transaction: its working set, and what the trace is told once it has been committed. The engine has one, which it uses again
+// and again under its lock.
+struct Engine::Transaction {
+  struct Event {
+    std::optional<Request> request;
+    Reply reply;
+    std::optional<Fired> fired;
+    Instant now = 0;
+  };
+  WorkingSet set;
+  std::vector<Event> events;
+};
+
+// Begins the engine's transaction, and throws away what was not committed when it ends.
+class Engine::Scope {
+ public:
+  explicit Scope(Engine& engine) : transaction_(*engine.transaction_) { transaction_.set.begin(*engine.storage_); }
+  ~Scope() {
+    transaction_.set.clear();
+    transaction_.events.clear();
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  Transaction* operator->() const noexcept { return &transaction_; }
+  Transaction& operator*() const noexcept { return transaction_; }
+
+ private:
+  Transaction& transaction_;
+};
+
 Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options)
-    : storage_(std::move(storage)), clock_(std::move(clock)), options_(options) {
+    : storage_(std::move(storage)), clock_(std::move(clock)), options_(options), transaction_(std::make_unique<Transaction>()) {
   Changes born;
   born.counters = storage_->counters();
   if (born.counters.now == 0) {
@@ -38,22 +68,12 @@ Engine::~Engine() = default;
 
 std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
   auto engine = std::make_shared<Engine>(std::move(storage), std::move(clock), options);
-  if (engine->clock_->manual()) static_cast<ManualClock&>(*engine->clock_).attach(engine);
+  if (engine->clock_->manual()) {
+    engine->move_clock(engine->storage_->counters().now);  // contents from elsewhere may have seen a later instant
+    static_cast<ManualClock&>(*engine->clock_).attach(engine);
+  }
   return engine;
 }
-
-// One transaction: its working set, and what the trace is told once it has been committed.
-struct Engine::Transaction {
-  explicit Transaction(Storage& storage) : set(storage) {}
-  struct Event {
-    std::optional<Request> request;
-    Reply reply;
-    std::optional<Fired> fired;
-    Instant now = 0;
-  };
-  WorkingSet set;
-  std::vector<Event> events;
-};
 
 void Engine::commit(Transaction& transaction) {
   if (transaction.set.changed()) storage_->write(transaction.set.finish());
@@ -123,9 +143,9 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   if (auto problem = refuse(request, rules(options_.rules))) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
-  Transaction transaction(*storage_);
-  Reply reply = run(transaction, request, at);
-  commit(transaction);
+  Scope transaction(*this);
+  Reply reply = run(*transaction, request, at);
+  commit(*transaction);
   if (now) move_clock(at);
   return reply;
 }
@@ -135,7 +155,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   std::lock_guard lock(mutex_);
   Instant at = present();
   const Instant before = at;
-  Transaction transaction(*storage_);
+  Scope transaction(*this);
   std::vector<Reply> replies;
   replies.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -146,7 +166,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
       replies.push_back(refused(status::kInvalid, *std::move(problem), at));
     } else {
       at = now.value_or(at);
-      replies.push_back(run(transaction, requests[i], at));
+      replies.push_back(run(*transaction, requests[i], at));
     }
     if (atomicity == Atomicity::all_or_nothing && !replies.back().ok()) {
       const std::string why = "undone: request " + std::to_string(i) + " of the batch was refused with " +
@@ -162,7 +182,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
       return replies;
     }
   }
-  commit(transaction);
+  commit(*transaction);
   if (at > before) move_clock(at);
   return replies;
 }
@@ -179,11 +199,12 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
         at = now.value_or(earliest);
         move_clock(*at);
       }
-      Transaction transaction(*storage_);
-      transaction.set.counters().now = std::max(transaction.set.counters().now, *at);
-      transaction.set.drop_unblocks(saturating_add(*at, -options_.unblock_retention));
-      const std::size_t taken = run_steps(transaction, *at, &fired);
-      commit(transaction);
+      Scope transaction(*this);
+      // Requests may have come between two transactions, and instants never go back.
+      at = transaction->set.counters().now = std::max(transaction->set.counters().now, *at);
+      transaction->set.drop_unblocks(saturating_add(*at, -options_.unblock_retention));
+      const std::size_t taken = run_steps(*transaction, *at, &fired);
+      commit(*transaction);
       if (taken < kStepsAtOnce) return fired;
     }
     if (interrupt) interrupt();
@@ -286,6 +307,7 @@ void Engine::tell_replaced() {
 void Engine::set_trace(TraceSink sink) {
   std::lock_guard lock(mutex_);
   trace_ = std::move(sink);
+  tell_replaced();  // a trace begins with the state it starts from
 }
 
 std::size_t Engine::promise_count() {

@@ -1,6 +1,7 @@
 // Where instants come from. Below the engine time is an argument; clock.cpp is the only file that reads the system's clock.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -39,7 +40,7 @@ class ManualClock final : public Clock {
   using Interrupt = std::function<void()>;
 
   explicit ManualClock(Instant start = 0) : now_(start) {}
-  Instant now() override;
+  Instant now() override { return now_.load(std::memory_order_acquire); }
   bool manual() const noexcept override { return true; }
 
   // Visits every instant up to `at` at which an attached engine has a step due, in order, and ticks there. Error (invalid) when
@@ -57,8 +58,8 @@ class ManualClock final : public Clock {
  private:
   std::vector<std::shared_ptr<Engine>> engines();
   std::mutex moving_;  // one advance at a time
-  std::mutex mutex_;   // now_ and engines_
-  Instant now_;
+  std::mutex mutex_;   // setting now_, and engines_
+  std::atomic<Instant> now_;
   std::vector<std::weak_ptr<Engine>> engines_;
 };
 

@@ -14,23 +14,14 @@
 
 #include "resonate/clock.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/options.hpp"
 #include "resonate/requests.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate {
 
-enum class CatchUp : std::uint8_t { all, latest, none };
 enum class Atomicity : std::uint8_t { independent, all_or_nothing };
-
-struct Options {
-  RulesId rules = RulesId::compatible;
-  std::optional<Duration> retry_timeout = 5000;  // empty: the ttl of the task's last acquisition
-  CatchUp catchup = CatchUp::all;
-  Duration unblock_retention = 86'400'000;
-  bool check = false;                            // properties of PROTOCOL 6 after every request and step
-  bool debug = false;                            // debug.* envelopes are served
-};
 
 // What happened, one record for every request that ran and every internal step, in order. Called under the engine's lock.
 struct TraceEvent {
@@ -100,6 +91,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   struct Transaction;
+  class Scope;
 
   Reply run(Transaction& transaction, Request& request, Instant now);
   std::size_t run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired);
@@ -115,6 +107,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Storage> storage_;
   std::shared_ptr<Clock> clock_;
   Options options_;
+  std::unique_ptr<Transaction> transaction_;
   TraceSink trace_;
   std::atomic<bool> paused_{false};
 };

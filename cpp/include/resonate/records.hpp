@@ -86,7 +86,7 @@ struct Birth final : Counted {
   StringMap tags;
   Instant timeout_at = 0;
   Instant created_at = 0;
-  std::optional<std::string> ikc;
+  Shared<const SharedString> ikc;  // null: created without an idempotency key
   DialectId dialect = DialectId::k2026_04_01;
   bool timer = false;            // settles as resolved at its deadline
   bool external_at_birth = false;

@@ -6,7 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 namespace resonate {
 
@@ -16,15 +20,35 @@ class Counted {
   Counted(const Counted&) noexcept {}  // a copy is a new object that nobody holds yet
   Counted& operator=(const Counted&) noexcept { return *this; }
 
-  void retain() const noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() const noexcept {
+    if (one_thread()) {
+      holders_.store(holders_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      holders_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   // True when the caller gave up the last hold and has to delete the object.
-  [[nodiscard]] bool release() const noexcept { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  [[nodiscard]] bool release() const noexcept {
+    if (!one_thread()) return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const std::uint32_t left = holders_.load(std::memory_order_relaxed) - 1;
+    holders_.store(left, std::memory_order_relaxed);
+    return left == 0;
+  }
   [[nodiscard]] bool held_once() const noexcept { return holders_.load(std::memory_order_acquire) == 1; }
 
  protected:
   ~Counted() = default;
 
  private:
+  // A process without a second thread needs no locked instruction; the C library knows (as libstdc++'s shared_ptr asks it).
+  static bool one_thread() noexcept {
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded != 0;
+#else
+    return false;
+#endif
+  }
+
   mutable std::atomic<std::uint32_t> holders_{0};
 };
 

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "machine/working_set.hpp"
-#include "resonate/engine.hpp"
+#include "resonate/options.hpp"
+#include "resonate/requests.hpp"
 #include "resonate/errors.hpp"
 
 namespace resonate {

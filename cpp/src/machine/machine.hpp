@@ -9,7 +9,7 @@
 
 #include "machine/transitions.hpp"
 #include "machine/working_set.hpp"
-#include "resonate/engine.hpp"
+#include "resonate/options.hpp"
 #include "resonate/requests.hpp"
 #include "resonate/rules.hpp"
 

@@ -68,7 +68,7 @@ Shared<Row> Machine::new_row(PromiseCreate& request) const {
   birth->id = std::move(request.id);
   birth->param = std::move(request.param);
   birth->tags = std::move(request.tags);
-  birth->ikc = std::move(request.ikc);
+  if (request.ikc) birth->ikc = Shared<const SharedString>(new SharedString(*std::move(request.ikc)));
   birth->timeout_at = request.timeout_at;
   birth->dialect = dialect_.id;
   finish_birth(*birth);
@@ -86,9 +86,10 @@ Shared<Row> Machine::new_row(PromiseCreate& request) const {
 }
 
 std::optional<Reply> Machine::creation_conflict(const Entry& entry, const PromiseCreate& request) const {
-  if (!request.ikc || entry.now->birth->ikc == request.ikc) return std::nullopt;
+  const SharedString* key = entry.now->birth->ikc.get();
+  if (!request.ikc || (key && key->text == *request.ikc)) return std::nullopt;
   return refusal(status::kConflict, "promise " + quoted(request.id) + " was created " +
-                                        (entry.now->birth->ikc ? "with another idempotency key" : "without an idempotency key") +
+                                        (key ? "with another idempotency key" : "without an idempotency key") +
                                         " than " + quoted(*request.ikc));
 }
 
@@ -152,7 +153,7 @@ void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Insta
   row.value = std::move(value);
   row.iku = std::move(iku);
   if (row.has_task()) {
-    clear_task(row, *next_state(TaskEvent::settle, row.task));
+    clear_task(row, next_state(TaskEvent::settle, row.task).value_or(TaskState::fulfilled));
     row.ttl = 0;
     row.resumes = nullptr;
     row.current = nullptr;

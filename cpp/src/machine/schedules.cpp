@@ -125,7 +125,7 @@ Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant n
   Fired fired{.kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
   if (options.catchup != CatchUp::all) at = cron.latest_at_or_before(now, at).value_or(at);
-  const bool skipped = options.catchup == CatchUp::none && now - at > kMisfireGrace;
+  const bool skipped = options.catchup == CatchUp::none && at < saturating_add(now, -kMisfireGrace);
 
   auto* moved = new Schedule(*schedule);
   ScheduleRef held(moved);

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "machine/working_set.hpp"
-#include "resonate/engine.hpp"
+#include "resonate/options.hpp"
+#include "resonate/requests.hpp"
 
 namespace resonate {
 

@@ -3,6 +3,7 @@
 #include "machine/machine.hpp"
 #include "machine/schedules.hpp"
 #include "machine/transitions.hpp"
+#include "resonate/errors.hpp"
 
 namespace resonate {
 

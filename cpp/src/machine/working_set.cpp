@@ -16,59 +16,105 @@ std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view oth
 }
 }  // namespace
 
-WorkingSet::WorkingSet(Storage& storage) : storage_(storage) {
+void WorkingSet::begin(Storage& storage) {
+  clear();
+  storage_ = &storage;
   changes_.counters = storage.counters();
   counters_before_ = changes_.counters;
-  first_own_edge_ = changes_.counters.sequence;
+  first_own_seq_ = changes_.counters.sequence;
+}
+
+void WorkingSet::clear() {
+  each_entry([](Entry& entry) {
+    entry.before = entry.now = entry.checkpoint = nullptr;
+    entry.changed = false;
+  });
+  entries_ = 0;
+  if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
+  index_.clear();
+  checking_ = false;
+  changes_.rows.clear();
+  changes_.schedules.clear();
+  changes_.edges_added.clear();
+  changes_.edges_removed.clear();
+  changes_.messages_added.clear();
+  changes_.messages_removed.clear();
+  if (!schedules_.empty()) schedules_.clear();
+  heap_.clear();
+  page_.clear();
+  page_at_ = 0;
+  page_after_.reset();
+  if (!queues_.empty()) queues_.clear();
+  if (!edge_states_.empty()) edge_states_.clear();
+  added_edges_.clear();
+  removed_edges_.clear();
+  added_messages_.clear();
+  if (!gone_messages_.empty()) gone_messages_.clear();
+  last_dropped_ = 0;
+  next_own_unblock_ = edges_added_mark_ = edges_removed_mark_ = messages_added_mark_ = 0;
 }
 
 template <class Visit>
 void WorkingSet::each_entry(Visit visit) {
   for (std::size_t i = 0; i < std::min(entries_, kFewEntries); ++i) visit(few_[i]);
-  for (const auto& entry : more_) visit(*entry);
+  for (std::size_t i = kFewEntries; i < entries_; ++i) visit(*more_[i - kFewEntries]);
 }
 
 WorkingSet::Entry& WorkingSet::new_entry() {
   if (entries_ < kFewEntries) return few_[entries_++];
-  more_.push_back(std::make_unique<Entry>());
-  ++entries_;
-  return *more_.back();
+  if (entries_ - kFewEntries == more_.size()) more_.push_back(std::make_unique<Entry>());
+  return *more_[entries_++ - kFewEntries];
 }
 
 WorkingSet::Entry* WorkingSet::known(std::string_view id) {
   for (std::size_t i = 0; i < std::min(entries_, kFewEntries); ++i)
     if (few_[i].now && few_[i].now->id() == id) return &few_[i];
-  if (more_.empty()) return nullptr;
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second;
+  if (entries_ <= kFewEntries) return nullptr;
+  const std::size_t hash = std::hash<std::string_view>{}(id);
+  for (std::size_t i = hash & (index_.size() - 1); index_[i]; i = (i + 1) & (index_.size() - 1))
+    if (index_[i]->hash == hash && index_[i]->now->id() == id) return index_[i];
+  return nullptr;
 }
 
-WorkingSet::Entry& WorkingSet::remember(std::string_view id, RowRef row) {
+void WorkingSet::grow_index() {
+  index_.assign(std::max<std::size_t>(64, index_.size() * 2), nullptr);
+  for (std::size_t i = kFewEntries; i < entries_; ++i) {
+    Entry& entry = *more_[i - kFewEntries];
+    std::size_t at = entry.hash & (index_.size() - 1);
+    while (index_[at] && index_[at] != &entry) at = (at + 1) & (index_.size() - 1);
+    index_[at] = &entry;
+  }
+}
+
+// Makes an entry beyond the few findable by its id.
+void WorkingSet::index(Entry& entry) {
+  if (entries_ <= kFewEntries) return;
+  entry.hash = std::hash<std::string_view>{}(entry.now->id());
+  if ((entries_ - kFewEntries) * 2 > index_.size()) return grow_index();
+  std::size_t at = entry.hash & (index_.size() - 1);
+  while (index_[at]) at = (at + 1) & (index_.size() - 1);
+  index_[at] = &entry;
+}
+
+WorkingSet::Entry& WorkingSet::remember(RowRef row) {
   Entry& entry = new_entry();
   entry.before = row;
-  entry.checkpoint = row;
+  if (checking_) entry.checkpoint = row;
   entry.now = std::move(row);
-  if (!more_.empty()) {
-    if (entry.now) {
-      id = entry.now->id();
-    } else {
-      id = *absent_ids_.emplace_back(std::make_unique<std::string>(id));
-    }
-    by_id_.insert_or_assign(id, &entry);
-  }
+  index(entry);
   return entry;
 }
 
 void WorkingSet::prefetch(std::span<const std::string_view> ids) {
-  std::vector<RowRef> rows = storage_.load_many(ids);
+  std::vector<RowRef> rows = storage_->load_many(ids);
   for (std::size_t i = 0; i < ids.size(); ++i)
-    if (rows[i] && !known(ids[i])) remember(ids[i], std::move(rows[i]));
+    if (rows[i] && !known(ids[i])) remember(std::move(rows[i]));
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
   if (Entry* entry = known(id)) return entry->now ? entry : nullptr;
-  RowRef row = storage_.load(id);
-  return row ? &remember(id, std::move(row)) : nullptr;
+  RowRef row = storage_->load(id);
+  return row ? &remember(std::move(row)) : nullptr;
 }
 
 Row& WorkingSet::edit(Entry& entry) {
@@ -86,9 +132,9 @@ void WorkingSet::touched(Entry& entry, Due due) {
 }
 
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
-  Entry& entry = remember(row->id(), RowRef());
+  Entry& entry = new_entry();
   entry.now = std::move(row);
-  if (!more_.empty()) by_id_.insert_or_assign(entry.now->id(), &entry);
+  index(entry);
   entry.changed = true;
   touched(entry);
   return entry;
@@ -96,17 +142,17 @@ WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
 
 WorkingSet::ScheduleEntry* WorkingSet::find_schedule(std::string_view id) {
   if (auto found = schedules_.find(id); found != schedules_.end()) return found->second.now ? &found->second : nullptr;
-  ScheduleRef stored = storage_.load_schedule(id);
+  ScheduleRef stored = storage_->load_schedule(id);
   if (!stored) return nullptr;
   return &schedules_.emplace(std::string(id), ScheduleEntry{stored, stored, stored, false}).first->second;
 }
 
 void WorkingSet::put_schedule(ScheduleRef schedule) {
-  ScheduleEntry& entry = schedules_[schedule->id];
+  auto& [id, entry] = *schedules_.try_emplace(schedule->id).first;
   entry.now = std::move(schedule);
   entry.changed = true;
-  if (entry.now->next_run_at != kNever)
-    push_due({{entry.now->next_run_at, DueKind::schedule}, entry.now->id, nullptr, &entry});
+  // The map's own id: the schedule goes when the next one takes its place, the item in the heap stays.
+  if (entry.now->next_run_at != kNever) push_due({{entry.now->next_run_at, DueKind::schedule}, id, nullptr, &entry});
 }
 
 void WorkingSet::remove_schedule(ScheduleEntry& entry) {
@@ -135,7 +181,7 @@ std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(cons
   };
   for (bool more = limit > 0; more;) {
     scan.limit = std::max<std::size_t>(kPage, limit == SIZE_MAX ? 0 : limit);
-    const std::vector<RowRef> page = storage_.scan(scan);
+    const std::vector<RowRef> page = storage_->scan(scan);
     for (const RowRef& stored : page) {
       while (more && next_own != own.end() && (*next_own)->id() < stored->id()) more = add(*next_own++);
       if (!more) break;
@@ -160,7 +206,7 @@ std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std:
     return found.size() < limit;
   };
   for (bool more = limit > 0; more;) {
-    const std::vector<ScheduleRef> page = storage_.scan_schedules(from, kPage);
+    const std::vector<ScheduleRef> page = storage_->scan_schedules(from, kPage);
     for (const ScheduleRef& stored : page) {
       while (more && own != schedules_.end() && own->first <= stored->id) more = add((own++)->second.now);
       if (!more) break;
@@ -177,7 +223,7 @@ std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std:
 bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
   if (!edge_states_.empty())
     if (const auto own = edge_states_.find(pair_key(kind, owner, other)); own != edge_states_.end()) return own->second;
-  return storage_.has_edge(kind, owner, other);
+  return storage_->has_edge(kind, owner, other);
 }
 
 void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect) {
@@ -196,8 +242,8 @@ void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_vie
 EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
   const auto own = queues_.find({kind, std::string(owner)});
   const std::int64_t consumed = own == queues_.end() ? 0 : own->second.consumed;
-  if (consumed <= first_own_edge_) {
-    const std::vector<EdgeRef> stored = storage_.edges(kind, owner, consumed, 1);
+  if (consumed <= first_own_seq_) {
+    const std::vector<EdgeRef> stored = storage_->edges(kind, owner, consumed, 1);
     if (!stored.empty()) return stored.front();
   }
   if (own == queues_.end() || own->second.next == own->second.added.size()) return nullptr;
@@ -207,7 +253,7 @@ EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
 void WorkingSet::remove_first_edge(const EdgeRef& edge) {
   EdgeQueue& queue = queues_[{edge->kind, edge->owner}];
   queue.consumed = edge->seq;
-  if (edge->seq > first_own_edge_) ++queue.next;
+  if (edge->seq > first_own_seq_) ++queue.next;
   edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
   removed_edges_.push_back(edge);
 }
@@ -219,18 +265,17 @@ std::int64_t WorkingSet::add_message(Shared<OutboxMessage> message) {
 }
 
 void WorkingSet::remove_message(std::int64_t seq) {
-  for (auto own = added_messages_.rbegin(); own != added_messages_.rend() && (*own)->seq >= seq; ++own)
-    if ((*own)->seq == seq) {
-      gone_messages_.insert(seq);
-      return;
-    }
-  changes_.messages_removed.push_back(seq);
+  if (seq > first_own_seq_) {
+    gone_messages_.insert(seq);
+  } else {
+    changes_.messages_removed.push_back(seq);
+  }
 }
 
 void WorkingSet::drop_unblocks(Instant until) {
   // Queued in order of time: the first that is young enough ends the search.
   for (;;) {
-    const MessageRef oldest = storage_.oldest_unblock(last_dropped_);
+    const MessageRef oldest = storage_->oldest_unblock(last_dropped_);
     if (!oldest) break;
     if (oldest->queued_at > until) return;
     changes_.messages_removed.push_back(last_dropped_ = oldest->seq);
@@ -274,7 +319,7 @@ const DueEntry* WorkingSet::storage_due(Instant now) {
       ++page_at_;
     }
     if (!page_.empty()) page_after_ = page_.back();
-    page_ = storage_.due(now, kPage, page_after_ ? &*page_after_ : nullptr);
+    page_ = storage_->due(now, kPage, page_after_ ? &*page_after_ : nullptr);
     page_at_ = 0;
     if (page_.empty()) return nullptr;
   }
@@ -286,20 +331,19 @@ std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
     heap_.pop_back();
   }
   const HeapItem* own = heap_.empty() || heap_.front().due.at > now ? nullptr : &heap_.front();
-  const DueEntry* stored = storage_.first_due() <= now ? storage_due(now) : nullptr;
+  const DueEntry* stored = storage_->first_due() <= now ? storage_due(now) : nullptr;
   if (!own && !stored) return std::nullopt;
   if (own && (!stored || own->due < stored->due || (own->due == stored->due && own->id < stored->id())))
     return Next{own->due, own->row, own->schedule};
   if (stored->schedule) return Next{stored->due, nullptr, find_schedule(stored->schedule->id)};
   Entry* entry = known(stored->row->id());
-  return Next{stored->due, entry ? entry : &remember(stored->row->id(), stored->row), nullptr};
+  return Next{stored->due, entry ? entry : &remember(stored->row), nullptr};
 }
 
 bool WorkingSet::changed() const noexcept {
-  const auto changed = [](const Entry& entry) { return entry.changed; };
-  return std::any_of(few_.begin(), few_.begin() + static_cast<std::ptrdiff_t>(std::min(entries_, kFewEntries)), changed) ||
-         std::any_of(more_.begin(), more_.end(), [&](const auto& entry) { return changed(*entry); }) ||
-         std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
+  for (std::size_t i = 0; i < entries_; ++i)
+    if ((i < kFewEntries ? few_[i] : *more_[i - kFewEntries]).changed) return true;
+  return std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
          !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
          changes_.counters != counters_before_;
 }
@@ -311,19 +355,18 @@ const Changes& WorkingSet::finish() {
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
   if (!removed_edges_.empty())
-    std::erase_if(added_edges_, [this](const EdgeRef& edge) {
-      return !edge_states_.at(pair_key(edge->kind, edge->owner, edge->other));
-    });
-  changes_.edges_added = std::move(added_edges_);
-  std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_edge_; });
-  changes_.edges_removed = std::move(removed_edges_);
+    std::erase_if(added_edges_, [this](const EdgeRef& edge) { return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed; });
+  std::swap(changes_.edges_added, added_edges_);
+  std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
+  std::swap(changes_.edges_removed, removed_edges_);
   if (!gone_messages_.empty())
     std::erase_if(added_messages_, [this](const MessageRef& m) { return gone_messages_.contains(m->seq); });
-  changes_.messages_added = std::move(added_messages_);
+  std::swap(changes_.messages_added, added_messages_);
   return changes_;
 }
 
 void WorkingSet::checkpoint() {
+  checking_ = true;
   each_entry([](Entry& entry) { entry.checkpoint = entry.now; });
   for (auto& [id, entry] : schedules_) entry.checkpoint = entry.now;
   edges_added_mark_ = added_edges_.size();

@@ -22,6 +22,7 @@ class WorkingSet {
  public:
   // One row in the set. `before` is what storage holds, `now` what the transaction sees; both null: known to be absent.
   struct Entry {
+    std::size_t hash = 0;   // of the id
     RowRef before;
     RowRef now;
     RowRef checkpoint;      // `now` as of the last checkpoint()
@@ -40,7 +41,11 @@ class WorkingSet {
     ScheduleEntry* schedule = nullptr;
   };
 
-  explicit WorkingSet(Storage& storage);
+  WorkingSet() = default;
+  explicit WorkingSet(Storage& storage) { begin(storage); }
+  // A set is used again and again: its vectors keep their room, so that a request allocates only what it stores.
+  void begin(Storage& storage);
+  void clear();
 
   // Loads the rows that a batch names in one go.
   void prefetch(std::span<const std::string_view> ids);
@@ -108,7 +113,10 @@ class WorkingSet {
   };
 
   Entry* known(std::string_view id);
-  Entry& remember(std::string_view id, RowRef row);
+  Entry& new_entry();
+  void index(Entry& entry);
+  void grow_index();
+  Entry& remember(RowRef row);
   void push_due(HeapItem item);
   static bool holds(const HeapItem& item);
   const DueEntry* storage_due(Instant now);
@@ -116,18 +124,17 @@ class WorkingSet {
   template <class Visit>
   void each_entry(Visit visit);
 
-  static constexpr std::size_t kFewEntries = 4;  // most requests touch no more: they need no heap and no index
+  static constexpr std::size_t kFewEntries = 4;     // most requests touch no more: those are searched one by one
+  static constexpr std::size_t kKeptEntries = 4096;  // room that is kept from one transaction to the next
 
-  Entry& new_entry();
-
-  Storage& storage_;
+  Storage* storage_ = nullptr;
   Changes changes_;
   Counters counters_before_;
   std::array<Entry, kFewEntries> few_;
-  std::vector<std::unique_ptr<Entry>> more_;
+  std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are spare
   std::size_t entries_ = 0;
-  std::vector<std::unique_ptr<std::string>> absent_ids_;  // what by_id_ points at where there is no row
-  std::unordered_map<std::string_view, Entry*> by_id_;    // of more_
+  std::vector<Entry*> index_;  // of more_: open addressing by Entry::hash, a power of two long
+  bool checking_ = false;      // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
@@ -144,7 +151,7 @@ class WorkingSet {
   std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or consumed (false)
   std::vector<EdgeRef> added_edges_;
   std::vector<EdgeRef> removed_edges_;
-  std::int64_t first_own_edge_ = 0;  // edges with a greater seq are this transaction's
+  std::int64_t first_own_seq_ = 0;  // edges and messages with a greater seq are this transaction's
   std::vector<MessageRef> added_messages_;
   std::unordered_set<std::int64_t> gone_messages_;
   std::int64_t last_dropped_ = 0;      // seq of the newest unblock that was dropped

@@ -73,12 +73,7 @@ class CowTree {
     return &node->keys[at];
   }
 
-  const Key* first() const noexcept {
-    const Node* node = root_.get();
-    if (!node) return nullptr;
-    while (!node->leaf) node = static_cast<const Inner*>(node)->children[0].get();
-    return &node->keys[0];
-  }
+  const Key* first() const noexcept { return root_ ? &least_of(*root_) : nullptr; }
 
   // Calls visit(key) for keys not less than `probe`, in order, until it returns false.
   template <class Probe, class Visit>
@@ -103,6 +98,12 @@ class CowTree {
   static void own(Shared<Node>& slot) {
     if (slot->held_once()) return;
     slot = slot->leaf ? Shared<Node>(new Node(*slot)) : Shared<Node>(new Inner(static_cast<const Inner&>(*slot)));
+  }
+
+  static const Key& least_of(const Node& top) noexcept {
+    const Node* node = &top;
+    while (!node->leaf) node = static_cast<const Inner*>(node)->children[0].get();
+    return node->keys[0];
   }
 
   template <class Probe>
@@ -212,7 +213,11 @@ class CowTree {
     const unsigned at = child_for(node, key);
     own(inner.children[at]);
     erase_from(*inner.children[at], key);
-    if (inner.children[at]->size != 0) return;
+    if (inner.children[at]->size != 0) {
+      // A separator is looked at as long as it stands, so it has to be a key that is still in the tree.
+      if (at > 0 && !less_(inner.keys[at], key)) inner.keys[at] = least_of(*inner.children[at]);
+      return;
+    }
     // An empty child goes; nodes are not merged, a tree that shrinks a lot is rare and stays correct.
     for (unsigned i = at + 1; i < inner.size; ++i) {
       inner.keys[i - 1] = std::move(inner.keys[i]);

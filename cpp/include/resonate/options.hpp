@@ -1,0 +1,23 @@
+// What a store may be told when it is made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "resonate/instant.hpp"
+#include "resonate/rules.hpp"
+
+namespace resonate {
+
+enum class CatchUp : std::uint8_t { all, latest, none };
+
+struct Options {
+  RulesId rules = RulesId::compatible;
+  std::optional<Duration> retry_timeout = 5000;  // empty: the ttl of the task's last acquisition
+  CatchUp catchup = CatchUp::all;
+  Duration unblock_retention = 86'400'000;
+  bool check = false;                            // properties of PROTOCOL 6 after every request and step
+  bool debug = false;                            // debug.* envelopes are served
+};
+
+}  // namespace resonate
