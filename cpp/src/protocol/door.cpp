@@ -1,0 +1,139 @@
+#include "protocol/door.hpp"
+
+#include <utility>
+
+namespace resonate {
+namespace {
+
+Refusal refusal_of(const ReplyHead& head, int status, std::string message) {
+  return {.kind = std::string(name_of(head.kind, head.dialect)),
+          .corr_id = head.corr_id,
+          .version = std::string(dialect(head.dialect).version),
+          .status = status,
+          .message = std::move(message)};
+}
+
+// An envelope that is refused keeps its place in a batch as this request, which every engine refuses.
+Request placeholder() { return {.dialect = DialectId::k2026_04_01, .operation = PromiseGet{}}; }
+
+// A batch sorted out: what the engine gets for every envelope, and the answers so far.
+struct Sorted {
+  std::vector<Request> requests;
+  std::vector<std::optional<Instant>> nows;
+  std::vector<Answer> answers;
+};
+
+bool is_debug(const Decoded& envelope) {
+  const auto* known = std::get_if<Envelope>(&envelope);
+  return known && is_debug(known->head.kind);
+}
+
+// An atomic batch that an envelope undid: the others say so in that envelope's words. One that another request undid first is
+// itself a conflict.
+void name_refusals(std::vector<Answer>& answers, std::vector<Reply>& replies) {
+  for (std::size_t at = 0; at < answers.size(); ++at) {
+    auto* refusal = std::get_if<Refusal>(&answers[at]);
+    if (!refusal) continue;
+    if (replies[at].status == status::kConflict) {
+      refusal->status = status::kConflict;
+      refusal->message = replies[at].error;
+      continue;
+    }
+    const std::string why = "undone: request " + std::to_string(at) + " of the batch was refused with " +
+                            std::to_string(refusal->status) + ": " + refusal->message;
+    for (Reply& reply : replies) reply.error = why;
+  }
+}
+
+}  // namespace
+
+bool EnvelopeDoor::takes_debug_time() const { return engine_->options().debug && engine_->clock()->manual(); }
+
+Answer EnvelopeDoor::run(Decoded envelope, std::optional<Instant> now) {
+  if (auto* refusal = std::get_if<Refusal>(&envelope)) return std::move(*refusal);
+  auto& known = std::get<Envelope>(envelope);
+  if (is_debug(known.head.kind)) return run_debug(known, now);
+  if (known.debug_time && takes_debug_time()) now = known.debug_time;
+  Reply reply = engine_->apply(std::get<Request>(std::move(known.operation)), now);
+  return Answered{std::move(known.head), std::move(reply)};
+}
+
+std::vector<Answer> EnvelopeDoor::run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity) {
+  Sorted sorted;
+  if (envelopes.size() == 1 && (atomicity == Atomicity::independent || is_debug(envelopes.front()))) {
+    sorted.answers.push_back(run(std::move(envelopes.front()), now));
+    return std::move(sorted.answers);
+  }
+  const bool own_times = takes_debug_time();
+  for (Decoded& envelope : envelopes) {
+    std::optional<Instant> at = now;
+    if (auto* refusal = std::get_if<Refusal>(&envelope)) {
+      sorted.answers.emplace_back(std::move(*refusal));
+    } else if (auto& known = std::get<Envelope>(envelope); is_debug(known.head.kind)) {
+      sorted.answers.emplace_back(engine_->options().debug
+                                      ? refusal_of(known.head, status::kInvalid, "debug operations have no place in a batch")
+                                      : refusal_of(known.head, status::kForbidden, "debug operations are not served"));
+    } else {
+      if (known.debug_time && own_times) at = known.debug_time;
+      sorted.nows.push_back(at);
+      sorted.requests.push_back(std::get<Request>(std::move(known.operation)));
+      sorted.answers.emplace_back(Answered{std::move(known.head), {}});
+      continue;
+    }
+    if (atomicity == Atomicity::all_or_nothing) {
+      sorted.nows.push_back(std::nullopt);
+      sorted.requests.push_back(placeholder());
+    }
+  }
+  std::vector<Reply> replies = engine_->apply(std::move(sorted.requests), sorted.nows, atomicity);
+  if (atomicity == Atomicity::all_or_nothing) name_refusals(sorted.answers, replies);
+  auto reply = replies.begin();
+  for (Answer& answer : sorted.answers) {
+    if (auto* answered = std::get_if<Answered>(&answer)) {
+      answered->reply = std::move(*reply++);
+    } else if (atomicity == Atomicity::all_or_nothing) {
+      ++reply;
+    }
+  }
+  return std::move(sorted.answers);
+}
+
+// Makes the store see `now` without any step, as a read does; why not, where it cannot.
+std::optional<std::string> EnvelopeDoor::move_to(std::optional<Instant> now) {
+  if (!now) return std::nullopt;
+  Reply reply = engine_->apply(Request{.dialect = DialectId::k2026_04_01, .operation = PromiseGet{"debug"}}, now);
+  if (reply.status != status::kInvalid) return std::nullopt;
+  return std::move(reply.error);
+}
+
+Answer EnvelopeDoor::run_debug(const Envelope& envelope, std::optional<Instant> now) {
+  const ReplyHead& head = envelope.head;
+  const auto& operation = std::get<DebugOperation>(envelope.operation);
+  if (!engine_->options().debug) return refusal_of(head, status::kForbidden, "debug operations are not served");
+  if (!operation.problem.empty()) return refusal_of(head, status::kInvalid, operation.problem);
+  if (envelope.debug_time && takes_debug_time()) now = envelope.debug_time;
+  DebugAnswered answer{head, std::nullopt};
+  try {
+    switch (head.kind) {
+      case Kind::debug_tick: (void)engine_->tick(operation.time); break;
+      case Kind::debug_start:
+      case Kind::debug_stop:
+        (void)engine_->tick(now);
+        engine_->set_paused(head.kind == Kind::debug_start);
+        break;
+      case Kind::debug_reset:
+        if (auto problem = move_to(now)) return refusal_of(head, status::kInvalid, std::move(*problem));
+        engine_->reset();
+        break;
+      default:  // debug.snap
+        if (auto problem = move_to(now)) return refusal_of(head, status::kInvalid, std::move(*problem));
+        answer.snapshot = engine_->with_storage([](Storage& storage) { return view_of(storage); });
+    }
+  } catch (const Error& error) {  // an instant that the store cannot go to
+    if (error.code() != ErrorCode::invalid) throw;
+    return refusal_of(head, status::kInvalid, error.what());
+  }
+  return answer;
+}
+
+}  // namespace resonate

@@ -1,0 +1,61 @@
+// Envelopes: what a request looks like once it is decoded, and what its answer needs from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "protocol/kinds.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate {
+
+// What an answer repeats of its request.
+struct ReplyHead {
+  Kind kind = Kind::promise_get;
+  Kind fenced = Kind::promise_create;  // fence: the kind of its action
+  DialectId dialect = DialectId::k2026_04_01;
+  std::string corr_id;
+};
+
+inline ReplyHead head_of(const Request& request, std::string corr_id) {
+  ReplyHead head{.kind = kind_of(request.operation), .dialect = request.dialect, .corr_id = std::move(corr_id)};
+  if (const auto* fence = std::get_if<TaskFence>(&request.operation)) {
+    if (std::holds_alternative<PromiseSettle>(fence->action)) head.fenced = Kind::promise_settle;
+  }
+  return head;
+}
+
+// debug.*: which one is head.kind. Its data is judged after the question whether debug operations are served at all.
+struct DebugOperation {
+  Instant time = 0;     // debug.tick
+  std::string problem;  // why its data is a 400; empty when it may run
+};
+
+struct Envelope {
+  ReplyHead head;
+  std::optional<Instant> debug_time;
+  std::variant<Request, DebugOperation> operation;
+};
+
+// A request that is answered without being run.
+struct Refusal {
+  std::string kind = "unknown";
+  std::string corr_id = "0";
+  std::string version = "2026-04-01";
+  int status = status::kInvalid;
+  std::string message;
+};
+
+using Decoded = std::variant<Envelope, Refusal>;
+
+// decode.hpp:
+//   template <DocumentNode Node> Decoded decode_envelope(const Node& document);
+// encode.hpp:
+//   template <DocumentSink Sink> void encode_reply(Sink&, const ReplyHead&, const Reply&);
+//   template <DocumentSink Sink> void encode_refusal(Sink&, const Refusal&);
+// messages.hpp:
+//   template <DocumentSink Sink> void encode_message(Sink&, const OutboxMessage&, const RowRef& record);
+
+}  // namespace resonate

@@ -1,0 +1,38 @@
+// The door for JSON texts.
+#include "protocol/door.hpp"
+#include "protocol/json_document.hpp"
+#include "protocol/json_sink.hpp"
+
+namespace resonate {
+namespace {
+
+Decoded decode_text(std::string_view text) {
+  const JsonDocument document(text);
+  if (!document.problem().empty()) return Refusal{.message = document.problem()};
+  return document.visit([](const auto& node) { return decode_envelope(node); });
+}
+
+std::string text_of(const Answer& answer) {
+  JsonSink sink;
+  encode_answer(sink, answer);
+  return sink.take();
+}
+
+}  // namespace
+
+std::string EnvelopeDoor::apply_json(std::string_view text, std::optional<Instant> now) {
+  return text_of(run(decode_text(text), now));
+}
+
+std::vector<std::string> EnvelopeDoor::apply_json(std::span<const std::string_view> texts, std::optional<Instant> now,
+                                                  Atomicity atomicity) {
+  std::vector<Decoded> envelopes;
+  envelopes.reserve(texts.size());
+  for (const std::string_view text : texts) envelopes.push_back(decode_text(text));
+  std::vector<std::string> replies;
+  replies.reserve(texts.size());
+  for (const Answer& answer : run(std::move(envelopes), now, atomicity)) replies.push_back(text_of(answer));
+  return replies;
+}
+
+}  // namespace resonate

@@ -1,0 +1,36 @@
+// The kinds of requests, and what each dialect calls them (PROTOCOL 2).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "resonate/requests.hpp"
+#include "resonate/rules.hpp"
+
+namespace resonate {
+
+// The first ones are the alternatives of Operation, in their order.
+enum class Kind : std::uint8_t {
+  promise_get, promise_create, promise_settle, register_callback, register_listener, promise_search,
+  task_get, task_create, task_acquire, task_release, task_suspend, task_fulfill, task_fence, task_heartbeat, task_halt,
+  task_continue, task_search,
+  schedule_get, schedule_create, schedule_delete, schedule_search,
+  debug_start, debug_stop, debug_reset, debug_tick, debug_snap
+};
+inline constexpr std::size_t kKindCount = static_cast<std::size_t>(Kind::debug_snap) + 1;
+static_assert(std::variant_size_v<Operation> == static_cast<std::size_t>(Kind::debug_start));
+
+constexpr Kind kind_of(const Operation& operation) noexcept { return static_cast<Kind>(operation.index()); }
+constexpr bool is_debug(Kind kind) noexcept { return kind >= Kind::debug_start; }
+
+using KindNames = std::array<std::string_view, kKindCount>;
+
+// Empty where the dialect has no such kind.
+std::string_view name_of(Kind kind, DialectId dialect) noexcept;
+std::optional<Kind> kind_named(std::string_view name, DialectId dialect) noexcept;
+std::optional<DialectId> dialect_named(std::string_view version) noexcept;
+
+}  // namespace resonate

@@ -1,0 +1,45 @@
+// Outbox messages: their keys, and what is delivered (PROTOCOL 5).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "protocol/node.hpp"
+#include "protocol/records_encode.hpp"
+
+namespace resonate {
+
+// "execute:<task id>" or "unblock:<promise id>:<address>", in every dialect.
+std::string key_of(const OutboxMessage& message);
+
+// What the message is called in its dialect: execute, unblock; invoke, resume, notify.
+std::string_view kind_of(const OutboxMessage& message) noexcept;
+
+// `record`: the settled promise of an unblock. `head` stays empty; a server fills it.
+template <DocumentSink Sink>
+void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& record) {
+  sink.begin_object();
+  sink.key(Field::kind);
+  sink.string(kind_of(message));
+  sink.key(Field::head);
+  sink.begin_object();
+  sink.end_object();
+  sink.key(Field::data);
+  sink.begin_object();
+  if (message.kind == MessageKind::execute) {
+    sink.key(Field::task);
+    sink.begin_object();
+    sink.key(Field::id);
+    sink.string(message.id);
+    sink.key(Field::version);
+    sink.integer(message.version);
+    sink.end_object();
+  } else if (record) {
+    sink.key(Field::promise);
+    encode_promise(sink, message.dialect, Projected(*record, record->settled_at));
+  }
+  sink.end_object();
+  sink.end_object();
+}
+
+}  // namespace resonate

@@ -1,0 +1,31 @@
+#include "snapshot.hpp"
+
+#include "protocol/json_document.hpp"
+#include "protocol/json_sink.hpp"
+#include "resonate/errors.hpp"
+#include "snapshot_decode.hpp"
+#include "snapshot_encode.hpp"
+
+namespace resonate {
+
+std::string write_snapshot(Storage& storage, SnapshotFormat format) {
+  JsonSink sink;
+  if (format == SnapshotFormat::full) {
+    encode_full_snapshot(sink, storage, storage.counters());
+  } else {
+    encode_snapshot(sink, view_of(storage), format);
+  }
+  return sink.take();
+}
+
+std::unique_ptr<Storage> read_snapshot(std::string_view json) {
+  const JsonDocument document(json);
+  if (!document.problem().empty()) throw Error(ErrorCode::invalid, "snapshot: " + document.problem());
+  try {
+    return document.visit([](const auto& node) { return decode_snapshot(node); });
+  } catch (const Malformed& malformed) {
+    throw Error(ErrorCode::invalid, "snapshot: " + malformed.message);
+  }
+}
+
+}  // namespace resonate

@@ -1,0 +1,38 @@
+// Everything a store holds, visited in pages, or taken in one go under the engine's lock and written down later. Rows are shared,
+// so a StateView costs a pointer a row.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+struct StateView {
+  struct Promise {
+    RowRef row;
+    std::vector<EdgeRef> callbacks;  // in order of registration
+    std::vector<EdgeRef> listeners;
+  };
+  struct Message {
+    MessageRef message;
+    RowRef record;  // of an unblock
+  };
+
+  Counters counters;
+  std::vector<Promise> promises;  // ordered by id
+  std::vector<ScheduleRef> schedules;
+  std::vector<Message> messages;  // in order of queueing
+};
+
+StateView view_of(Storage& storage);
+
+// In the orders above.
+void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body);
+void each_schedule(Storage& storage, const std::function<void(const ScheduleRef&)>& body);
+void each_message(Storage& storage, const std::function<void(const MessageRef&)>& body);
+std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner);
+
+}  // namespace resonate

@@ -1,0 +1,187 @@
+// Replay: the lines of a trace against a store that does the same.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "protocol/decode.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/nlohmann_node.hpp"
+#include "protocol/reader.hpp"
+#include "resonate/clock.hpp"
+#include "resonate/errors.hpp"
+#include "snapshot_decode.hpp"
+#include "trace.hpp"
+
+namespace resonate {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using Node = NlohmannNode;
+const Path kRequestPath(Field::req);
+
+[[noreturn]] void refuse(std::size_t number, const std::string& rule) {
+  throw Error(ErrorCode::invalid, "trace line " + std::to_string(number) + ": " + rule);
+}
+
+struct Line {
+  std::size_t number = 0;  // from 1
+  ordered_json content;    // what the nodes look into
+  std::string kind;
+  Instant now = 0;
+  std::optional<Node> request;
+  std::optional<Node> answer;
+
+  // Runs body(); whatever it finds malformed is the line's fault.
+  template <class Body>
+  auto blame(Body body) const {
+    try {
+      return body();
+    } catch (const Malformed& malformed) {
+      refuse(number, malformed.message);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid) throw;
+      refuse(number, error.what());
+    }
+  }
+};
+
+std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t at) {
+  auto line = std::make_unique<Line>();
+  line->number = at + 1;
+  line->content = ordered_json::parse(lines[at], nullptr, false);
+  if (line->content.is_discarded()) refuse(line->number, "is not JSON");
+  line->blame([&] {
+    const Members<Node, Field::kind, Field::now, Field::req, Field::res> members(Node(line->content), nullptr);
+    line->kind = members.text<Field::kind>();
+    line->now = members.integer<Field::now>();
+    line->request = members.need<Field::req>();
+    line->answer = members.need<Field::res>();
+  });
+  return line;
+}
+
+// The place of a name in a list of them.
+template <std::size_t N>
+std::size_t choice(const std::string& text, const Path& path, const std::array<std::string_view, N>& names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) throw Malformed{to_text(path) + " is none of the known names: " + in_quotes(text)};
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+Options read_options(const Line& line) {
+  const Members<Node, Field::format, Field::options> request(*line.request, &kRequestPath);
+  if (const std::string format = request.text<Field::format>(); format != kTraceFormat) {
+    throw Malformed{"req.format must be " + in_quotes(kTraceFormat) + ", got " + in_quotes(format)};
+  }
+  const Path path = request.path(Field::options);
+  const Members<Node, Field::rules, Field::retry_timeout, Field::catchup, Field::unblock_retention> given(request.need<Field::options>(),
+                                                                                                         &path);
+  Options options;
+  options.rules = static_cast<RulesId>(choice<2>(given.text<Field::rules>(), given.path(Field::rules), {kRules[0].name, kRules[1].name}));
+  const Node& retry = given.need<Field::retry_timeout>();
+  if (retry.type() == NodeType::string && retry.text() == "ttl") {
+    options.retry_timeout.reset();
+  } else {
+    options.retry_timeout = read_integer(retry, given.path(Field::retry_timeout));
+  }
+  options.catchup = static_cast<CatchUp>(choice<3>(given.text<Field::catchup>(), given.path(Field::catchup), kCatchUpNames));
+  options.unblock_retention = given.integer<Field::unblock_retention>();
+  return options;
+}
+
+std::unique_ptr<Storage> read_contents(const Line& line) {
+  const Path path(Field::res);
+  const Members<Node, Field::snapshot> answer(*line.answer, &path);
+  const Path at = answer.path(Field::snapshot);
+  return decode_snapshot(answer.need<Field::snapshot>(), &at);
+}
+
+// One store that does what lines say, and what its own trace said so far.
+class Player {
+ public:
+  explicit Player(const Line& open) {
+    if (open.kind != "open") refuse(open.number, "must be of kind open, got " + in_quotes(open.kind));
+    open.blame([&] {
+      const Options options = read_options(open);
+      std::unique_ptr<Storage> contents = read_contents(open);
+      const auto clock = std::make_shared<ManualClock>(contents->counters().now);
+      engine_ = Engine::create(std::move(contents), clock, options);
+    });
+    start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
+  }
+  ~Player() { engine_->set_trace({}); }
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  const std::vector<std::string>& played() const noexcept { return played_; }
+
+  void play(const Line& line) {
+    line.blame([&] {
+      if (line.kind == "open") {
+        engine_->replace_storage(read_contents(line));
+      } else if (line.kind == "messages.take") {
+        take(line);
+      } else if (line.kind.starts_with("step.")) {
+        (void)engine_->tick(line.now);
+      } else {
+        apply(line);
+      }
+    });
+  }
+
+ private:
+  void apply(const Line& line) {
+    Decoded decoded = decode_envelope(*line.request);
+    if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
+    auto& envelope = std::get<Envelope>(decoded);
+    if (is_debug(envelope.head.kind)) throw Malformed{"req must not be a debug operation"};
+    (void)engine_->apply(std::get<Request>(std::move(envelope.operation)), line.now);
+  }
+  void take(const Line& line) {
+    std::unordered_set<std::string> keys;
+    Members<Node, Field::keys>(*line.request, &kRequestPath).each<Field::keys>([&](const Node& key, const Path& path) {
+      keys.emplace(read_text(key, path));
+    });
+    // A tick that found nothing to do leaves no line, but the store has seen its instant.
+    if (line.now > engine_->with_storage([](Storage& storage) { return storage.counters().now; })) (void)engine_->tick(line.now);
+    (void)engine_->take_messages_if([&](const OutboxMessage& message) { return keys.contains(key_of(message)); }, keys.size());
+  }
+
+  std::shared_ptr<Engine> engine_;
+  std::vector<std::string> played_;
+};
+
+}  // namespace
+
+ReplayResult replay(std::span<const std::string> lines) {
+  if (lines.empty()) throw Error(ErrorCode::invalid, "trace: there is no line in it");
+  Player player(*read_line(lines, 0));
+  ReplayResult result;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    const std::unique_ptr<Line> line = read_line(lines, at);
+    if (player.played().size() <= at) player.play(*line);
+    const std::string* played = at < player.played().size() ? &player.played()[at] : nullptr;
+    if (!played || (lines[at] != *played && json(line->content) != json::parse(*played))) {  // another order of members is no difference
+      result.line = line->number;
+      result.expected = lines[at];
+      if (played) result.got = *played;
+      return result;
+    }
+    ++result.steps;
+  }
+  if (player.played().size() > lines.size()) {
+    result.line = lines.size() + 1;
+    result.got = player.played()[lines.size()];
+    return result;
+  }
+  result.ok = true;
+  return result;
+}
+
+}  // namespace resonate
