@@ -1,0 +1,73 @@
+// Python arguments to C++ values. Every function names the argument in its error: a wrong type is a TypeError, a value that no
+// request can carry is Invalid. Rules of the protocol are the engine's (validate.cpp), not checked here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "resonate/records.hpp"
+#include "shown.hpp"
+
+namespace resonate::python {
+
+[[noreturn]] void wrong_type(const char* argument, const char* expected, py::handle given);
+
+// The UTF-8 of a str, valid while the object lives.
+std::string_view text(py::handle given, const char* argument);
+std::optional<std::string> optional_text(py::handle given, const char* argument);
+
+// An int, or what has __index__; bool and float are no integers.
+std::int64_t integer(py::handle given, const char* argument);
+std::optional<std::int64_t> optional_integer(py::handle given, const char* argument);
+
+// Milliseconds: an int, or a timedelta of a whole number of them.
+Duration duration(py::handle given, const char* argument);
+
+// timeout_at= or timeout=, exactly one; the second is relative to `now`.
+template <class Now>
+Instant deadline(py::handle timeout_at, py::handle timeout, Now now);
+
+// A mapping of strings, or None.
+StringMap string_map(py::handle given, const char* argument);
+
+// A list or tuple of what an iterable holds; strings, bytes and dicts are no such iterables.
+py::object fast_sequence(py::handle given, const char* argument, const char* expected);
+// An iterable of strings.
+std::vector<std::string> texts(py::handle given, const char* argument);
+
+// One of a few words.
+template <class Choice, std::size_t N>
+Choice choice(py::handle given, const char* argument, const std::array<std::pair<std::string_view, Choice>, N>& choices);
+
+// --- templates ------------------------------------------------------------------------------------------------------------------
+
+[[noreturn]] void deadline_given_wrong(bool both);
+[[noreturn]] void not_a_choice(std::string_view given, const char* argument, const std::vector<std::string_view>& allowed);
+
+template <class Now>
+Instant deadline(py::handle timeout_at, py::handle timeout, Now now) {
+  if (timeout_at.is_none() == timeout.is_none()) deadline_given_wrong(!timeout.is_none());
+  if (!timeout_at.is_none()) return integer(timeout_at, "timeout_at");
+  const Duration by = duration(timeout, "timeout");
+  if (by < 0) raise(ErrorClass::invalid, "timeout is " + std::to_string(by) + " ms; it has to be 0 or more");
+  return saturating_add(now(), by);
+}
+
+template <class Choice, std::size_t N>
+Choice choice(py::handle given, const char* argument, const std::array<std::pair<std::string_view, Choice>, N>& choices) {
+  const std::string_view word = text(given, argument);
+  std::vector<std::string_view> allowed;
+  for (const auto& [name, value] : choices) {
+    if (name == word) return value;
+    allowed.push_back(name);
+  }
+  not_a_choice(word, argument, allowed);
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,24 @@
+// What module.cpp lists: one function a noun, in the order in which their types are needed.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace resonate::python {
+
+namespace py = pybind11;
+
+void bind_errors(py::module_& module);
+void bind_values(py::module_& module);
+void bind_records(py::module_& module);
+void bind_events(py::module_& module);
+void bind_results(py::module_& module);
+void bind_clock(py::module_& module);
+void bind_promises(py::module_& module);
+void bind_tasks(py::module_& module);
+void bind_schedules(py::module_& module);
+void bind_traces(py::module_& module);
+void bind_store(py::module_& module);
+void bind_cron(py::module_& module);
+void bind_fork_safety(py::module_& module);
+
+}  // namespace resonate::python

@@ -1,0 +1,169 @@
+// ManualClock and SystemClock: where a store's instants come from (PROTOCOL 4).
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "display.hpp"
+#include "fork_safety.hpp"
+#include "interrupt.hpp"
+#include "resonate/clock.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using FiredList = py::typing::List<Fired>;
+
+FiredList list_of(std::vector<Fired> fired) {
+  FiredList made;
+  for (Fired& step : fired) made.append(std::move(step));
+  return made;
+}
+
+Instant now_of(Clock& clock) {
+  const OutsidePython outside;
+  return clock.now();
+}
+
+std::shared_ptr<ManualClock> make_manual_clock(const Int& start) {
+  const Instant at = integer(start, "start");
+  if (at < 0) raise(ErrorClass::invalid, "start is " + std::to_string(at) + "; it has to be 0 or more");
+  return std::make_shared<ManualClock>(at);
+}
+
+FiredList advance(ManualClock& clock, const DurationArgument& by) {
+  const Duration duration_ms = duration(by, "by");
+  if (duration_ms < 0) raise(ErrorClass::invalid, "by is " + std::to_string(duration_ms) + " ms; a clock never runs backwards");
+  std::vector<Fired> fired;
+  {
+    const OutsidePython outside;
+    fired = clock.advance(duration_ms, interrupt_on_signal());
+  }
+  return list_of(std::move(fired));
+}
+
+FiredList advance_to(ManualClock& clock, const Int& at) {
+  const Instant instant = integer(at, "at");
+  std::vector<Fired> fired;
+  {
+    const OutsidePython outside;
+    fired = clock.advance_to(instant, interrupt_on_signal());
+  }
+  return list_of(std::move(fired));
+}
+
+FiredList advance_to_next(ManualClock& clock) {
+  std::vector<Fired> fired;
+  {
+    const OutsidePython outside;
+    fired = clock.advance_to_next(interrupt_on_signal());
+  }
+  return list_of(std::move(fired));
+}
+
+}  // namespace
+
+void bind_clock(py::module_& module) {
+  py::class_<Clock, std::shared_ptr<Clock>>(module, "Clock", R"doc(
+Where a store's instants come from: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+
+Example:
+    >>> isinstance(rc.ManualClock(), rc.Clock)
+    True
+)doc")
+      .def_property_readonly("now", &now_of, "The present instant, in Unix ms. It never goes back.");
+
+  py::class_<ManualClock, Clock, std::shared_ptr<ManualClock>>(module, "ManualClock", R"doc(
+A clock that stands still until it is moved, and fires what is due on its stores on the way (PROTOCOL 4).
+
+It drives every store that was made with it, in the order in which they were made. Thread-safe; one move at a time.
+
+Args:
+    start: The first instant, in Unix ms, 0 or more.
+
+Raises:
+    Invalid: A negative start, or one beyond 64 bits.
+    TypeError: A start that is no int (a float and a bool are none).
+
+Example:
+    >>> clock = rc.ManualClock(start=1000)
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.promises.create("a", timeout=500, tags={"resonate:external": "true"})
+    >>> clock.advance(2000)
+    [Fired(kind='promise_timeout', id='a', at=1500, now=1500)]
+    >>> clock.now
+    3000
+)doc")
+      .def(py::init(&make_manual_clock), py::arg("start") = 0)
+      .def("advance", &advance, py::arg("by"), R"doc(
+Moves the clock by a duration and fires everything that is due on the way, each step at its own instant.
+
+Args:
+    by: Milliseconds, 0 or more, or a `datetime.timedelta` of a whole number of them.
+
+Returns:
+    What fired, in order.
+
+Raises:
+    Invalid: A negative duration, or parts of a millisecond.
+    TypeError: Neither an int nor a timedelta.
+
+Example:
+    >>> from datetime import timedelta
+    >>> clock = rc.ManualClock()
+    >>> clock.advance(timedelta(days=1)), clock.now
+    ([], 86400000)
+)doc")
+      .def("advance_to", &advance_to, py::arg("at"), R"doc(
+Moves the clock to an instant and fires everything that is due on the way, each step at its own instant.
+
+The present instant is fine: what is due at once is fired.
+
+Args:
+    at: Unix ms.
+
+Returns:
+    What fired, in order.
+
+Raises:
+    Invalid: An instant that has passed.
+    TypeError: No int.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> [(step.kind, step.at) for step in clock.advance_to(7_200_000) if step.kind == "schedule"]
+    [('schedule', 3600000), ('schedule', 7200000)]
+)doc")
+      .def("advance_to_next", &advance_to_next, R"doc(
+Moves the clock to the next instant at which anything is due on any of its stores, and fires it.
+
+Returns:
+    What fired, in order; nothing, and the clock stays, where nothing ever will.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
+    >>> clock.advance_to_next(), clock.now, store.promises.get("a").state
+    ([Fired(kind='promise_timeout', id='a', at=500, now=500)], 500, 'resolved')
+)doc")
+      .def("__repr__", [](ManualClock& self) { return Repr("ManualClock").with("now", now_of(self)).done(); });
+
+  py::class_<SystemClock, Clock, std::shared_ptr<SystemClock>>(module, "SystemClock", R"doc(
+The system's wall time in ms, made monotonic: where the system's clock is set back, this one stands still until it has caught up.
+
+A store fires what is due when it is used and when `Store.tick` is called.
+
+Example:
+    >>> rc.SystemClock().now > 1_700_000_000_000
+    True
+)doc")
+      .def(py::init([] { return std::make_shared<SystemClock>(); }))
+      .def("__repr__", [](SystemClock&) { return "SystemClock()"; });
+}
+
+}  // namespace resonate::python

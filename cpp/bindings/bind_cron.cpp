@@ -1,0 +1,56 @@
+// cron_next: when an expression fires, without a store.
+#include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "resonate/cron.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+py::typing::List<py::int_> cron_next(const Str& expression, const Int& after, const Int& count) {
+  const std::int64_t wanted = integer(count, "count");
+  if (wanted < 0) raise(ErrorClass::invalid, "count is " + std::to_string(wanted) + "; it has to be 0 or more");
+  Instant at = integer(after, "after");
+  py::typing::List<py::int_> occurrences;
+  try {
+    const auto parsed = CronExpression::parse(text(expression, "text"));
+    for (std::int64_t i = 0; i < wanted; ++i) {
+      const std::optional<Instant> next = parsed.next_after(at);
+      if (!next) break;
+      occurrences.append(py::int_(*next));
+      at = *next;
+    }
+  } catch (const InvalidCron& problem) {
+    raise(ErrorClass::invalid, problem.what());
+  }
+  return occurrences;
+}
+
+}  // namespace
+
+void bind_cron(py::module_& module) {
+  module.def("cron_next", &cron_next, py::arg("text"), py::arg("after"), py::arg("count") = 1, R"doc(
+The next occurrences of a cron expression, as a schedule takes them (PROTOCOL 4, 8).
+
+Args:
+    text: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+        unless it begins with `CRON_TZ=Area/City`.
+    after: Unix ms; occurrences are later than this.
+    count: How many.
+
+Returns:
+    Unix ms in order; fewer than `count` where the calendar (up to the year 9999) holds no more.
+
+Raises:
+    Invalid: An expression that is none or can never fire, or a negative count.
+
+Example:
+    >>> rc.cron_next("*/15 * * * *", after=0, count=3)
+    [900000, 1800000, 2700000]
+)doc");
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,101 @@
+// The whole table from the core's codes and statuses to Python's exceptions.
+#include <pybind11/gil_safe_call_once.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <vector>
+
+#include "bind.hpp"
+#include "errors.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+constexpr std::array<const char*, 9> kClassNames = {
+    "ResonateError", "Invalid", "NotFound", "Conflict", "Unprocessable", "StoreError", "Closed", "Unsupported", "InvariantViolation",
+};
+using Classes = std::array<py::object, kClassNames.size()>;
+
+// Looked up at the first error: errors.py is imported by the package, not by this module.
+py::handle class_of(ErrorClass error) {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Classes> storage;
+  const Classes& classes = storage
+                               .call_once_and_store_result([] {
+                                 const auto errors = py::module_::import("resonate_core.errors");
+                                 Classes found;
+                                 for (std::size_t i = 0; i < found.size(); ++i) found[i] = errors.attr(kClassNames[i]);
+                                 return found;
+                               })
+                               .get_stored();
+  return classes[static_cast<std::size_t>(error)];
+}
+
+ErrorClass class_of_status(int status) {
+  switch (status) {
+    case status::kInvalid: return ErrorClass::invalid;
+    case status::kNotFound: return ErrorClass::not_found;
+    case status::kConflict: return ErrorClass::conflict;
+    case status::kUnprocessable: return ErrorClass::unprocessable;
+    case status::kFault: return ErrorClass::store_error;
+    default: return ErrorClass::resonate_error;
+  }
+}
+
+ErrorClass class_of_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid: return ErrorClass::invalid;
+    case ErrorCode::closed: return ErrorClass::closed;
+    case ErrorCode::storage: return ErrorClass::store_error;
+    case ErrorCode::invariant: return ErrorClass::invariant_violation;
+    case ErrorCode::unsupported: return ErrorClass::unsupported;
+  }
+  return ErrorClass::resonate_error;
+}
+
+void set_error(ErrorClass error, const std::string& message) {
+  const py::handle type = class_of(error);
+  const py::object instance = type(py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace")));
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+void set_violations(const std::vector<Violation>& violations) {
+  const py::handle type = class_of(ErrorClass::invariant_violation);
+  PyErr_SetObject(type.ptr(), type(py::cast(violations)).ptr());
+}
+
+}  // namespace
+
+void raise(ErrorClass error, const std::string& message) {
+  set_error(error, message);
+  throw py::error_already_set();
+}
+
+void raise_refusal(int status, const std::string& message) {
+  const ErrorClass error = class_of_status(status);
+  if (error != ErrorClass::resonate_error) raise(error, message);
+  const py::handle type = class_of(error);
+  PyErr_SetObject(type.ptr(), type(message, py::arg("status") = status).ptr());
+  throw py::error_already_set();
+}
+
+void raise_violations(const std::vector<Violation>& violations) {
+  set_violations(violations);
+  throw py::error_already_set();
+}
+
+void bind_errors(py::module_&) {
+  py::register_local_exception_translator([](std::exception_ptr pending) {
+    try {
+      if (pending) std::rethrow_exception(pending);
+    } catch (const InvariantError& error) {
+      set_violations(error.violations());
+    } catch (const Error& error) {
+      set_error(class_of_code(error.code()), error.what());
+    }
+  });
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,218 @@
+// Message, Fired, Violation: what waits to be delivered, what the engine did by itself, what does not hold.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind.hpp"
+#include "event_dicts.hpp"
+#include "protocol/messages.hpp"
+#include "python_sink.hpp"
+#include "record_class.hpp"
+#include "record_types.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// --- Message --------------------------------------------------------------------------------------------------------------------
+
+JsonDict message_body(const MessageRecord& record) {
+  PythonSink sink;
+  encode_message(sink, *record.message, record.record);
+  return JsonDict(sink.take());
+}
+
+std::optional<std::int64_t> message_version(const MessageRecord& record) {
+  if (record.message->kind != MessageKind::execute) return std::nullopt;
+  return record.message->version;
+}
+
+bool same_message(const MessageRecord& a, const MessageRecord& b) {
+  const OutboxMessage &x = *a.message, &y = *b.message;
+  return x.kind == y.kind && x.resume == y.resume && x.dialect == y.dialect && x.id == y.id && x.address == y.address &&
+         x.version == y.version && x.attempts == y.attempts && x.queued_at == y.queued_at;
+}
+
+py::tuple message_identity(const MessageRecord& record) {
+  return py::make_tuple(key_of(*record.message), record.message->version, record.message->queued_at);
+}
+
+std::string message_repr(const MessageRecord& record) {
+  const OutboxMessage& message = *record.message;
+  Repr shown("Message");
+  shown.with("kind", kind_of(message)).with("id", message.id);
+  if (const auto version = message_version(record)) shown.with("version", *version);
+  return shown.with("address", message.address).with("attempts", message.attempts).with("queued_at", message.queued_at).done();
+}
+
+void bind_message(py::module_& module) {
+  py::class_<MessageRecord> bound(module, "Message", R"doc(
+A message that waits in the outbox (PROTOCOL 5). Immutable.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.messages()
+    [Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)]
+)doc");
+  bound
+      .def_property_readonly(
+          "kind", [](const MessageRecord& self) { return kind_of(*self.message); },
+          "`execute` or `unblock`; `invoke`, `resume` or `notify` where it speaks 2025-01-15.")
+      .def_property_readonly("id", [](const MessageRecord& self) { return self.message->id; }, "The task to run, or the promise that was settled.")
+      .def_property_readonly("version", &message_version, "The version to acquire the task with, counting acquisitions; None for a settled promise.")
+      .def_property_readonly("address", [](const MessageRecord& self) { return self.message->address; }, "Where it goes.")
+      .def_property_readonly("attempts", [](const MessageRecord& self) { return self.message->attempts; }, "How often its delivery was tried.")
+      .def_property_readonly("queued_at", [](const MessageRecord& self) { return self.message->queued_at; }, "When it was queued, in Unix ms.")
+      .def_property_readonly("key", [](const MessageRecord& self) { return key_of(*self.message); }, "Its key: a new message replaces one of the same key.")
+      .def_property_readonly("message", &message_body, "The message as it goes over the wire, a new dict each time.");
+  def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_dict,
+                                                .to_dict_doc = R"doc(
+The message as `Store.take_messages` gives it: its key, its address and what goes over the wire.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.messages()[0].to_dict()["key"]
+    'execute:job'
+)doc",
+                                                .same = same_message,
+                                                .identity = message_identity,
+                                                .repr = message_repr,
+                                                .html = "message_html"});
+}
+
+// --- Fired ----------------------------------------------------------------------------------------------------------------------
+
+JsonDict fired_detail(const Fired& fired) {
+  py::dict made;
+  switch (fired.kind) {
+    case StepKind::listener_drain:
+    case StepKind::dispatch: made["address"] = fired.detail; break;
+    case StepKind::callback_drain: made["awaiter"] = fired.detail; break;
+    case StepKind::schedule:
+      made["promise_id"] = fired.detail.empty() ? py::object(py::none()) : py::object(py::str(fired.detail));
+      made["created"] = fired.created;
+      break;
+    case StepKind::promise_timeout:
+    case StepKind::lease_expiry: break;
+  }
+  return JsonDict(std::move(made));
+}
+
+JsonDict fired_dict(const Fired& fired) {
+  py::dict made;
+  made["kind"] = name_of(fired.kind);
+  made["id"] = fired.id;
+  made["at"] = fired.at;
+  made["now"] = fired.now;
+  made["detail"] = fired_detail(fired);
+  return JsonDict(std::move(made));
+}
+
+bool same_fired(const Fired& a, const Fired& b) {
+  return a.kind == b.kind && a.id == b.id && a.at == b.at && a.now == b.now && a.detail == b.detail && a.created == b.created;
+}
+
+py::tuple fired_identity(const Fired& fired) { return py::make_tuple(name_of(fired.kind), fired.id, fired.at, fired.now, fired.detail); }
+
+std::string fired_repr(const Fired& fired) {
+  Repr shown("Fired");
+  shown.with("kind", name_of(fired.kind)).with("id", fired.id).with("at", fired.at).with("now", fired.now);
+  const JsonDict detail = fired_detail(fired);
+  if (py::len(detail) != 0) shown.with("detail", detail);
+  return shown.done();
+}
+
+void bind_fired(py::module_& module) {
+  py::class_<Fired> bound(module, "Fired", R"doc(
+An internal step that the engine took by itself (PROTOCOL 4). Immutable.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:timer": "true"})
+    >>> clock.advance(5000)
+    [Fired(kind='promise_timeout', id='a', at=1000, now=1000)]
+)doc");
+  bound
+      .def_property_readonly(
+          "kind", [](const Fired& self) { return name_of(self.kind); },
+          "`promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.")
+      .def_property_readonly("id", [](const Fired& self) { return self.id; }, "The promise, task or schedule; for a drain the settled promise.")
+      .def_property_readonly("at", [](const Fired& self) { return self.at; }, "When it was due, in Unix ms; for a drain when the promise was settled.")
+      .def_property_readonly("now", [](const Fired& self) { return self.now; }, "When it was taken, in Unix ms.")
+      .def_property_readonly(
+          "detail", &fired_detail,
+          "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` of a schedule; a new dict each time.");
+  def_record(bound, RecordTraits<Fired>{.to_dict = fired_dict,
+                                        .to_dict_doc = R"doc(
+All members in a dict.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:external": "true"})
+    >>> clock.advance_to_next()[0].to_dict()
+    {'kind': 'promise_timeout', 'id': 'a', 'at': 1000, 'now': 1000, 'detail': {}}
+)doc",
+                                        .same = same_fired,
+                                        .identity = fired_identity,
+                                        .repr = fired_repr,
+                                        .html = "fired_html"});
+}
+
+// --- Violation ------------------------------------------------------------------------------------------------------------------
+
+JsonDict violation_dict(const Violation& violation) {
+  py::dict made;
+  made["name"] = violation.name;
+  made["id"] = violation.id;
+  made["detail"] = violation.detail;
+  return JsonDict(std::move(made));
+}
+
+bool same_violation(const Violation& a, const Violation& b) { return a.name == b.name && a.id == b.id && a.detail == b.detail; }
+
+py::tuple violation_identity(const Violation& violation) { return py::make_tuple(violation.name, violation.id, violation.detail); }
+
+std::string violation_repr(const Violation& violation) {
+  return Repr("Violation").with("name", violation.name).with("id", violation.id).with("detail", violation.detail).done();
+}
+
+void bind_violation(py::module_& module) {
+  py::class_<Violation> bound(module, "Violation", R"doc(
+A property of PROTOCOL 6 that does not hold. Immutable.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock()).check()
+    []
+)doc");
+  bound.def_property_readonly("name", [](const Violation& self) { return self.name; }, "The name of the property, such as `orphan_tasks`.")
+      .def_property_readonly("id", [](const Violation& self) { return self.id; }, "The promise, task, schedule or message.")
+      .def_property_readonly("detail", [](const Violation& self) { return self.detail; }, "What was found, with the values.");
+  def_record(bound, RecordTraits<Violation>{.to_dict = violation_dict,
+                                            .to_dict_doc = "All members in a dict.",
+                                            .same = same_violation,
+                                            .identity = violation_identity,
+                                            .repr = violation_repr,
+                                            .html = "violation_html"});
+}
+
+}  // namespace
+
+JsonDict message_dict(const MessageRecord& record) {
+  py::dict made;
+  made["key"] = key_of(*record.message);
+  made["address"] = record.message->address;
+  made["message"] = message_body(record);
+  return JsonDict(std::move(made));
+}
+
+void bind_events(py::module_& module) {
+  bind_message(module);
+  bind_fired(module);
+  bind_violation(module);
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,346 @@
+// store.promises
+#include <pybind11/pybind11.h>
+
+#include "bind.hpp"
+#include "columns.hpp"
+#include "requests.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+PromiseRecord create(const Promises& self, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout, const AnyValue& param,
+                     const StringMapping& headers, const StringMapping& tags, const OptionalStr& idempotency_key) {
+  return self.store->run_for_promise(promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key));
+}
+
+PromiseRecord get(const Promises& self, const Str& id) { return self.store->run_for_promise(PromiseGet{std::string(text(id, "id"))}); }
+
+PromiseRecord settle(const Promises& self, const Str& id, std::string_view state, const AnyValue& value, const StringMapping& headers,
+                     const OptionalStr& idempotency_key) {
+  return self.store->run_for_promise(promise_settle(text(id, "id"), state, value, headers, idempotency_key));
+}
+
+PromiseRecord resolve(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+  return settle(self, id, "resolved", value, headers, idempotency_key);
+}
+
+PromiseRecord reject(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+  return settle(self, id, "rejected", value, headers, idempotency_key);
+}
+
+PromiseRecord cancel(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+  return settle(self, id, "rejected_canceled", value, headers, idempotency_key);
+}
+
+PromiseRecord register_callback(const Promises& self, const Str& awaited, const Str& awaiter) {
+  return self.store->run_for_promise(
+      RegisterCallback{.awaited = std::string(text(awaited, "awaited")), .awaiter = std::string(text(awaiter, "awaiter"))});
+}
+
+PromiseRecord register_listener(const Promises& self, const Str& awaited, const Str& address) {
+  return self.store->run_for_promise(
+      RegisterListener{.awaited = std::string(text(awaited, "awaited")), .address = std::string(text(address, "address"))});
+}
+
+PromisePage search(const Promises& self, const OptionalStr& id, const OptionalStr& state, const StringMapping& tags, const Int& limit,
+                   const OptionalStr& cursor) {
+  PromiseSearch search{search_query(id, tags, limit, cursor)};
+  search.query.filter.state = optional_text(state, "state");
+  Reply reply = self.store->run(std::move(search));
+  PromisePage page;
+  page.cursor = std::move(reply.cursor);
+  page.rows = std::move(reply.rows);
+  page.now = reply.now;
+  return page;
+}
+
+std::size_t count(const Promises& self) {
+  return self.store->without_gil([](Engine& engine) { return engine.promise_count(); });
+}
+
+PromiseBatch create_many(const Promises& self, const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params,
+                         const StringMapping& tags) {
+  return self.store->run_all(creations(ids, timeout_at, params, tags));
+}
+
+PromiseBatch settle_many(const Promises& self, const TextColumn& ids, const ValueColumn& values, const Str& state) {
+  return self.store->run_all(settlements(ids, values, text(state, "state")));
+}
+
+void bind_single(py::class_<Promises>& bound);
+void bind_awaiting(py::class_<Promises>& bound);
+void bind_many(py::class_<Promises>& bound);
+
+}  // namespace
+
+void bind_promises(py::module_& module) {
+  py::class_<Promises> bound(module, "Promises", R"doc(
+The promises of a store: `store.promises`.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("order:1", timeout=1000, param={"amount": 3})
+    >>> store.promises.resolve("order:1", "shipped").value.json()
+    'shipped'
+)doc");
+  bind_single(bound);
+  bind_awaiting(bound);
+  bind_many(bound);
+}
+
+namespace {
+
+void bind_single(py::class_<Promises>& bound) {
+  bound.def("create", &create, py::arg("id"), py::arg("timeout_at") = py::none(), py::kw_only(), py::arg("timeout") = py::none(),
+            py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
+            py::arg("idempotency_key") = py::none(), R"doc(
+Creates a promise, or answers the one that exists under the id (PROTOCOL 3.2).
+
+A promise with a target (tag `resonate:target`) gets a task, whose first message goes out at once, or at the instant that the tag
+`resonate:delay` names. One whose deadline has passed is born settled (PROTOCOL 1.2).
+
+Args:
+    id: Any text that is not empty and holds no NUL.
+    timeout_at: The deadline in Unix ms. Either this or `timeout` has to be given.
+    timeout: The deadline from now on, in ms or as a timedelta.
+    param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+    headers: Headers of the param.
+    tags: Strings by name; the protocol reads those that begin with `resonate:`.
+    idempotency_key: A key of the creation. The existing promise is only answered when it was created under the same one.
+
+Returns:
+    The promise, new or existing.
+
+Raises:
+    Invalid: An empty id, a negative deadline, tags that contradict each other (PROTOCOL 3, shape rules).
+    Conflict: It exists and was created under another idempotency key, or none.
+    TypeError: An argument of the wrong type; both or neither of `timeout_at` and `timeout`.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.promises.create("a", 1000).state
+    'pending'
+    >>> store.promises.create("b", timeout_at=0).state
+    'rejected_timedout'
+)doc")
+      .def("get", &get, py::arg("id"), R"doc(
+The promise as it is now (PROTOCOL 3.1). A read: nothing is stored and nothing fires.
+
+Args:
+    id: The id of the promise.
+
+Returns:
+    The promise, settled where its deadline has passed.
+
+Raises:
+    NotFound: It does not exist.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> store.promises.get("a").timeout_at
+    1000
+)doc")
+      .def("resolve", &resolve, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
+           py::arg("idempotency_key") = py::none(), R"doc(
+Settles a promise as resolved, and fulfils its task (PROTOCOL 3.3). One that is settled already is answered as it is.
+
+Args:
+    id: The id of the promise.
+    value: The result: bytes, a `Value`, or anything JSON-able.
+    headers: Headers of the value.
+    idempotency_key: A key of the settlement. A settled promise is only answered when it was settled under the same one.
+
+Returns:
+    The settled promise.
+
+Raises:
+    NotFound: It does not exist.
+    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock(5))
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> store.promises.resolve("a", {"ok": True})
+    Promise(id='a', state='resolved', value=Value(data='eyJvayI6dHJ1ZX0='), timeout_at=1005, created_at=5, settled_at=5)
+)doc")
+      .def("reject", &reject, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
+           py::arg("idempotency_key") = py::none(), R"doc(
+Settles a promise as rejected (PROTOCOL 3.3); as `resolve` in everything else.
+
+Args:
+    id: The id of the promise.
+    value: What went wrong: bytes, a `Value`, or anything JSON-able.
+    headers: Headers of the value.
+    idempotency_key: A key of the settlement.
+
+Returns:
+    The settled promise.
+
+Raises:
+    NotFound: It does not exist.
+    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> store.promises.reject("a", "no stock").state
+    'rejected'
+)doc")
+      .def("cancel", &cancel, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
+           py::arg("idempotency_key") = py::none(), R"doc(
+Settles a promise as rejected_canceled (PROTOCOL 3.3); as `resolve` in everything else.
+
+Args:
+    id: The id of the promise.
+    value: Why: bytes, a `Value`, or anything JSON-able.
+    headers: Headers of the value.
+    idempotency_key: A key of the settlement.
+
+Returns:
+    The settled promise.
+
+Raises:
+    NotFound: It does not exist.
+    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> store.promises.cancel("a").state
+    'rejected_canceled'
+)doc");
+}
+
+void bind_awaiting(py::class_<Promises>& bound) {
+  bound.def("register_callback", &register_callback, py::arg("awaited"), py::arg("awaiter"), R"doc(
+Lets a task be resumed when a promise is settled (PROTOCOL 3.4). Without effect where one of the two is settled.
+
+Args:
+    awaited: The promise that is waited for.
+    awaiter: The id of the task that waits; its promise needs a target.
+
+Returns:
+    The awaited promise.
+
+Raises:
+    Invalid: Both are the same.
+    NotFound: The awaited promise does not exist.
+    Unprocessable: The awaiter does not exist or has no target; under strict rules also: the awaited promise is internal.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("child", timeout=1000)
+    >>> _ = store.promises.create("parent", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.promises.register_callback("child", "parent").id
+    'child'
+)doc")
+      .def("register_listener", &register_listener, py::arg("awaited"), py::arg("address"), R"doc(
+Lets a message be sent to an address when a promise is settled (PROTOCOL 3.6). Without effect where it is settled already.
+
+Args:
+    awaited: The promise that is waited for.
+    address: `scheme:rest`; strict rules take `http://`, `https://` and `poll://` with an `@` only (PROTOCOL 2.1).
+
+Returns:
+    The awaited promise.
+
+Raises:
+    Invalid: No address.
+    NotFound: The promise does not exist.
+    Unprocessable: Under strict rules: the promise is internal.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> _ = store.promises.register_listener("a", "poll://any@clients")
+    >>> _ = store.promises.resolve("a")
+    >>> [message.key for message in store.messages()]
+    ['unblock:a:poll://any@clients']
+)doc")
+      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(), py::arg("tags") = py::none(),
+           py::arg("limit") = 100, py::arg("cursor") = py::none(), R"doc(
+The promises that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+
+Args:
+    id: A pattern in which `*` stands for any run of characters; None for all.
+    state: A state that they have now, their deadlines considered; None for all.
+    tags: Tags that all have to be there with these values.
+    limit: How many at most, 1 to 1000.
+    cursor: The `cursor` of the page before.
+
+Returns:
+    A page; its `cursor` is None where there is no more.
+
+Raises:
+    Invalid: A limit out of range, or an unknown state.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create_many(["order:1", "order:2", "other"], 1000)
+    >>> [promise.id for promise in store.promises.search("order:*", state="pending")]
+    ['order:1', 'order:2']
+)doc");
+}
+
+void bind_many(py::class_<Promises>& bound) {
+  bound.def("count", &count, R"doc(
+How many promises the store holds, settled ones included.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000)
+    >>> store.promises.count()
+    1
+)doc")
+      .def("create_many", &create_many, py::arg("ids"), py::arg("timeout_at"), py::kw_only(), py::arg("params") = py::none(),
+           py::arg("tags") = py::none(), R"doc(
+Creates many promises in one transaction, all of them or none; as `create` for each, in order.
+
+Args:
+    ids: The ids.
+    timeout_at: One deadline for all in Unix ms, or one for each.
+    params: One param for each, or None.
+    tags: The tags of all of them.
+
+Returns:
+    The promises, new or existing, in order of the ids.
+
+Raises:
+    Invalid: As `create`, or columns of different lengths. Nothing was created then.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> batch = store.promises.create_many(["a", "b"], [1000, 2000], params=[1, 2])
+    >>> [(promise.id, promise.param.json()) for promise in batch]
+    [('a', 1), ('b', 2)]
+)doc")
+      .def("settle_many", &settle_many, py::arg("ids"), py::arg("values") = py::none(), py::kw_only(), py::arg("state") = "resolved", R"doc(
+Settles many promises in one transaction, all of them or none; as `resolve` for each, in order.
+
+Args:
+    ids: The ids.
+    values: One value for each, or None.
+    state: `resolved`, `rejected` or `rejected_canceled`, for all of them.
+
+Returns:
+    The settled promises, in order of the ids.
+
+Raises:
+    NotFound: One does not exist. Nothing was settled then.
+    Invalid: Another state, or columns of different lengths.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create_many(["a", "b"], 1000)
+    >>> store.promises.settle_many(["a", "b"], [1, 2]).states
+    ['resolved', 'resolved']
+)doc")
+      .def("__repr__", [](const Promises& self) {
+        return self.store->closed() ? std::string("Promises of a closed store") : "Promises(count=" + std::to_string(count(self)) + ")";
+      });
+}
+
+}  // namespace
+}  // namespace resonate::python

@@ -1,0 +1,247 @@
+// Promise, Task, Schedule: what a store holds, as seen at the instant of the call (PROTOCOL 1).
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind.hpp"
+#include "protocol/records_encode.hpp"
+#include "python_sink.hpp"
+#include "record_class.hpp"
+#include "record_types.hpp"
+#include "value_codec.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// The typed calls speak the newest dialect.
+constexpr DialectId kShownDialect = DialectId::k2026_04_01;
+
+// --- Promise --------------------------------------------------------------------------------------------------------------------
+
+const Birth& birth(const PromiseRecord& promise) { return *promise.row->birth; }
+
+std::optional<Instant> settled_at(const PromiseRecord& promise) {
+  if (promise.shown().pending()) return std::nullopt;
+  return promise.shown().settled_at();
+}
+
+JsonDict promise_dict(const PromiseRecord& promise) {
+  PythonSink sink;
+  encode_promise(sink, kShownDialect, promise.shown());
+  return JsonDict(sink.take());
+}
+
+bool same_promise(const PromiseRecord& a, const PromiseRecord& b) {
+  const Birth &x = birth(a), &y = birth(b);
+  return x.id == y.id && x.timeout_at == y.timeout_at && x.created_at == y.created_at && x.param == y.param && x.tags == y.tags &&
+         a.shown().state() == b.shown().state() && a.shown().value() == b.shown().value() && settled_at(a) == settled_at(b);
+}
+
+py::tuple promise_identity(const PromiseRecord& promise) {
+  return py::make_tuple(birth(promise).id, name_of(promise.shown().state()), birth(promise).created_at, settled_at(promise));
+}
+
+std::string promise_repr(const PromiseRecord& promise) {
+  Repr shown("Promise");
+  shown.with("id", birth(promise).id).with("state", name_of(promise.shown().state()));
+  if (!birth(promise).param.empty()) shown.with("param", birth(promise).param);
+  if (!promise.shown().value().empty()) shown.with("value", promise.shown().value());
+  if (!birth(promise).tags.empty()) shown.with("tags", string_dict(birth(promise).tags));
+  shown.with("timeout_at", birth(promise).timeout_at).with("created_at", birth(promise).created_at);
+  if (const auto settled = settled_at(promise)) shown.with("settled_at", *settled);
+  return shown.done();
+}
+
+void bind_promise(py::module_& module) {
+  py::class_<PromiseRecord> bound(module, "Promise", R"doc(
+A promise as it was at the instant of the call (PROTOCOL 1).
+
+Immutable. Its state is the projection: a promise whose deadline has passed is settled, whatever was stored by then
+(PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another when all members are.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.promises.create("order:1", timeout=1000, tags={"kind": "order"})
+    Promise(id='order:1', state='pending', tags={'kind': 'order'}, timeout_at=1000, created_at=0)
+)doc");
+  bound.def_property_readonly("id", [](const PromiseRecord& self) { return self.row->id(); }, "The id that the promise was created under.")
+      .def_property_readonly(
+          "state", [](const PromiseRecord& self) { return name_of(self.shown().state()); },
+          "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
+      .def_property_readonly("param", [](const PromiseRecord& self) { return birth(self).param; }, "What the creator passed.")
+      .def_property_readonly("value", [](const PromiseRecord& self) { return self.shown().value(); }, "What it was settled with; empty while pending.")
+      .def_property_readonly(
+          "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(birth(self).tags)); },
+          "The tags, a new dict each time.")
+      .def_property_readonly("timeout_at", [](const PromiseRecord& self) { return birth(self).timeout_at; }, "The deadline, in Unix ms.")
+      .def_property_readonly("created_at", [](const PromiseRecord& self) { return birth(self).created_at; }, "When it was created, in Unix ms.")
+      .def_property_readonly("settled_at", &settled_at, "When it was settled, in Unix ms; None while pending.");
+  def_record(bound, RecordTraits<PromiseRecord>{.to_dict = promise_dict,
+                                                .to_dict_doc = R"doc(
+The record as it stands in an envelope of 2026-04-01.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.promises.create("a", timeout=1000).to_dict()["timeoutAt"]
+    1000
+)doc",
+                                                .same = same_promise,
+                                                .identity = promise_identity,
+                                                .repr = promise_repr,
+                                                .html = "promise_html"});
+}
+
+// --- Task -----------------------------------------------------------------------------------------------------------------------
+
+std::int64_t version(const TaskRecord& task) {
+  return shown_version(dialect(kShownDialect), task.shown().task(), task.row->acquisitions);
+}
+
+std::optional<Duration> ttl(const TaskRecord& task) {
+  if (!task.acquired()) return std::nullopt;
+  return task.row->ttl;
+}
+
+std::optional<std::string> pid(const TaskRecord& task) {
+  if (!task.acquired() || !task.row->pid) return std::nullopt;
+  return task.row->pid->text;
+}
+
+JsonDict task_dict(const TaskRecord& task) {
+  PythonSink sink;
+  encode_task(sink, kShownDialect, task.shown());
+  return JsonDict(sink.take());
+}
+
+bool same_task(const TaskRecord& a, const TaskRecord& b) {
+  return a.row->id() == b.row->id() && a.shown().task() == b.shown().task() && version(a) == version(b) &&
+         a.shown().resumes() == b.shown().resumes() && ttl(a) == ttl(b) && pid(a) == pid(b);
+}
+
+py::tuple task_identity(const TaskRecord& task) {
+  return py::make_tuple(task.row->id(), name_of(task.shown().task()), version(task));
+}
+
+std::string task_repr(const TaskRecord& task) {
+  Repr shown("Task");
+  shown.with("id", task.row->id()).with("state", name_of(task.shown().task())).with("version", version(task));
+  shown.with("resumes", task.shown().resumes());
+  if (const auto holder = pid(task)) shown.with("ttl", ttl(task)).with("pid", *holder);
+  return shown.done();
+}
+
+void bind_task(py::module_& module) {
+  py::class_<TaskRecord> bound(module, "Task", R"doc(
+A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
+
+Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another when all members are.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.tasks.create("job", pid="worker-1", ttl=60_000, timeout=1000, target="poll://any@workers").task
+    Task(id='job', state='acquired', version=1, resumes=0, ttl=60000, pid='worker-1')
+)doc");
+  bound.def_property_readonly("id", [](const TaskRecord& self) { return self.row->id(); }, "The id, also of its promise.")
+      .def_property_readonly(
+          "state", [](const TaskRecord& self) { return name_of(self.shown().task()); },
+          "`pending`, `acquired`, `suspended`, `halted` or `fulfilled`.")
+      .def_property_readonly("version", &version, "How often it was acquired; requests that act on it have to name it (PROTOCOL 2).")
+      .def_property_readonly("resumes", [](const TaskRecord& self) { return self.shown().resumes(); }, "How many awaited promises wait to be seen.")
+      .def_property_readonly("ttl", &ttl, "The length of the lease in ms; None unless acquired.")
+      .def_property_readonly("pid", &pid, "Who holds the lease; None unless acquired.");
+  def_record(bound, RecordTraits<TaskRecord>{.to_dict = task_dict,
+                                             .to_dict_doc = R"doc(
+The record as it stands in an envelope of 2026-04-01.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
+    >>> claim.task.to_dict()["version"]
+    1
+)doc",
+                                             .same = same_task,
+                                             .identity = task_identity,
+                                             .repr = task_repr,
+                                             .html = "task_html"});
+}
+
+// --- Schedule -------------------------------------------------------------------------------------------------------------------
+
+JsonDict schedule_dict(const ScheduleRecord& record) {
+  PythonSink sink;
+  encode_schedule(sink, kShownDialect, *record.schedule);
+  return JsonDict(sink.take());
+}
+
+bool same_schedule(const ScheduleRecord& a, const ScheduleRecord& b) {
+  const Schedule &x = *a.schedule, &y = *b.schedule;
+  return x.id == y.id && x.cron == y.cron && x.promise_id == y.promise_id && x.promise_timeout == y.promise_timeout &&
+         x.promise_param == y.promise_param && x.promise_tags == y.promise_tags && x.created_at == y.created_at &&
+         x.next_run_at == y.next_run_at && x.last_run_at == y.last_run_at;
+}
+
+py::tuple schedule_identity(const ScheduleRecord& record) {
+  return py::make_tuple(record.schedule->id, record.schedule->cron, record.schedule->next_run_at);
+}
+
+std::string schedule_repr(const ScheduleRecord& record) {
+  const Schedule& schedule = *record.schedule;
+  Repr shown("Schedule");
+  shown.with("id", schedule.id).with("cron", schedule.cron).with("promise_id", schedule.promise_id);
+  shown.with("promise_timeout", schedule.promise_timeout).with("next_run_at", schedule.next_run_at);
+  if (schedule.last_run_at) shown.with("last_run_at", *schedule.last_run_at);
+  return shown.done();
+}
+
+void bind_schedule(py::module_& module) {
+  py::class_<ScheduleRecord> bound(module, "Schedule", R"doc(
+A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
+
+Immutable. Instants are Unix milliseconds. Equal to another when all members are.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000).next_run_at
+    10800000
+)doc");
+  bound.def_property_readonly("id", [](const ScheduleRecord& self) { return self.schedule->id; }, "The id of the schedule.")
+      .def_property_readonly("cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The expression as it was given.")
+      .def_property_readonly("promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; }, "The template of its promises' ids.")
+      .def_property_readonly(
+          "promise_timeout", [](const ScheduleRecord& self) { return self.schedule->promise_timeout; },
+          "From an occurrence to its promise's deadline, in ms.")
+      .def_property_readonly("promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; }, "The param of its promises.")
+      .def_property_readonly(
+          "promise_tags", [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); },
+          "The tags of its promises, a new dict each time.")
+      .def_property_readonly("created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
+      .def_property_readonly(
+          "next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; },
+          "The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.")
+      .def_property_readonly(
+          "last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; },
+          "The occurrence that made the last promise, in Unix ms; None before the first.");
+  def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,
+                                                 .to_dict_doc = R"doc(
+The record as it stands in an envelope of 2026-04-01.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000).to_dict()["cron"]
+    '0 3 * * *'
+)doc",
+                                                 .same = same_schedule,
+                                                 .identity = schedule_identity,
+                                                 .repr = schedule_repr,
+                                                 .html = "schedule_html"});
+}
+
+}  // namespace
+
+void bind_records(py::module_& module) {
+  bind_promise(module);
+  bind_task(module);
+  bind_schedule(module);
+}
+
+}  // namespace resonate::python

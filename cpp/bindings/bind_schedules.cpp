@@ -1,0 +1,130 @@
+// store.schedules
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind.hpp"
+#include "requests.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id, const DurationArgument& promise_timeout,
+                      const AnyValue& param, const StringMapping& headers, const StringMapping& tags) {
+  Reply reply = self.store->run(ScheduleCreate{.id = std::string(text(id, "id")),
+                                               .cron = std::string(text(cron, "cron")),
+                                               .promise_id = std::string(text(promise_id, "promise_id")),
+                                               .promise_timeout = duration(promise_timeout, "promise_timeout"),
+                                               .promise_param = value_of(param, headers, "param"),
+                                               .promise_tags = string_map(tags, "tags")});
+  return {std::move(reply.schedule)};
+}
+
+ScheduleRecord get(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{std::string(text(id, "id"))}).schedule}; }
+
+void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{std::string(text(id, "id"))}); }
+
+SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
+  Reply reply = self.store->run(ScheduleSearch{search_query(id, tags, limit, cursor)});
+  SchedulePage page;
+  page.cursor = std::move(reply.cursor);
+  page.rows = std::move(reply.schedules);
+  return page;
+}
+
+}  // namespace
+
+void bind_schedules(py::module_& module) {
+  py::class_<Schedules>(module, "Schedules", R"doc(
+The schedules of a store: `store.schedules`. Each creates a promise at every occurrence of a cron expression.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000)
+    >>> _ = clock.advance(86_400_000)
+    >>> [promise.id for promise in store.promises.search("nightly.*")]
+    ['nightly.10800000']
+)doc")
+      .def("create", &create, py::arg("id"), py::arg("cron"), py::kw_only(), py::arg("promise_id") = "{{.id}}.{{.timestamp}}",
+           py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(), R"doc(
+Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
+
+Args:
+    id: The id of the schedule.
+    cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+        unless it begins with `CRON_TZ=Area/City`.
+    promise_id: The ids of its promises, where `{{.id}}` is the schedule's id and `{{.timestamp}}` the occurrence in Unix ms.
+    promise_timeout: From an occurrence to its promise's deadline, in ms or as a timedelta.
+    param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
+    headers: Headers of the param.
+    tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
+
+Returns:
+    The schedule, new or existing.
+
+Raises:
+    Invalid: An expression that is none or can never fire, or a tag `resonate:delay`.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.schedules.create("weekly", "CRON_TZ=Europe/Berlin 30 9 * * MON", promise_timeout=1000).next_run_at
+    376200000
+)doc")
+      .def("get", &get, py::arg("id"), R"doc(
+The schedule. A read: nothing is stored and nothing fires.
+
+Args:
+    id: The id of the schedule.
+
+Raises:
+    NotFound: It does not exist.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> store.schedules.get("hourly").cron
+    '@hourly'
+)doc")
+      .def("delete", &remove, py::arg("id"), R"doc(
+Deletes a schedule. The promises that it made stay.
+
+Args:
+    id: The id of the schedule.
+
+Raises:
+    NotFound: It does not exist.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> store.schedules.delete("hourly")
+    >>> len(store.schedules.search())
+    0
+)doc")
+      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(), py::arg("limit") = 10,
+           py::arg("cursor") = py::none(), R"doc(
+The schedules that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+
+Args:
+    id: A pattern in which `*` stands for any run of characters; None for all.
+    tags: Tags of its promises that all have to be there with these values.
+    limit: How many at most, 1 to 1000.
+    cursor: The `cursor` of the page before.
+
+Returns:
+    A page; its `cursor` is None where there is no more.
+
+Raises:
+    Invalid: A limit out of range.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> [schedule.id for schedule in store.schedules.search()]
+    ['hourly']
+)doc")
+      .def("__repr__", [](const Schedules& self) { return self.store->closed() ? "Schedules of a closed store" : "Schedules of a store"; });
+}
+
+}  // namespace resonate::python

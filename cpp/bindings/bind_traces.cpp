@@ -1,0 +1,155 @@
+// Recording a store, and replaying what was recorded.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "display.hpp"
+#include "fork_safety.hpp"
+#include "recorder.hpp"
+#include "trace.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using TraceArgument = Shown<"str | os.PathLike[str] | collections.abc.Iterable[str | bytes]">;
+
+std::string line_of(py::handle line) {
+  std::string text;
+  if (PyBytes_Check(line.ptr())) {
+    text = std::string(PyBytes_AS_STRING(line.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(line.ptr())));
+  } else if (PyUnicode_Check(line.ptr())) {
+    text = resonate::python::text(line, "trace");
+  } else {
+    wrong_type("trace", "a path or an iterable of lines", line);
+  }
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> lines_of(py::handle trace) {
+  std::vector<std::string> lines;
+  const auto add = [&lines](py::handle each) {
+    for (py::handle line : each) {
+      if (std::string text = line_of(line); !text.empty()) lines.push_back(std::move(text));
+    }
+  };
+  if (!PyUnicode_Check(trace.ptr()) && !PyBytes_Check(trace.ptr()) && !py::hasattr(trace, "__fspath__")) {
+    add(trace);
+    return lines;
+  }
+  const py::object file = py::module_::import("io").attr("open")(trace, "rb");
+  const py::object content = file.attr("readlines")();
+  file.attr("close")();
+  add(content);
+  return lines;
+}
+
+ReplayResult run_replay(const TraceArgument& trace) {
+  const std::vector<std::string> lines = lines_of(trace);
+  const OutsidePython outside;
+  return replay(lines);
+}
+
+std::optional<std::string> difference(const ReplayResult& self) {
+  if (self.ok) return std::nullopt;
+  std::string text = self.line ? "line " + std::to_string(*self.line) : "after the last line";
+  text += "\n  recorded: " + (self.expected.empty() ? "nothing more" : self.expected);
+  text += "\n  replayed: " + (self.got.empty() ? "nothing more" : self.got);
+  return text;
+}
+
+std::optional<std::string> unless_empty(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
+
+}  // namespace
+
+void bind_traces(py::module_& module) {
+  py::class_<Recorder, std::shared_ptr<Recorder>>(module, "Recording", R"doc(
+A recording that is under way: `Store.record`. A context manager that closes it.
+
+Example:
+    >>> import io
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> trace = io.StringIO()
+    >>> with store.record(trace) as recording:
+    ...     _ = store.promises.create("a", timeout=1000)
+    >>> recording.closed, recording.lines
+    (True, 2)
+)doc")
+      .def_property_readonly("closed", &Recorder::closed, "Whether it has ended.")
+      .def_property_readonly("lines", &Recorder::lines, "How many lines were written.")
+      .def("close", &Recorder::close, R"doc(
+Ends the recording and closes the file; a file object is flushed and left open. Without effect where it has ended.
+
+Raises:
+    StoreError: A line could not be written. What it would have told has been done nevertheless.
+
+Example:
+    >>> import io
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> recording = store.record(io.StringIO())
+    >>> recording.close()
+)doc")
+      .def("__enter__", [](const std::shared_ptr<Recorder>& self) { return self; })
+      .def("__exit__", [](Recorder& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.close(); }, py::arg("exc_type"),
+           py::arg("exc"), py::arg("traceback"))
+      .def("__repr__", [](const Recorder& self) { return Repr("Recording").with("lines", self.lines()).with("closed", self.closed()).done(); });
+
+  py::class_<ReplayResult>(module, "Replay", R"doc(
+How a trace came out when it was run again: `replay`. True in a condition when all of it came out as recorded.
+
+Example:
+    >>> import io
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> trace = io.StringIO()
+    >>> with store.record(trace):
+    ...     _ = store.promises.create("a", timeout=1000)
+    >>> rc.replay(trace.getvalue().splitlines())
+    Replay(ok=True, steps=2)
+)doc")
+      .def_readonly("ok", &ReplayResult::ok, "Whether every line came out as recorded.")
+      .def_readonly("steps", &ReplayResult::steps, "How many lines came out as recorded.")
+      .def_readonly("line", &ReplayResult::line, "The first line that did not, counted from 1; None where all did.")
+      .def_property_readonly(
+          "expected", [](const ReplayResult& self) { return unless_empty(self.expected); }, "That line as it was recorded; None where there is none.")
+      .def_property_readonly(
+          "got", [](const ReplayResult& self) { return unless_empty(self.got); }, "That line as it came out now; None where nothing came.")
+      .def_property_readonly("difference", &difference, "Where it first differs, in words; None where it does not.")
+      .def("__bool__", [](const ReplayResult& self) { return self.ok; })
+      .def("__repr__", [](const ReplayResult& self) {
+        Repr repr("Replay");
+        repr.with("ok", self.ok).with("steps", self.steps);
+        if (!self.ok) repr.with("difference", difference(self));
+        return repr.done();
+      });
+
+  module.def("replay", &run_replay, py::arg("trace"), R"doc(
+Runs a recorded trace again, on a new store in memory, and compares what happens with what was recorded.
+
+Args:
+    trace: The path of a file, or the lines: a list, or an open file.
+
+Returns:
+    Whether all came out the same, and where it first differs.
+
+Raises:
+    Invalid: A line that is none of a trace, by its number.
+    OSError: The file cannot be read.
+
+Example:
+    >>> import io
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> trace = io.StringIO()
+    >>> with store.record(trace):
+    ...     _ = store.promises.create("a", timeout=1000)
+    >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
+    >>> rc.replay(forged).line
+    2
+)doc");
+}
+
+}  // namespace resonate::python

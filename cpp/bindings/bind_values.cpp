@@ -1,0 +1,132 @@
+// Value: the param or value of a promise.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "record_class.hpp"
+#include "value_codec.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+Value make_value(const StringMapping& headers, const OptionalStr& data) {
+  Value value;
+  if (!headers.is_none()) value.headers = string_map(headers, "headers");
+  value.data = optional_text(data, "data");
+  return value;
+}
+
+JsonDict to_dict(const Value& value) {
+  py::dict made;
+  if (value.headers) made["headers"] = string_dict(*value.headers);
+  if (value.data) made["data"] = py::str(*value.data);
+  return JsonDict(std::move(made));
+}
+
+std::string repr(const Value& value) {
+  constexpr std::size_t kShown = 60;
+  Repr shown("Value");
+  if (value.headers) shown.with("headers", string_dict(*value.headers));
+  if (value.data) shown.with("data", value.data->size() <= kShown ? *value.data : value.data->substr(0, kShown - 3) + "...");
+  return shown.done();
+}
+
+bool same(const Value& a, const Value& b) { return a == b; }
+
+py::tuple identity(const Value& value) {
+  return py::make_tuple(value.data, value.headers ? value.headers->size() + 1 : 0);
+}
+
+}  // namespace
+
+void bind_values(py::module_& module) {
+  py::class_<Value> bound(module, "Value", R"doc(
+The param or the value of a promise: headers and data, each only where it was given (PROTOCOL 2).
+
+The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` goes in as it is; its data is base64 by convention and
+the engine never looks inside (PROTOCOL 3).
+
+Args:
+    headers: Strings by name, or None for no headers.
+    data: The raw text, base64 by convention, or None for no data.
+
+Raises:
+    TypeError: Headers that are no mapping of strings, or data that is no string.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> promise = store.promises.create("order:1", timeout=1000, param={"amount": 3})
+    >>> promise.param
+    Value(data='eyJhbW91bnQiOjN9')
+    >>> promise.param.json()
+    {'amount': 3}
+)doc");
+  bound.def(py::init(&make_value), py::arg("headers") = py::none(), py::arg("data") = py::none())
+      .def_property_readonly(
+          "headers", [](const Value& self) { return Shown<"dict[str, str] | None">(headers_dict(self)); }, R"doc(
+Strings by name, a new dict each time; None where no headers were given.
+
+Example:
+    >>> rc.Value({"trace": "7"}).headers
+    {'trace': '7'}
+)doc")
+      .def_property_readonly(
+          "data", [](const Value& self) { return self.data; }, R"doc(
+The raw text as it is stored, base64 by convention; None where no data was given.
+
+Example:
+    >>> rc.Value(data="aGk=").data
+    'aGk='
+)doc")
+      .def(
+          "bytes", [](const Value& self) { return decoded_bytes(self); }, R"doc(
+The bytes behind the data, empty where there is none.
+
+Raises:
+    Invalid: The data is no base64; read `data` then.
+
+Example:
+    >>> rc.Value(data="aGk=").bytes()
+    b'hi'
+)doc")
+      .def(
+          "text", [](const Value& self) { return decoded_text(self); }, R"doc(
+The bytes behind the data as UTF-8 text, empty where there is none.
+
+Raises:
+    Invalid: The data is no base64, or the bytes are no UTF-8.
+
+Example:
+    >>> rc.Value(data="aGk=").text()
+    'hi'
+)doc")
+      .def(
+          "json", [](const Value& self) { return AnyValue(decoded_json(self)); }, R"doc(
+The JSON behind the data; None where there is no data.
+
+Raises:
+    Invalid: The data is no base64, or the bytes are no JSON in UTF-8.
+
+Example:
+    >>> rc.Value(data="WzEsMl0=").json()
+    [1, 2]
+)doc")
+      .def(
+          "__bool__", [](const Value& self) { return !self.empty(); }, "True where headers or data were given.");
+  def_record(bound, RecordTraits<Value>{.to_dict = to_dict,
+                                        .to_dict_doc = R"doc(
+The value as it stands in an envelope of 2026-04-01: only the members that were given.
+
+Example:
+    >>> rc.Value(data="aGk=").to_dict()
+    {'data': 'aGk='}
+)doc",
+                                        .same = same,
+                                        .identity = identity,
+                                        .repr = repr,
+                                        .html = "value_html"});
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,47 @@
+// How records show themselves: reprs here, HTML by resonate_core/display.py.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace resonate::python {
+
+namespace py = pybind11;
+
+// "Name(a=1, b='x')", each value by its own repr.
+class Repr {
+ public:
+  explicit Repr(std::string_view name) : out_(std::string(name) + "(") {}
+
+  template <class T>
+  Repr& with(const char* name, const T& value) {
+    if (!first_) out_ += ", ";
+    first_ = false;
+    out_ += name;
+    out_ += '=';
+    out_ += std::string(py::repr(object_of(value)));
+    return *this;
+  }
+  std::string done() const { return out_ + ")"; }
+
+ private:
+  template <class T>
+  static py::object object_of(const T& value) {
+    if constexpr (std::is_base_of_v<py::object, T>) {
+      return value;
+    } else {
+      return py::cast(value);
+    }
+  }
+
+  std::string out_;
+  bool first_ = true;
+};
+
+// resonate_core.display.<function>(object)
+py::str html(const char* function, py::handle object);
+
+}  // namespace resonate::python

@@ -1,0 +1,12 @@
+// Messages as `Store.take_messages` hands them out.
+#pragma once
+
+#include "record_types.hpp"
+#include "shown.hpp"
+
+namespace resonate::python {
+
+// {"key", "address", "message"}
+JsonDict message_dict(const MessageRecord& record);
+
+}  // namespace resonate::python

@@ -1,0 +1,71 @@
+#include "fork_safety.hpp"
+
+#include <atomic>
+
+#include "bind.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// Both are waited on: a fork waits for `inside` to fall, whoever wants in waits for `forks` to be none.
+std::atomic<int> inside{0};  // threads, not stretches
+std::atomic<int> forks{0};   // two threads may want to fork at once
+thread_local int depth = 0;
+
+void enter() {
+  if (depth++ > 0) return;  // within another stretch of this thread: waiting for a fork that waits for us would never end
+  for (;;) {
+    inside.fetch_add(1);
+    if (forks.load() == 0) return;
+    inside.fetch_sub(1);
+    inside.notify_all();
+    for (int under_way = forks.load(); under_way > 0; under_way = forks.load()) forks.wait(under_way);
+  }
+}
+
+void leave() {
+  if (--depth > 0) return;
+  inside.fetch_sub(1);
+  if (forks.load() > 0) inside.notify_all();
+}
+
+int own_share() { return depth > 0 ? 1 : 0; }
+
+// The GIL is given away meanwhile: whoever is inside may want it (a recording to a Python file).
+void before_fork() {
+  forks.fetch_add(1);
+  PyThreadState* const thread = PyEval_SaveThread();
+  for (int others = inside.load(); others > own_share(); others = inside.load()) inside.wait(others);
+  PyEval_RestoreThread(thread);
+}
+
+void after_in_parent() {
+  forks.fetch_sub(1);
+  forks.notify_all();
+}
+
+void after_in_child() {
+  inside.store(own_share());  // a thread that looked in and turned away may have been counted at the instant of the fork
+  forks.store(0);
+}
+
+}  // namespace
+
+OutsidePython::OutsidePython() : thread_(PyEval_SaveThread()) { enter(); }
+
+OutsidePython::~OutsidePython() {
+  leave();
+  PyEval_RestoreThread(thread_);
+}
+
+// Python's hooks and not pthread_atfork: those run inside locks of the interpreter, where the GIL cannot be given away.
+void bind_fork_safety(py::module_&) {
+  const auto os = py::module_::import("os");
+  if (!py::hasattr(os, "register_at_fork")) return;
+  os.attr("register_at_fork")(py::arg("before") = py::cpp_function(&before_fork),
+                              py::arg("after_in_parent") = py::cpp_function(&after_in_parent),
+                              py::arg("after_in_child") = py::cpp_function(&after_in_child));
+}
+
+}  // namespace resonate::python

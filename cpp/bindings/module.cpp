@@ -1,0 +1,24 @@
+// resonate_core._core: the list of what is bound, in the order in which the types are needed.
+#include <pybind11/pybind11.h>
+
+#include "bind.hpp"
+
+PYBIND11_MODULE(_core, module) {
+  namespace bindings = resonate::python;
+  module.doc() = "The engine of resonate_core, in C++. Import resonate_core instead.";
+  module.attr("__version__") = RESONATE_VERSION;
+
+  bindings::bind_errors(module);
+  bindings::bind_values(module);
+  bindings::bind_records(module);
+  bindings::bind_events(module);
+  bindings::bind_results(module);
+  bindings::bind_clock(module);
+  bindings::bind_promises(module);
+  bindings::bind_tasks(module);
+  bindings::bind_schedules(module);
+  bindings::bind_traces(module);
+  bindings::bind_store(module);
+  bindings::bind_cron(module);
+  bindings::bind_fork_safety(module);
+}

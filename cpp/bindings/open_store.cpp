@@ -1,0 +1,35 @@
+#include "open_store.hpp"
+
+#include "fork_safety.hpp"
+#include "recorder.hpp"
+
+namespace resonate::python {
+
+PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
+  PromiseBatch batch;
+  batch.records.reserve(requests.size());
+  std::optional<Reply> refusal;
+  without_gil([&](Engine& engine) {
+    for (Reply& reply : engine.apply(std::move(requests), {}, Atomicity::all_or_nothing)) {
+      if (reply.ok()) {
+        batch.records.push_back({std::move(reply.promise), reply.now});
+      } else if (!refusal || refusal->status == status::kConflict) {
+        refusal = std::move(reply);  // of an undone batch the others answer a 409 that says so
+      }
+    }
+  });
+  if (refusal) raise_refusal(refusal->status, refusal->error);
+  return batch;
+}
+
+void OpenStore::close() {
+  if (closed()) return;
+  if (recorder) std::exchange(recorder, nullptr)->close();
+  std::shared_ptr<Engine> engine = std::exchange(engine_, nullptr);
+  std::shared_ptr<EnvelopeDoor> door = std::exchange(door_, nullptr);
+  const OutsidePython outside;
+  door.reset();
+  engine.reset();
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,85 @@
+// What store, store.promises, store.tasks and store.schedules share: the engine, until it is closed.
+//
+// All members are touched with the GIL held; the engine itself is called without it (DESIGN 3).
+#pragma once
+
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "fork_safety.hpp"
+#include "protocol/door.hpp"
+#include "record_types.hpp"
+#include "resonate/engine.hpp"
+
+namespace resonate::python {
+
+namespace py = pybind11;
+
+class Recorder;
+
+class OpenStore {
+ public:
+  explicit OpenStore(std::shared_ptr<Engine> engine)
+      : engine_(std::move(engine)), door_(std::make_shared<EnvelopeDoor>(engine_)) {}
+
+  // Error (closed) after close().
+  std::shared_ptr<Engine> engine() const { return still_open(engine_); }
+  std::shared_ptr<EnvelopeDoor> door() const { return still_open(door_); }
+  bool closed() const noexcept { return !engine_; }
+  void close();
+
+  // At most one recording at a time.
+  std::shared_ptr<Recorder> recorder;
+
+  // Calls body(engine) without the GIL.
+  template <class Body>
+  auto without_gil(Body body) const {
+    const std::shared_ptr<Engine> engine = this->engine();
+    const OutsidePython outside;
+    return body(*engine);
+  }
+
+  // One request of the typed API; raises what is refused.
+  Reply run(Operation operation) const {
+    Reply reply = without_gil([&](Engine& engine) { return engine.apply(Request{.operation = std::move(operation)}); });
+    if (!reply.ok()) raise_refusal(reply.status, reply.error);
+    return reply;
+  }
+  PromiseRecord run_for_promise(Operation operation) const {
+    Reply reply = run(std::move(operation));
+    return {std::move(reply.promise), reply.now};
+  }
+  TaskRecord run_for_task(Operation operation) const {
+    Reply reply = run(std::move(operation));
+    return {std::move(reply.task), reply.now};
+  }
+  // All or none, in one transaction.
+  PromiseBatch run_all(std::vector<Request> requests) const;
+
+ private:
+  template <class T>
+  const std::shared_ptr<T>& still_open(const std::shared_ptr<T>& part) const {
+    if (!part) throw Error(ErrorCode::closed, "the store is closed");
+    return part;
+  }
+
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<EnvelopeDoor> door_;
+};
+
+// store.promises, store.tasks, store.schedules.
+struct Promises {
+  std::shared_ptr<OpenStore> store;
+};
+struct Tasks {
+  std::shared_ptr<OpenStore> store;
+};
+struct Schedules {
+  std::shared_ptr<OpenStore> store;
+};
+
+}  // namespace resonate::python

@@ -1,0 +1,87 @@
+// What the typed calls hand out: a stored row and the instant at which it is shown. Attributes are computed when they are read, so a
+// call that returns a record pays for one counter. The rows are immutable, so a record never changes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "resonate/records.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate::python {
+
+struct PromiseRecord {
+  RowRef row;
+  Instant now = 0;
+  Projected shown() const noexcept { return {*row, now}; }
+};
+
+struct TaskRecord {
+  RowRef row;
+  Instant now = 0;
+  Projected shown() const noexcept { return {*row, now}; }
+  bool acquired() const noexcept { return shown().task() == TaskState::acquired; }
+};
+
+struct ScheduleRecord {
+  ScheduleRef schedule;
+};
+
+struct MessageRecord {
+  MessageRef message;
+  RowRef record;  // of an unblock: the settled promise
+};
+
+// task.create and task.acquire.
+struct Claim {
+  TaskRecord task;
+  PromiseRecord promise;
+  std::vector<RowRef> preload;
+};
+
+struct Suspension {
+  int status = status::kOk;
+  Instant now = 0;
+  std::vector<RowRef> preload;
+};
+
+struct Fenced {
+  PromiseRecord promise;
+  std::vector<RowRef> preload;
+};
+
+// One page of a search; Record is one of the three above.
+struct PageBase {
+  std::optional<std::string> cursor;
+};
+struct PromisePage : PageBase {
+  using Record = PromiseRecord;
+  std::vector<RowRef> rows;
+  Instant now = 0;
+  std::size_t size() const noexcept { return rows.size(); }
+  Record at(std::size_t i) const { return {rows[i], now}; }
+};
+struct TaskPage : PageBase {
+  using Record = TaskRecord;
+  std::vector<RowRef> rows;
+  Instant now = 0;
+  std::size_t size() const noexcept { return rows.size(); }
+  Record at(std::size_t i) const { return {rows[i], now}; }
+};
+struct SchedulePage : PageBase {
+  using Record = ScheduleRecord;
+  std::vector<ScheduleRef> rows;
+  std::size_t size() const noexcept { return rows.size(); }
+  Record at(std::size_t i) const { return {rows[i]}; }
+};
+
+// What create_many and settle_many answer, in order of the ids that were given.
+struct PromiseBatch {
+  using Record = PromiseRecord;
+  std::vector<PromiseRecord> records;
+  std::size_t size() const noexcept { return records.size(); }
+  Record at(std::size_t i) const { return records[i]; }
+};
+
+}  // namespace resonate::python

@@ -1,0 +1,57 @@
+// Where a recording goes: a file by path, or a Python file object.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string_view>
+
+#include "resonate/engine.hpp"
+
+namespace resonate::python {
+
+namespace py = pybind11;
+
+// Takes lines under the engine's lock, without the GIL. What goes wrong is kept and raised by close(): the request whose line could
+// not be written has been done, so it is no place for an error.
+class LineWriter {
+ public:
+  virtual ~LineWriter() = default;
+  // In a child of fork(2) nothing: a recording belongs to the process that began it.
+  void write(std::string_view line);
+  // With the GIL. Raises what went wrong.
+  void close();
+
+  std::uint64_t lines() const noexcept { return lines_; }
+
+ protected:
+  virtual void put(std::string_view line) = 0;  // throws
+  virtual void finish() = 0;                    // throws
+
+ private:
+  std::uint64_t lines_ = 0;
+  std::exception_ptr problem_;
+  int process_ = 0;
+};
+
+// `target`: a path (str or os.PathLike), or an object with write(). StoreError where the file cannot be opened.
+std::shared_ptr<LineWriter> open_line_writer(py::handle target);
+
+// An engine that is being recorded.
+class Recorder {
+ public:
+  // With the GIL.
+  Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> writer);
+  // With the GIL; raises what went wrong with the file. Once is enough.
+  void close();
+  bool closed() const noexcept { return !engine_; }
+  std::uint64_t lines() const noexcept { return writer_->lines(); }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<LineWriter> writer_;
+};
+
+}  // namespace resonate::python

@@ -1,0 +1,44 @@
+// Arguments of the typed calls to the requests of the core: what create, settle and search have in common wherever they appear.
+#pragma once
+
+#include <string>
+
+#include "arguments.hpp"
+#include "open_store.hpp"
+#include "resonate/requests.hpp"
+#include "value_codec.hpp"
+
+namespace resonate::python {
+
+inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout,
+                                    const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
+                                    const OptionalStr& idempotency_key) {
+  PromiseCreate create;
+  create.id = text(id, "id");
+  create.timeout_at = deadline(timeout_at, timeout, [&] { return store.without_gil([](Engine& engine) { return engine.clock()->now(); }); });
+  create.param = value_of(param, headers, "param");
+  create.tags = string_map(tags, "tags");
+  create.ikc = optional_text(idempotency_key, "idempotency_key");
+  return create;
+}
+
+inline PromiseSettle promise_settle(std::string_view id, std::string_view state, const AnyValue& value, const StringMapping& headers,
+                                    const OptionalStr& idempotency_key) {
+  PromiseSettle settle;
+  settle.id = id;
+  settle.state = state;
+  settle.value = value_of(value, headers, "value");
+  settle.iku = optional_text(idempotency_key, "idempotency_key");
+  return settle;
+}
+
+inline SearchQuery search_query(const OptionalStr& id, const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
+  SearchQuery query;
+  query.filter.id = optional_text(id, "id");
+  query.filter.tags = string_map(tags, "tags");
+  query.limit = integer(limit, "limit");
+  query.cursor = optional_text(cursor, "cursor").value_or("");
+  return query;
+}
+
+}  // namespace resonate::python

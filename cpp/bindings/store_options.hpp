@@ -1,0 +1,35 @@
+// The options of Store(...) to those of the engine.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "resonate/engine.hpp"
+#include "shown.hpp"
+
+namespace resonate::python {
+
+using RulesArgument = Shown<"typing.Literal['compatible', 'strict']">;
+using RetryArgument = Shown<"int | datetime.timedelta | typing.Literal['ttl']">;
+using CatchUpArgument = Shown<"typing.Literal['all', 'latest', 'none']">;
+using OptionalBool = Shown<"bool | None">;
+
+struct StoreOptions {
+  const RulesArgument& rules;
+  const RetryArgument& retry_timeout;
+  const CatchUpArgument& catchup;
+  bool check;
+  const OptionalBool& debug;
+  const DurationArgument& unblock_retention;
+};
+
+Options engine_options(const StoreOptions& given, bool manual_clock);
+
+// As the user gave them.
+std::string_view name_of_rules(const Options& options) noexcept;
+std::string_view name_of_catchup(const Options& options) noexcept;
+
+// This version has one home for its rows; anything else is refused (Unsupported), never replaced by memory.
+std::unique_ptr<Storage> open_storage(py::handle path_or_url);
+
+}  // namespace resonate::python

@@ -1,0 +1,151 @@
+#include "value_codec.hpp"
+
+#include <pybind11/gil_safe_call_once.h>
+
+#include <charconv>
+
+#include "arguments.hpp"
+#include "base64.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// What json.dumps(text, ensure_ascii=False) writes.
+std::string json_string(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size() + 2);
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      case '\b': out += "\\b"; break;
+      case '\f': out += "\\f"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          out += "\\u00";
+          out += kHex[static_cast<unsigned char>(c) >> 4];
+          out += kHex[static_cast<unsigned char>(c) & 15];
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+  return out;
+}
+
+// json.JSONEncoder(...).encode, made once: json.dumps makes a new encoder in every call that has options.
+py::handle json_encode() {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
+  return storage
+      .call_once_and_store_result([]() -> py::object {
+        const auto encoder = py::module_::import("json").attr("JSONEncoder");
+        return encoder(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false, py::arg("allow_nan") = false)
+            .attr("encode");
+      })
+      .get_stored();
+}
+
+py::handle json_loads() {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
+  return storage.call_once_and_store_result([]() -> py::object { return py::module_::import("json").attr("loads"); }).get_stored();
+}
+
+[[noreturn]] void raise_from_python(const char* argument, const char* what) {
+  py::error_already_set cause;
+  const std::string reason = py::str(cause.value());
+  raise(ErrorClass::invalid, std::string(argument) + what + reason);
+}
+
+std::string json_of(py::handle value, const char* argument) {
+  if (PyUnicode_CheckExact(value.ptr())) return json_string(text(value, argument));
+  if (value.ptr() == Py_True) return "true";
+  if (value.ptr() == Py_False) return "false";
+  if (PyLong_CheckExact(value.ptr())) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (!overflow) return std::to_string(number);
+  }
+  const auto encoded = py::reinterpret_steal<py::object>(PyObject_CallOneArg(json_encode().ptr(), value.ptr()));
+  if (!encoded) {
+    if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python(argument, " cannot be written as JSON: ");
+    throw py::error_already_set();
+  }
+  return std::string(text(encoded, argument));
+}
+
+std::string base64_of_buffer(py::handle value) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(value.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+  std::string encoded = base64_encode({static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len)});
+  PyBuffer_Release(&view);
+  return encoded;
+}
+
+std::string bytes_of(const Value& value) {
+  if (!value.data) return {};
+  auto bytes = base64_decode(*value.data);
+  if (!bytes) raise(ErrorClass::invalid, "the data of this value is no base64: read .data");
+  return std::move(*bytes);
+}
+
+}  // namespace
+
+Value value_of(py::handle value, py::handle headers, const char* argument) {
+  Value encoded;
+  if (value.is_none()) {
+    // nothing given
+  } else if (PyUnicode_CheckExact(value.ptr())) {
+    encoded.data = base64_encode(json_of(value, argument));
+  } else if (PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr()) || PyMemoryView_Check(value.ptr())) {
+    encoded.data = base64_of_buffer(value);
+  } else if (py::isinstance<Value>(value)) {
+    encoded = py::cast<const Value&>(value);
+    if (encoded.headers && !headers.is_none()) {
+      throw py::type_error(std::string(argument) + " is a Value with headers, and headers were given as well");
+    }
+  } else {
+    encoded.data = base64_encode(json_of(value, argument));
+  }
+  if (!headers.is_none()) encoded.headers = string_map(headers, "headers");
+  return encoded;
+}
+
+py::bytes decoded_bytes(const Value& value) { return {bytes_of(value)}; }
+
+py::str decoded_text(const Value& value) {
+  const std::string bytes = bytes_of(value);
+  auto decoded = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), nullptr));
+  if (!decoded) raise_from_python("data", " is no UTF-8 text: ");
+  return decoded;
+}
+
+py::object decoded_json(const Value& value) {
+  if (!value.data || value.data->empty()) return py::none();
+  const auto document = decoded_text(value);
+  auto decoded = py::reinterpret_steal<py::object>(PyObject_CallOneArg(json_loads().ptr(), document.ptr()));
+  if (!decoded) {
+    if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python("data", " is no JSON: ");
+    throw py::error_already_set();
+  }
+  return decoded;
+}
+
+py::object headers_dict(const Value& value) {
+  if (!value.headers) return py::none();
+  return string_dict(*value.headers);
+}
+
+py::dict string_dict(const StringMap& map) {
+  py::dict made;
+  for (const auto& [key, value] : map) made[py::str(key)] = py::str(value);
+  return made;
+}
+
+}  // namespace resonate::python

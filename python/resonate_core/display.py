@@ -1,0 +1,181 @@
+"""HTML of stores and records, for notebooks: plain tables, everything in them escaped.
+
+The `_repr_html_` methods of the module call these functions by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from resonate_core._timeline import timeline as timeline
+
+if TYPE_CHECKING:
+    from resonate_core._core import (
+        Fired,
+        Message,
+        Page,
+        Promise,
+        PromiseBatch,
+        Schedule,
+        Store,
+        Task,
+        Value,
+        Violation,
+    )
+
+SHOWN_ROWS = 20
+"""How many records of a page are shown."""
+
+SHOWN_TEXT = 80
+"""How many characters of a text are shown."""
+
+COUNTED_PROMISES = 200_000
+"""Up to how many promises a store's table counts by state; counting looks at each of them."""
+
+
+def text_cell(value: object) -> str:
+    """A value as escaped text, cut where it is long.
+
+    Example:
+        >>> from resonate_core import display
+        >>> display.text_cell("<b>")
+        '&lt;b&gt;'
+    """
+    text = value if isinstance(value, str) else repr(value)
+    return escape(text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 1] + "…")
+
+
+def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption: str = "") -> str:
+    """A plain HTML table; every cell is escaped.
+
+    Args:
+        rows: The cells, row by row.
+        header: The names of the columns, or none.
+        caption: What stands above it, or nothing.
+
+    Example:
+        >>> from resonate_core import display
+        >>> display.table([["a", 1]], header=["id", "n"])
+        '<table><thead><tr><th>id</th><th>n</th></tr></thead><tbody><tr><td>a</td><td>1</td></tr></tbody></table>'
+    """
+    names = "".join(f"<th>{text_cell(name)}</th>" for name in header)
+    head = f"<thead><tr>{names}</tr></thead>" if names else ""
+    title = f"<caption>{text_cell(caption)}</caption>" if caption else ""
+    body = "".join("<tr>" + "".join(f"<td>{text_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>{title}{head}<tbody>{body}</tbody></table>"
+
+
+def value_text(value: Value) -> str:
+    """What a value says, as short as it can be: its JSON, else its raw data.
+
+    Example:
+        >>> from resonate_core import Value, display
+        >>> display.value_text(Value(data="WzEsMl0="))
+        '[1, 2]'
+    """
+    if value.data is None:
+        return "" if value.headers is None else f"headers {value.headers!r}"
+    try:
+        shown = json.dumps(value.json(), ensure_ascii=False)
+    except ValueError:
+        shown = value.data
+    return shown if not value.headers else f"{shown} headers {value.headers!r}"
+
+
+def _members(kind: str, members: Mapping[str, Any]) -> str:
+    return table(((name, "" if value is None else value) for name, value in members.items()), caption=kind)
+
+
+def value_html(value: Value) -> str:
+    """A table of a value's members."""
+    return _members("Value", {"headers": value.headers, "data": value.data, "json": value_text(value)})
+
+
+def promise_html(promise: Promise) -> str:
+    """A table of a promise's members."""
+    return _members(
+        "Promise",
+        {
+            "id": promise.id,
+            "state": promise.state,
+            "param": value_text(promise.param),
+            "value": value_text(promise.value),
+            "tags": promise.tags,
+            "timeout_at": promise.timeout_at,
+            "created_at": promise.created_at,
+            "settled_at": promise.settled_at,
+        },
+    )
+
+
+def task_html(task: Task) -> str:
+    """A table of a task's members."""
+    names = ("id", "state", "version", "resumes", "ttl", "pid")
+    return _members("Task", {name: getattr(task, name) for name in names})
+
+
+def schedule_html(schedule: Schedule) -> str:
+    """A table of a schedule's members."""
+    return _members(
+        "Schedule",
+        {
+            "id": schedule.id,
+            "cron": schedule.cron,
+            "promise_id": schedule.promise_id,
+            "promise_timeout": schedule.promise_timeout,
+            "promise_param": value_text(schedule.promise_param),
+            "promise_tags": schedule.promise_tags,
+            "next_run_at": schedule.next_run_at,
+            "last_run_at": schedule.last_run_at,
+        },
+    )
+
+
+def message_html(message: Message) -> str:
+    """A table of a message's members."""
+    names = ("kind", "id", "version", "address", "attempts", "queued_at", "key")
+    return _members("Message", {name: getattr(message, name) for name in names})
+
+
+def fired_html(fired: Fired) -> str:
+    """A table of a step's members."""
+    return _members("Fired", fired.to_dict())
+
+
+def violation_html(violation: Violation) -> str:
+    """A table of a violation's members."""
+    return _members("Violation", violation.to_dict())
+
+
+def page_html(page: Page | PromiseBatch) -> str:
+    """A table of the first records of a page or batch."""
+    records: list[Any] = list(islice(iter(page), SHOWN_ROWS))  # type: ignore[call-overload]
+    size = len(page)  # type: ignore[arg-type]
+    dicts = [record.to_dict() for record in records]
+    names = list(dict.fromkeys(name for record in dicts for name in record))
+    caption = f"{type(page).__name__}: {size} record{'' if size == 1 else 's'}"
+    if size > len(records):
+        caption += f", the first {len(records)}"
+    return table(([record.get(name, "") for name in names] for record in dicts), header=names, caption=caption)
+
+
+def store_html(store: Store) -> str:
+    """A table of what a store holds, by state, and what is due next."""
+    if store.closed:
+        return table([["closed"]], caption="Store")
+    rows: list[tuple[str, object]] = []
+    total = store.promises.count()
+    if total <= COUNTED_PROMISES:
+        counts = store.counts()
+        rows += [(f"promises {state}", number) for state, number in counts["promises"].items()]
+        rows += [(f"tasks {state}", number) for state, number in counts["tasks"].items()]
+        rows += [("schedules", counts["schedules"]), ("messages", counts["messages"])]
+    else:
+        rows.append(("promises", total))
+    due = store.next_due()
+    rows += [("now", store.now), ("next due", "never" if due is None else due), ("rules", store.rules)]
+    return table(rows, caption="Store")

@@ -1,0 +1,183 @@
+"""What the typed calls raise.
+
+A refusal of the protocol carries its status; envelopes (`Store.apply`, `Store.apply_json`) never raise for one, they answer it::
+
+    ResonateError
+    ├── Invalid              400  the request itself is wrong (also a ValueError)
+    ├── NotFound             404  the promise, task or schedule does not exist
+    ├── Conflict             409  the state or version is another one
+    ├── Unprocessable        422  what the request relates to cannot be used so
+    ├── StoreError           500  the storage failed
+    │   └── Closed                the store was closed
+    ├── Unsupported          501  this version or storage cannot do it
+    └── InvariantViolation   500  a property of PROTOCOL 6 does not hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from resonate_core._core import Violation
+
+__all__ = [
+    "Closed",
+    "Conflict",
+    "Invalid",
+    "InvariantViolation",
+    "NotFound",
+    "ResonateError",
+    "StoreError",
+    "Unprocessable",
+    "Unsupported",
+]
+
+
+class ResonateError(Exception):
+    """The base of everything that a store raises on purpose.
+
+    Attributes:
+        status: The protocol's status (PROTOCOL 2), as an envelope would carry it.
+        message: What was wrong, naming the value.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> try:
+        ...     store.promises.get("nobody")
+        ... except rc.errors.ResonateError as error:
+        ...     print(type(error).__name__, error.status)
+        NotFound 404
+    """
+
+    default_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = self.default_status if status is None else status
+
+    def __reduce__(self) -> tuple[type[ResonateError], tuple[object, ...]]:
+        return type(self), (self.message, self.status)
+
+
+class Invalid(ResonateError, ValueError):
+    """400: the request is wrong in itself, whatever the store holds (PROTOCOL 3, shape rules).
+
+    Example:
+        >>> rc.ManualClock().advance(-1)
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Invalid: ...
+    """
+
+    default_status = 400
+
+
+class NotFound(ResonateError):
+    """404: the promise, task or schedule that the request names does not exist.
+
+    Example:
+        >>> rc.Store(clock=rc.ManualClock()).tasks.get("nobody")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.NotFound: ...
+    """
+
+    default_status = 404
+
+
+class Conflict(ResonateError):
+    """409: the state, version or idempotency key is another one than the request expects.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("a", timeout=1000, idempotency_key="one")
+        >>> store.promises.create("a", timeout=1000, idempotency_key="two")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Conflict: ...
+    """
+
+    default_status = 409
+
+
+class Unprocessable(ResonateError):
+    """422: what the request relates to cannot be used so, such as an awaiter without a target.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create_many(["a", "b"], 1000)
+        >>> store.promises.register_callback("a", "b")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Unprocessable: ...
+    """
+
+    default_status = 422
+
+
+class StoreError(ResonateError):
+    """500: the storage failed, or a file could not be written. Nothing was half done.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.record("/no/such/directory/trace.jsonl")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.StoreError: ...
+    """
+
+    default_status = 500
+
+
+class Closed(StoreError):
+    """The store was closed.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.close()
+        >>> store.digest()
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Closed: the store is closed
+    """
+
+
+class Unsupported(ResonateError):
+    """501: this version or this storage cannot do it.
+
+    Example:
+        >>> rc.Store("promises.db")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Unsupported: ...
+    """
+
+    default_status = 501
+
+
+class InvariantViolation(ResonateError):
+    """Properties of PROTOCOL 6 do not hold: raised by a store made with ``check=True``, and by `Store.restore`.
+
+    Attributes:
+        violations: Each broken property, with its name, the id concerned and what was found.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("a", 1000)
+        >>> snapshot = store.snapshot()
+        >>> snapshot["promises"][0]["createdAt"] = 2000
+        >>> try:
+        ...     store.restore(snapshot)
+        ... except rc.errors.InvariantViolation as error:
+        ...     print({violation.id for violation in error.violations})
+        {'a'}
+    """
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        self.violations = list(violations)
+        super().__init__("; ".join(f"{v.name} ({v.id}): {v.detail}" for v in self.violations))
+
+    def __reduce__(self) -> tuple[type[InvariantViolation], tuple[object, ...]]:
+        return type(self), (self.violations,)

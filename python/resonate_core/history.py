@@ -1,0 +1,275 @@
+"""What became of promises and tasks over time, read from a recorded trace or from a store: what `timeline` draws.
+
+A trace (`Store.record`) tells everything. A store alone only knows when each promise began, how it stands, and who holds its task.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from resonate_core._core import Store
+from resonate_core.errors import Invalid
+
+Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
+
+TIMER = "resonate:timer"
+TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target", "resonate:invoke")}
+NEVER = 2**63 - 1
+
+
+@dataclass
+class Span:
+    """A stretch of a task's life: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`."""
+
+    state: str
+    start: int
+    end: int | None = None
+    pid: str | None = None
+
+
+@dataclass
+class Mark:
+    """Something that happened at one instant: an internal step by its name, `heartbeat`, or `refused` with its status."""
+
+    at: int
+    kind: str
+    text: str = ""
+
+
+@dataclass
+class Life:
+    """One promise and its task, or one schedule (which has no deadline)."""
+
+    id: str
+    created_at: int
+    timeout_at: int | None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    state: str = "pending"
+    settled_at: int | None = None
+    schedule: str | None = None
+    spans: list[Span] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+    @property
+    def task(self) -> Span | None:
+        """The stretch that goes on; None for a promise without a task and for a fulfilled one."""
+        return self.spans[-1] if self.spans and self.spans[-1].end is None else None
+
+    def enter(self, state: str, at: int, pid: str | None = None) -> None:
+        """The task enters a state, unless it is in it."""
+        if self.task is not None and (self.task.state, self.task.pid) == (state, pid) and state != "acquired":
+            return
+        self.leave(at)
+        self.spans.append(Span(state, at, pid=pid))
+
+    def leave(self, at: int) -> None:
+        """The stretch that goes on ends."""
+        if self.task is not None:
+            self.task.end = max(at, self.task.start)
+
+    def settle(self, state: str, at: int) -> None:
+        """The promise is settled, and its task fulfilled."""
+        if self.state == "pending":
+            self.state, self.settled_at = state, at
+            self.leave(at)
+
+
+class History:
+    """The lives in a trace or a store, by id in order of their beginning.
+
+    Args:
+        source: A trace (the path of a file, its lines, or an open file), or a `Store`.
+
+    Raises:
+        Invalid: A line that is no JSON, with its number.
+
+    Example:
+        >>> import io
+        >>> from resonate_core.history import History
+        >>> clock = rc.ManualClock()
+        >>> store = rc.Store(clock=clock)
+        >>> trace = io.StringIO()
+        >>> with store.record(trace):
+        ...     _ = store.tasks.create("job", pid="w1", ttl=1000, timeout=60_000, target="poll://any@workers")
+        ...     _ = clock.advance(5000)
+        >>> History(trace).lives["job"].spans
+        [Span(state='acquired', start=0, end=1000, pid='w1'), Span(state='pending', start=1000, end=None, pid=None)]
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.lives: dict[str, Life] = {}
+        self.wakes: list[tuple[int, str, str]] = []  # (instant, settled promise, awaiter that it woke)
+        self.start: int | None = None
+        self.end = 0
+        self._schedules: dict[str, Mapping[str, Any]] = {}
+        if isinstance(source, Store):
+            self._open(source.snapshot(), source.now)
+            self._see(source.now)
+        else:
+            for number, line in enumerate(_lines(source), start=1):
+                try:
+                    event = json.loads(line)
+                    self._read(event["kind"], event["now"], event["req"], event["res"])
+                except (ValueError, KeyError, TypeError) as error:
+                    raise Invalid(f"trace line {number} is none of a trace: {error!r}") from error
+        for life in self.lives.values():  # timeout always wins, also where no step was needed to say so
+            if life.timeout_at is not None and life.timeout_at <= self.end:
+                life.settle(_verdict(life.tags), life.timeout_at)
+
+    def _see(self, now: int) -> None:
+        self.start = now if self.start is None else min(self.start, now)
+        self.end = max(self.end, now)
+
+    def _read(self, kind: str, now: int, req: Mapping[str, Any], res: Mapping[str, Any]) -> None:
+        if kind == "open":
+            self._open(res["snapshot"], now)
+        elif kind.startswith("step."):
+            self._see(now)
+            self._step(kind.removeprefix("step."), now, req, res)
+        elif "head" in req:
+            self._see(now)
+            self._request(kind, now, req, res)
+
+    # --- a whole state ------------------------------------------------------------------------------------------------------
+
+    def _open(self, snapshot: Mapping[str, Any], now: int) -> None:
+        here = {promise["id"] for promise in snapshot["promises"]} | {schedule["id"] for schedule in snapshot["schedules"]}
+        for life in self.lives.values():
+            if life.id not in here:
+                life.leave(now)
+        for record in snapshot["promises"]:
+            life = self._promise(record)
+            task = record.get("task", {"state": "fulfilled"})
+            if task["state"] != "fulfilled":
+                since = task["expiresAt"] - task["ttl"] if task["state"] == "acquired" else life.created_at
+                life.enter(task["state"], since, task.get("pid"))
+        for record in snapshot["schedules"]:
+            self._schedule(record)
+
+    def _promise(self, record: Mapping[str, Any], schedule: str | None = None) -> Life:
+        life = self.lives.get(record["id"])
+        if life is None:
+            made_by = schedule or record["tags"].get("resonate:schedule")
+            life = Life(record["id"], record["createdAt"], record["timeoutAt"], record["tags"], schedule=made_by)
+            self.lives[life.id] = life
+            self._see(life.created_at)
+        if record["state"] != "pending":
+            life.settle(record["state"], record["settledAt"])
+        return life
+
+    def _schedule(self, record: Mapping[str, Any]) -> None:
+        self._schedules[record["id"]] = record
+        self.lives.setdefault(record["id"], Life(record["id"], record["createdAt"], None))
+
+    # --- requests -----------------------------------------------------------------------------------------------------------
+
+    def _request(self, kind: str, now: int, req: Mapping[str, Any], res: Mapping[str, Any]) -> None:
+        data, status = req["data"], res["head"]["status"]
+        if status not in (200, 300):
+            named = self.lives.get(data.get("id", ""))
+            if named is not None:
+                named.marks.append(Mark(now, "refused", str(status)))
+            return
+        if kind == "schedule.create":
+            self._schedule(res["data"]["schedule"])
+        elif kind == "schedule.delete":
+            self.lives[data["id"]].settled_at = now
+        for record in _promise_records(res["data"]):
+            self._born(kind, record, now, res["head"]["version"])
+        if kind.startswith("task."):
+            self._task(kind, now, data, res)
+
+    def _born(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> None:
+        new = record["id"] not in self.lives
+        life = self._promise(record)
+        has_task = any(tag in record["tags"] for tag in TARGETS[version])
+        if new and has_task and life.state == "pending" and kind in ("promise.create", "task.fence"):
+            life.enter("pending", now)
+
+    def _task(self, kind: str, now: int, data: Mapping[str, Any], res: Mapping[str, Any]) -> None:
+        if kind == "task.heartbeat":
+            named = {task["id"] for task in data["tasks"]}
+            for life in self.lives.values():
+                if life.task is not None and life.task.pid == data["pid"] and (not named or life.id in named):
+                    life.marks.append(Mark(now, "heartbeat"))
+            return
+        life = self.lives.get(data["action"]["data"]["id"] if kind == "task.create" else data["id"], Life("", now, None))
+        if life.state != "pending":
+            return
+        created = res["data"].get("task") if kind == "task.create" else None  # 2025-01-15 shows a new task only, and no state
+        if kind == "task.acquire" or (created is not None and created.get("state", "acquired") == "acquired"):
+            life.enter("acquired", now, data["pid"])
+        elif kind in ("task.release", "task.continue"):
+            life.enter("pending", now)
+        elif kind == "task.suspend" and res["head"]["status"] == 200:
+            life.enter("suspended", now)
+        elif kind == "task.halt":
+            life.enter("halted", now)
+
+    # --- internal steps -----------------------------------------------------------------------------------------------------
+
+    def _step(self, step: str, now: int, req: Mapping[str, Any], res: Mapping[str, Any]) -> None:
+        if step == "schedule":
+            self._occurrence(req["id"], req["at"], now, res)
+        life = self.lives.get(req["id"])
+        if life is None:
+            return
+        if step != "callback_drain":
+            life.marks.append(Mark(now, step))
+        if step == "promise_timeout":
+            life.settle(_verdict(life.tags), req["at"])
+        elif step == "lease_expiry":
+            life.enter("pending", now)
+        elif step == "callback_drain":
+            awaiter = self.lives.get(res["awaiter"])
+            if awaiter is not None and awaiter.task is not None and awaiter.task.state == "suspended":
+                awaiter.enter("pending", now)
+                self.wakes.append((now, life.id, awaiter.id))
+
+    def _occurrence(self, schedule_id: str, at: int, now: int, res: Mapping[str, Any]) -> None:
+        record = self._schedules.get(schedule_id)
+        if record is None or not res["created"]:
+            return
+        deadline = min(at + record["promiseTimeout"], NEVER)
+        tags = record["promiseTags"]
+        born = {"id": res["promise_id"], "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags}
+        life = self._promise(born, schedule=schedule_id)
+        if deadline <= at:
+            life.settle(_verdict(tags), deadline)
+        elif "resonate:target" in tags:
+            life.enter("pending", now)
+
+
+def _verdict(tags: Mapping[str, str]) -> str:
+    """What a deadline makes of a promise (PROTOCOL 1.2)."""
+    return "resolved" if tags.get(TIMER) == "true" else "rejected_timedout"
+
+
+def _promise_records(data: Any) -> Iterator[Mapping[str, Any]]:
+    """The promise records anywhere in a reply."""
+    if isinstance(data, Mapping):
+        if {"id", "state", "timeoutAt", "createdAt"} <= data.keys():
+            yield data
+            return
+        data = data.values()
+    elif not isinstance(data, list):
+        return
+    for member in data:
+        yield from _promise_records(member)
+
+
+def _lines(source: Any) -> Iterator[str]:
+    if hasattr(source, "getvalue"):
+        source = source.getvalue().splitlines()
+    elif isinstance(source, str | os.PathLike):
+        with open(source, encoding="utf-8") as file:
+            yield from _lines(file.read().splitlines())
+        return
+    for line in source:
+        text = line.decode() if isinstance(line, bytes) else line
+        if text.strip():
+            yield text
