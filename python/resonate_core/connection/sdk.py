@@ -1,0 +1,32 @@
+"""The one place that imports the SDK, so that its absence is one clear error and no import costs anybody else."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+__all__ = ["SdkMissing", "sdk_module"]
+
+_NEEDS = "resonate_core.connection needs Python 3.12 or newer and the SDK: pip install 'resonate-core[sdk]'"
+
+
+class SdkMissing(ImportError):
+    """Raised where the SDK is needed and cannot be had: it is not installed, or Python is older than 3.12."""
+
+
+def sdk_module(name: str) -> ModuleType:
+    """Imports one module of the SDK.
+
+    Args:
+        name: Its full name, such as ``"resonate.resonate"``.
+
+    Raises:
+        SdkMissing: Python is too old, or the SDK is not installed.
+    """
+    if sys.version_info < (3, 12):
+        raise SdkMissing(f"{_NEEDS} (this is Python {sys.version_info.major}.{sys.version_info.minor})")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        raise SdkMissing(f"{_NEEDS} (no module named {missing.name!r})") from missing

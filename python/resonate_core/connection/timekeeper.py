@@ -1,0 +1,282 @@
+"""Time for SDK programs: virtual sleep, and the driver that moves a manual clock while nothing else can happen.
+
+The driver rests on one fact: asyncio runs callbacks from one queue. While our own callback runs and that queue is
+empty, every task of the loop waits for a timer, a file descriptor or a thread, so no program can do anything before
+time moves. What the SDK waits for then is known: a message (none is left to deliver), a `Connection.sleeper`, or
+something real inside a durable function, for which the driver waits in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+import math
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .work import current_work
+
+if TYPE_CHECKING:
+    from .. import Fired
+    from .client import Connection
+    from .exchange import Exchange
+
+__all__ = ["Stalled", "Timekeeper", "milliseconds"]
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+#: While a durable function waits for something real, the outbox is looked at this often (s) ...
+_LOOK_SECONDS = 0.05
+#: ... and this long (s) without anything happening is worth a warning.
+_WARN_SECONDS = 10.0
+#: How many instants that concern nobody here the driver passes in one go.
+_INSTANTS_AT_ONCE = 1000
+
+
+class Stalled(RuntimeError):
+    """Raised by `Connection.run_until` where waiting is pointless: nothing is left to happen, or not before the limit."""
+
+
+class _Call:
+    """One call of the driver. It is in the context of whatever that call starts, long after it is over."""
+
+    active = True
+
+
+_call: ContextVar[_Call | None] = ContextVar("resonate_core_driver", default=None)
+
+
+def milliseconds(duration: int | timedelta) -> int:
+    """Returns a duration in ms; a `timedelta` is rounded down.
+
+    Raises:
+        ValueError: It is negative.
+        TypeError: It is neither an int nor a `timedelta`.
+    """
+    if isinstance(duration, timedelta):
+        duration = duration // timedelta(milliseconds=1)
+    if isinstance(duration, bool) or not isinstance(duration, int):
+        raise TypeError(f"a duration is an int (ms) or a timedelta, not {duration!r}")
+    if duration < 0:
+        raise ValueError(f"a duration is not negative, unlike {duration}")
+    return duration
+
+
+class Timekeeper:
+    """The time of one exchange."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._store = exchange.store
+        self._loop = exchange.loop
+        self._sleepers: list[tuple[int, int, Connection, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+        self._holds = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._stirred = asyncio.Event()
+        exchange.ledger.waits_for_time(Timekeeper.sleep.__code__)
+
+    # -- sleep ------------------------------------------------------------------------------------------------------
+
+    async def sleep(self, connection: Connection, seconds: float) -> None:
+        """Waits in the time of the store: what a connection hands to the SDK as its sleeper."""
+        if not self._exchange.manual:
+            await asyncio.sleep(seconds)
+            return
+        due = self._store.now + max(0, math.ceil(seconds * 1000))
+        woken = self._loop.create_future()
+        heapq.heappush(self._sleepers, (due, next(self._order), connection, woken))
+        self.stir()
+        await woken
+
+    def wake(self) -> bool:
+        """Wakes the sleepers that are due, in the order of their instants. Returns whether there were any."""
+        any_woken = False
+        while self._sleepers and (self._sleepers[0][3].done() or self._sleepers[0][0] <= self._store.now):
+            woken = heapq.heappop(self._sleepers)[3]
+            if not woken.done():  # one that was cancelled stays in the heap until its instant
+                woken.set_result(None)
+                any_woken = True
+        return any_woken
+
+    def cancel(self, connection: Connection) -> None:
+        """Cancels the sleepers of a worker that died."""
+        for _, _, sleeper, woken in self._sleepers:
+            if sleeper is connection:
+                woken.cancel()
+
+    def next_instant(self) -> int | None:
+        """Returns when something happens next, as far as is known now; `None` for never."""
+        while self._sleepers and self._sleepers[0][3].done():
+            heapq.heappop(self._sleepers)
+        known = [self._store.next_due(), self._exchange.next_kept()]
+        if self._sleepers:
+            known.append(self._sleepers[0][0])
+        return min((at for at in known if at is not None), default=None)
+
+    # -- standing still ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keeps the driver from moving the clock as long as the block runs."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self.stir()
+
+    def stir(self) -> None:
+        """Says that a program did something."""
+        self._stirred.set()
+
+    @property
+    def driven(self) -> bool:
+        """Whether a call of the driver is under way."""
+        return self._one_at_a_time.locked()
+
+    async def _quiet(self) -> None:
+        """Returns once the event loop has nothing to run but the caller."""
+        ready = getattr(self._loop, "_ready", None)
+        if not isinstance(ready, deque):
+            raise RuntimeError(f"manual time needs one of asyncio's own event loops, not {self._loop!r}")
+        await asyncio.sleep(0)
+        while ready:
+            await asyncio.sleep(0)
+
+    async def _rest(self, target: asyncio.Future[Any] | None = None) -> None:
+        """Lets the programs run until they are through with this instant, or the target is done."""
+        while True:
+            await self._quiet()
+            if target is not None and target.done():
+                return
+            if self._exchange.deliver() or self.wake():
+                continue
+            if (task := self._exchange.spinning()) is not None:
+                raise Stalled(
+                    f"task {task!r} was offered and released again and again at t={self._store.now}: the workers that "
+                    "it is offered to cannot run it (is its function registered there? the SDK's log has the reason)"
+                )
+            busy = self._exchange.ledger.busy(self._loop)
+            if not busy and not self._holds:
+                return
+            await self._wait_for_something_real(busy, target)
+
+    async def _wait_for_something_real(self, busy: dict[Any, list[asyncio.Task[Any]]], target: Any) -> None:
+        self._stirred.clear()
+        stirred = self._loop.create_task(self._stirred.wait())
+        waited_for = {stirred, *(task for tasks in busy.values() for task in tasks)}
+        if target is not None:
+            waited_for.add(target)
+        began = self._loop.time()
+        warned = False
+        try:
+            while not (await asyncio.wait(waited_for, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
+                if self._exchange.deliver():
+                    return
+                if not warned and self._loop.time() - began > _WARN_SECONDS:
+                    warned = True
+                    _log.warning("time stands still at t=%d: waiting for %s", self._store.now, list(busy) or "hold()")
+        finally:
+            stirred.cancel()
+
+    # -- driving ----------------------------------------------------------------------------------------------------
+
+    async def _drive(self, run: Callable[[], Awaitable[_T]]) -> _T:
+        outer = _call.get()
+        if outer is not None and outer.active:
+            raise RuntimeError("this code runs inside a call that drives the clock already; let that one do it")
+        if current_work.get() is not None:
+            raise RuntimeError("a durable function cannot drive the clock: it moves once all of them wait for it")
+        call = _Call()
+        async with self._one_at_a_time:
+            token = _call.set(call)
+            try:
+                return await run()
+            finally:
+                call.active = False
+                _call.reset(token)
+
+    def _manual(self) -> Any:
+        if not self._exchange.manual:
+            raise RuntimeError("only a ManualClock is moved by hand; this store is on system time")
+        return self._store.clock
+
+    async def settle(self) -> None:
+        """See `Connection.settle`."""
+        if self._exchange.manual:
+            await self._drive(self._rest)
+            return
+        self._store.tick()
+        self._exchange.deliver()
+
+    async def advance_to(self, instant: int) -> list[Fired]:
+        """See `Connection.advance_to`."""
+        clock = self._manual()
+
+        async def run() -> list[Fired]:
+            fired: list[Fired] = []
+            await self._rest()
+            while (at := self.next_instant()) is not None and at <= instant:
+                fired += clock.advance_to(max(at, clock.now))
+                await self._rest()
+            fired += clock.advance_to(instant)
+            await self._rest()
+            return fired
+
+        return await self._drive(run)
+
+    async def run_until(self, awaitable: Awaitable[_T], limit: int | timedelta | None) -> _T:
+        """See `Connection.run_until`."""
+        if self._exchange.manual:
+            return await self._drive(lambda: self._run(awaitable, limit))
+        try:
+            async with asyncio.timeout(None if limit is None else milliseconds(limit) / 1000) as patience:
+                return await awaitable
+        except TimeoutError:
+            if not patience.expired():  # it is the awaitable's own
+                raise
+            raise Stalled(f"not done within {limit!r}") from None
+
+    async def _run(self, awaitable: Awaitable[_T], limit: int | timedelta | None) -> _T:
+        clock = self._manual()
+        last = None if limit is None else clock.now + milliseconds(limit)
+        target = asyncio.ensure_future(_awaited(awaitable))
+        try:
+            await self._rest(target)
+            while not target.done():
+                if not self._pass_time(clock, last):
+                    raise Stalled(self._why_stalled())
+                await self._rest(target)
+        finally:
+            target.cancel()
+        return target.result()
+
+    def _pass_time(self, clock: Any, last: int | None) -> bool:
+        """Moves the clock to the next instant that concerns a program here. Returns whether there is one."""
+        for _ in range(_INSTANTS_AT_ONCE):
+            at = self.next_instant()
+            if at is None:
+                return False
+            if last is not None and at > last:
+                raise Stalled(f"not done by t={last}, the limit; the next thing happens at t={at}")
+            clock.advance_to(max(at, clock.now))
+            if self._exchange.deliver() or self.wake():
+                break
+        return True
+
+    def _why_stalled(self) -> str:
+        unserved = self._exchange.unserved()
+        hint = f"; messages wait for addresses that nobody here serves: {', '.join(unserved)}" if unserved else ""
+        return f"not done, and nothing is left to happen after t={self._store.now}: no timer, no message, no sleeper{hint}"
+
+
+async def _awaited(awaitable: Awaitable[_T]) -> _T:
+    return await awaitable

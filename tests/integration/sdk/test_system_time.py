@@ -1,0 +1,136 @@
+"""The same programs on system time. Durations are short and bounds are generous: only order is asserted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+import resonate_core as rc
+from programs import add, play, worker
+from resonate_core.connection import Connection, Stalled
+
+
+async def doze(ctx, milliseconds: int) -> str:
+    """Sleeps once, a little."""
+    await ctx.sleep(timedelta(milliseconds=milliseconds))
+    return "awake"
+
+
+def test_a_sleep_takes_real_time():
+    async def main():
+        store = rc.Store(check=True)
+        connection, resonate = worker(store, doze)
+        began = time.monotonic()
+        assert await resonate.run("d", doze, 300).result() == "awake"
+        assert 0.25 < time.monotonic() - began < 5
+        assert await connection.run_until(resonate.run("e", doze, 10)) == "awake"
+        await resonate.stop()
+
+    play(main())
+
+
+def test_what_another_thread_does_to_the_store_is_seen():
+    async def approval(ctx) -> str:
+        return await ctx.promise(timeout=timedelta(minutes=5))
+
+    async def main():
+        store = rc.Store(check=True)
+        _, resonate = worker(store, approval)
+        handle = resonate.run("order", approval)
+        while not store.promises.search(id="order:1"):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(store.promises.resolve, "order:1", "yes")
+        assert await handle.result() == "yes"
+        await resonate.stop()
+
+    play(main())
+
+
+def test_a_crashed_worker_is_replaced_within_its_lease():
+    async def main():
+        store = rc.Store(check=True)
+        started = asyncio.Event()
+
+        async def stuck(ctx) -> str:
+            started.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        async def fine(ctx) -> str:
+            return "taken over"
+
+        first, client1 = worker(store, pid="first", ttl=timedelta(milliseconds=200))
+        client1.register(stuck, name="job")
+        client1.run("j", "job")
+        await started.wait()
+        await asyncio.sleep(0.5)  # longer than the lease: heartbeats hold it
+        assert store.tasks.get("j").version == 1
+        first.crash()
+        _, client2 = worker(store, pid="second")
+        client2.register(fine, name="job")
+        assert await (await client2.get("j")).result() == "taken over"
+        await client1.stop()
+        await client2.stop()
+
+    play(main())
+
+
+def test_a_task_that_nobody_can_run_does_not_spin(caplog):
+    async def main():
+        store = rc.Store(check=True)
+        connection, resonate = worker(store, add)
+        resonate.rpc("lost", "no_such_function")
+        await asyncio.sleep(0.55)
+        assert 2 <= store.tasks.get("lost").version <= 7
+        await resonate.stop()
+
+    play(main())
+
+
+def test_time_cannot_be_moved():
+    async def main():
+        connection = Connection(rc.Store())
+        with pytest.raises(RuntimeError, match="system time"):
+            await connection.advance(1)
+        await connection.settle()
+        with pytest.raises(Stalled, match="not done within"):
+            await connection.run_until(asyncio.Event().wait(), limit=50)
+
+    play(main())
+
+
+def test_the_ticker_stops_with_the_last_worker_and_survives_errors():
+    async def main():
+        store = rc.Store()
+        connection, resonate = worker(store, doze)
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+        await asyncio.sleep(0.01)
+        exchange = connection.exchange
+        exchange.store = _Sick(store, failures=2)
+        assert await resonate.run("d", doze, 200).result() == "awake"
+        assert [str(context["exception"]) for context in errors] == ["out of order", "out of order"]
+        await resonate.stop()
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
+
+    play(main())
+
+
+class _Sick:
+    """A store whose next ticks fail."""
+
+    def __init__(self, store: rc.Store, failures: int) -> None:
+        self._store = store
+        self._failures = failures
+
+    def tick(self):
+        if self._failures:
+            self._failures -= 1
+            raise OSError("out of order")
+        return self._store.tick()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
