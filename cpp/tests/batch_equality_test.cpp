@@ -1,0 +1,118 @@
+// A batch answers and leaves exactly what the same requests one by one would (PROTOCOL 8), whatever is in it.
+#include <gtest/gtest.h>
+
+#include "fake_requests.hpp"
+
+namespace resonate {
+namespace {
+
+using fake::RandomRequests;
+using fake::Store;
+using fake::text_of;
+
+struct Sent {
+  Request request;
+  std::optional<Instant> now;
+};
+
+struct Case {
+  unsigned seed;
+  RulesId rules;
+  CatchUp catchup;
+  bool cadence_by_ttl;
+};
+
+Options options_of(const Case& its, bool check) {
+  Options options;
+  options.rules = its.rules;
+  options.catchup = its.catchup;
+  options.unblock_retention = 400;
+  options.check = check;
+  if (its.cadence_by_ttl) {
+    options.retry_timeout = std::nullopt;
+  } else {
+    options.retry_timeout = 30;
+  }
+  return options;
+}
+
+class BatchEquality : public ::testing::TestWithParam<Case> {};
+
+std::vector<std::string> send_batch(Store& store, const std::vector<Sent>& sent, std::size_t from, std::size_t to) {
+  std::vector<Request> requests;
+  std::vector<std::optional<Instant>> nows;
+  for (std::size_t i = from; i < to; ++i) {
+    requests.push_back(sent[i].request);
+    nows.push_back(sent[i].now);
+  }
+  std::vector<std::string> texts;
+  for (const Reply& reply : store.engine->apply(std::move(requests), nows)) texts.push_back(text_of(reply));
+  return texts;
+}
+
+TEST_P(BatchEquality, OneByOneAndInBatches) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
+  RandomRequests random(GetParam().seed);
+  Store single(options_of(GetParam(), true));
+  Store batched(options_of(GetParam(), true));
+  std::vector<Sent> sent;
+  std::vector<std::string> answers;
+  Instant now = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::size_t from = sent.size();
+    const int size = 1 + random.below(25);
+    for (int i = 0; i < size; ++i) {
+      now += random.below(4) ? random.below(6) : random.below(120);
+      if (random.below(60) == 0) now += 5000;
+      Sent next{random.next(single, now), random.below(5) ? std::optional<Instant>(now) : std::nullopt};
+      if (!next.now) now = single.clock->now();
+      sent.push_back(next);
+      answers.push_back(text_of(single.engine->apply(next.request, next.now)));
+    }
+    const auto replies = send_batch(batched, sent, from, sent.size());
+    for (std::size_t i = from; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i - from]) << "request " << i;
+    ASSERT_EQ(single.digest(), batched.digest()) << single.snapshot() << "\n" << batched.snapshot();
+    ASSERT_EQ(single.outbox(), batched.outbox());
+    ASSERT_EQ(single.engine->next_due(), batched.engine->next_due());
+    ASSERT_EQ(single.clock->now(), batched.clock->now());
+    const auto violations = single.engine->check();
+    ASSERT_TRUE(violations.empty()) << violations[0].name << " " << violations[0].id << " " << violations[0].detail;
+  }
+  Store whole(options_of(GetParam(), false));
+  const auto replies = send_batch(whole, sent, 0, sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i]) << "request " << i;
+  EXPECT_EQ(single.digest(), whole.digest());
+  const auto late = single.clock->now() + 4000;
+  EXPECT_EQ(fake::texts_of(single.engine->tick(late)), fake::texts_of(whole.engine->tick(late)));
+  EXPECT_EQ(single.digest(), whole.digest());
+}
+
+// An advance visits every instant, and a fork of the store that does the same ends where the original does.
+TEST_P(BatchEquality, AForkGoesWhereItsOriginalGoes) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
+  RandomRequests random(GetParam().seed + 1000);
+  Store store(options_of(GetParam(), true));
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 15; ++i) store.run(random.next(store, store.clock->now()).operation, random.below(3) ? fake::kNew : fake::kOld);
+    const auto clock = std::make_shared<ManualClock>(store.clock->now());
+    const auto fork = store.engine->fork(clock);
+    const Instant to = store.clock->now() + random.below(200);
+    const auto fired = fake::texts_of(store.clock->advance_to(to));
+    ASSERT_EQ(fired, fake::texts_of(clock->advance_to(to)));
+    ASSERT_EQ(store.digest(), fork->with_storage([](Storage& storage) { return digest(storage); }));
+    ASSERT_TRUE(store.engine->check().empty());
+    ASSERT_TRUE(fork->check().empty());
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (unsigned seed = 1; seed <= 12; ++seed)
+    all.push_back({seed, seed % 2 ? RulesId::compatible : RulesId::strict, static_cast<CatchUp>(seed % 3), seed % 4 == 0});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, BatchEquality, ::testing::ValuesIn(cases()));
+
+}  // namespace
+}  // namespace resonate

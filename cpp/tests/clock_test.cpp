@@ -1,0 +1,151 @@
+// Clocks: a manual clock that drives several engines, and the system's.
+#include "resonate/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fake_store.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+const StringMap kExternal = tags({{"resonate:external", "true"}});
+
+// A second engine on the clock of the first.
+Store beside(const Store& first) {
+  Store second;
+  second.clock = first.clock;
+  second.engine = Engine::create(make_memory_storage(), first.clock, checked());
+  return second;
+}
+
+TEST(SystemClock, NeverGoesBack) {
+  SystemClock clock;
+  Instant last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const Instant now = clock.now();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+  EXPECT_GT(last, 1'700'000'000'000);
+  EXPECT_FALSE(clock.manual());
+}
+
+TEST(ManualClock, StandsStillUntilItIsMoved) {
+  ManualClock clock(5);
+  EXPECT_EQ(clock.now(), 5);
+  EXPECT_TRUE(clock.set(7));
+  EXPECT_FALSE(clock.set(6));
+  EXPECT_EQ(clock.now(), 7);
+  EXPECT_TRUE(clock.advance(3).empty());
+  EXPECT_EQ(clock.now(), 10);
+  EXPECT_THROW(clock.advance(-1), Error);
+  EXPECT_THROW(clock.advance_to(9), Error);
+  EXPECT_TRUE(clock.advance_to_next().empty());
+  EXPECT_EQ(clock.now(), 10);
+}
+
+TEST(ManualClock, VisitsEveryInstantAtWhichSomethingIsDue) {
+  Store store;
+  store.create("a", 7000, target());
+  store.create("b", 30, kExternal);
+  EXPECT_EQ(texts_of(store.clock->advance_to(12'000)),
+            (Texts{"promise_timeout b@30", "dispatch a@5000 " + kTarget, "promise_timeout a@7000"}));
+  EXPECT_EQ(store.clock->now(), 12'000);
+  EXPECT_EQ(store.engine->with_storage([](Storage& storage) { return storage.counters().now; }), 12'000);
+}
+
+TEST(ManualClock, ATickIsAServerThatWasAway) {
+  Store there;
+  Store away;
+  for (Store* store : {&there, &away}) store->claim("a", 100'000, 1000);
+  EXPECT_EQ(there.clock->advance_to(12'000).size(), 4u);  // lease, three dispatches
+  EXPECT_EQ(texts_of(away.engine->tick(12'000)), (Texts{"lease_expiry a@1000", "dispatch a@12000 " + kTarget}));
+}
+
+TEST(ManualClock, DrivesSeveralEnginesInOrderOfInstants) {
+  Store first;
+  Store second = beside(first);
+  first.create("f1", 10, kExternal);
+  first.create("f2", 30, kExternal);
+  second.create("s1", 20, kExternal);
+  second.create("s2", 30, kExternal);
+  EXPECT_EQ(texts_of(first.clock->advance_to(40)),
+            (Texts{"promise_timeout f1@10", "promise_timeout s1@20", "promise_timeout f2@30", "promise_timeout s2@30"}));
+  for (Store* store : {&first, &second})
+    EXPECT_EQ(store->engine->with_storage([](Storage& storage) { return storage.counters().now; }), 40);
+}
+
+TEST(ManualClock, GoesToTheNextInstantAndNoFurther) {
+  Store first;
+  Store second = beside(first);
+  first.create("a", 10, kExternal);
+  second.create("b", 20, kExternal);
+  EXPECT_EQ(texts_of(first.clock->advance_to_next()), Texts{"promise_timeout a@10"});
+  EXPECT_EQ(first.clock->now(), 10);
+  EXPECT_EQ(texts_of(first.clock->advance_to_next()), Texts{"promise_timeout b@20"});
+  EXPECT_TRUE(first.clock->advance_to_next().empty());
+  EXPECT_EQ(first.clock->now(), 20);
+}
+
+TEST(ManualClock, AnInstantWithoutAdvanceRunsWhatIsDue) {
+  Store store;
+  store.create("a", 10, kExternal);
+  store.clock->set(15);
+  EXPECT_EQ(texts_of(store.clock->advance_to(15)), Texts{"promise_timeout a@10"});
+}
+
+TEST(ManualClock, ForgetsEnginesThatWent) {
+  Store store;
+  const std::weak_ptr<Engine> gone = store.engine;
+  store.create("a", 10, kExternal);
+  store.engine.reset();
+  EXPECT_TRUE(gone.expired());
+  EXPECT_TRUE(store.clock->advance_to(100).empty());
+}
+
+TEST(ManualClock, AnInterruptStopsBetweenInstants) {
+  Store store;
+  for (int i = 0; i < 10; ++i) store.create("p" + std::to_string(i), 10 + i, kExternal);
+  struct Stop {};
+  int calls = 0;
+  const auto after_three = [&] {
+    if (++calls > 3) throw Stop();
+  };
+  EXPECT_THROW(store.clock->advance_to(100, after_three), Stop);
+  EXPECT_EQ(store.clock->now(), 12);
+  EXPECT_EQ(store.row("p2")->state, PromiseState::rejected_timedout);
+  EXPECT_EQ(store.row("p3")->state, PromiseState::pending);
+  EXPECT_EQ(store.clock->advance_to(100).size(), 7u);  // the clock is usable afterwards
+}
+
+TEST(ManualClock, AnInterruptStopsWithinOneInstant) {
+  Store store;
+  for (int i = 0; i < 2500; ++i) store.create("p" + std::to_string(i), 10, kExternal);
+  struct Stop {};
+  int calls = 0;
+  const auto second = [&] {
+    if (++calls == 2) throw Stop();
+  };
+  EXPECT_THROW(store.clock->advance_to(100, second), Stop);
+  EXPECT_EQ(store.clock->now(), 10);
+  EXPECT_EQ(store.clock->advance_to(100).size(), 1500u);
+}
+
+// Regression: a request that moved the clock while it was being advanced made the advance fail.
+TEST(ManualClockRegression, ARequestMayOvertakeAnAdvance) {
+  Store first;
+  Store second = beside(first);
+  for (int i = 0; i < 1500; ++i) first.create("p" + std::to_string(i), 10, kExternal);
+  second.create("s", 10, kExternal);
+  int calls = 0;
+  const auto fired = first.clock->advance_to(20, [&] {
+    if (++calls == 2) second.run(PromiseGet{"s"}, kNew, 50);  // between the two transactions of the first engine's tick
+  });
+  EXPECT_EQ(fired.size(), 1501u);
+  EXPECT_EQ(first.clock->now(), 50);
+}
+
+}  // namespace
+}  // namespace resonate

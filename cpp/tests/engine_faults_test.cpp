@@ -1,0 +1,119 @@
+// A commit that fails, and a property that breaks, leave nothing half done.
+#include <gtest/gtest.h>
+
+#include "fake_rows.hpp"
+#include "fake_storage.hpp"
+#include "fake_store.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+struct FailingStore : Store {
+  FailingStore() : FailingStore(std::make_shared<int>(-1)) {}
+  explicit FailingStore(const std::shared_ptr<int>& its_writes_left) : writes_left(its_writes_left) {
+    clock = std::make_shared<ManualClock>(0);
+    engine = Engine::create(std::make_unique<FailingStorage>(writes_left), clock, checked());
+  }
+  void fail_after(int writes) { *writes_left = writes; }
+  void heal() { *writes_left = -1; }
+  std::shared_ptr<int> writes_left;
+};
+
+TEST(EngineFaults, ARequestWhoseCommitFailsHasNotHappened) {
+  FailingStore store;
+  store.create("a", kFar, target());
+  const std::string before = store.snapshot();
+  store.fail_after(0);
+  EXPECT_THROW(store.run(settlement("a"), kNew, 10), Error);
+  EXPECT_THROW(store.run(TaskAcquire{"a", 0, "w", 10}, kNew, 10), Error);
+  EXPECT_EQ(store.run(PromiseGet{"a"}).promise->state, PromiseState::pending);  // reads need no commit
+  EXPECT_EQ(store.snapshot(), before);
+  EXPECT_EQ(store.clock->now(), 0);
+  store.heal();
+  EXPECT_EQ(store.run(settlement("a"), kNew, 10).promise->settled_at, 10);
+}
+
+TEST(EngineFaults, ABatchWhoseCommitFailsHasNotHappened) {
+  FailingStore store;
+  store.claim("w");
+  store.create("dep");
+  const std::string before = store.snapshot();
+  const std::vector<Request> batch = {{kNew, creation("x")}, {kNew, suspension("w", 1, {"dep"})}, {kNew, settlement("dep")}};
+  store.fail_after(0);
+  EXPECT_THROW(store.engine->apply(batch, {7}), Error);
+  EXPECT_EQ(store.snapshot(), before);
+  EXPECT_EQ(store.clock->now(), 0);
+  store.heal();
+  for (const Reply& reply : store.engine->apply(batch, {7})) EXPECT_TRUE(reply.ok()) << reply.error;
+  EXPECT_EQ(store.task("w"), TaskState::pending);
+}
+
+TEST(EngineFaults, ATickGoesOnWhereItsLastCommitLeftIt) {
+  FailingStore store;
+  constexpr int kDue = 2500;  // three transactions
+  for (int i = 0; i < kDue; ++i) store.create("p" + std::to_string(i), 10, tags({{"resonate:external", "true"}}));
+  store.fail_after(1);
+  EXPECT_THROW(store.engine->tick(10), Error);
+  store.heal();
+  const auto left = store.engine->tick(10);
+  EXPECT_EQ(left.size(), static_cast<std::size_t>(kDue - 1000));
+  EXPECT_TRUE(store.engine->tick(10).empty());
+  EXPECT_TRUE(store.engine->check().empty());
+}
+
+TEST(EngineFaults, MessagesThatCouldNotBeRemovedStay) {
+  FailingStore store;
+  store.create("a", kFar, target());
+  store.fail_after(0);
+  EXPECT_THROW(store.engine->take_messages(), Error);
+  store.heal();
+  EXPECT_EQ(store.engine->take_messages().size(), 1u);
+}
+
+TEST(EngineFaults, ABrokenPropertyUndoesTheRequestThatShowedIt) {
+  Store store;
+  store.claim("w");
+  store.engine->with_storage([](Storage& storage) {
+    fake::put(storage, fake::changed(storage.load("w"), [](Row& row) { row.retry_at = 5; }));
+  });
+  const std::string before = store.snapshot();
+  try {
+    store.run(TaskHeartbeat{"worker", {{"w", 1}}}, kNew, 1);
+    FAIL() << "the broken row was not noticed";
+  } catch (const InvariantError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invariant);
+    ASSERT_FALSE(error.violations().empty());
+    EXPECT_EQ(error.violations()[0].name, "retry_mismatch");
+    EXPECT_NE(std::string(error.what()).find("retry_mismatch"), std::string::npos);
+  }
+  EXPECT_EQ(store.snapshot(), before);
+  EXPECT_EQ(store.clock->now(), 0);
+}
+
+TEST(EngineFaults, AnInterruptedTickKeepsWhatItCommitted) {
+  Store store;
+  for (int i = 0; i < 1500; ++i) store.create("p" + std::to_string(i), 10, tags({{"resonate:external", "true"}}));
+  struct Stop {};
+  EXPECT_THROW(store.engine->tick(10, [] { throw Stop(); }), Stop);
+  EXPECT_EQ(store.engine->tick(10).size(), 500u);
+}
+
+// Regression: after a request at a later instant had come between two of its transactions, a tick went on at its own, earlier one.
+TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
+  Store store;
+  for (int i = 0; i < 4000; ++i) store.create("p" + std::to_string(1000 + i), 10, tags({{"resonate:external", "true"}}));
+  bool overtaken = false;
+  const auto fired = store.engine->tick(10, [&] {
+    if (!overtaken) store.run(settlement("missing"), kNew, 400);
+    overtaken = true;
+  });
+  ASSERT_EQ(fired.size(), 3000u);  // the request took its portion of 1000
+  EXPECT_EQ(fired[999].now, 10);
+  EXPECT_EQ(fired[1000].now, 400);
+  EXPECT_EQ(store.clock->now(), 400);
+}
+
+}  // namespace
+}  // namespace resonate

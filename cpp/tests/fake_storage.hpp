@@ -1,0 +1,46 @@
+// A storage whose writes fail when a test says so; everything else is the memory home's.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "resonate/errors.hpp"
+#include "resonate/storage.hpp"
+
+namespace resonate::fake {
+
+class FailingStorage final : public Storage {
+ public:
+  // Writes go through until `writes_left` is 0; -1: always. Shared, so that a test keeps its hand on it.
+  explicit FailingStorage(std::shared_ptr<int> writes_left, std::unique_ptr<Storage> inner = make_memory_storage())
+      : writes_left_(std::move(writes_left)), inner_(std::move(inner)) {}
+
+  Counters counters() override { return inner_->counters(); }
+  RowRef load(std::string_view id) override { return inner_->load(id); }
+  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override { return inner_->load_many(ids); }
+  ScheduleRef load_schedule(std::string_view id) override { return inner_->load_schedule(id); }
+  Instant first_due() override { return inner_->first_due(); }
+  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override { return inner_->due(until, limit, after); }
+  std::vector<RowRef> scan(const RowScan& scan) override { return inner_->scan(scan); }
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override { return inner_->scan_schedules(after, limit); }
+  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override {
+    return inner_->edges(kind, owner, after_seq, limit);
+  }
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override { return inner_->has_edge(kind, owner, other); }
+  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override { return inner_->messages(after_seq, limit); }
+  MessageRef oldest_unblock(std::int64_t after_seq) override { return inner_->oldest_unblock(after_seq); }
+  void write(const Changes& changes) override {
+    if (*writes_left_ == 0) throw Error(ErrorCode::storage, "the disk is full");
+    if (*writes_left_ > 0) --*writes_left_;
+    inner_->write(changes);
+  }
+  void clear() override { inner_->clear(); }
+  std::size_t row_count() override { return inner_->row_count(); }
+  std::unique_ptr<Storage> fork() override { return std::make_unique<FailingStorage>(writes_left_, inner_->fork()); }
+
+ private:
+  std::shared_ptr<int> writes_left_;
+  std::unique_ptr<Storage> inner_;
+};
+
+}  // namespace resonate::fake
