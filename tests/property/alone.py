@@ -1,0 +1,80 @@
+"""A judge without a store: the model alone, held against what must always hold (PROTOCOL 6)."""
+
+from __future__ import annotations
+
+import json
+
+from reference import properties
+
+
+class Alone:
+    """Runs every call on the model and checks its states."""
+
+    def __init__(self, model, options, statistics):
+        self.model = model
+        self.strict = options["rules"] == "strict"
+        self.statistics = statistics
+        self.before = model.snapshot()
+
+    def request(self, envelope, now=None, door="dict"):
+        reply = self.model.apply(envelope, now)
+        self.statistics[reply["kind"], reply["head"]["version"], reply["head"]["status"]] += 1
+        self.count(self.model.world.fired)
+        self.same(reset=reply["kind"] == "debug.reset")
+
+    def raw(self, text):
+        try:
+            parsed = json.loads(text)
+        except ValueError:
+            parsed = None
+        self.model.apply(parsed)
+        self.same()
+
+    def batch(self, envelopes, now, atomic):
+        self.model.apply_batch(envelopes, now, atomic)
+        self.same()
+
+    def tick(self, now):
+        if now is None or now >= self.model.now:
+            self.count(self.model.tick(now))
+        self.same()
+
+    def advance_to(self, instant):
+        self.count(self.model.advance_to(instant))
+        self.same()
+
+    def advance_to_next(self):
+        self.count(self.model.advance_to_next())
+        self.same()
+
+    def take_messages(self, limit):
+        self.model.take_messages(limit)
+        self.same()
+
+    def debug_snapshot(self):
+        self.model.debug_snapshot()
+
+    def go_on_with_a_restored_copy(self):
+        self.model.restore(json.loads(json.dumps(self.model.snapshot())))
+        self.same()
+
+    go_on_with_a_fork = restore_an_earlier_state = go_on_with_a_restored_copy
+
+    def count(self, fired):
+        for one in fired:
+            self.statistics["fired", one["kind"]] += 1
+
+    def same(self, reset=False):
+        after = self.model.snapshot()
+        broken = properties.of_a_state(after, self.strict)
+        if not reset:
+            broken += properties.of_a_change(self.before, after)
+            self.count_edges(self.before, after)
+        assert broken == []
+        self.before = after
+
+    def count_edges(self, before, after):
+        old = {row["id"]: row["task"]["state"] for row in before["promises"] if "task" in row}
+        for row in after["promises"]:
+            if row["id"] in old and old[row["id"]] != row["task"]["state"]:
+                self.statistics["edge", old[row["id"]], row["task"]["state"]] += 1

@@ -1,0 +1,31 @@
+"""Says at the end of a session what the random tests ran and how to run them again."""
+
+from __future__ import annotations
+
+from property import profiles
+from property.statistics import REACHED, RUNS
+
+
+def pytest_sessionfinish(session):
+    """A worker of pytest-xdist hands over what it ran."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["random"] = (RUNS, [(list(one), count) for one, count in REACHED.items()])
+
+
+def pytest_testnodedown(node, error):
+    runs, reached = getattr(node, "workeroutput", {}).get("random", ([], []))
+    RUNS.extend(runs)
+    for one, count in reached:
+        REACHED[tuple(one)] += count
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not RUNS:
+        return
+    terminalreporter.section("random tests")
+    for what, seeds, examples, steps, seconds in RUNS:
+        terminalreporter.write_line(f"{what}: seed {seeds}, {examples} examples, {steps} steps, {seconds:.0f} s")
+    kinds = len([one for one in REACHED if len(one) == 3])
+    fired = sum(count for one, count in REACHED.items() if one[0] == "fired")
+    terminalreporter.write_line(f"{kinds} different answers (kind, version, status), {fired} internal steps compared")
+    terminalreporter.write_line(f"again: RESONATE_PROPERTY_PROFILE={profiles.PROFILE} RESONATE_PROPERTY_SEED={profiles.SEED}")

@@ -1,0 +1,214 @@
+"""Runs every call on the store and on the model and compares all that can be seen of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+from property.script import Script
+
+PLAIN_STATUSES = (200, 300)
+
+
+class Judge:
+    """A store and a model in step.
+
+    Args:
+        subject: The module under test (``resonate_core``).
+        model: The reference model.
+        options: The options that both were made with.
+        statistics: A counter of what was reached.
+    """
+
+    def __init__(self, subject, model, options, statistics):
+        self.subject = subject
+        self.model = model
+        self.options = options
+        self.statistics = statistics
+        self.script = Script(options)
+        self.clock = subject.ManualClock(0)
+        self.store = subject.Store(clock=self.clock, check=True, **options)
+        self.same("the empty store")
+
+    # ---- calls
+
+    def request(self, envelope, now=None, door="dict"):
+        """One envelope, through one of the doors."""
+        if door == "debug_time" and now is not None and isinstance(envelope.get("head"), dict):
+            envelope["head"]["resonate:debug_time"] = now
+            now = None
+        expected = self.model.apply(envelope, now)
+        if door == "json":
+            self.script.add(f"store.apply_json(json.dumps({envelope!r}), now={now!r})")
+            got = json.loads(self.store.apply_json(json.dumps(envelope), now=now))
+        elif door == "json batch":
+            self.script.add(f"store.apply_json([json.dumps({envelope!r}, ensure_ascii=False).encode()], now={now!r})")
+            [text] = self.store.apply_json([json.dumps(envelope, ensure_ascii=False).encode()], now=now)
+            got = json.loads(text)
+        elif door == "batch":
+            self.script.add(f"store.apply([{envelope!r}], now={now!r})[0]")
+            [got] = self.store.apply([envelope], now=now)
+        else:
+            self.script.add(f"store.apply({envelope!r}, now={now!r})")
+            got = self.store.apply(envelope, now=now)
+        self.count(envelope, expected)
+        self.same_reply(expected, got)
+        self.same("after the request")
+
+    def raw(self, text):
+        """A text that need not be an envelope, nor JSON."""
+        try:
+            parsed = json.loads(text)
+        except ValueError:
+            parsed = None
+        expected = self.model.apply(parsed)
+        self.script.add(f"store.apply_json({text!r})")
+        self.same_reply(expected, json.loads(self.store.apply_json(text)))
+        self.same("after a raw text")
+
+    def batch(self, envelopes, now, atomic):
+        """Several envelopes in one transaction."""
+        expected = self.model.apply_batch(envelopes, now, atomic)
+        self.script.add(f"store.apply({envelopes!r}, now={now!r}, atomic={atomic!r})")
+        got = self.store.apply(envelopes, now=now, atomic=atomic)
+        if atomic and any(one["head"]["status"] not in PLAIN_STATUSES for one in expected):
+            self.statistics["batch", "undone"] += 1
+        self.equal(len(got), len(expected), "replies")
+        for one, other in zip(expected, got):
+            self.same_reply(one, other)
+        self.same("after the batch")
+
+    def tick(self, now):
+        self.script.add(f"store.tick({now!r})")
+        if now is not None and now < self.model.now:
+            with_error = False
+            try:
+                self.store.tick(now)
+            except self.subject.errors.Invalid:
+                with_error = True
+            self.equal(with_error, True, "a tick into the past is refused")
+        else:
+            self.same_fired(self.model.tick(now), self.store.tick(now))
+        self.same("after the tick")
+
+    def advance_to(self, instant):
+        self.script.add(f"clock.advance_to({instant!r})")
+        self.same_fired(self.model.advance_to(instant), self.clock.advance_to(instant))
+        self.same("after the advance")
+
+    def advance_to_next(self):
+        self.script.add("clock.advance_to_next()")
+        self.same_fired(self.model.advance_to_next(), self.clock.advance_to_next())
+        self.same("after the advance")
+
+    def take_messages(self, limit):
+        self.script.add(f"store.take_messages({limit!r})")
+        self.equal(self.store.take_messages(limit), self.model.take_messages(limit), "messages taken")
+        self.same("after the taking")
+
+    def debug_snapshot(self):
+        self.script.add('store.snapshot(format="debug")')
+        self.equal(sorted_lists(self.store.snapshot(format="debug")), sorted_lists(self.model.debug_snapshot()), "debug snapshot")
+
+    def go_on_with_a_fork(self):
+        """The original is changed after the fork: the fork must not notice."""
+        self.script.add("store, old = store.fork(), store; clock = store.clock; old.tick(old.now + 10**6)")
+        fork = self.store.fork()
+        if not self.model.world.schedules:
+            self.store.tick(min(self.store.now + 10**6, 2**63 - 1))
+        self.store, self.clock = fork, fork.clock
+        self.same("in the fork")
+
+    def go_on_with_a_restored_copy(self):
+        """A new store, from the snapshot as a JSON text."""
+        self.script.add("snapshot = json.loads(json.dumps(store.snapshot()))")
+        self.script.add("clock = rc.ManualClock(clock.now); store = rc.Store(clock=clock, check=True, **options)")
+        self.script.add("store.restore(snapshot)")
+        snapshot = json.loads(json.dumps(self.store.snapshot()))
+        clock = self.subject.ManualClock(self.clock.now)
+        copied = self.subject.Store(clock=clock, check=True, **self.options)
+        copied.restore(snapshot)
+        self.equal(copied.digest(), self.store.digest(), "digest of a restored copy")
+        self.store, self.clock = copied, clock
+        self.same("in the restored copy")
+
+    def restore_an_earlier_state(self):
+        """Goes back to a snapshot of this very instant."""
+        self.script.add("snapshot, before = store.snapshot(), store.digest()")
+        self.script.add("store.take_messages(); store.restore(snapshot); assert store.digest() == before")
+        snapshot, before = self.store.snapshot(), self.store.digest()
+        self.store.take_messages()
+        self.store.restore(snapshot)
+        self.equal(self.store.digest(), before, "digest after going back")
+        self.same("after going back")
+
+    # ---- comparisons
+
+    def count(self, envelope, expected):
+        kind, version = expected["kind"], expected["head"]["version"]
+        self.statistics[kind, version, expected["head"]["status"]] += 1
+
+    def same_reply(self, expected, got):
+        self.equal(plain_reply(got), plain_reply(expected), "reply")
+
+    def same_fired(self, expected, got):
+        for one in expected:
+            self.statistics["fired", one["kind"]] += 1
+        got = [{name: getattr(one, name) for name in ("kind", "id", "at", "now", "detail")} for one in got]
+        self.equal([dict(one, detail=dict(one["detail"])) for one in got], expected, "fired")
+
+    def same(self, where):
+        """Compares everything that a store shows without a request."""
+        self.equal(self.store.snapshot(), self.model.snapshot(), f"snapshot {where}")
+        self.equal([wire_form(one) for one in self.store.messages()], self.model.messages(), f"messages {where}")
+        self.equal(self.store.next_due(), self.model.next_due(), f"next_due {where}")
+        self.equal(self.store.now, self.model.now, f"now {where}")
+        self.equal(list(self.store.check()), [], f"check {where}")
+
+    def equal(self, got, expected, what):
+        if got != expected:
+            differences = "\n".join(list(difference(got, expected))[:20])
+            raise AssertionError(f"{what}: the store and the model differ\n{differences}\n\n{self.script}")
+
+
+def plain_reply(reply):
+    """A reply with the text of an error, which is free, taken out."""
+    reply = copy.deepcopy(reply)
+    hide_text(reply)
+    if reply["kind"] == "task.fence" and isinstance(reply["data"], dict):
+        hide_text(reply["data"]["action"])
+    if reply["kind"] == "debug.snap" and isinstance(reply["data"], dict):
+        reply["data"] = sorted_lists(reply["data"])
+    return reply
+
+
+def hide_text(reply):
+    if reply["head"]["status"] not in PLAIN_STATUSES and isinstance(reply["data"], str) and reply["data"]:
+        reply["data"] = "(some text)"
+
+
+def sorted_lists(snapshot):
+    """The lists of a debug snapshot in one order."""
+    return {name: sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) for name, rows in snapshot.items()}
+
+
+def wire_form(message):
+    """The fields of a Message that the model knows too."""
+    return {"key": message.key, "address": message.address, "message": message.message}
+
+
+def difference(got, expected, path="$"):
+    """Lines that say where two JSON values differ."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        for name in sorted(set(got) | set(expected), key=str):
+            if name not in got:
+                yield f"{path}.{name}: the store has none, the model {expected[name]!r}"
+            elif name not in expected:
+                yield f"{path}.{name}: the store has {got[name]!r}, the model none"
+            else:
+                yield from difference(got[name], expected[name], f"{path}.{name}")
+    elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
+        for place, (one, other) in enumerate(zip(got, expected)):
+            yield from difference(one, other, f"{path}[{place}]")
+    elif got != expected:
+        yield f"{path}: the store {got!r}, the model {expected!r}"

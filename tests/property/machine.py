@@ -1,0 +1,117 @@
+"""The Hypothesis state machine: rules for every kind of call."""
+
+from __future__ import annotations
+
+import copy
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from property import pools, prelude
+from property.judge import Judge
+from property.resolve import Resolver, spoil
+from property.statistics import REACHED
+from property.strategies import GROUPS, STRATEGIES, any_operation, corruption, moving, options, pick, when
+from reference import Model
+
+MOST_TICKS = 12
+
+
+class StoreAndModel(RuleBasedStateMachine):
+    """Base of the machines; a subclass says with which rule set and which judge."""
+
+    rule_set = "compatible"
+    examples = 0
+    steps = 0
+
+    def make_judge(self, model, chosen):
+        import resonate_core
+
+        return Judge(resonate_core, model, chosen, REACHED)
+
+    @initialize(chosen=options, busy=pick(True, True, False))
+    def open(self, chosen, busy):
+        chosen = {"rules": self.rule_set, **chosen}
+        type(self).examples += 1
+        self.model = Model(**chosen)
+        self.resolver = Resolver(self.model)
+        self.judge = self.make_judge(self.model, chosen)
+        for request in prelude.REQUESTS if busy else []:
+            self.judge.request(copy.deepcopy(request))
+
+    def instant(self, operation):
+        """The instant of an operation; a debug tick carries its own."""
+        if operation["name"] == "debug_tick":
+            return None
+        return self.resolver.instant(operation["when"])
+
+    def run_operation(self, operation):
+        type(self).steps += 1
+        now = self.instant(operation)
+        self.judge.request(self.resolver.envelope(operation, now), now, operation["door"])
+
+    @rule(operation=any_operation, wrong=corruption)
+    def spoilt_request(self, operation, wrong):
+        type(self).steps += 1
+        now = self.instant(operation)
+        self.judge.request(spoil(self.resolver.envelope(operation, now), wrong), now, operation["door"])
+
+    @rule(text=st.sampled_from(pools.RAW_TEXTS))
+    def raw_text(self, text):
+        type(self).steps += 1
+        self.judge.raw(text)
+
+    @rule(operations=st.lists(any_operation, max_size=6), atomic=pick(False, False, True), at=when)
+    def batch(self, operations, atomic, at):
+        type(self).steps += 1
+        # An undone batch says nothing of the clock, so an atomic one stays where the clock is.
+        now = None if atomic else self.resolver.instant(at)
+        scratch = self.model.fork()
+        envelopes = []
+        for operation in operations:
+            if operation["name"] == "debug_tick" or (operation["name"], operation.get("kind")) == ("debug", "debug.reset"):
+                continue
+            envelopes.append(Resolver(scratch).envelope(operation, now))
+            scratch.apply(envelopes[-1], now)
+        self.judge.batch(envelopes, now, atomic)
+
+    @rule(at=moving)
+    def tick(self, at):
+        type(self).steps += 1
+        self.judge.tick(self.resolver.instant(at))
+
+    @rule(ticks=pick(1, 0, 2, 5, MOST_TICKS), offset=pick(0, 1, -1, 3))
+    def advance(self, ticks, offset):
+        """Passes over some due instants and stops at, just before or just after the last one."""
+        type(self).steps += 1
+        if (ticks, offset) == (1, 0):
+            self.judge.advance_to_next()
+            return
+        scratch = self.model.fork()
+        for _ in range(ticks):
+            scratch.advance_to_next()
+        self.judge.advance_to(self.resolver.not_too_far(scratch.now + offset))
+
+    @rule(limit=pick(None, 1, 2, 0))
+    def take_messages(self, limit):
+        type(self).steps += 1
+        self.judge.take_messages(limit)
+
+    @rule(how=pick("go_on_with_a_fork", "go_on_with_a_restored_copy", "restore_an_earlier_state", "debug_snapshot"))
+    def copy_or_show(self, how):
+        type(self).steps += 1
+        getattr(self.judge, how)()
+
+
+def request_rule(group):
+    """A rule for a group of operations."""
+
+    def run(self, operation):
+        self.run_operation(operation)
+
+    run.__name__ = group
+    return rule(operation=st.one_of([STRATEGIES[name] for name in GROUPS[group]]))(run)
+
+
+for _group in GROUPS:
+    setattr(StoreAndModel, _group, request_rule(_group))

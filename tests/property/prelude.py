@@ -1,0 +1,34 @@
+"""What most examples begin with: an acquired, a suspended and a pending task, and a promise that is awaited.
+
+From an empty store it takes several lucky draws to get to a suspended task; what comes after it would be rare.
+"""
+
+from __future__ import annotations
+
+NEW, OLD = "2026-04-01", "2025-01-15"
+TARGET = {"resonate:target": "poll://any@g", "resonate:branch": "br"}
+
+
+def request(kind, dialect, **data):
+    return {"kind": kind, "head": {"corrId": "prelude", "version": dialect}, "data": data}
+
+
+def task(promise_id, dialect):
+    action = {"kind": "promise.create", "data": {"id": promise_id, "timeoutAt": 100_000, "tags": TARGET}}
+    return request("task.create", dialect, pid="w1", ttl=1000, action=action)
+
+
+REQUESTS = [
+    task("a", NEW),
+    request("promise.create", NEW, id="b", timeoutAt=10_000, tags={"resonate:external": "true"}),
+    task("b.1", OLD),
+    request(
+        "task.suspend",
+        NEW,
+        id="b.1",
+        version=1,
+        actions=[{"kind": "promise.register_callback", "data": {"awaiter": "b.1", "awaited": one}} for one in ("b", "a")],
+    ),
+    request("promise.create", OLD, id="b:2", timeoutAt=100_000, tags=TARGET),
+    request("promise.subscribe", OLD, awaited="b", address="http://h/x"),
+]

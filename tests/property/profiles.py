@@ -1,0 +1,26 @@
+"""How much the random tests do, and with which seed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from hypothesis import HealthCheck, settings
+
+PROFILE = os.environ.get("RESONATE_PROPERTY_PROFILE", "long" if "RESONATE_PROPERTY_SECONDS" in os.environ else "ci")
+SECONDS = float(os.environ.get("RESONATE_PROPERTY_SECONDS", "600")) if PROFILE == "long" else 0.0
+SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
+EXAMPLES = {"dev": 60, "ci": 500, "long": 400}
+STEPS = {"dev": 40, "ci": 40, "long": 70}
+
+
+def chosen():
+    """The settings of one run with one seed."""
+    return settings(
+        max_examples=EXAMPLES[PROFILE],
+        stateful_step_count=STEPS[PROFILE],
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )

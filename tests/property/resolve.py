@@ -1,0 +1,326 @@
+"""Turns an abstract operation into an envelope and an instant that fit what the model holds."""
+
+from __future__ import annotations
+
+import copy
+
+from property import pools
+from reference import cron
+
+NEW, OLD = "2026-04-01", "2025-01-15"
+# Later than this, libraries disagree about calendars.
+LAST_CALENDAR_INSTANT = 4_000_000_000_000
+MOST_OCCURRENCES = 40
+RENAMED = {
+    OLD: {"register": "promise.register", "listen": "promise.subscribe"},
+    NEW: {"register": "promise.register_callback", "listen": "promise.register_listener"},
+}
+NEEDS = {
+    "task_acquire": "pending",
+    "task_continue": "halted",
+    "task_release": "acquired",
+    "task_suspend": "acquired",
+    "task_fulfill": "acquired",
+    "register": "acquired",
+    "fence_create": "acquired",
+    "fence_settle": "acquired",
+    "task_heartbeat": "acquired",
+}
+
+
+class Resolver:
+    """Reads the model's rows, changes nothing."""
+
+    def __init__(self, model):
+        self.model = model
+
+    @property
+    def world(self):
+        # Asked for anew each time: an undone batch puts another one in its place.
+        return self.model.world
+
+    def envelope(self, operation, now):
+        """The request of an operation that is to run at ``now`` (None: the clock's instant)."""
+        name, dialect = operation["name"], operation["dialect"]
+        if name == "debug":
+            return envelope(operation["kind"], NEW, {})
+        if operation.get("aimed") and not self.fitting(operation):
+            return self.preparation(operation)
+        if name == "schedule_create" and max(now or 0, self.world.now) > LAST_CALENDAR_INSTANT:
+            name = "schedule_get"
+        data = getattr(self, name)(operation)
+        kind = RENAMED[dialect].get(name) or name.replace("_", ".", 1)
+        if name.startswith("fence"):
+            kind = "task.fence"
+        if kind.endswith("search") or kind in ("task.halt", "task.continue"):
+            # Asked of the older dialect now and then, for the 400.
+            dialect = OLD if dialect == OLD and operation["when"] != ("still",) else NEW
+        return envelope(kind, dialect, data)
+
+    # ---- names, numbers and instants
+
+    def fitting(self, operation):
+        """The ids that an aimed operation may go to."""
+        needed = NEEDS.get(operation["name"])
+        return [
+            row["id"]
+            for row in self.world.promises.values()
+            if needed in (None, row.get("task", {}).get("state"))
+            and (needed is None or row["timeoutAt"] > self.world.now)
+            and ("task" in row or not operation["name"].startswith("task"))
+        ]
+
+    def preparation(self, operation):
+        """A request that brings an operation without anything to aim at nearer to it."""
+        dialect = operation["dialect"]
+        for state, name in (("acquired", "task_halt"), ("pending", "task_acquire")):
+            known = self.fitting({"name": name})
+            known = [one for one in known if self.world.promises[one].get("task", {}).get("state") == state]
+            if known and NEEDS.get(operation["name"]) not in (None, "pending", state):
+                task_id = known[0]
+                data = {"id": task_id, "version": self.task_version(task_id, "right", dialect), "pid": "w1", "ttl": 1000}
+                return envelope(name.replace("_", "."), NEW if name == "task_halt" else dialect, data)
+        unused = [one for one in pools.IDS if one not in self.world.promises] or pools.IDS
+        promise = {"id": unused[0], "timeoutAt": self.deadline(("in", 100_000)), "tags": {"resonate:target": "poll://any@g"}}
+        if NEEDS.get(operation["name"]) in (None, "pending"):
+            return envelope("promise.create", dialect, promise)
+        action = {"kind": "promise.create", "data": promise}
+        return envelope("task.create", dialect, {"pid": "w1", "ttl": 1000, "action": action})
+
+    def aim(self, operation):
+        """An id that fits, or any."""
+        fitting = self.fitting(operation) if operation["aimed"] else []
+        rare = [one for one in fitting if self.is_rare(operation["name"], self.world.promises[one])]
+        # Every other aimed operation goes to one of the few that do more than the rest.
+        if rare and operation["who"] % 2 == 0:
+            fitting = rare
+        return fitting[operation["who"] % len(fitting)] if fitting else self.promise_id(operation["who"])
+
+    def is_rare(self, name, row):
+        """Whether an operation of this name would start something at the row."""
+        alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
+        if name == "promise_settle":
+            return alive and row["callbacks"] != []
+        if name == "task_halt":
+            return alive and row["task"]["state"] == "suspended"
+        return False
+
+    def promise_id(self, number):
+        """The pool first, then whatever else exists (occurrences of schedules)."""
+        others = sorted(set(self.world.promises) - set(pools.IDS))
+        names = pools.IDS + others[-6:]
+        return names[number % len(names)]
+
+    def awaited_id(self, number, aimed, awaiter):
+        """Any id, or one of a promise that is still pending."""
+        pending = [
+            row["id"]
+            for row in self.world.promises.values()
+            if row["timeoutAt"] > self.world.now and row["state"] == "pending" and row["id"] != awaiter
+        ]
+        if self.world.strict:
+            pending = [one for one in pending if self.world.promises[one]["external"]]
+        return pending[number % len(pending)] if aimed and pending else self.promise_id(number)
+
+    def task_version(self, task_id, wanted, dialect):
+        """The version as the dialect shows it, or one that differs from it in the wanted way."""
+        task = self.world.promises.get(task_id, {}).get("task")
+        if task is None or wanted == "zero":
+            return 0
+        if wanted == "huge":
+            return pools.INT64_MAX
+        held = task["state"] in ("acquired", "suspended")
+        right = task["acquisitions"] - (1 if held and dialect == OLD else 0)
+        other = task["acquisitions"] - (1 if held and dialect == NEW else 0)
+        return {"right": right, "other dialect": other, "next": right + 1, "previous": max(0, right - 1)}[wanted]
+
+    def deadline(self, timeout):
+        """A deadline from now on, or an absolute one."""
+        how, number = timeout
+        return number if how == "at" else min(max(0, self.world.now + number), pools.INT64_MAX)
+
+    def instant(self, when):
+        """The instant of a request, or None for the clock's.
+
+        Instants stay before so many occurrences of a schedule that a test would crawl.
+        """
+        now = self.world.now
+        if when[0] == "still":
+            return None
+        if when[0] == "after":
+            return self.not_too_far(now + when[1])
+        if when[0] == "deadline":
+            known = self.deadlines()
+            if not known:
+                return None
+            return self.not_too_far(known[when[1] % len(known)] + when[2])
+        if when[1] < len(pools.FAR_INSTANTS):
+            return self.not_too_far(pools.FAR_INSTANTS[when[1]])
+        return now - 1 if when[1] < 10 and now else None
+
+    def deadlines(self):
+        """Every timer that is stored, due or not, that is not yet past."""
+        found = set()
+        for row in self.world.promises.values():
+            task = row.get("task", {})
+            found |= {row["timeoutAt"], task.get("expiresAt", 0), task.get("retryAt", 0)}
+        found |= {row["nextRunAt"] for row in self.world.schedules.values()}
+        return sorted(instant for instant in found if instant >= self.world.now)
+
+    def not_too_far(self, instant):
+        """At most some occurrences of any schedule ahead, and within int64."""
+        for row in self.world.schedules.values():
+            last = row["nextRunAt"]
+            for _ in range(MOST_OCCURRENCES):
+                if last >= instant:
+                    break
+                last = cron.next_after(row["cron"], last) or pools.INT64_MAX
+            instant = min(instant, last)
+        return max(self.world.now, min(instant, pools.INT64_MAX))
+
+    # ---- data of the requests
+
+    def promise_get(self, operation):
+        return {"id": self.aim(operation)}
+
+    task_get = promise_get
+
+    def promise_create(self, operation):
+        data = {"id": self.promise_id(operation["who"]), "timeoutAt": self.deadline(operation["timeout"])}
+        if operation["tags"]:
+            data["tags"] = self.tags(operation["tags"])
+        if operation["param"] is not None:
+            data["param"] = operation["param"]
+        if operation["ikc"] is not None:
+            data["ikc"] = operation["ikc"]
+        return data
+
+    def tags(self, drawn):
+        named = {}
+        for name, text in drawn.items():
+            if name == "delay" and isinstance(text, int):
+                text = str(min(self.world.now + text, pools.INT64_MAX))
+            named[name if name == "own" else f"resonate:{name}"] = text
+        return named
+
+    def promise_settle(self, operation):
+        return {"id": self.aim({"name": "promise_settle", **operation}), **settlement(operation)}
+
+    def register(self, operation):
+        awaiter = self.aim({"name": "register", "who": operation["awaiter"], "aimed": operation["aimed"]})
+        return {"awaited": self.awaited_id(operation["awaited"], operation["aimed"], awaiter), "awaiter": awaiter}
+
+    def listen(self, operation):
+        return {"awaited": self.aim(operation), "address": operation["address"]}
+
+    def page(self, operation):
+        data = {name: operation[name] for name in ("id", "limit", "cursor")}
+        data["tags"] = None if operation["own"] is None else {"own": operation["own"]}
+        return data
+
+    schedule_search = page
+
+    def promise_search(self, operation):
+        return {**self.page(operation), "state": operation["state"]}
+
+    def task_search(self, operation):
+        return {**self.page(operation), "state": operation["state"], "target": operation["target"]}
+
+    def task_create(self, operation):
+        action = {"kind": "promise.create", "data": self.promise_create(operation)}
+        return {"pid": operation["pid"], "ttl": operation["ttl"], "action": action}
+
+    def versioned(self, operation):
+        """Id and version of a task."""
+        task_id = self.aim(operation)
+        return {"id": task_id, "version": self.task_version(task_id, operation["version"], operation["dialect"])}
+
+    task_release = versioned
+
+    def task_acquire(self, operation):
+        return {**self.versioned(operation), "pid": operation["pid"], "ttl": operation["ttl"]}
+
+    def task_suspend(self, operation):
+        data = self.versioned(operation)
+        kind = RENAMED[operation["dialect"]]["register"]
+        awaited = [self.awaited_id(one, operation["aim_awaited"], data["id"]) for one in operation["awaited"]]
+        data["actions"] = [{"kind": kind, "data": {"awaiter": data["id"], "awaited": one}} for one in awaited]
+        return data
+
+    def task_fulfill(self, operation):
+        data = self.versioned(operation)
+        data["action"] = {"kind": "promise.settle", "data": {"id": data["id"], **settlement(operation)}}
+        return data
+
+    def fence_create(self, operation):
+        action = {"kind": "promise.create", "data": self.promise_create(operation["create"])}
+        return {**self.versioned(operation), "action": action}
+
+    def fence_settle(self, operation):
+        action = {"kind": "promise.settle", "data": self.promise_settle(operation["settle"])}
+        return {**self.versioned(operation), "action": action}
+
+    def task_heartbeat(self, operation):
+        named = [{"name": "task_heartbeat", "dialect": operation["dialect"], **one} for one in operation["tasks"]]
+        return {"pid": operation["pid"], "tasks": [self.versioned(one) for one in named]}
+
+    def task_halt(self, operation):
+        return {"id": self.aim(operation)}
+
+    task_continue = task_halt
+
+    def schedule_get(self, operation):
+        return {"id": [*pools.SCHEDULE_IDS, "none"][operation["who"]]}
+
+    schedule_delete = schedule_get
+
+    def schedule_create(self, operation):
+        data = {
+            "id": pools.SCHEDULE_IDS[operation["who"]],
+            "cron": operation["cron"],
+            "promiseId": operation["template"],
+            "promiseTimeout": operation["timeout"],
+            "promiseTags": self.tags(operation["tags"]),
+        }
+        if operation["param"] is not None:
+            data["promiseParam"] = operation["param"]
+        return data
+
+    def debug_tick(self, operation):
+        instant = self.instant(operation["when"])
+        return {"time": self.world.now if instant is None else instant}
+
+
+def settlement(operation):
+    """What a settlement says beside the id."""
+    data = {"state": operation["state"]}
+    if operation["value"] is not None:
+        data["value"] = operation["value"]
+    if operation["iku"] is not None:
+        data["iku"] = operation["iku"]
+    return data
+
+
+def envelope(kind, dialect, data):
+    """A request; what the pools share is copied."""
+    return copy.deepcopy({"kind": kind, "head": {"corrId": "c", "version": dialect}, "data": data})
+
+
+def spoil(request, corruption):
+    """Puts something wrong in the place of one member of an envelope."""
+    number, how, wrong = corruption
+    places = [(request, name) for name in request]
+    for container, name in places:
+        inner = container[name]
+        if isinstance(inner, dict):
+            places += [(inner, one) for one in inner]
+        elif isinstance(inner, list):
+            places += [(inner, one) for one in range(len(inner))]
+    container, name = places[number % len(places)]
+    if how == "put" or isinstance(container, list):
+        container[name] = wrong
+    else:
+        value = container.pop(name)
+        if how == "rename":
+            container[f"{name}s"] = value
+    return request

@@ -1,0 +1,23 @@
+"""The calls of a failing run, as a Python script that a person can run again."""
+
+from __future__ import annotations
+
+
+class Script:
+    """Collects lines; ``str()`` is the script."""
+
+    def __init__(self, options):
+        self.lines = [
+            "import json",
+            "import resonate_core as rc",
+            f"options = {options!r}",
+            "clock = rc.ManualClock(0)",
+            "store = rc.Store(clock=clock, check=True, **options)",
+        ]
+
+    def add(self, line):
+        self.lines.append(line)
+
+    def __str__(self):
+        # The last call is the one whose outcome is in question.
+        return "\n".join(["# To see it again:", *self.lines[:-1], f"print({self.lines[-1]})"])

@@ -1,0 +1,110 @@
+"""The generator itself: on the model alone it must reach everything that there is to judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from property.alone import Alone
+from property.machine import StoreAndModel
+
+NEW, OLD = "2026-04-01", "2025-01-15"
+STEPS = ["promise_timeout", "listener_drain", "callback_drain", "lease_expiry", "dispatch", "schedule"]
+EDGES = {
+    "pending": ["acquired", "halted", "fulfilled"],
+    "acquired": ["pending", "suspended", "halted", "fulfilled"],
+    "suspended": ["pending", "halted", "fulfilled"],
+    "halted": ["pending", "fulfilled"],
+}
+# What a kind can answer beside 200 and 400 (of its shape).
+OUTCOMES = {
+    NEW: {
+        "promise.get": [404],
+        "promise.create": [409],
+        "promise.settle": [404, 409],
+        "promise.register_callback": [404, 422],
+        "promise.register_listener": [404],
+        "promise.search": [],
+        "task.get": [404],
+        "task.create": [409],
+        "task.acquire": [404, 409],
+        "task.suspend": [300, 404, 409, 422],
+        "task.fulfill": [404, 409],
+        "task.release": [404, 409],
+        "task.fence": [404, 409],
+        "task.heartbeat": [],
+        "task.halt": [404, 409],
+        "task.continue": [404, 409],
+        "task.search": [],
+        "schedule.get": [404],
+        "schedule.create": [],
+        "schedule.delete": [404],
+        "schedule.search": [],
+        "debug.start": [],
+        "debug.stop": [],
+        "debug.reset": [],
+        "debug.snap": [],
+        "debug.tick": [],
+    },
+    OLD: {
+        "promise.get": [404],
+        "promise.create": [409],
+        "promise.settle": [404, 409],
+        "promise.register": [404],
+        "promise.subscribe": [404],
+        "task.get": [404],
+        "task.create": [409],
+        "task.acquire": [404, 409],
+        "task.suspend": [300, 404, 409],
+        "task.fulfill": [404, 409],
+        "task.release": [404, 409],
+        "task.fence": [404, 409],
+        "task.heartbeat": [404],
+        "schedule.get": [404],
+        "schedule.create": [],
+        "schedule.delete": [404],
+    },
+}
+
+
+def wanted():
+    """Everything that the runs together must have reached."""
+    for version, kinds in OUTCOMES.items():
+        for kind, more in kinds.items():
+            for status in [200, 400, *more]:
+                yield kind, version, status
+    # The first in the compatible rule set, the second in the strict one.
+    yield "task.create", NEW, 422
+    yield "promise.register_listener", NEW, 422
+    for kind in STEPS:
+        yield "fired", kind
+    for before, afters in EDGES.items():
+        for after in afters:
+            yield "edge", before, after
+
+
+def reached(rules, examples):
+    """Drives the model alone and counts what it met."""
+    counter = Counter()
+
+    class Machine(StoreAndModel):
+        def make_judge(self, model, chosen):
+            return Alone(model, chosen, counter)
+
+    Machine.rule_set = rules
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(seed(20260401)(Machine), settings=chosen)
+    return counter
+
+
+def test_the_generator_reaches_everything():
+    counter = reached("compatible", 400) + reached("strict", 400)
+    assert [one for one in wanted() if not counter[one]] == []

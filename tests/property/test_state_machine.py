@@ -1,0 +1,36 @@
+"""Random requests on the engine and on the reference model, in step (PROTOCOL 1 to 8).
+
+RESONATE_PROPERTY_PROFILE=ci|dev|long    how much (ci)
+RESONATE_PROPERTY_SECONDS=600            how long the profile `long` goes on
+RESONATE_PROPERTY_SEED=123               the seed of an earlier run
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import seed
+from hypothesis.stateful import run_state_machine_as_test
+
+from property import profiles
+from property.machine import StoreAndModel
+from property.statistics import RUNS
+
+
+@pytest.mark.timeout(profiles.SECONDS + 600)
+@pytest.mark.parametrize("rules", ["compatible", "strict"])
+def test_the_engine_and_the_model_agree(rules):
+    machine = type(f"StoreAndModel_{rules}", (StoreAndModel,), {"rule_set": rules, "examples": 0, "steps": 0})
+    begin = time.monotonic()
+    number = profiles.SEED
+    try:
+        while True:
+            run_state_machine_as_test(seed(number)(machine), settings=profiles.chosen())
+            # The two rule sets share the time.
+            if time.monotonic() - begin >= profiles.SECONDS / 2:
+                break
+            number += 1
+    finally:
+        seeds = str(number) if number == profiles.SEED else f"{profiles.SEED} to {number}"
+        RUNS.append((rules, seeds, machine.examples, machine.steps, time.monotonic() - begin))

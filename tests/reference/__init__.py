@@ -1,0 +1,17 @@
+"""An independent model of the engine, written from ``PROTOCOL`` alone.
+
+Plain dicts and loops, as naive as possible, so that a reader can hold it against
+the contract. It shares no code with the engine: where the two differ, one of them
+has misread the contract.
+
+Example:
+    >>> model = Model()
+    >>> head = {"corrId": "1", "version": "2026-04-01"}
+    >>> reply = model.apply({"kind": "promise.create", "head": head, "data": {"id": "p", "timeoutAt": 10}}, now=3)
+    >>> reply["head"]["status"], reply["data"]["promise"]["createdAt"]
+    (200, 3)
+"""
+
+from .model import Model
+
+__all__ = ["Model"]

@@ -1,0 +1,162 @@
+"""Requests on promises (PROTOCOL 3.1 to 3.7). Each takes the world and read data and answers (status, data)."""
+
+from __future__ import annotations
+
+import re
+
+from . import wire
+from .shape import Refused
+from .world import OLD, born_external, dispatch_instant, id_order, is_timer, project, settle, target, verdict
+
+
+def find(world, promise_id):
+    """The stored row.
+
+    Raises:
+        Refused: With 404.
+    """
+    if promise_id not in world.promises:
+        raise Refused(404, f"no promise {promise_id!r}")
+    return world.promises[promise_id]
+
+
+def answer(world, row, dialect):
+    """The projected record."""
+    return {"promise": wire.promise(project(row, world.now), dialect)}
+
+
+def get(world, data, dialect):
+    return 200, answer(world, find(world, data["id"]), dialect)
+
+
+def check_creation_key(row, data):
+    if data["ikc"] is not None and row.get("ikc") != data["ikc"]:
+        raise Refused(409, f"{data['id']!r} was created under another key than {data['ikc']!r}")
+
+
+def insert(world, data, dialect):
+    """Stores a new promise without a task, pending or born settled."""
+    born_dead = data["timeoutAt"] <= world.now
+    row = {
+        "id": data["id"],
+        "state": "pending",
+        "param": data["param"],
+        "value": {},
+        "tags": data["tags"],
+        "timeoutAt": data["timeoutAt"],
+        "createdAt": data["timeoutAt"] if born_dead else world.now,
+        "dialect": dialect,
+        "external": born_external(data["tags"], dialect),
+        "callbacks": [],
+        "listeners": [],
+    }
+    if data["ikc"] is not None:
+        row["ikc"] = data["ikc"]
+    if born_dead:
+        settle(row, verdict(row["tags"]), {}, row["timeoutAt"])
+    world.promises[row["id"]] = row
+    return row
+
+
+def create(world, data, dialect):
+    if data["id"] in world.promises:
+        row = world.promises[data["id"]]
+        check_creation_key(row, data)
+        return 200, answer(world, row, dialect)
+    row = insert(world, data, dialect)
+    if target(row) is not None and row["state"] == "pending":
+        retry_at = dispatch_instant(row, world.now)
+        if not is_timer(row["tags"]):
+            retry_at = max(retry_at, int(row["tags"].get("resonate:delay", "0")))
+        row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": retry_at}
+    elif target(row) is not None:
+        row["task"] = {"state": "fulfilled", "acquisitions": 0, "resumes": []}
+    return 200, answer(world, row, dialect)
+
+
+def settle_pending(world, row, data):
+    """A client's settlement of a promise that is pending."""
+    settle(row, data["state"], data["value"], world.now)
+    if data["iku"] is not None:
+        row["iku"] = data["iku"]
+
+
+def settle_request(world, data, dialect):
+    row = find(world, data["id"])
+    if project(row, world.now)["state"] == "pending":
+        settle_pending(world, row, data)
+    elif data["iku"] is not None and row.get("iku") != data["iku"]:
+        raise Refused(409, f"{data['id']!r} was settled under another key than {data['iku']!r}")
+    return 200, answer(world, row, dialect)
+
+
+def check_external(world, row, dialect):
+    """Strict 2026 allows edges on external promises only."""
+    if world.strict and dialect != OLD and not row["external"]:
+        raise Refused(422, f"{row['id']!r} is internal")
+
+
+def add_callback(row, awaiter_id):
+    """Registers an edge; its promise counts as external from then on."""
+    if awaiter_id not in row["callbacks"]:
+        row["callbacks"].append(awaiter_id)
+    row["external"] = True
+
+
+def register(world, data, dialect):
+    """``register_callback`` (2026) and ``register`` (2025)."""
+    awaited = find(world, data["awaited"])
+    awaiter = world.promises.get(data["awaiter"])
+    if awaiter is None:
+        raise Refused(404 if dialect == OLD else 422, f"no awaiter {data['awaiter']!r}")
+    if dialect != OLD and target(awaiter) is None:
+        raise Refused(422, f"the awaiter {data['awaiter']!r} has no target")
+    check_external(world, awaited, dialect)
+    if project(awaited, world.now)["state"] == project(awaiter, world.now)["state"] == "pending":
+        add_callback(awaited, data["awaiter"])
+    return 200, answer(world, awaited, dialect)
+
+
+def listen(world, data, dialect):
+    """``register_listener`` (2026) and ``subscribe`` (2025)."""
+    row = find(world, data["awaited"])
+    check_external(world, row, dialect)
+    if project(row, world.now)["state"] == "pending":
+        if data["address"] not in [known["address"] for known in row["listeners"]]:
+            row["listeners"].append({"address": data["address"], "dialect": dialect})
+        row["external"] = True
+    return 200, answer(world, row, dialect)
+
+
+def carries(tags, wanted):
+    """Whether all the wanted tags are there."""
+    return all(tags.get(name) == text for name, text in wanted.items())
+
+
+def matches_glob(pattern, text):
+    """``*`` is any run of characters, nothing else is special."""
+    parts = [re.escape(part) for part in pattern.split("*")]
+    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
+
+
+def page(rows, data):
+    """One page of rows ordered by id, and the cursor where there is more."""
+    found = []
+    for row in sorted(rows, key=lambda row: id_order(row["id"])):
+        if data["cursor"] and id_order(row["id"]) <= id_order(data["cursor"]):
+            continue
+        if data["id"] is not None and not matches_glob(data["id"], row["id"]):
+            continue
+        found.append(row)
+    more = {"cursor": found[data["limit"] - 1]["id"]} if len(found) > data["limit"] else {}
+    return found[: data["limit"]], more
+
+
+def search(world, data, dialect):
+    rows = []
+    for row in world.promises.values():
+        seen = project(row, world.now)
+        if data["state"] in (None, seen["state"]) and carries(seen["tags"], data["tags"]):
+            rows.append(seen)
+    rows, more = page(rows, data)
+    return 200, {"promises": [wire.promise(row, dialect) for row in rows], **more}

@@ -1,0 +1,94 @@
+"""Requests on schedules, and the promise that an occurrence makes (PROTOCOL 3.18 and 4)."""
+
+from __future__ import annotations
+
+import re
+
+from . import cron, promises, wire
+from .shape import Refused
+from .world import INT64_MAX, born_external, dispatch_instant, later, settle, target, verdict
+
+
+def find(world, schedule_id):
+    """The stored row.
+
+    Raises:
+        Refused: With 404.
+    """
+    if schedule_id not in world.schedules:
+        raise Refused(404, f"no schedule {schedule_id!r}")
+    return world.schedules[schedule_id]
+
+
+def next_run(row, instant):
+    """The next occurrence; past the calendar's end there is only the end of time, which never comes."""
+    found = cron.next_after(row["cron"], instant)
+    return INT64_MAX if found is None else found
+
+
+def get(world, data, dialect):
+    return 200, {"schedule": wire.schedule(find(world, data["id"]), dialect)}
+
+
+def create(world, data, dialect):
+    if data["id"] not in world.schedules:
+        row = dict(data, createdAt=world.now, dialect=dialect)
+        row["nextRunAt"] = next_run(row, world.now)
+        if row["nextRunAt"] == INT64_MAX:
+            raise Refused(400, f"cron {row['cron']!r} never fires after {world.now}")
+        world.schedules[data["id"]] = row
+    return 200, {"schedule": wire.schedule(world.schedules[data["id"]], dialect)}
+
+
+def delete(world, data, dialect):
+    find(world, data["id"])
+    del world.schedules[data["id"]]
+    return 200, {}
+
+
+def search(world, data, dialect):
+    rows = [row for row in world.schedules.values() if promises.carries(row["promiseTags"], data["tags"])]
+    rows, more = promises.page(rows, data)
+    return 200, {"schedules": [wire.schedule(row, dialect) for row in rows], **more}
+
+
+def promise_id(row, occurrence):
+    """The template's two names, replaced in one pass."""
+    names = {"{{.id}}": row["id"], "{{.timestamp}}": str(occurrence)}
+    return re.sub(r"\{\{\.(id|timestamp)\}\}", lambda found: names[found.group()], row["promiseId"])
+
+
+def occur(world, row, occurrence):
+    """Creates the promise of one occurrence, as of its instant.
+
+    Returns:
+        Its id, and whether it was created.
+    """
+    new_id = promise_id(row, occurrence)
+    if new_id in world.promises:
+        return new_id, False
+    tags = dict(row["promiseTags"])
+    if not world.strict:
+        tags["resonate:schedule"] = row["id"]
+        for name in ("origin", "branch", "parent", "prefix"):
+            tags.setdefault(f"resonate:{name}", new_id)
+    promise = {
+        "id": new_id,
+        "state": "pending",
+        "param": row["promiseParam"],
+        "value": {},
+        "tags": tags,
+        "timeoutAt": later(occurrence, row["promiseTimeout"]),
+        "createdAt": occurrence,
+        "dialect": row["dialect"],
+        "external": born_external(tags, row["dialect"]),
+        "callbacks": [],
+        "listeners": [],
+    }
+    if target(promise) is not None:
+        promise["task"] = {"state": "pending", "acquisitions": 0, "resumes": []}
+        promise["task"]["retryAt"] = dispatch_instant(promise, occurrence)
+    if promise["timeoutAt"] == occurrence:
+        settle(promise, verdict(tags), {}, occurrence)
+    world.promises[new_id] = promise
+    return new_id, True

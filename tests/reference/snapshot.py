@@ -1,0 +1,64 @@
+"""The two snapshots: the full one, which restores a store, and the one of ``debug.snap``."""
+
+from __future__ import annotations
+
+import copy
+
+from . import wire
+from .world import NEW, id_order
+
+
+def in_order(rows):
+    return sorted(rows.values(), key=lambda row: id_order(row["id"]))
+
+
+def full(world):
+    """All that is stored, in the format ``resonate_core/1``."""
+    return copy.deepcopy(
+        {
+            "format": "resonate_core/1",
+            "now": world.stored_now,
+            "dropped": world.dropped,
+            "promises": in_order(world.promises),
+            "schedules": in_order(world.schedules),
+            "messages": world.messages,
+        }
+    )
+
+
+def load(world, snapshot):
+    """Puts a full snapshot in the place of what is stored."""
+    snapshot = copy.deepcopy(snapshot)
+    world.now = max(world.now, snapshot["now"])
+    world.stored_now = snapshot["now"]
+    world.dropped = snapshot["dropped"]
+    world.promises = {row["id"]: row for row in snapshot["promises"]}
+    world.schedules = {row["id"]: row for row in snapshot["schedules"]}
+    world.messages = snapshot["messages"]
+
+
+def debug(world):
+    """Stored rows (not projected) as the debug operations of the wire show them."""
+    rows = in_order(world.promises)
+    with_task = [row for row in rows if "task" in row]
+    timeouts = []
+    for row in with_task:
+        for kind, name in enumerate(("retryAt", "expiresAt")):
+            if name in row["task"]:
+                timeouts.append({"id": row["id"], "type": kind, "timeout": row["task"][name]})
+    executes = [message for message in world.messages if "version" in message]
+    unblocks = [message for message in world.messages if "version" not in message]
+    executes.sort(key=lambda message: id_order(message["id"]))
+    unblocks.sort(key=lambda message: (id_order(message["id"]), id_order(message["address"])))
+    messages = [wire.message(message, world.promises) for message in executes + unblocks]
+    return {
+        "promises": [wire.promise(row, NEW) for row in rows],
+        "promiseTimeouts": [
+            {"id": row["id"], "timeout": row["timeoutAt"]} for row in rows if row["state"] == "pending" and row["external"]
+        ],
+        "callbacks": [{"awaiter": awaiter, "awaited": row["id"]} for row in rows for awaiter in row["callbacks"]],
+        "listeners": [{"id": row["id"], "address": one["address"]} for row in rows for one in row["listeners"]],
+        "tasks": [wire.task(row, NEW) for row in with_task],
+        "taskTimeouts": timeouts,
+        "messages": [{"address": one["address"], "message": one["message"]} for one in messages],
+    }

@@ -1,0 +1,174 @@
+"""Internal steps, one at a time (PROTOCOL 4)."""
+
+from __future__ import annotations
+
+from . import schedules, wire
+from .tasks import become_pending
+from .world import INT64_MAX, OLD, id_order, is_timer, later, project, settle, target, verdict
+
+DEFAULT_RETRY = 5000
+TOO_LATE = 60_000
+BUDGET = 1000
+
+
+def begin(world):
+    """What comes before every request that is no read and every tick: unblocks that nobody took are forgotten, and counted."""
+    world.stored_now = world.now
+    kept = []
+    for message in world.messages:
+        # No saturation here: at the end of time an unblock is still kept as long as any other.
+        kept_until = message["queuedAt"] + world.unblock_retention
+        if message["kind"] in ("unblock", "notify") and kept_until <= world.now:
+            world.dropped += 1
+        else:
+            kept.append(message)
+    world.messages = kept
+
+
+def run(world, budget=None):
+    """Takes the least step whose condition holds, until there is none."""
+    taken = 0
+    while budget is None or taken < budget:
+        row = next_drain(world)
+        if row is not None:
+            drain(world, row)
+        else:
+            due = [step for step in timers(world) if step[0] <= world.now]
+            if not due:
+                return
+            take(world, *min(due, key=lambda step: (step[0], step[1], id_order(step[2]))))
+        taken += 1
+
+
+def next_due(world):
+    """The instant of the next step, or None."""
+    instants = [step[0] for step in timers(world)]
+    if next_drain(world) is not None:
+        instants.append(world.now)
+    # What is overdue is due now.
+    return max(min(instants), world.now) if instants else None
+
+
+def timers(world):
+    """All (deadline, rank of the kind, id), also those that are not due yet."""
+    found = []
+    for row in world.promises.values():
+        if row["state"] != "pending":
+            continue
+        if row["external"]:
+            found.append((row["timeoutAt"], 0, row["id"]))
+        if "task" not in row or row["timeoutAt"] <= world.now:
+            continue
+        task = row["task"]
+        if task["state"] == "acquired":
+            found.append((task["expiresAt"], 1, row["id"]))
+        if task["state"] == "pending" and target(row) is not None and not is_timer(row["tags"]):
+            found.append((task["retryAt"], 2, row["id"]))
+    for row in world.schedules.values():
+        if row["nextRunAt"] < INT64_MAX:
+            found.append((row["nextRunAt"], 3, row["id"]))
+    return found
+
+
+def take(world, deadline, rank, row_id):
+    if rank == 3:
+        run_schedule(world, world.schedules[row_id])
+        return
+    row = world.promises[row_id]
+    if rank == 0:
+        settle(row, verdict(row["tags"]), {}, row["timeoutAt"])
+        record(world, "promise_timeout", row_id, deadline, {})
+    elif rank == 1:
+        become_pending(row, world.now)
+        record(world, "lease_expiry", row_id, deadline, {})
+    else:
+        dispatch(world, row)
+        record(world, "dispatch", row_id, deadline, {"address": target(row)})
+
+
+def record(world, kind, row_id, at, detail):
+    world.fired.append({"kind": kind, "id": row_id, "at": at, "now": world.now, "detail": detail})
+
+
+def dispatch(world, row):
+    """Queues the task's message and sets its next retry."""
+    task = row["task"]
+    kind = "execute"
+    if row["dialect"] == OLD:
+        kind = "resume" if "current" in task else "invoke"
+    queue(
+        world,
+        {
+            "kind": kind,
+            "id": row["id"],
+            "version": task["acquisitions"],
+            "address": target(row),
+            "attempts": 0,
+            "queuedAt": world.now,
+        },
+    )
+    interval = world.retry_timeout
+    if interval == "ttl":
+        interval = task.get("lastTtl", DEFAULT_RETRY)
+    task["retryAt"] = later(world.now, interval)
+
+
+def queue(world, message):
+    """The newest message of a key replaces the older one, at the end."""
+    world.messages = [old for old in world.messages if wire.message_key(old) != wire.message_key(message)]
+    world.messages.append(message)
+
+
+def next_drain(world):
+    """The settled promise, first by id, that still has listeners or callbacks."""
+    waiting = [row for row in world.promises.values() if row["state"] != "pending" and (row["listeners"] or row["callbacks"])]
+    return min(waiting, key=lambda row: id_order(row["id"]), default=None)
+
+
+def drain(world, row):
+    """One listener, or else one callback, of a settled promise."""
+    if row["listeners"]:
+        listener = row["listeners"].pop(0)
+        queue(
+            world,
+            {
+                "kind": "notify" if listener["dialect"] == OLD else "unblock",
+                "id": row["id"],
+                "address": listener["address"],
+                "attempts": 0,
+                "queuedAt": world.now,
+            },
+        )
+        record(world, "listener_drain", row["id"], row["settledAt"], {"address": listener["address"]})
+        return
+    awaiter_id = row["callbacks"].pop(0)
+    resume(world, world.promises[awaiter_id], row["id"])
+    record(world, "callback_drain", row["id"], row["settledAt"], {"awaiter": awaiter_id})
+
+
+def resume(world, awaiter, awaited_id):
+    """Tells a task that a promise which it awaits is settled."""
+    task = project(awaiter, world.now).get("task")
+    if task is None or task["state"] == "fulfilled":
+        return
+    if task["state"] == "suspended":
+        become_pending(awaiter, world.now)
+        task["resumes"] = [awaited_id]
+        task["current"] = awaited_id
+    elif awaited_id not in task["resumes"]:
+        task["resumes"].append(awaited_id)
+
+
+def run_schedule(world, row):
+    """One occurrence, or one skip, and the next instant."""
+    deadline = occurrence = row["nextRunAt"]
+    if world.catchup != "all":
+        while schedules.next_run(row, occurrence) <= min(world.now, INT64_MAX - 1):
+            occurrence = schedules.next_run(row, occurrence)
+    row["nextRunAt"] = schedules.next_run(row, occurrence)
+    if world.catchup == "none" and world.now - occurrence > TOO_LATE:
+        promise_id, created = None, False
+    else:
+        promise_id, created = schedules.occur(world, row, occurrence)
+        row["lastRunAt"] = occurrence
+    record(world, "schedule", row["id"], deadline, {"promise_id": promise_id, "created": created})

@@ -1,0 +1,113 @@
+"""The rows of the model and the facts that are derived from them (PROTOCOL 1)."""
+
+from __future__ import annotations
+
+INT64_MAX = 2**63 - 1
+NEW, OLD = "2026-04-01", "2025-01-15"
+
+
+class World:
+    """Everything that is stored, and the options of the store.
+
+    Attributes:
+        promises: Rows by id; a row is exactly the dict that the snapshot shows.
+        schedules: Rows by id.
+        messages: The outbox, in the order of queueing.
+        now: The last instant seen.
+        stored_now: The instant of the last request that was no read, or tick; what a snapshot shows.
+        fired: Records of the internal steps taken since the list was last emptied.
+    """
+
+    def __init__(self, rules, retry_timeout, catchup, unblock_retention, start, debug):
+        self.strict = rules == "strict"
+        self.retry_timeout = retry_timeout
+        self.catchup = catchup
+        self.unblock_retention = unblock_retention
+        self.debug = debug
+        self.now = self.stored_now = start
+        self.clear()
+
+    def clear(self):
+        """Forgets all rows (``debug.reset``); the clock stays where it is."""
+        self.dropped = 0
+        self.promises = {}
+        self.schedules = {}
+        self.messages = []
+        self.fired = []
+
+
+def later(instant, duration):
+    """Adds a duration, saturating at the greatest int64 (PROTOCOL 8)."""
+    return min(instant + duration, INT64_MAX)
+
+
+def id_order(text):
+    """The sort key of every order by id: bytewise UTF-8."""
+    return text.encode("utf-8")
+
+
+def target_of(tags, dialect):
+    """The delivery address that tags ask for, or None."""
+    if "resonate:target" in tags:
+        return tags["resonate:target"]
+    if dialect == OLD and "resonate:invoke" in tags:
+        return tags["resonate:invoke"]
+    return None
+
+
+def target(row):
+    """The delivery address of a stored promise, or None."""
+    return target_of(row["tags"], row["dialect"])
+
+
+def is_timer(tags):
+    """True when the deadline resolves the promise."""
+    return tags.get("resonate:timer") == "true"
+
+
+def born_external(tags, dialect):
+    """Whether a promise with these tags is external from its birth."""
+    return dialect == OLD or tags.get("resonate:external") == "true" or target_of(tags, dialect) is not None or is_timer(tags)
+
+
+def verdict(tags):
+    """The state that the deadline gives."""
+    return "resolved" if is_timer(tags) else "rejected_timedout"
+
+
+def fulfilled_task(task):
+    """What is left of a task when its promise is settled."""
+    return {"state": "fulfilled", "acquisitions": task["acquisitions"], "resumes": []}
+
+
+def project(row, now):
+    """The row as everybody sees it at ``now``: the deadline always wins (PROTOCOL 1.2)."""
+    if row["state"] != "pending" or row["timeoutAt"] > now:
+        return row
+    seen = dict(row, state=verdict(row["tags"]), settledAt=row["timeoutAt"], value={})
+    if "task" in row:
+        seen["task"] = fulfilled_task(row["task"])
+    return seen
+
+
+def settle(row, state, value, settled_at):
+    """Settles a stored promise and fulfils its task with it."""
+    row["state"] = state
+    row["value"] = value
+    row["settledAt"] = settled_at
+    if "task" in row:
+        row["task"] = fulfilled_task(row["task"])
+
+
+def dispatch_instant(row, now):
+    """The ``retryAt`` of a task that becomes pending at ``now`` (PROTOCOL 1.1)."""
+    if is_timer(row["tags"]) or target(row) is None:
+        return row["timeoutAt"]
+    return now
+
+
+def task_version(task, dialect):
+    """The version of a task as the dialect shows it (PROTOCOL 2)."""
+    if dialect == OLD and task["state"] in ("acquired", "suspended"):
+        return task["acquisitions"] - 1
+    return task["acquisitions"]
