@@ -1,0 +1,44 @@
+"""The storages that every behavioural test runs on: the one list of them.
+
+A storage joins by one line in BACK_ENDS. One that cannot be opened here gives the reason why; the run says so in its first
+lines and in its skips, and fails on it where RESONATE_REQUIRE_BACK_ENDS is set, as it is in CI.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SUBJECT = os.environ.get("RESONATE_TEST_SUBJECT", "store")
+"""What the tests judge: "store" (the module), or "reference" (the Python model, which is thereby judged itself)."""
+
+if SUBJECT == "reference":
+    import reference_subject as subject
+else:
+    import resonate_core as subject
+
+
+@dataclass(frozen=True)
+class BackEnd:
+    """One storage.
+
+    Attributes:
+        name: What the test ids show.
+        open: Opens an empty store with the given options.
+        missing: Why it cannot be used here, or None.
+    """
+
+    name: str
+    open: Callable[..., Any]
+    missing: str | None = None
+
+
+BACK_ENDS = [
+    BackEnd("memory" if SUBJECT == "store" else "reference", lambda **options: subject.Store(None, **options)),
+]
+
+ManualClock = subject.ManualClock
+Refused = subject.Refused if SUBJECT == "reference" else subject.errors.ResonateError
+"""What the store raises where no reply can carry the refusal (a tick into the past, a broken snapshot)."""

@@ -1,0 +1,349 @@
+"""The 80 rows of seed 003, each brought about by requests of the dialect 2025-01-15 (PROTOCOL 2).
+
+A row is run once for every binding of its symbols that the dialect can reach: current = Invoke or Resume, with and without
+queued resumes, several versions, several wrong versions, time just at and long past the expiry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from conformance.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
+from conformance.wire import ADDRESS, FAR, V25, V26, Door, Reply, executes, forget_messages, stored_task
+
+TASK = "task"
+NEXT = "next"
+"""A pending promise that every task of these tests awaits: settling it is Enqueue(Resume)."""
+BUILD_TTL = 7_000
+REQUEST_TTL = 9_000
+DEFAULT_TTL = 5_000
+"""What l is for a task that was never acquired (PROTOCOL 2.1)."""
+
+Resume = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a row's symbols stand for in one run.
+
+    Attributes:
+        resumed: Whether c is Resume (else Invoke).
+        queued: How many resumes wait in R.
+        cycles: How many acquisitions were given back before.
+        other: What is added to v to make v' (0: the row has no v').
+        variant: One of the ways in which an operation may be sent.
+    """
+
+    resumed: bool = False
+    queued: int = 0
+    cycles: int = 0
+    other: int = 0
+    variant: str = ""
+
+
+def as_table(task: dict[str, Any] | None) -> tuple[Any, ...]:
+    """Converts a stored task to the table's ⟨state, e, l, v, c, R⟩: the one place where the two notations meet.
+
+    The stored n counts acquisitions, while the table's v counts how often an acquisition ended, so that v = n - 1 as long
+    as one is running or suspended. The stored resumes hold the current awaited id until it is acquired, the table's R never
+    does. While pending, l is the ttl of the last acquisition. Suspended and fulfilled tasks show ⊥ where the table does.
+    """
+    if task is None:
+        return ()
+    state = task["state"]
+    assert state in ("pending", "acquired", "suspended", "fulfilled"), "the table knows no halted tasks"
+    current = task.get("current")
+    if state == "fulfilled":
+        assert task["resumes"] == [] and current is None
+        return ("f", "⊥", "⊥", "⊥", "⊥", [])
+    if state == "suspended":
+        assert task["resumes"] == [] and current is None
+        return ("s", "⊥", "⊥", task["acquisitions"] - 1, "⊥", [])
+    running = state == "acquired"
+    return (
+        "a" if running else "p",
+        task["expiresAt"] if running else task["retryAt"],
+        task["ttl"] if running else task.get("lastTtl", DEFAULT_TTL),
+        task["acquisitions"] - (1 if running else 0),
+        "Invoke" if current is None else ("Resume", current),
+        [r for r in task["resumes"] if r != current],
+    )
+
+
+class Scene:
+    """A store with the task of one row in the state before, at the instant `t`."""
+
+    def __init__(self, store: Any, row: Row, binding: Binding) -> None:
+        self.store, self.row, self.binding = store, row, binding
+        self.door = Door(store, V25)
+        self.t = 1_000
+        if row.before:
+            self._build(row.before[0])
+        elif binding.variant == "promise alone":
+            self.door.create(TASK, now=self._later()).must()
+        self.before = as_table(stored_task(store, TASK))
+        forget_messages(store)
+        self._later()
+
+    def _later(self) -> int:
+        self.t += 1
+        return self.t
+
+    def _settled(self, id: str) -> str:
+        """A settled promise that the task had registered with."""
+        self.door.create(id, now=self._later()).must()
+        self.door.register(id, TASK, now=self._later()).must()
+        self.door.settle(id, now=self._later()).must()
+        return id
+
+    def _acquire(self, version: int) -> None:
+        self.door.acquire(TASK, version, BUILD_TTL, now=self._later()).must()
+
+    def _build(self, state: str) -> None:
+        door, binding = self.door, self.binding
+        door.create(NEXT, now=self._later()).must()
+        door.create(TASK, target=ADDRESS, now=self._later()).must()
+        door.register(NEXT, TASK, now=self._later()).must()
+        version = 0
+        for _ in range(binding.cycles):
+            self._acquire(version)
+            door.release(TASK, version, now=self._later()).must()
+            version += 1
+        if binding.resumed:
+            door.create("reason", now=self._later()).must()
+            self._acquire(version)
+            door.suspend(TASK, version, "reason", now=self._later()).must()
+            door.settle("reason", now=self._later()).must()
+            version += 1
+        if state in "asf":
+            self._acquire(version)
+        for i in range(binding.queued):
+            self._settled(f"queued{i}")
+        if state == "s":
+            door.create("gate", now=self._later()).must()
+            door.suspend(TASK, version, "gate", now=self._later()).must()
+        if state == "f":
+            door.fulfill(TASK, version, now=self._later()).must()
+            version += 1
+        self.version = version
+
+    def operate(self) -> Reply | None:
+        """Runs the row's operation at `t`; returns the reply where the table gives a result."""
+        return OPERATIONS[self.row.operation](self)
+
+    @property
+    def asked(self) -> int:
+        """The version that the request presents."""
+        return (self.version if self.before else 0) + self.binding.other
+
+
+def _get(scene: Scene) -> Reply:
+    reply = scene.door.task(TASK, now=scene.t)
+    if reply.status == 200:
+        assert reply.data == {"task": {"id": TASK, "version": scene.version}}
+    return reply
+
+
+def _create(scene: Scene) -> Reply:
+    reply = scene.door.task_create(TASK, ttl=REQUEST_TTL, now=scene.t)
+    if scene.before:
+        assert set(reply.data) == {"promise"}
+    else:
+        assert reply["task"] == {"id": TASK, "version": 0}
+    return reply
+
+
+def _acquire(scene: Scene) -> Reply:
+    reply = scene.door.acquire(TASK, scene.asked, REQUEST_TTL, "w2", now=scene.t)
+    if reply.status == 200:
+        current = scene.before[4]
+        assert reply["kind"] == ("invoke" if current == "Invoke" else "resume")
+        assert reply["data"]["invoked"]["id"] == TASK
+        assert reply["data"].get("awaited", {}).get("id") == (None if current == "Invoke" else current[1])
+    return reply
+
+
+def _release(scene: Scene) -> Reply:
+    return scene.door.release(TASK, scene.asked, now=scene.t)
+
+
+def _suspend(scene: Scene) -> Reply:
+    awaited = ["p1", "p2"]
+    for id in awaited:
+        scene.door.create(id, now=scene.t).must()
+    if scene.binding.variant == "settled":
+        scene.door.settle("p2", now=scene.t).must()
+    return scene.door.suspend(TASK, scene.asked, *awaited, now=scene.t)
+
+
+def _fence(scene: Scene) -> Reply:
+    if scene.binding.variant == "settle":
+        scene.door.create("child", now=scene.t).must()
+        reply = scene.door.fence_settle(TASK, scene.asked, "child", now=scene.t)
+    else:
+        reply = scene.door.fence_create(TASK, scene.asked, "child", now=scene.t)
+    state = scene.door.get("child", now=scene.t)
+    if reply.status == 200:
+        assert reply["action"]["head"]["status"] == 200
+        assert state["promise"]["state"] == ("resolved" if scene.binding.variant == "settle" else "pending")
+    elif scene.binding.variant == "settle":
+        assert state["promise"]["state"] == "pending"
+    else:
+        state.must(404)
+    return reply
+
+
+def _heartbeat(scene: Scene) -> Reply:
+    return scene.door.heartbeat("w1", (TASK, scene.asked), now=scene.t)
+
+
+def _fulfill(scene: Scene) -> Reply:
+    return scene.door.fulfill(TASK, scene.asked, now=scene.t)
+
+
+def _enqueue(scene: Scene) -> None:
+    if scene.row.arguments[0] == "Invoke":
+        scene.door.create(TASK, target=ADDRESS, now=scene.t).must()
+    else:
+        scene.door.settle(NEXT, now=scene.t).must()
+
+
+def _tick(scene: Scene) -> None:
+    e = scene.before[1] if scene.before else "⊥"
+    if e == "⊥":
+        scene.t += 1_000_000
+    elif scene.row.condition == "t < e":
+        scene.t = e - 1
+    else:
+        scene.t = e + (50_000 if scene.binding.variant == "late" else 0)
+    scene.store.tick(now=scene.t)
+
+
+OPERATIONS: dict[str, Callable[[Scene], Reply | None]] = {
+    "TaskGet": _get,
+    "TaskCreate": _create,
+    "TaskAcquire": _acquire,
+    "TaskRelease": _release,
+    "TaskSuspend": _suspend,
+    "TaskFence": _fence,
+    "TaskHeartbeat": _heartbeat,
+    "TaskFulfill": _fulfill,
+    "Enqueue": _enqueue,
+    "Tick": _tick,
+}
+
+
+def bindings(row: Row) -> Iterator[Binding]:
+    """Yields every binding of a row's symbols that requests can bring about."""
+    if not row.before:
+        yield Binding()
+        if row.result == 404 or row.operation == "Tick":
+            yield Binding(variant="promise alone")
+        return
+    state, c, r = row.before[0], row.before[4], row.before[5]
+    variants = [""]
+    if row.operation == "TaskSuspend":
+        settled = ["settled"] if row.condition != "Pend(p)" else []
+        variants = [*settled, ""] if row.condition != "Settled(p)" else settled
+    elif row.operation == "TaskFence":
+        variants = ["create", "settle"]
+    elif row.condition == "t ≥ e":
+        variants = ["", "late"]
+    for resumed in {"Invoke": (False,), "Resume": (True,)}.get(c, (False, True)):
+        for cycles in (0, 2):
+            for queued in {"∅": (0,), "c'::R'": (1, 3)}.get(r, (0, 2)):
+                others = (0,)
+                if "v'" in row.arguments:
+                    shown = cycles + resumed
+                    others = (1, 100, -1) if shown else (1, 100)
+                elif state == "f":
+                    others = (0, -1)
+                for other in others:
+                    for variant in variants:
+                        yield Binding(resumed, queued, cycles, other, variant)
+
+
+def evaluate(scene: Scene) -> tuple[Any, ...]:
+    """Returns the state after that the row demands, its symbols replaced by what they stand for."""
+    row, before = scene.row, scene.before or ("⊥", "⊥", DEFAULT_TTL, 0, "Invoke", [])
+    if not row.after:
+        return ()
+    _, e, ttl, v, c, r = before
+    if row.result == 200 and row.operation in ("TaskAcquire", "TaskCreate") and row.after[0] == "a" and "t+l" in row.after:
+        ttl = REQUEST_TTL
+    elif row.before and row.before[0] == "s" and row.after[0] == "p":
+        ttl = BUILD_TTL
+    resume: Any = c
+    if row.operation == "TaskSuspend" and row.result == 300:
+        resume = ("Resume", "p2")
+    elif row.operation == "Enqueue" and c == "⊥":
+        resume = ("Resume", NEXT)
+    symbols: list[dict[str, Any]] = [
+        {},
+        {"e": e, "t+l": scene.t + ttl if ttl != "⊥" else None},
+        {"l": ttl},
+        {"v": v, "v+1": v + 1 if v != "⊥" else None, "0": 0},
+        {"c": c, "Invoke": "Invoke", "Resume": resume, "c'": ("Resume", r[0]) if r else None},
+        {"R": r, "∅": [], "R'": r[1:], "R::Resume": [*r, NEXT]},
+    ]
+    return tuple("⊥" if text == "⊥" else symbols[i].get(text, text) for i, text in enumerate(row.after))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.number != STRUCK_OUT], ids=lambda r: r.name)
+def test_row(make_store: Callable[..., Any], row: Row) -> None:
+    """Result, state after and message of one row, for every binding of its symbols."""
+    runs = 0
+    for binding in bindings(row):
+        runs += 1
+        scene = Scene(make_store(retry_timeout="ttl"), row, binding)
+        context = f"row {row.number} with {binding}, before {scene.before}"
+        if row.before:
+            assert scene.before[0] == row.before[0], context
+        reply = scene.operate()
+        assert (reply.status if reply else None) == row.result, (context, reply)
+        after = as_table(stored_task(scene.store, TASK))
+        assert after == evaluate(scene), context
+        sent = executes(scene.store, TASK)
+        expected = [] if row.sends is None else [(row.sends.lower(), TASK, after[3])]
+        assert sent == expected, context
+        assert_versions_of_both_dialects(scene)
+    assert runs
+
+
+def assert_versions_of_both_dialects(scene: Scene) -> None:
+    """Both dialects show the same stored task, each with its own version (PROTOCOL 2)."""
+    task = stored_task(scene.store, TASK)
+    old, new = (Door(scene.store, v).task(TASK, now=scene.t) for v in (V25, V26))
+    if task is None:
+        assert (old.status, new.status) == (404, 404)
+        return
+    n = task["acquisitions"]
+    assert new["task"]["version"] == n and new["task"]["state"] == task["state"]
+    assert old["task"] == {"id": TASK, "version": n - 1 if task["state"] in ("acquired", "suspended") else n}
+
+
+def test_row_67_no_request_reaches_it(make_store: Callable[..., Any]) -> None:
+    """Row 67 is struck out: an awaiter without a task may register, and gets neither task nor message (PROTOCOL 8)."""
+    store = make_store(retry_timeout="ttl")
+    door = Door(store, V25)
+    for id in ("awaiter", "awaited"):
+        door.create(id, now=1_000).must()
+    door.register("awaited", "awaiter", now=1_001).must()
+    door.settle("awaited", now=1_002).must()
+    assert stored_task(store, "awaiter") is None
+    assert executes(store) == []
+    door.task("awaiter", now=1_003).must(404)
+    awaited = next(p for p in store.snapshot()["promises"] if p["id"] == "awaited")
+    assert awaited["callbacks"] == [], "the callback is consumed all the same"
+    door.register("awaited", "nobody", now=1_004).must(404)
+    assert door.get("awaiter")["promise"]["timeoutAt"] == FAR
+
+
+def test_the_table_is_whole() -> None:
+    """All 80 rows are there, in order, and each is run but the one that is struck out."""
+    assert [r.number for r in ROWS] == list(range(1, 81))
+    assert all(list(bindings(r)) for r in ROWS if r.number != STRUCK_OUT)

@@ -1,0 +1,182 @@
+"""Every state × request of a task in dialect 2026-04-01, from the table in transitions_2026_04_01.py (seed 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.transitions_2026_04_01 import CELLS, STATES, Cell
+from conformance.wire import ADDRESS, FAR, Door, Reply, executes, forget_messages, stored, stored_task
+
+TASK = "task"
+DEADLINE = 100_000
+TTL = 20_000
+RETRY = 5_000
+
+
+def prepare(door: Door, state: str, cycles: int) -> int:
+    """Brings the task into a state, all before the instant 1000; returns the version that a request should present."""
+    for id in ("awaited", "gate", "child", "branchless"):
+        door.create(id, tags={"resonate:external": "true"}, now=100).must()
+    door.create("done", now=101).must()
+    door.settle("done", now=102).must()
+    if state == "absent":
+        return 0
+    if state == "plain":
+        door.create(TASK, DEADLINE, now=103).must()
+        return 0
+    door.create(TASK, DEADLINE, target=ADDRESS, now=103).must()
+    version = 0
+    for _ in range(cycles):
+        door.acquire(TASK, version, TTL).must()
+        version += 1
+        door.release(TASK, version).must()
+    door.register("awaited", TASK, now=106).must()
+    if state in ("acquired", "suspended", "fulfilled"):
+        door.acquire(TASK, version, TTL, now=900).must()
+        version += 1
+    if state == "suspended":
+        door.suspend(TASK, version, "gate", now=901).must()
+    elif state == "fulfilled":
+        door.fulfill(TASK, version, now=902).must()
+    elif state == "halted":
+        door.halt(TASK, now=903).must()
+    return version
+
+
+def _on_settled(door: Door, version: int, now: int) -> Reply:
+    return door.suspend(TASK, version, "gate", "done", now=now)
+
+
+# fmt: off
+REQUESTS: dict[str, Callable[[Door, int, int], Reply]] = {
+    "promise.get": lambda d, v, t: d.get(TASK, now=t),
+    "promise.create": lambda d, v, t: d.create(TASK, DEADLINE, target=ADDRESS, now=t),
+    "promise.settle": lambda d, v, t: d.settle(TASK, now=t),
+    "promise.register_callback by": lambda d, v, t: d.register("gate", TASK, now=t),
+    "promise.register_callback on": lambda d, v, t: d.register(TASK, "awaiter", now=t),
+    "promise.register_listener": lambda d, v, t: d.listen(TASK, now=t),
+    "promise.search": lambda d, v, t: d.search("promise", now=t),
+    "task.get": lambda d, v, t: d.task(TASK, now=t),
+    "task.create": lambda d, v, t: d.task_create(TASK, DEADLINE, TTL, now=t),
+    "task.acquire": lambda d, v, t: d.acquire(TASK, v, TTL, now=t),
+    "task.release": lambda d, v, t: d.release(TASK, v, now=t),
+    "task.suspend": lambda d, v, t: d.suspend(TASK, v, "gate", "child", now=t),
+    "task.suspend on settled": _on_settled,
+    "task.suspend on missing": lambda d, v, t: d.suspend(TASK, v, "done", "nowhere", now=t),
+    "task.fulfill": lambda d, v, t: d.fulfill(TASK, v, now=t),
+    "task.fence create": lambda d, v, t: d.fence_create(TASK, v, "new", now=t),
+    "task.fence settle": lambda d, v, t: d.fence_settle(TASK, v, "child", now=t),
+    "task.heartbeat": lambda d, v, t: d.heartbeat("w1", (TASK, v), now=t),
+    "task.halt": lambda d, v, t: d.halt(TASK, now=t),
+    "task.continue": lambda d, v, t: d.cont(TASK, now=t),
+    "task.search": lambda d, v, t: d.search("task", now=t),
+}
+# fmt: on
+STALE = {
+    "task.acquire stale": "task.acquire",
+    "task.release stale": "task.release",
+    "task.suspend stale": "task.suspend",
+    "task.fulfill stale": "task.fulfill",
+    "task.fence stale": "task.fence create",
+    "task.heartbeat stale": "task.heartbeat",
+}
+
+
+def run(door: Door, cell: Cell, version: int, now: int) -> Reply | None:
+    """Brings the event about; returns a request's reply."""
+    if cell.event == "step: awaited settles":
+        door.settle("awaited", now=now).must()
+        if cell.state == "suspended":
+            return None
+        door.settle("gate", now=now).must()
+        return None
+    if cell.event == "step: retry or lease is due":
+        due = door.store.next_due()
+        door.store.tick(now=max(due, now) if due is not None and due < DEADLINE else now)
+        return None
+    if cell.event == "step: deadline":
+        door.store.tick(now=DEADLINE)
+        return None
+    if cell.event in STALE:
+        return REQUESTS[STALE[cell.event]](door, version + 1, now)
+    return REQUESTS[cell.event](door, version, now)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)
+@pytest.mark.parametrize("cycles", [0, 2], ids=["fresh", "used"])
+def test_transition(make_store: Callable[..., Any], cell: Cell, cycles: int) -> None:
+    """Status, state after, version and message of one cell."""
+    store = make_store(retry_timeout=RETRY)
+    door = Door(store)
+    if cell.event == "promise.register_callback on":
+        door.create("awaiter", target=ADDRESS, now=50).must()
+    version = prepare(door, cell.state, cycles)
+    before = stored_task(store, TASK)
+    forget_messages(store)
+    reply = run(door, cell, version, 1_000)
+    assert (reply.status if reply else None) == cell.status, reply
+    after = stored_task(store, TASK)
+    if cell.after in ("absent", "plain"):
+        assert after is None
+        return
+    assert after is not None
+    assert after["state"] == cell.after
+    n = before["acquisitions"] if before else 0
+    entered = cell.after == "acquired" and cell.state != "acquired"
+    assert after["acquisitions"] == n + (1 if entered else 0)
+    assert executes(store, TASK) == ([("execute", TASK, after["acquisitions"])] if cell.sends else [])
+    if reply is not None and reply.status in (404, 409, 422):
+        assert after == before, "a failed request changes nothing"
+    if cell.after == "fulfilled":
+        assert set(after) == {"state", "acquisitions", "resumes"} and after["resumes"] == []
+        assert stored(store, TASK)["state"] != "pending"
+
+
+def test_the_table_has_every_state_and_request() -> None:
+    """No cell is missing."""
+    assert len(CELLS) == len(STATES) * (len(REQUESTS) + len(STALE) + 3)
+    assert {c.event for c in CELLS} >= set(REQUESTS) | set(STALE)
+
+
+def test_timers_of_each_state(store: Any) -> None:
+    """pid, ttl and lease exactly while acquired, retryAt exactly while pending; lastTtl until fulfilled (1, 6)."""
+    door = Door(store)
+    door.create("gate", now=0).must()
+    door.create(TASK, target=ADDRESS, now=0).must()
+    assert stored_task(store, TASK) == {"state": "pending", "acquisitions": 0, "retryAt": 5_000, "resumes": []}
+    door.acquire(TASK, 0, 700, "w", now=10).must()
+    lease = {"state": "acquired", "acquisitions": 1, "pid": "w", "ttl": 700, "expiresAt": 710, "lastTtl": 700, "resumes": []}
+    assert stored_task(store, TASK) == lease
+    door.heartbeat("w", (TASK, 1), now=20).must()
+    assert stored_task(store, TASK) == {**lease, "expiresAt": 720}
+    door.suspend(TASK, 1, "gate", now=30).must()
+    assert stored_task(store, TASK) == {"state": "suspended", "acquisitions": 1, "lastTtl": 700, "resumes": []}
+    door.settle("gate", now=40).must()
+    resumed = {"state": "pending", "acquisitions": 1, "lastTtl": 700, "retryAt": 5_040, "resumes": ["gate"], "current": "gate"}
+    assert stored_task(store, TASK) == resumed
+    door.halt(TASK, now=50).must()
+    halted = {k: v for k, v in resumed.items() if k != "retryAt"} | {"state": "halted"}
+    assert stored_task(store, TASK) == halted
+    door.cont(TASK, now=60).must()
+    assert stored_task(store, TASK) == {**resumed, "retryAt": 5_060}
+    door.acquire(TASK, 1, 800, now=70).must()
+    task = stored_task(store, TASK)
+    assert task is not None and task["resumes"] == [] and task["current"] == "gate" and task["acquisitions"] == 2
+    door.fulfill(TASK, 2, now=80).must()
+    assert stored_task(store, TASK) == {"state": "fulfilled", "acquisitions": 2, "resumes": []}
+
+
+def test_lease_expiry_keeps_the_version_and_sends_again(store: Any) -> None:
+    """The lease's end gives the task back with its version; the successor's acquisition raises it (seed 000)."""
+    door = Door(store)
+    door.task_create(TASK, FAR, ttl=1_000, now=0).must()
+    assert executes(store) == []
+    store.tick(now=1_000)
+    assert executes(store) == [("execute", TASK, 1)]
+    task = stored_task(store, TASK)
+    assert task == {"state": "pending", "acquisitions": 1, "lastTtl": 1_000, "retryAt": 6_000, "resumes": []}
+    door.acquire(TASK, 0, now=1_001).must(409)
+    assert door.acquire(TASK, 1, pid="w2", now=1_001).must()["task"]["version"] == 2

@@ -1,0 +1,145 @@
+"""One task, two views: the version arithmetic of the dialects side by side (PROTOCOL 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.wire import ADDRESS, V25, V26, Door, executes, stored_task
+
+STEPS = """
+event            | state     | n | 2026 | 2025
+create           | pending   | 0 | 0    | 0
+acquire          | acquired  | 1 | 1    | 0
+release          | pending   | 1 | 1    | 1
+acquire          | acquired  | 2 | 2    | 1
+lease expiry     | pending   | 2 | 2    | 2
+acquire          | acquired  | 3 | 3    | 2
+suspend          | suspended | 3 | 3    | 2
+resume           | pending   | 3 | 3    | 3
+acquire          | acquired  | 4 | 4    | 3
+halt             | halted    | 4 | 4    | 4
+continue         | pending   | 4 | 4    | 4
+acquire          | acquired  | 5 | 5    | 4
+suspend again    | suspended | 5 | 5    | 4
+halt             | halted    | 5 | 5    | 5
+continue         | pending   | 5 | 5    | 5
+acquire          | acquired  | 6 | 6    | 5
+fulfill          | fulfilled | 6 | 6    | 6
+"""
+
+
+def _shown(store: Any, now: int) -> tuple[int, int]:
+    new, old = (Door(store, v).task("t", now=now).must()["task"] for v in (V26, V25))
+    assert set(old) == {"id", "version"}
+    return new["version"], old["version"]
+
+
+@pytest.mark.parametrize("order", ["2026 only", "2025 only", "alternating", "alternating the other way"])
+def test_one_life_in_both_views(store: Any, order: str) -> None:
+    """Every step of one task's life, with the requests spoken in one dialect or in both by turns."""
+    doors = [Door(store, V26), Door(store, V25)]
+    doors = {"2026 only": doors[:1], "2025 only": doors[1:], "alternating": doors}.get(order, doors[::-1])
+    admin = Door(store, V26)  # halt and continue exist only there
+    for id in ("gate", "gate2"):
+        admin.create(id, now=0).must()
+    now = 0
+    for i, line in enumerate(STEPS.strip().splitlines()[1:]):
+        event, state, n, new, old = (c.strip() for c in line.split("|"))
+        now += 1
+        door = doors[i % len(doors)]
+        if i:
+            known = dict(zip((V26, V25), _shown(store, now), strict=True))[door.version]
+        if event == "create":
+            door.create("t", target=ADDRESS, now=now).must()
+        elif event == "acquire":
+            door.acquire("t", known, ttl=1_000, pid="w", now=now).must()
+        elif event == "release":
+            door.release("t", known, now=now).must()
+        elif event == "lease expiry":
+            now += 1_000
+            store.tick(now=now)
+        elif event.startswith("suspend"):
+            door.suspend("t", known, "gate2" if event.endswith("again") else "gate", now=now).must()
+        elif event == "resume":
+            door.settle("gate", now=now).must()
+        elif event == "fulfill":
+            door.fulfill("t", known, now=now).must()
+        elif event == "halt":
+            admin.halt("t", now=now).must()
+        elif event == "continue":
+            admin.cont("t", now=now).must()
+        else:
+            raise AssertionError(event)
+        task = stored_task(store, "t")
+        assert task is not None and (task["state"], task["acquisitions"]) == (state, int(n)), event
+        assert _shown(store, now) == (int(new), int(old)), event
+
+
+def test_a_task_released_by_an_old_worker_is_acquired_by_a_new_one(store: Any) -> None:
+    """Each dialect presents the version that it is shown (2)."""
+    old, new = Door(store, V25), Door(store, V26)
+    new.create("t", target=ADDRESS).must()
+    assert new.task("t")["task"]["version"] == old.task("t")["task"]["version"] == 0
+    old.acquire("t", 0, pid="old").must()
+    new.release("t", 0).must(409)
+    old.release("t", 1).must(409)
+    old.release("t", 0).must()
+    answer = new.acquire("t", 1, pid="new").must()
+    assert (answer["task"]["version"], answer["task"]["state"]) == (2, "acquired")
+    old.fulfill("t", 2).must(409)
+    assert old.fulfill("t", 1).must()["promise"]["state"] == "resolved"
+
+
+def test_heartbeat_compares_the_shown_version(store: Any) -> None:
+    """A heartbeat's versions are those of its dialect (2, 3.15)."""
+    old, new = Door(store, V25), Door(store, V26)
+    new.task_create("t", ttl=1_000, pid="w", now=0).must()
+    old.heartbeat("w", ("t", 1), now=10).must()
+    assert stored_task(store, "t")["expiresAt"] == 1_000
+    old.heartbeat("w", ("t", 0), now=20).must()
+    assert stored_task(store, "t")["expiresAt"] == 1_020
+    new.heartbeat("w", ("t", 0), now=30).must()
+    assert stored_task(store, "t")["expiresAt"] == 1_020
+    new.heartbeat("w", ("t", 1), now=40).must()
+    assert stored_task(store, "t")["expiresAt"] == 1_040
+
+
+@pytest.mark.parametrize("version", [V26, V25])
+def test_a_message_carries_the_version_to_present(store: Any, version: str) -> None:
+    """What an execute, invoke or resume names is what the next acquisition has to say (5)."""
+    door = Door(store, version)
+    for id in ("gate", "t"):
+        door.create(id, target=ADDRESS if id == "t" else None).must()
+    for expected in ("invoke", "invoke", "resume"):
+        kind, id, n = executes(store, "t")[-1]
+        assert kind == ("execute" if version == V26 else expected)
+        reply = door.acquire(id, n, pid="w").must()
+        held = reply["task"]["version"] if version == V26 else door.task(id)["task"]["version"]
+        if n == 0:
+            door.release(id, held).must()
+        elif n == 1:
+            door.suspend(id, held, "gate").must()
+            door.settle("gate").must()
+
+
+def test_born_dead_task_shows_zero_in_both(store: Any) -> None:
+    """A promise that is born settled has a fulfilled task with n = 0 (1.2)."""
+    door = Door(store)
+    door.create("t", timeout=5, target=ADDRESS, now=10).must()
+    assert stored_task(store, "t") == {"state": "fulfilled", "acquisitions": 0, "resumes": []}
+    assert _shown(store, 10) == (0, 0)
+
+
+def test_versions_are_compared_as_shown_up_to_int64(store: Any) -> None:
+    """The largest version is a mere mismatch, in both dialects, and no overflow (8)."""
+    new, old = Door(store, V26), Door(store, V25)
+    new.task_create("t", pid="w").must()
+    for door in (new, old):
+        for version in (2**63 - 1, 2**62, 2):
+            door.release("t", version).must(409)
+            door.fulfill("t", version).must(409)
+            door.heartbeat("w", ("t", version)).must()
+        door.release("t", 2**63).must(400)
+    new.release("t", 1).must()

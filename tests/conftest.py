@@ -1,0 +1,90 @@
+"""Fixtures of all tests: stores over every storage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from backends import BACK_ENDS, SUBJECT, BackEnd, ManualClock, Refused
+
+
+def pytest_report_header() -> list[str]:
+    """Says which storages are tested and which are not."""
+    used = ", ".join(b.name for b in BACK_ENDS if b.missing is None)
+    lines = [f"resonate subject: {SUBJECT}; storages: {used}"]
+    return lines + [f"resonate storage MISSING: {b.name} ({b.missing})" for b in BACK_ENDS if b.missing is not None]
+
+
+@pytest.fixture(params=BACK_ENDS, ids=lambda b: b.name)
+def back_end(request: pytest.FixtureRequest) -> BackEnd:
+    """Each storage in turn; a missing one is a visible skip, or a failure where all are required."""
+    chosen: BackEnd = request.param
+    if chosen.missing is not None:
+        if os.environ.get("RESONATE_REQUIRE_BACK_ENDS"):
+            pytest.fail(f"storage {chosen.name} is required here: {chosen.missing}")
+        pytest.skip(f"storage {chosen.name}: {chosen.missing}")
+    return chosen
+
+
+@pytest.fixture
+def make_store(back_end: BackEnd) -> Iterator[Callable[..., Any]]:
+    """A factory of empty stores: `make_store(**options)`.
+
+    Unless told otherwise a store has a manual clock at 0 and checks every invariant after every step, so that each test
+    is also a test of PROTOCOL 6.
+    """
+    made = []
+
+    def make(**options: Any) -> Any:
+        options.setdefault("clock", ManualClock(0))
+        options.setdefault("check", True)
+        made.append(back_end.open(**options))
+        return made[-1]
+
+    yield make
+    for store in made:
+        close = getattr(store, "close", None)
+        if close is not None:
+            close()
+
+
+@pytest.fixture
+def store(make_store: Callable[..., Any]) -> Any:
+    """An empty store with the default options."""
+    return make_store()
+
+
+@pytest.fixture
+def clock_type() -> type:
+    """The manual clock's class."""
+    return ManualClock
+
+
+@pytest.fixture
+def refused() -> type[Exception]:
+    """What the store raises where no reply can carry a refusal."""
+    return Refused
+
+
+NOT_OF_THE_MODEL = {
+    "test_s6_invariants": "it names no invariants",
+    "is_not_exponential": "its globs are regular expressions",
+    "test_deep_values": "it copies what it is given, recursively",
+    "test_values_that_json_does_not_have": "it takes what a JSON reader gives",
+    "test_system_clock": "it has no other clock than its own",
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what the reference model does not claim to do, when it is the subject."""
+    if SUBJECT == "reference":
+        out = [i for i in items if any(word in i.nodeid for word in NOT_OF_THE_MODEL)]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [i for i in items if i not in set(out)]

@@ -1,0 +1,1 @@
+"""Random and broken input at the envelope door."""

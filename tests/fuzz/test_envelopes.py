@@ -1,0 +1,210 @@
+"""No input makes the envelope door raise, crash or answer in another shape than its own.
+
+`RESONATE_FUZZ_EXAMPLES` multiplies the number of examples (default 1). A failure prints the blob that repeats it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+
+from backends import BACK_ENDS, BackEnd, ManualClock
+from fuzz.envelopes import NOW, broken, envelopes, junk, places
+
+SCALE = int(os.environ.get("RESONATE_FUZZ_EXAMPLES", "1"))
+SETTINGS = settings(
+    max_examples=150 * SCALE,
+    deadline=None,
+    print_blob=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+STATUSES = {200, 300, 400, 401, 403, 404, 409, 422, 429, 500}
+VERSIONS = {"2026-04-01", "2025-01-15"}
+
+back_ends = pytest.mark.parametrize("end", [b for b in BACK_ENDS if b.missing is None], ids=lambda b: b.name)
+
+
+def opened(end: BackEnd, rules: str = "compatible") -> Any:
+    """An empty store on a clock of its own, with every invariant checked after every step."""
+    return end.open(clock=ManualClock(0), rules=rules, check=True)
+
+
+def judge(answer: Any) -> int:
+    """Checks the shape of an answer to whatever was sent; returns its status."""
+    assert set(answer) == {"kind", "head", "data"}
+    assert set(answer["head"]) == {"corrId", "status", "version"}
+    assert isinstance(answer["kind"], str) and isinstance(answer["head"]["corrId"], str)
+    assert answer["head"]["version"] in VERSIONS
+    status = answer["head"]["status"]
+    assert type(status) is int and status in STATUSES and status != 500
+    if status not in (200, 300):
+        assert isinstance(answer["data"], str) and answer["data"]
+    return status
+
+
+def send_both(one: Any, two: Any, envelope: Any, now: int | None = None) -> int:
+    """Sends an envelope to one store as a value and to another as text: the same answer, the same rows."""
+    before = (one.digest(), one.now)
+    answer = one.apply([envelope], now=now)[0] if isinstance(envelope, list) else one.apply(envelope, now=now)
+    status = judge(answer)
+    if status == 400 and not runs_although_refused(envelope):
+        assert (one.digest(), one.now) == before, "a 400 leaves no trace"
+    text = two.apply_json(json.dumps(envelope), now=now)
+    assert isinstance(text, bytes)
+    assert json.loads(text) == answer
+    assert one.digest() == two.digest()
+    return status
+
+
+def runs_although_refused(envelope: Any) -> bool:
+    """A suspend of 2025 that names a missing promise is a 422 in the guise of a 400, so that it runs (PROTOCOL 2)."""
+    try:
+        return envelope["kind"] == "task.suspend" and envelope["head"]["version"] == "2025-01-15"
+    except (TypeError, KeyError):
+        return False
+
+
+@back_ends
+@SETTINGS
+@given(st.sampled_from(["compatible", "strict"]), st.lists(st.tuples(envelopes(), st.integers(0, 60)), min_size=1, max_size=25))
+def test_valid_envelopes(end: BackEnd, rules: str, work: list[tuple[Any, int]]) -> None:
+    """Long runs of well-formed requests: text and values agree, the invariants hold."""
+    one, two = opened(end, rules), opened(end, rules)
+    for envelope, pause in work:
+        send_both(one, two, envelope, now=one.now + pause)
+    assert one.check() == []
+    assert one.snapshot() == two.snapshot()
+
+
+@back_ends
+@SETTINGS
+@given(st.sampled_from(["compatible", "strict"]), st.lists(envelopes(), max_size=8), st.lists(broken(), min_size=1, max_size=4))
+def test_broken_envelopes(end: BackEnd, rules: str, work: list[Any], breakage: list[Any]) -> None:
+    """Members dropped, swapped, replaced by junk, in a store with something in it."""
+    one, two = opened(end, rules), opened(end, rules)
+    for envelope in [*work, *breakage]:
+        send_both(one, two, envelope)
+    assert one.check() == []
+
+
+@back_ends
+@SETTINGS
+@given(junk)
+@example([]).via("a batch is no request")
+@example({"kind": "promise.get", "head": {}, "data": {}}).via("an empty head")
+def test_any_json_value(end: BackEnd, value: Any) -> None:
+    """What is JSON but no envelope."""
+    assert send_both(opened(end), opened(end), value) == 400
+
+
+@back_ends
+@SETTINGS
+@given(st.lists(st.one_of(envelopes(), broken()), max_size=6), st.booleans(), st.one_of(st.none(), NOW))
+def test_batches(end: BackEnd, work: list[Any], atomic: bool, now: int | None) -> None:
+    """A batch as values and as text; an atomic one that was refused changes nothing."""
+    one, two = opened(end), opened(end)
+    before = one.snapshot()
+    answers = one.apply(work, now=now, atomic=atomic)
+    texts = two.apply_json([json.dumps(e) for e in work], now=now, atomic=atomic)
+    assert [json.loads(t) for t in texts] == answers
+    assert one.snapshot() == two.snapshot()
+    refused = [judge(a) not in (200, 300) for a in answers]
+    if atomic and any(refused):
+        assert one.snapshot() == before
+    elif not atomic:
+        assert len(answers) == len(work)
+
+
+@back_ends
+@SETTINGS
+@given(st.one_of(st.binary(max_size=80), st.text(max_size=40)))
+def test_raw_bytes(end: BackEnd, text: bytes | str) -> None:
+    """Anything at all as text."""
+    store = opened(end)
+    before = store.digest()
+    try:
+        text.encode() if isinstance(text, str) else None
+    except UnicodeEncodeError:
+        return
+    assert judge(json.loads(store.apply_json(text))) == 400
+    assert store.digest() == before
+
+
+@back_ends
+@SETTINGS
+@given(envelopes(), st.data())
+def test_damaged_text(end: BackEnd, envelope: Any, data: st.DataObject) -> None:
+    """Bytes of a valid request removed, doubled or replaced."""
+    text = bytearray(json.dumps(envelope, ensure_ascii=data.draw(st.booleans())).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(0, len(text) - 1)))
+        how = data.draw(st.sampled_from(["drop", "cut", "insert", "replace", "double"]))
+        if how == "drop":
+            del text[at : at + data.draw(st.integers(1, 9))]
+        elif how == "cut":
+            del text[at:]
+        elif how == "insert":
+            text[at:at] = data.draw(st.binary(min_size=1, max_size=6))
+        elif how == "replace" and text:
+            text[at] = data.draw(st.integers(0, 255))
+        else:
+            text[at:at] = text[at : at + 20]
+    store = opened(end)
+    before = store.digest()
+    if judge(json.loads(store.apply_json(bytes(text)))) == 400 and not runs_although_refused(envelope):
+        assert store.digest() == before
+    assert store.check() == []
+
+
+OUTSIDE_JSON = st.sampled_from(["\ud800", "a\udfffb", "\udc80"]) | st.sampled_from(
+    [b"bytes", bytearray(b"x"), (1, 2), {1, 2}, 1j, float("nan"), float("inf"), object(), len, {5: "x"}, {None: 1}, {"\ud800": 1}]
+)
+
+
+@back_ends
+@SETTINGS
+@given(envelopes(), OUTSIDE_JSON, st.data())
+def test_values_that_json_does_not_have(end: BackEnd, envelope: Any, value: Any, data: st.DataObject) -> None:
+    """Lone surrogates, bytes, tuples, keys that are no text, NaN: answered as any wrong value is, wherever they stand."""
+    envelope = copy.deepcopy(envelope)  # strategies hand out the same objects again
+    way = data.draw(st.sampled_from(places(envelope)))
+    inner = envelope
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = value
+    store = opened(end)
+    before = store.digest()
+    if judge(store.apply(envelope)) == 400 and not runs_although_refused(envelope):
+        assert store.digest() == before
+    assert store.check() == []
+    json.dumps(store.snapshot()).encode()
+
+
+@back_ends
+@pytest.mark.parametrize(
+    "text", [b"[" * 1_000_000, b'{"data":' * 200_000, b'"' + b"x" * 3_000_000, b"1" * 1_000_000, b"\\" * 100_000]
+)
+def test_long_text(end: BackEnd, text: bytes) -> None:
+    """Depth and length are no way to crash."""
+    assert judge(json.loads(opened(end).apply_json(text))) == 400
+
+
+@back_ends
+@pytest.mark.parametrize("depth", [500, 5_000])
+def test_deep_values(end: BackEnd, depth: int) -> None:
+    """Deep values as Python objects, in members that are ignored or refused; never a crash."""
+    deep: Any = "x"
+    for level in range(depth):
+        deep = [deep] if level % 2 else {"d": deep}
+    store = opened(end)
+    head = {"corrId": "c", "version": "2026-04-01"}
+    judge(store.apply({"kind": "promise.get", "head": head, "data": {"id": deep}}))
+    judge(store.apply({"kind": "promise.create", "head": head, "data": {"id": "p", "timeoutAt": 5, "unknown": deep}}))
+    judge(store.apply({"kind": "promise.get", "head": {**head, "more": deep}, "data": {"id": "p"}}))
+    judge(store.apply({"kind": "promise.get", "head": head, "data": {"id": "p"}, "more": deep}))

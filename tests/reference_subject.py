@@ -1,0 +1,159 @@
+"""The reference model behind the interface of `resonate_core`, so that the conformance tests judge it too.
+
+    RESONATE_TEST_SUBJECT=reference python -m pytest tests/conformance
+
+The model knows neither JSON text nor invariants: the first is added here in the plainest way, tests of the second are left
+out of such a run by conftest.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from datetime import timedelta
+from typing import Any
+
+from reference import Model
+
+
+class Refused(Exception):
+    """The model's ValueError, under the name that the tests know."""
+
+
+class Fired:
+    """An internal step that was taken."""
+
+    def __init__(self, step: dict[str, Any]) -> None:
+        self.kind, self.id, self.at, self.now = step["kind"], step["id"], step["at"], step["now"]
+        self.detail = step.get("detail") or {}
+
+
+class ManualClock:
+    """A clock that moves the stores made on it, as the module's does."""
+
+    def __init__(self, start: int = 0) -> None:
+        self._start = start
+        self._store: Store | None = None
+
+    @property
+    def now(self) -> int:
+        """The last instant seen."""
+        return self._store.model.now if self._store else self._start
+
+    def _move(self, method: str, *arguments: int) -> list[Fired]:
+        assert self._store is not None
+        try:
+            return [Fired(f) for f in getattr(self._store.model, method)(*arguments)]
+        except ValueError as error:
+            raise Refused(str(error)) from error
+
+    def advance(self, by: int | timedelta) -> list[Fired]:
+        """Moves by a duration."""
+        ms = by // timedelta(milliseconds=1) if isinstance(by, timedelta) else by
+        return self._move("advance_to", self.now + ms)
+
+    def advance_to(self, instant: int) -> list[Fired]:
+        """Visits every due instant up to one."""
+        return self._move("advance_to", instant)
+
+    def advance_to_next(self) -> list[Fired]:
+        """Moves to the next due instant."""
+        return self._move("advance_to_next")
+
+
+class Message:
+    """A message of the outbox."""
+
+    def __init__(self, row: dict[str, Any], wire: dict[str, Any]) -> None:
+        self.kind, self.id, self.version = row["kind"], row["id"], row.get("version")
+        self.address, self.attempts, self.queued_at = row["address"], row["attempts"], row["queuedAt"]
+        self.message, self.key = wire["message"], wire["key"]
+
+
+class Store:
+    """A `Model` with the store's methods."""
+
+    def __init__(
+        self, path: None = None, *, clock: ManualClock | None = None, check: bool = False, debug: bool | None = None, **options: Any
+    ) -> None:
+        self.clock = clock or ManualClock()
+        self.model = Model(start=self.clock.now, debug=debug is not False, **options)
+        self.clock._store = self
+
+    @property
+    def now(self) -> int:
+        """The last instant seen."""
+        return self.model.now
+
+    def apply(self, envelope: Any, now: int | None = None, atomic: bool = False) -> Any:
+        """One envelope, or a list of them."""
+        if isinstance(envelope, list):
+            return self.model.apply_batch(envelope, now, atomic)
+        return self.model.apply(envelope, now)
+
+    def apply_json(self, text: Any, now: int | None = None, atomic: bool = False) -> Any:
+        """The same as text."""
+        if isinstance(text, list):
+            envelopes = [_parsed(t) for t in text]
+            return [_written(a) for a in self.model.apply_batch(envelopes, now, atomic)]
+        return _written(self.model.apply(_parsed(text), now))
+
+    def tick(self, now: int | None = None) -> list[Fired]:
+        """Takes all steps due at one instant."""
+        try:
+            return [Fired(f) for f in self.model.tick(now)]
+        except ValueError as error:
+            raise Refused(str(error)) from error
+
+    def next_due(self) -> int | None:
+        """The instant of the next step."""
+        return self.model.next_due()
+
+    def check(self) -> list[Any]:
+        """Nothing: the model has no invariants of its own."""
+        return []
+
+    def fork(self, clock: ManualClock | None = None) -> Store:
+        """An independent copy."""
+        other = Store(clock=clock or ManualClock(self.now))
+        other.model = self.model.fork()
+        return other
+
+    def snapshot(self, format: str = "full") -> dict[str, Any]:
+        """The stored rows."""
+        return self.model.snapshot() if format == "full" else self.model.debug_snapshot()
+
+    def restore(self, snapshot: dict[str, Any], check: bool = True) -> None:
+        """Puts a snapshot in the place of what is stored."""
+        self.model.restore(snapshot)
+
+    def digest(self) -> str:
+        """A hash of the stored rows."""
+        rows = {k: v for k, v in self.model.snapshot().items() if k != "now"}
+        return hashlib.sha256(json.dumps(rows, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def messages(self) -> list[Message]:
+        """The outbox."""
+        return [Message(r, w) for r, w in zip(self.model.snapshot()["messages"], self.model.messages(), strict=True)]
+
+    def take_messages(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Drains the outbox."""
+        return copy.deepcopy(self.model.take_messages(limit))
+
+
+def _parsed(text: bytes | str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        text.encode() if isinstance(text, str) else text.decode()
+        parsed = json.loads(text, parse_constant=refuse)
+        json.dumps(parsed, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return parsed
+
+
+def _written(answer: Any) -> bytes:
+    return json.dumps(answer, ensure_ascii=False).encode()
