@@ -1,0 +1,87 @@
+"""Every public object says what it is, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import itertools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+from resonate_core import _core, display, errors
+
+OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+def is_own_function(name: str, value: object) -> bool:
+    """A public function of display.py itself; what it passes on is tested where it is written."""
+    return inspect.isfunction(value) and not name.startswith("_") and value.__module__ == display.__name__
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Every public name of the package, and the members of its classes."""
+    for module in (rc, display, errors):
+        yield module.__name__, module
+    public = {name: getattr(rc, name) for name in rc.__all__}
+    public |= {f"display.{name}": value for name, value in vars(display).items() if is_own_function(name, value)}
+    public |= {f"errors.{name}": getattr(errors, name) for name in errors.__all__}
+    for name, value in public.items():
+        if isinstance(value, (types.ModuleType, str)):
+            continue
+        yield name, value
+        if inspect.isclass(value):
+            for member, inner in vars(value).items():
+                if not member.startswith("_"):
+                    yield f"{name}.{member}", inner
+
+
+DOCUMENTED = dict(documented())
+
+
+def doc_of(value: Any) -> str:
+    return inspect.getdoc(value) or ""
+
+
+def test_nothing_public_is_missing() -> None:
+    bound = {name for name, value in vars(_core).items() if inspect.isclass(value) and not name.startswith("_")}
+    assert bound <= set(rc.__all__)
+
+
+@pytest.mark.parametrize("name", [n for n, v in DOCUMENTED.items() if callable(v) or isinstance(v, property)])
+def test_is_documented(name: str) -> None:
+    # pybind11 puts a line with the signature in front of what was written.
+    written = [line for line in doc_of(DOCUMENTED[name]).splitlines() if line.strip() and ") -> " not in line]
+    assert written, f"{name} says nothing"
+
+
+@pytest.mark.parametrize("name", [n for n, v in DOCUMENTED.items() if ">>>" in doc_of(v)])
+def test_example(name: str) -> None:
+    test = doctest.DocTestParser().get_doctest(doc_of(DOCUMENTED[name]), {"rc": rc}, name, None, 0)
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner.run(test, out=output.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(output)
+
+
+def test_every_method_has_an_example() -> None:
+    """Classes and methods show how they are used; attributes are shown by their class."""
+    without = [
+        name
+        for name, value in DOCUMENTED.items()
+        if callable(value) and ">>>" not in doc_of(value) and not name.startswith(("display.", "errors.")) and not name.endswith("Page")
+    ]
+    assert sorted(without) == ["Violation.to_dict"]
+
+
+def test_signatures_show_real_types() -> None:
+    """Stubs are made from these lines."""
+    vague = []
+    for name, value in DOCUMENTED.items():
+        first = next(itertools.chain(doc_of(value).splitlines(), [""]))
+        if "->" in first and (" object" in first or "handle" in first):
+            vague.append(first)
+    assert vague == []
