@@ -1,0 +1,71 @@
+"""The pages build without a warning, fetch nothing, and what they name is there."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pages import DOCS, PAGES, ROOT
+
+import resonate_core
+
+pytestmark = pytest.mark.xdist_group("docs")  # the pages are built once
+PICTURE = DOCS / "pictures" / "order.svg"
+SCRIPT = r"""<(?:script|img|iframe|source)[^>]*\bsrc=["'](?:https?:)?//"""
+STYLE = r"""<link[^>]*\bhref=["'](?:https?:)?//|@import|url\(["']?https?:"""
+FETCHED = re.compile(f"{SCRIPT}|{STYLE}")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pages are."""
+    out = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", out / "doctrees", DOCS, out / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out / "html"
+
+
+def test_every_page_is_built(built: Path) -> None:
+    wanted = {page.relative_to(DOCS).with_suffix(".html") for page in PAGES if page.is_relative_to(DOCS)}
+    assert wanted <= {page.relative_to(built) for page in built.rglob("*.html")}
+
+
+def test_the_pages_fetch_nothing_from_elsewhere(built: Path) -> None:
+    found = {page.name: FETCHED.findall(page.read_text(encoding="utf-8")) for page in built.rglob("*.html")}
+    assert not {name: hits for name, hits in found.items() if hits}
+
+
+def test_the_reference_has_everything_that_is_exported(built: Path) -> None:
+    reference = (built / "api.html").read_text(encoding="utf-8")
+    names = set(resonate_core.__all__) - {"__version__", "display", "errors"}
+    described = set(re.findall(r'id="resonate_core\.(?:errors\.)?(\w+)"', reference))
+    assert not names - described
+
+
+def test_files_that_the_pages_name_exist() -> None:
+    named = re.compile(r"`((?:cpp|python|tests|docs|bench|notebooks|examples|scripts)/[\w./-]*)`")
+    linked = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+    missing = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        missing += [f"{page.name}: {path}" for path in named.findall(text) if not (ROOT / path).exists()]
+        missing += [f"{page.name}: {path}" for path in linked.findall(text) if not (page.parent / path).exists()]
+    assert not missing
+
+
+def texts(picture: Path) -> list[str]:
+    """What is written in a picture."""
+    found = ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text")
+    return sorted("".join(element.itertext()) for element in found)
+
+
+def test_the_committed_picture_is_what_the_order_looks_like(tmp_path: Path) -> None:
+    runpy.run_path(str(DOCS / "pictures" / "order.py"))["draw"](tmp_path / "order.svg")
+    assert texts(PICTURE) == texts(tmp_path / "order.svg")
+    assert {"order.charge", "held by cleo", "lease ran out", "409"} <= set(texts(PICTURE))

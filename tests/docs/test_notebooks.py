@@ -1,0 +1,51 @@
+"""The notebooks run from top to bottom, and none is committed with what it printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from pages import ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SHOWN = {
+    "01_promises_tasks_time": [
+        "409 task",
+        "Replay(ok=True",
+        "17,519 steps",
+        "'rejected_canceled'",
+        "<caption>Promise</caption>",
+        "held by bob",
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The kernel talks through files of its own, not through ports and a home directory."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+
+
+def test_every_notebook_is_known_here() -> None:
+    assert {notebook.stem for notebook in NOTEBOOKS} == set(SHOWN)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_is_committed_without_outputs(notebook: Path) -> None:
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_runs(notebook: Path) -> None:
+    document = nbformat.read(notebook, as_version=4)
+    NotebookClient(document, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(notebook.parent)}}).execute()
+    outputs = [output for cell in document.cells for output in cell.get("outputs", [])]
+    shown = "\n".join(str(output.get("text", "")) + "".join(map(str, output.get("data", {}).values())) for output in outputs)
+    assert not [word for word in SHOWN[notebook.stem] if word not in shown]
+    assert not any(output.get("name") == "stderr" for output in outputs)

@@ -1,0 +1,160 @@
+"""The picture of a recording: what is drawn, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+import resonate_core as rc
+
+SECOND = 1000
+DAY = 86_400_000
+TARGET = {"resonate:target": "poll://any@workers"}
+
+
+@pytest.fixture
+def trace() -> io.StringIO:
+    """A parent that waits for a child, whose first worker is lost."""
+    clock = rc.ManualClock(start=0)
+    store = rc.Store(clock=clock, check=True)
+    trace = io.StringIO()
+    store.record(trace)
+    store.tasks.create("parent", pid="ann", ttl=30 * SECOND, timeout=90 * SECOND, target="poll://any@workers")
+    store.tasks.fence_create("parent", 1, "child", timeout=90 * SECOND, tags=TARGET)
+    store.tasks.suspend("parent", 1, ["child"])
+    store.tasks.acquire("child", 0, pid="bob", ttl=10 * SECOND)
+    clock.advance(12 * SECOND)
+    store.tasks.acquire("child", 1, pid="cleo", ttl=30 * SECOND)
+    clock.advance(8 * SECOND)
+    store.tasks.fulfill("child", 2, "done")
+    clock.advance(20 * SECOND)
+    store.promises.create("other", timeout=5)
+    return trace
+
+
+def axes_of(figure: Figure) -> Axes:
+    """The only axes of a figure."""
+    (axes,) = figure.axes
+    return axes
+
+
+def rows(figure: Figure) -> list[str]:
+    """What the rows are called, from the top."""
+    return [label.get_text() for label in axes_of(figure).get_yticklabels()]
+
+
+def explained(figure: Figure) -> set[str]:
+    """What the legend explains."""
+    legend = axes_of(figure).get_legend()
+    return set() if legend is None else {text.get_text() for text in legend.get_texts()}
+
+
+def bars(figure: Figure, colour: str) -> list[tuple[float, float]]:
+    """Where the bars of a colour begin and end."""
+    from matplotlib.colors import to_hex
+
+    drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
+    return [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in drawn]
+
+
+def test_rows_bars_and_legend(trace: io.StringIO) -> None:
+    figure = rc.display.timeline(trace, title="A story")
+    assert rows(figure) == ["parent", "child", "other"]
+    assert axes_of(figure).get_title(loc="left") == "A story"
+    assert axes_of(figure).get_xlabel() == "seconds"
+    assert {"held by bob", "held by cleo", "suspended", "lease ran out", "offered to a worker", "wakes its awaiter"} <= explained(
+        figure
+    )
+    assert "held by ann" not in explained(figure)  # for no time at all
+    assert bars(figure, "#4e79a7") == [(0, 10)]
+    assert bars(figure, "#b07aa1") == [(12, 20)]
+    assert len([patch for patch in axes_of(figure).patches if isinstance(patch, FancyArrowPatch)]) == 1
+
+
+def test_it_shows_itself_in_a_notebook_and_saves(trace: io.StringIO, tmp_path) -> None:
+    figure = rc.display.timeline(trace)
+    assert "<svg" in figure._repr_svg_()
+    figure.savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 5000
+
+
+def test_a_part_of_it(trace: io.StringIO) -> None:
+    figure = rc.display.timeline(trace, ids="c*", start=11 * SECOND, end=15 * SECOND)
+    assert rows(figure) == ["child"]
+    assert bars(figure, "#4e79a7") == [(12, 15)]  # the first holder that is seen has the first colour
+    assert "lease ran out" not in explained(figure)
+
+
+def test_on_axes_of_somebody_else(trace: io.StringIO) -> None:
+    figure = Figure()
+    above, below = figure.subplots(2, 1)
+    assert rc.display.timeline(trace, ax=below) is figure
+    assert [label.get_text() for label in below.get_yticklabels()] == ["parent", "child", "other"]
+    assert not above.patches
+
+
+def test_dates_where_the_clock_shows_dates() -> None:
+    clock = rc.ManualClock(start=1_767_225_600_000)
+    store = rc.Store(clock=clock)
+    trace = io.StringIO()
+    store.record(trace)
+    store.schedules.create("nightly", "0 2 * * *", promise_timeout=SECOND, tags={"resonate:timer": "true"})
+    clock.advance(10 * DAY)
+    figure = rc.display.timeline(trace)
+    assert axes_of(figure).get_xlabel() == "UTC"
+    assert rows(figure) == ["nightly"]  # its promises stand in its row
+    assert rows(rc.display.timeline(trace, ids="nightly.*")) == [f"nightly.{1_767_232_800_000 + day * DAY}" for day in range(10)]
+    assert rows(rc.display.timeline(store)) == ["nightly"]
+
+
+def test_thousands_of_marks_and_promises_are_thinned() -> None:
+    clock = rc.ManualClock(start=0)
+    store = rc.Store(clock=clock)
+    trace = io.StringIO()
+    store.record(trace)
+    store.promises.create("nobody takes it", timeout=9 * DAY, tags=TARGET)
+    store.schedules.create("often", "* * * * *", promise_timeout=SECOND, tags={"resonate:timer": "true"})
+    store.promises.create_many([f"p{number:03}" for number in range(100)], 5)
+    clock.advance(DAY)
+    began = time.perf_counter()
+    figure = rc.display.timeline(trace)
+    assert time.perf_counter() - began < 10
+    assert len(axes_of(figure).lines) < 1500
+    assert len(rows(figure)) == 60
+    assert "42 more rows are not shown" in axes_of(figure).get_xlabel()
+
+
+def test_an_empty_store_and_awkward_ids() -> None:
+    store = rc.Store(clock=rc.ManualClock())
+    assert [text.get_text() for text in axes_of(rc.display.timeline(store)).texts] == ["nothing to show"]
+    store.promises.create("cost: 5$ or 6$", timeout=5)
+    store.promises.create("x" * 80, timeout=5)
+    figure = rc.display.timeline(store)
+    figure._repr_svg_()
+    assert rows(figure) == [r"cost: 5\$ or 6\$", "x" * 27 + "…"]
+
+
+def test_what_is_no_trace() -> None:
+    with pytest.raises(rc.errors.Invalid, match="trace line 1"):
+        rc.display.timeline(["no trace"])
+
+
+def test_without_matplotlib_it_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["matplotlib"] = None
+import resonate_core as rc
+try:
+    rc.display.timeline([])
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "timeline draws with matplotlib, which is not installed: pip install 'resonate-core[notebook]'\n"
