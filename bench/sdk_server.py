@@ -1,0 +1,113 @@
+"""The same envelopes to this store and to the SDK's own in-process server (`resonate.connections.local`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from resonate.connections.local import ServerState, unwrap_request_envelope, wrap_response_envelope
+
+import resonate_core as rc
+
+from .python_doors import FAR, envelope
+from .stopwatch import Body, rates
+
+Door = Callable[[dict[str, Any]], Any]
+NOW = 1_000
+TARGET = {"resonate:target": "poll://any@workers"}
+
+
+def ours() -> Door:
+    return rc.Store(clock=rc.ManualClock(NOW)).apply
+
+
+def theirs() -> Door:
+    state = ServerState()
+
+    def door(request: dict[str, Any]) -> Any:
+        return wrap_response_envelope(state.apply(NOW, unwrap_request_envelope(request)))
+
+    return door
+
+
+def create(name: str, tags: dict[str, str]) -> dict[str, Any]:
+    return envelope("promise.create", {"id": name, "timeoutAt": FAR, "param": {"data": "eyJza3UiOiJ0ZWEifQ=="}, "tags": tags})
+
+
+def settle(name: str) -> dict[str, Any]:
+    return envelope("promise.settle", {"id": name, "state": "resolved", "value": {"data": "Im9rIg=="}})
+
+
+def filled(new_door: Callable[[], Door], live: int) -> Door:
+    door = new_door()
+    for i in range(live):
+        door(create(f"live-{i}", {}))
+    return door
+
+
+def run(door: Door, requests: list[dict[str, Any]], operations: int) -> Body:
+    def body() -> int:
+        for request in requests:
+            door(request)
+        return operations
+
+    return body
+
+
+def creates(door: Door, count: int) -> Body:
+    return run(door, [create(f"new-{i}", {}) for i in range(count)], count)
+
+
+def gets(door: Door, count: int) -> Body:
+    return run(door, [envelope("promise.get", {"id": f"live-{i % 1000}"}) for i in range(count)], count)
+
+
+def create_settles(door: Door, count: int) -> Body:
+    requests = [request for i in range(count) for request in (create(f"new-{i}", {}), settle(f"new-{i}"))]
+    return run(door, requests, count)
+
+
+def task_cycles(door: Door, count: int) -> Body:
+    """Create, acquire, fulfill. The SDK's server does not raise the version on acquire, so each is told what it wants."""
+    fulfilled_version = 1 if getattr(door, "__self__", None).__class__ is rc.Store else 0
+    requests = []
+    for i in range(count):
+        name = f"task-{i}"
+        action = {"kind": "promise.settle", "head": {}, "data": {"id": name, "state": "resolved", "value": {"data": "Im9rIg=="}}}
+        requests += [
+            create(name, TARGET),
+            envelope("task.acquire", {"id": name, "version": 0, "pid": "worker", "ttl": 60_000}),
+            envelope("task.fulfill", {"id": name, "version": fulfilled_version, "action": action}),
+        ]
+    statuses = [door(request)["head"]["status"] for request in requests[:3]]
+    if not all(200 <= status < 300 for status in statuses):
+        raise RuntimeError(f"a task cycle is refused: {statuses}")
+    return run(door, requests[3:], count - 1)
+
+
+# operation -> (what is run, how many on our side, how many on theirs at 1k and 10k: theirs get slow)
+OPERATIONS: dict[str, tuple[Callable[[Door, int], Body], int, dict[int, int]]] = {
+    "create": (creates, 20_000, {1_000: 5_000, 10_000: 2_000}),
+    "get": (gets, 20_000, {1_000: 20_000, 10_000: 20_000}),
+    "create + settle": (create_settles, 10_000, {1_000: 500, 10_000: 60}),
+    "task cycle": (task_cycles, 5_000, {1_000: 300, 10_000: 30}),
+}
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Operations per second of both, at 1k and 10k live promises."""
+    found: dict[str, float] = {}
+    for live in (1_000, 10_000):
+        for name, (make, count, their_count) in OPERATIONS.items():
+            found.update(
+                rates(
+                    {
+                        f"{name} at {live // 1000}k live": lambda make=make, count=count, live=live: make(filled(ours, live), count),
+                        f"SDK server {name} at {live // 1000}k live": lambda make=make, count=their_count[live], live=live: make(
+                            filled(theirs, live), count
+                        ),
+                    },
+                    rounds,
+                )
+            )
+    return found
