@@ -1,0 +1,111 @@
+"""The source distribution builds a wheel that works in a bare virtual environment, on both ends of the supported Pythons."""
+
+from __future__ import annotations
+
+import email
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging")]
+
+ROOT = Path(__file__).parents[2]
+VERSIONS = ["3.10", "3.13"]
+CPP_RUN_TIME = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|libpthread|ld-linux.*)\.so\.\d+")
+RUN_README = """
+import doctest, sys
+failed, tried = doctest.testfile(sys.argv[1], module_relative=False)
+print(f"{tried} examples")
+sys.exit(1 if failed or not tried else 0)
+"""
+
+
+def run(*command: str | Path, where: Path) -> str:
+    """Runs a command with temporary files in `where`; gives what it printed, and raises with it when it fails."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")}
+    environment |= {"TMPDIR": str(where), "CCACHE_BASEDIR": str(where), "CCACHE_NOHASHDIR": "1"}
+    done = subprocess.run(command, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the repository, so that nothing of it is imported by accident."""
+    return tmp_path_factory.mktemp("packaging")
+
+
+@pytest.fixture(scope="module")
+def sdist(work: Path) -> Path:
+    """The source distribution, built as a release would."""
+    run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", work / "dist", ROOT, where=work)
+    (built,) = (work / "dist").glob("*.tar.gz")
+    return built
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def python(request: pytest.FixtureRequest, work: Path) -> Path:
+    """The interpreter of a bare virtual environment."""
+    version: str = request.param
+    find = f". {ROOT}/scripts/lib/environment.sh; python_for {version}"
+    found = subprocess.run(["bash", "-c", find], capture_output=True, text=True).stdout.strip()
+    if not found:
+        pytest.skip(f"Python {version} is not on this machine")
+    run(found, "-m", "venv", work / version, where=work)
+    return work / version / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def wheel(python: Path, sdist: Path, work: Path) -> Path:
+    """A wheel, built from the source distribution in isolation as pip does for a user."""
+    target = work / f"wheel-{python.parts[-3]}"
+    options = ["--config-settings=cmake.define.RESONATE_WARNINGS_AS_ERRORS=ON"] if os.environ.get("CI") else []
+    run(python, "-m", "pip", "wheel", "--no-deps", *options, "-w", target, sdist, where=work)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_the_source_distribution_is_small_and_complete(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tops = {name.partition("/")[0] for name in names}
+    assert tops == {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "cpp", "pyproject.toml", "python"}
+    assert {"cpp/include", "cpp/src", "cpp/bindings"} == {"/".join(n.split("/")[:2]) for n in names if n.startswith("cpp/")}
+    assert sdist.stat().st_size < 1_000_000
+
+
+def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (metadata,) = (email.message_from_bytes(archive.read(n)) for n in names if n.endswith("/METADATA"))
+    assert {re.sub(r"-.*", "", name.partition("/")[0]) for name in names} == {"resonate_core"}
+    assert {"resonate_core/__init__.py", "resonate_core/_core.pyi", "resonate_core/py.typed"} <= names
+    assert any(re.fullmatch(r"resonate_core/_core\..*so", name) for name in names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    strange = [n for n in names if not re.search(r"\.(py|pyi|typed|so[.\d]*)$", n) and ".dist-info/" not in n]
+    assert [n for n in strange if n != "resonate_core/_libraries/LICENCES.txt"] == []
+    needed_always = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
+    assert needed_always == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
+def test_the_wheel_needs_nothing_but_the_cpp_run_time(wheel: Path, work: Path) -> None:
+    unpacked = work / f"unpacked-{wheel.parent.name}"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(unpacked)
+    libraries = [p for p in unpacked.rglob("*.so*") if p.is_file()]
+    needed = {n for p in libraries for n in re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", p, where=work))}
+    assert needed
+    assert {n for n in needed if not CPP_RUN_TIME.fullmatch(n)} <= {p.name for p in libraries}
+
+
+def test_the_readme_runs_where_nothing_else_is_installed(python: Path, wheel: Path, work: Path) -> None:
+    run(python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall", wheel, where=work)
+    printed = run(python, "-W", "error", "-c", RUN_README, ROOT / "README.md", where=work)
+    assert re.search(r"^[1-9]\d* examples$", printed, re.MULTILINE), printed
