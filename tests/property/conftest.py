@@ -9,14 +9,7 @@ from property.statistics import REACHED, RUNS
 def pytest_sessionfinish(session):
     """A worker of pytest-xdist hands over what it ran."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["random"] = (RUNS, [(list(one), count) for one, count in REACHED.items()])
-
-
-def pytest_testnodedown(node, error):
-    runs, reached = getattr(node, "workeroutput", {}).get("random", ([], []))
-    RUNS.extend(runs)
-    for one, count in reached:
-        REACHED[tuple(one)] += count
+        session.config.workeroutput["random"] = (RUNS, list(REACHED.items()))
 
 
 def pytest_terminal_summary(terminalreporter):

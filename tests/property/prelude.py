@@ -1,4 +1,4 @@
-"""What most examples begin with: an acquired, a suspended and a pending task, and a promise that is awaited.
+"""What most examples begin with: an acquired, a suspended and a pending task, a promise that is awaited and an internal one.
 
 From an empty store it takes several lucky draws to get to a suspended task; what comes after it would be rare.
 """
@@ -30,5 +30,6 @@ REQUESTS = [
         actions=[{"kind": "promise.register_callback", "data": {"awaiter": "b.1", "awaited": one}} for one in ("b", "a")],
     ),
     request("promise.create", OLD, id="b:2", timeoutAt=100_000, tags=TARGET),
+    request("promise.create", NEW, id="～", timeoutAt=100_000),
     request("promise.subscribe", OLD, awaited="b", address="http://h/x"),
 ]

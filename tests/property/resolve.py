@@ -101,6 +101,8 @@ class Resolver:
         alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
         if name == "promise_settle":
             return alive and row["callbacks"] != []
+        if name == "listen":
+            return alive and not row["external"]
         if name == "task_halt":
             return alive and row["task"]["state"] == "suspended"
         return False
@@ -111,16 +113,14 @@ class Resolver:
         names = pools.IDS + others[-6:]
         return names[number % len(names)]
 
-    def awaited_id(self, number, aimed, awaiter):
-        """Any id, or one of a promise that is still pending."""
-        pending = [
-            row["id"]
-            for row in self.world.promises.values()
-            if row["timeoutAt"] > self.world.now and row["state"] == "pending" and row["id"] != awaiter
-        ]
-        if self.world.strict:
-            pending = [one for one in pending if self.world.promises[one]["external"]]
-        return pending[number % len(pending)] if aimed and pending else self.promise_id(number)
+    def awaited_id(self, number, aim, awaiter):
+        """Any id, or one of a promise that is settled, or still pending (in the strict rule set also external)."""
+        fitting = []
+        for row in self.world.promises.values():
+            alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
+            if row["id"] != awaiter and alive == (aim == "pending") and (row["external"] or not self.world.strict):
+                fitting.append(row["id"])
+        return fitting[number % len(fitting)] if aim != "any" and fitting else self.promise_id(number)
 
     def task_version(self, task_id, wanted, dialect):
         """The version as the dialect shows it, or one that differs from it in the wanted way."""
@@ -208,7 +208,7 @@ class Resolver:
 
     def register(self, operation):
         awaiter = self.aim({"name": "register", "who": operation["awaiter"], "aimed": operation["aimed"]})
-        return {"awaited": self.awaited_id(operation["awaited"], operation["aimed"], awaiter), "awaiter": awaiter}
+        return {"awaited": self.awaited_id(operation["awaited"], operation["aim_awaited"], awaiter), "awaiter": awaiter}
 
     def listen(self, operation):
         return {"awaited": self.aim(operation), "address": operation["address"]}

@@ -95,17 +95,21 @@ def operation(name, fields):
 
 
 OPERATIONS = {
-    "promise_get": {"who": who, "aimed": aimed},
+    "promise_get": {"who": who, "aimed": pick(True, False)},
     "promise_create": create_fields,
     "promise_settle": {**settle_fields, "aimed": aimed},
-    "register": {"awaited": who, "awaiter": who, "aimed": aimed},
-    "listen": {"who": who, "aimed": aimed, "address": st.sampled_from(pools.LISTENERS)},
+    "register": {"awaited": who, "awaiter": who, "aimed": aimed, "aim_awaited": pick("pending", "any")},
+    "listen": {"who": who, "aimed": pick(True, False), "address": st.sampled_from(pools.LISTENERS)},
     "promise_search": {**page_fields, "state": st.sampled_from([None, *pools.PROMISE_STATES])},
-    "task_get": {"who": who, "aimed": aimed},
+    "task_get": {"who": who, "aimed": pick(True, False)},
     "task_create": {**create_fields, "tags": task_tags, "pid": st.sampled_from(pools.PIDS), "ttl": st.sampled_from(pools.TTLS)},
     "task_acquire": {**task_fields, "pid": st.sampled_from(pools.PIDS), "ttl": st.sampled_from(pools.TTLS)},
-    "task_release": task_fields,
-    "task_suspend": {**task_fields, "aim_awaited": pick(True, True, False), "awaited": st.lists(who, min_size=1, max_size=3)},
+    "task_release": {**task_fields, "aimed": pick(True, False)},
+    "task_suspend": {
+        **task_fields,
+        "aim_awaited": pick("pending", "pending", "settled", "any"),
+        "awaited": st.lists(who, min_size=1, max_size=3),
+    },
     "task_fulfill": {**task_fields, **{name: settle_fields[name] for name in ("state", "value", "iku")}},
     "fence_create": {**task_fields, "create": st.fixed_dictionaries(create_fields)},
     "fence_settle": {**task_fields, "settle": st.fixed_dictionaries({**settle_fields, "aimed": aimed})},
@@ -142,7 +146,7 @@ GROUPS = {
     "promise": ["promise_create", "promise_create", "promise_settle", "listen"],
     "settle": ["promise_settle", "task_fulfill"],
     "schedule": ["schedule_create", "schedule_create", "schedule_delete", "schedule_get"],
-    "read": ["promise_get", "task_get", "promise_search", "task_search", "schedule_search"],
+    "read": ["promise_get", "task_get", "task_get", "schedule_get", "promise_search", "task_search", "schedule_search"],
     "debug": ["debug", "debug_tick", "debug_tick"],
 }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, given, settings, strategies as st
+
 import resonate_core as rc
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from reference import cron
 
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-DAYS = "sun mon tue wed thu fri sat".split()
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 ZONES = ["", "", "", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca", "UTC"]
 # Past 2037 the last rule of a zone goes on for ever; both sides are asked there too.
 LAST = 4_000_000_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from property.alone import Alone
@@ -73,7 +73,9 @@ def wanted():
     """Everything that the runs together must have reached."""
     for version, kinds in OUTCOMES.items():
         for kind, more in kinds.items():
-            for status in [200, 400, *more]:
+            # An operation without data is hard to spoil.
+            shape = [] if kind.startswith("debug") or kind == "schedule.delete" else [400]
+            for status in [200, *shape, *more]:
                 yield kind, version, status
     # The first in the compatible rule set, the second in the strict one.
     yield "task.create", NEW, 422
@@ -85,26 +87,33 @@ def wanted():
             yield "edge", before, after
 
 
-def reached(rules, examples):
-    """Drives the model alone and counts what it met."""
-    counter = Counter()
+def run(rules, number, counter):
+    """Drives the model alone for a while and counts what it meets."""
 
     class Machine(StoreAndModel):
+        rule_set = rules
+
         def make_judge(self, model, chosen):
             return Alone(model, chosen, counter)
 
-    Machine.rule_set = rules
     chosen = settings(
-        max_examples=examples,
+        max_examples=120,
         stateful_step_count=40,
         deadline=None,
         database=None,
+        phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(seed(20260401)(Machine), settings=chosen)
-    return counter
+    run_state_machine_as_test(seed(number)(Machine), settings=chosen)
 
 
 def test_the_generator_reaches_everything():
-    counter = reached("compatible", 400) + reached("strict", 400)
-    assert [one for one in wanted() if not counter[one]] == []
+    """Goes on until all is reached, which takes a few rounds; many more mean that the generator got worse."""
+    counter = Counter()
+    for number in range(20):
+        run("compatible", 2 * number, counter)
+        run("strict", 2 * number + 1, counter)
+        missing = [one for one in wanted() if not counter[one]]
+        if not missing:
+            return
+    assert missing == []
