@@ -67,6 +67,10 @@ std::vector<Fired> ManualClock::advance_to(Instant at, const Interrupt& interrup
   if (at < now())
     throw Error(ErrorCode::invalid,
                 "a clock never runs backwards: cannot advance to " + std::to_string(at) + ", it is " + std::to_string(now()));
+  return visit_until(at, interrupt);
+}
+
+std::vector<Fired> ManualClock::visit_until(Instant at, const Interrupt& interrupt) {
   const auto driven = engines();
   std::vector<Fired> fired;
   for (auto next = earliest(driven); next && *next <= at; next = earliest(driven)) {
@@ -82,7 +86,8 @@ std::vector<Fired> ManualClock::advance_to(Instant at, const Interrupt& interrup
 
 std::vector<Fired> ManualClock::advance(Duration by, const Interrupt& interrupt) {
   if (by < 0) throw Error(ErrorCode::invalid, "a clock never runs backwards: cannot advance by " + std::to_string(by) + " ms");
-  return advance_to(saturating_add(now(), by), interrupt);
+  std::lock_guard moving(moving_);  // before the look at the clock: advances on several threads add up
+  return visit_until(saturating_add(now(), by), interrupt);
 }
 
 std::vector<Fired> ManualClock::advance_to_next(const Interrupt& interrupt) {

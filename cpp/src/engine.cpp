@@ -55,24 +55,27 @@ class Engine::Scope {
 };
 
 Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options)
-    : storage_(std::move(storage)), clock_(std::move(clock)), options_(options), transaction_(std::make_unique<Transaction>()) {
-  Changes born;
-  born.counters = storage_->counters();
-  if (born.counters.now == 0) {
-    born.counters.now = clock_->now();
-    storage_->write(born);
-  }
-}
+    : storage_(std::move(storage)), clock_(std::move(clock)), options_(options), transaction_(std::make_unique<Transaction>()) {}
 
 Engine::~Engine() = default;
 
-std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
+std::shared_ptr<Engine> Engine::attached(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
   auto engine = std::make_shared<Engine>(std::move(storage), std::move(clock), options);
   if (engine->clock_->manual()) {
-    engine->move_clock(engine->storage_->counters().now);  // contents from elsewhere may have seen a later instant
+    engine->move_clock(engine->storage_->counters().now);  // what is there may have seen a later instant, and none goes back
     static_cast<ManualClock&>(*engine->clock_).attach(engine);
   }
   return engine;
+}
+
+std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
+  Changes born;
+  born.counters = storage->counters();
+  if (born.counters == Counters{}) {  // a state that nothing has happened to begins at its clock's instant
+    born.counters.now = clock->now();
+    storage->write(born);
+  }
+  return attached(std::move(storage), std::move(clock), options);
 }
 
 void Engine::commit(Transaction& transaction) {
@@ -276,7 +279,7 @@ std::shared_ptr<Engine> Engine::fork(std::shared_ptr<Clock> clock) {
     std::lock_guard lock(mutex_);
     copy = storage_->fork();
   }
-  return create(std::move(copy), std::move(clock), options_);
+  return attached(std::move(copy), std::move(clock), options_);
 }
 
 void Engine::reset() {

@@ -93,7 +93,8 @@ TEST_P(BatchEquality, AForkGoesWhereItsOriginalGoes) {
   RandomRequests random(GetParam().seed + 1000);
   Store store(options_of(GetParam(), true));
   for (int round = 0; round < 12; ++round) {
-    for (int i = 0; i < 15; ++i) store.run(random.next(store, store.clock->now()).operation, random.below(3) ? fake::kNew : fake::kOld);
+    for (int i = 0; i < 15; ++i)
+      store.run(random.next(store, store.clock->now()).operation, random.below(3) ? fake::kNew : fake::kOld);
     const auto clock = std::make_shared<ManualClock>(store.clock->now());
     const auto fork = store.engine->fork(clock);
     const Instant to = store.clock->now() + random.below(200);

@@ -137,7 +137,7 @@ TEST_F(CodecTest, NamesAnUnknownVersionAndKind) {
 }
 
 TEST_F(CodecTest, UnknownMembersAreIgnoredWhateverTheyHold) {
-  const std::string deep = std::string(3000, '[') + std::string(3000, ']');
+  const std::string deep = std::string(50'000, '[') + std::string(50'000, ']');
   for (const std::string& extra : {std::string("99999999999999999999999"), std::string(R"("\ud800")"), deep, std::string("null")}) {
     const json answer = json::parse(send_text(R"({"x":)" + extra + R"(,"kind":"promise.get","head":{"corrId":"c","version":"2026-04-01"},)"
                                               R"("data":{"y":)" + extra + R"(,"id":"absent"}})"));
@@ -150,6 +150,17 @@ TEST_F(CodecTest, BothParsersNameTheFirstWrongMember) {
     const json answer = json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"data":{"id":"p",)"
                                               R"("timeoutAt":1,"tags":{"z":null,"a":)" + std::string(second) + "}}}"));
     EXPECT_EQ(answer["data"], "data.tags.z must be a string, got null");
+  }
+}
+
+TEST_F(CodecTest, ManyMembersCostNoMoreThanTheirNumber) {
+  std::string tags;
+  for (int i = 0; i < 100'000; ++i) tags += "\"" + std::to_string((i * 7919LL) % 100'000) + "\":\"\",";
+  for (const char* last : {"\"\"", "99999999999999999999"}) {  // for each of the parsers
+    const json answer = json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"x":)" + std::string(last) +
+                                              R"(,"data":{"id":"p","timeoutAt":5000,"tags":{)" + tags + R"("last":""}}})"));
+    EXPECT_EQ(answer["head"]["status"], 200);
+    EXPECT_EQ(answer["data"]["promise"]["tags"].size(), 100'001u);
   }
 }
 

@@ -75,9 +75,8 @@ TEST(EngineFaults, MessagesThatCouldNotBeRemovedStay) {
 TEST(EngineFaults, ABrokenPropertyUndoesTheRequestThatShowedIt) {
   Store store;
   store.claim("w");
-  store.engine->with_storage([](Storage& storage) {
-    fake::put(storage, fake::changed(storage.load("w"), [](Row& row) { row.retry_at = 5; }));
-  });
+  store.engine->with_storage(
+      [](Storage& storage) { fake::put(storage, fake::changed(storage.load("w"), [](Row& row) { row.retry_at = 5; })); });
   const std::string before = store.snapshot();
   try {
     store.run(TaskHeartbeat{"worker", {{"w", 1}}}, kNew, 1);

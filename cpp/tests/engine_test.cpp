@@ -47,8 +47,8 @@ TEST(Engine, ReadsNeitherStoreNorRunSteps) {
   store.create("a", 10, tags({{"resonate:external", "true"}}));
   const std::string before = store.digest();
   store.clock->set(20);
-  for (Operation read : {Operation(PromiseGet{"a"}), Operation(TaskGet{"a"}), Operation(ScheduleGet{"a"}), Operation(PromiseSearch{}),
-                         Operation(TaskSearch{}), Operation(ScheduleSearch{})})
+  for (Operation read : {Operation(PromiseGet{"a"}), Operation(TaskGet{"a"}), Operation(ScheduleGet{"a"}),
+                         Operation(PromiseSearch{}), Operation(TaskSearch{}), Operation(ScheduleSearch{})})
     store.run(std::move(read));
   EXPECT_EQ(store.digest(), before);
   EXPECT_EQ(state_of(store.run(PromiseGet{"a"})), PromiseState::rejected_timedout);  // and show the projection
@@ -84,8 +84,8 @@ TEST(EngineBatch, LaterRequestsSeeEarlierOnesAndTheirSteps) {
 
 TEST(EngineBatch, InstantsGoForwardOrTheOneRequestIsRefused) {
   Store store;
-  const auto replies =
-      store.engine->apply(requests({creation("a"), creation("b"), creation("c"), creation("d"), creation("e")}), {10, 5, std::nullopt, 30});
+  const auto replies = store.engine->apply(requests({creation("a"), creation("b"), creation("c"), creation("d"), creation("e")}),
+                                           {10, 5, std::nullopt, 30});
   EXPECT_EQ(replies[1].status, 400);
   EXPECT_EQ(replies[2].now, 10);
   EXPECT_EQ(replies[4].now, 30);
@@ -107,8 +107,8 @@ TEST(EngineBatch, AllOrNothingUndoesEverything) {
   store.create("old");
   const std::string before = store.digest();
   for (Operation refused : {Operation(settlement("missing")), Operation(creation("")), Operation(TaskAcquire{"old", 0, "p", 1})}) {
-    const auto replies = store.engine->apply(requests({creation("a"), settlement("old"), refused, creation("b")}), {40},
-                                             Atomicity::all_or_nothing);
+    const auto replies =
+        store.engine->apply(requests({creation("a"), settlement("old"), refused, creation("b")}), {40}, Atomicity::all_or_nothing);
     ASSERT_EQ(replies.size(), 4u);
     EXPECT_TRUE(replies[2].status == 404 || replies[2].status == 400) << replies[2].status;
     for (const std::size_t other : {0u, 1u, 3u}) {
@@ -128,8 +128,8 @@ TEST(EngineBatch, ARedirectionIsNoRefusal) {
   Store store;
   store.claim("w");
   store.create("dep");
-  const auto replies = store.engine->apply(requests({settlement("dep"), suspension("w", 1, {"dep"}), creation("x")}), {},
-                                           Atomicity::all_or_nothing);
+  const auto replies =
+      store.engine->apply(requests({settlement("dep"), suspension("w", 1, {"dep"}), creation("x")}), {}, Atomicity::all_or_nothing);
   EXPECT_EQ(replies[1].status, 300);
   EXPECT_NE(store.row("x"), nullptr);
 }
@@ -262,7 +262,8 @@ TEST(EngineTrace, TellsRequestsAndStepsInOrder) {
   store.run(creation(""));  // refused by validation: it did not happen
   store.engine->take_messages();
   store.engine->tick(5000);
-  EXPECT_EQ(told, (Texts{"replaced", "request@0 200", "dispatch a@0 " + kTarget, "request@5 404", "taken 1", "dispatch a@5000 " + kTarget}));
+  EXPECT_EQ(told, (Texts{"replaced", "request@0 200", "dispatch a@0 " + kTarget, "request@5 404", "taken 1",
+                         "dispatch a@5000 " + kTarget}));
 }
 
 }  // namespace

@@ -51,14 +51,16 @@ class RandomRequests {
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
   Request next(Store& store, Instant now) {
+    ++made_;
     const DialectId dialect = below(3) == 0 ? kOld : kNew;
     return Request{dialect, operation(store, dialect, now)};
   }
 
  private:
-  std::string id() { return "p" + std::to_string(below(14)); }
+  // Nothing deletes a promise, so the pool moves on: there are always some that do not exist yet, and some that live.
+  std::string id() { return "p" + std::to_string(100 + made_ / 30 + below(16)); }
   std::string pid() { return "w" + std::to_string(below(3)); }
-  Duration ttl() { return 1 + below(40); }
+  Duration ttl() { return below(4) ? 40 + below(400) : 1 + below(20); }
 
   // Mostly the version that the task would show.
   std::int64_t version(Store& store, const std::string& task, DialectId dialect_id) {
@@ -75,9 +77,18 @@ class RandomRequests {
     }
     return id();
   }
+  // A promise that is pending, where the pool has one.
+  std::string open(Store& store) {
+    for (int tries = 0; tries < 12; ++tries) {
+      std::string some = id();
+      const RowRef row = store.row(some);
+      if (row && row->state == PromiseState::pending) return some;
+    }
+    return id();
+  }
   StringMap some_tags() {
     StringMap made;
-    if (below(2)) made.set("resonate:target", "poll://w@" + std::to_string(below(2)));
+    if (below(3)) made.set("resonate:target", "poll://w@" + std::to_string(below(2)));
     if (below(8) == 0) made.set("resonate:invoke", "poll://v");
     if (below(8) == 0) made.set("resonate:timer", "true");
     if (below(8) == 0) made.set("resonate:external", "true");
@@ -85,7 +96,7 @@ class RandomRequests {
     return made;
   }
   PromiseCreate creation(Instant now) {
-    PromiseCreate create = fake::creation(id(), now + below(120) - 5, some_tags());
+    PromiseCreate create = fake::creation(id(), now + (below(4) ? 100 + below(2000) : below(60) - 5), some_tags());
     create.timeout_at = std::max<Instant>(0, create.timeout_at);
     if (below(4) == 0) create.param = data("param");
     if (below(6) == 0) create.ikc = "k" + std::to_string(below(2));
@@ -101,7 +112,8 @@ class RandomRequests {
   }
   SearchQuery query(bool tasks) {
     SearchQuery made;
-    if (below(2)) made.filter.state = tasks ? name_of(static_cast<TaskState>(1 + below(5))) : name_of(static_cast<PromiseState>(below(5)));
+    if (below(2))
+      made.filter.state = tasks ? name_of(static_cast<TaskState>(1 + below(5))) : name_of(static_cast<PromiseState>(below(5)));
     if (below(3) == 0) made.filter.id = "p1*";
     if (tasks && below(3) == 0) made.filter.target = "poll://w@1";
     if (below(4) == 0) made.filter.tags = tags({{"resonate:branch", "b1"}});
@@ -112,22 +124,15 @@ class RandomRequests {
 
   Operation operation(Store& store, DialectId dialect, Instant now) {
     switch (below(24)) {
-      case 0:
-        return PromiseGet{id()};
+      case 0: return PromiseGet{id()};
       case 1:
-      case 2:
-        return creation(now);
+      case 2: return creation(now);
       case 3:
-      case 4:
-        return settlement(id());
-      case 5:
-        return RegisterCallback{id(), id()};
-      case 6:
-        return RegisterListener{id(), "http://" + std::to_string(below(2))};
-      case 7:
-        return PromiseSearch{query(false)};
-      case 8:
-        return TaskGet{id()};
+      case 4: return settlement(id());
+      case 5: return RegisterCallback{open(store), open(store)};
+      case 6: return RegisterListener{id(), "http://" + std::to_string(below(2))};
+      case 7: return PromiseSearch{query(false)};
+      case 8: return TaskGet{id()};
       case 9:
       case 10: {
         PromiseCreate create = creation(now);
@@ -146,7 +151,7 @@ class RandomRequests {
       case 14:
       case 15: {
         const std::string task = task_in(store, TaskState::acquired);
-        return suspension(task, version(store, task, dialect), {id(), id()});
+        return suspension(task, version(store, task, dialect), {open(store), below(3) ? open(store) : id()});
       }
       case 16: {
         const std::string task = task_in(store, TaskState::acquired);
@@ -166,12 +171,9 @@ class RandomRequests {
         }
         return beat;
       }
-      case 19:
-        return TaskHalt{id()};
-      case 20:
-        return TaskContinue{task_in(store, TaskState::halted)};
-      case 21:
-        return TaskSearch{query(true)};
+      case 19: return TaskHalt{below(2) ? id() : task_in(store, static_cast<TaskState>(1 + below(5)))};
+      case 20: return TaskContinue{task_in(store, TaskState::halted)};
+      case 21: return TaskSearch{query(true)};
       case 22:
         if (below(3) == 0) return ScheduleDelete{"s" + std::to_string(below(3))};
         return ScheduleCreate{.id = "s" + std::to_string(below(3)),
@@ -187,6 +189,7 @@ class RandomRequests {
   }
 
   std::mt19937 random_;
+  int made_ = 0;
 };
 
 }  // namespace resonate::fake

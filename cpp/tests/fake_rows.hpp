@@ -82,7 +82,8 @@ inline EdgeRef edge(EdgeKind kind, const std::string& owner, const std::string& 
   return ref;
 }
 
-inline MessageRef message(MessageKind kind, const std::string& id, const std::string& address, std::int64_t seq, Instant queued_at = 0) {
+inline MessageRef message(MessageKind kind, const std::string& id, const std::string& address, std::int64_t seq,
+                          Instant queued_at = 0) {
   auto* made = new OutboxMessage;
   MessageRef ref(made);
   made->kind = kind;

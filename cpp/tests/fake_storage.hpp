@@ -20,14 +20,22 @@ class FailingStorage final : public Storage {
   std::vector<RowRef> load_many(std::span<const std::string_view> ids) override { return inner_->load_many(ids); }
   ScheduleRef load_schedule(std::string_view id) override { return inner_->load_schedule(id); }
   Instant first_due() override { return inner_->first_due(); }
-  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override { return inner_->due(until, limit, after); }
+  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override {
+    return inner_->due(until, limit, after);
+  }
   std::vector<RowRef> scan(const RowScan& scan) override { return inner_->scan(scan); }
-  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override { return inner_->scan_schedules(after, limit); }
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override {
+    return inner_->scan_schedules(after, limit);
+  }
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override {
     return inner_->edges(kind, owner, after_seq, limit);
   }
-  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override { return inner_->has_edge(kind, owner, other); }
-  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override { return inner_->messages(after_seq, limit); }
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override {
+    return inner_->has_edge(kind, owner, other);
+  }
+  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override {
+    return inner_->messages(after_seq, limit);
+  }
   MessageRef oldest_unblock(std::int64_t after_seq) override { return inner_->oldest_unblock(after_seq); }
   void write(const Changes& changes) override {
     if (*writes_left_ == 0) throw Error(ErrorCode::storage, "the disk is full");

@@ -96,7 +96,8 @@ class Store {
   std::vector<std::string> outbox() {
     std::vector<std::string> keys;
     for (const auto& [message, record] : engine->messages_with_records())
-      keys.push_back(message->kind == MessageKind::execute ? "execute:" + message->id : "unblock:" + message->id + ":" + message->address);
+      keys.push_back(message->kind == MessageKind::execute ? "execute:" + message->id
+                                                           : "unblock:" + message->id + ":" + message->address);
     return keys;
   }
   std::string digest() {

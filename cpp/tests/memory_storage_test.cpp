@@ -127,9 +127,8 @@ TEST(MemoryStorage, ScansByIdBranchAndPid) {
   EXPECT_EQ(scan(RowScan::By::pid, "w1", "", 100), (Texts{"h1", "h2"}));
   EXPECT_EQ(scan(RowScan::By::pid, "w1", "h1", 1), (Texts{"h2"}));
 
-  fake::put(storage, fake::changed(storage.load("h1"), [](Row& row) {
-              row.pid = Shared<const SharedString>(new SharedString("w2"));
-            }));
+  fake::put(storage,
+            fake::changed(storage.load("h1"), [](Row& row) { row.pid = Shared<const SharedString>(new SharedString("w2")); }));
   EXPECT_EQ(scan(RowScan::By::pid, "w1", "", 100), (Texts{"h2"}));
   EXPECT_EQ(scan(RowScan::By::pid, "w2", "", 100), (Texts{"h1"}));
   fake::put(storage, fake::changed(storage.load("h1"), [](Row& row) {

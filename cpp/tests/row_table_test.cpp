@@ -114,7 +114,8 @@ TEST(RowTable, ACopySplitsWithoutTheOriginal) {
 
 TEST(RowTable, TakesOddIds) {
   RowTable table;
-  for (const std::string& id : {std::string("a"), std::string(), std::string("a\0b", 3), std::string(5000, 'x'), std::string("\xc3\xa4")})
+  for (const std::string& id :
+       {std::string("a"), std::string(), std::string("a\0b", 3), std::string(5000, 'x'), std::string("\xc3\xa4")})
     table.put(row(id, 1));
   EXPECT_EQ(table.size(), 5u);
   EXPECT_NE(table.find(std::string_view("a\0b", 3)), nullptr);

@@ -21,19 +21,13 @@ class Overlay {
   void change() {
     switch (below(8)) {
       case 0:
-      case 1:
-        return change_row();
-      case 2:
-        return create_row();
-      case 3:
-        return change_schedule();
+      case 1: return change_row();
+      case 2: return create_row();
+      case 3: return change_schedule();
       case 4:
-      case 5:
-        return add_edge();
-      case 6:
-        return consume_edge();
-      default:
-        return change_messages();
+      case 5: return add_edge();
+      case 6: return consume_edge();
+      default: return change_messages();
     }
   }
 
@@ -103,7 +97,8 @@ class Overlay {
     row.acquisitions = below(1000);
     row.task = below(2) ? TaskState::acquired : TaskState::halted;
     row.expires_at = row.task == TaskState::acquired ? below(50) : kUnset;
-    row.pid = row.task == TaskState::acquired ? Shared<const SharedString>(new SharedString("w" + std::to_string(below(3)))) : nullptr;
+    row.pid =
+        row.task == TaskState::acquired ? Shared<const SharedString>(new SharedString("w" + std::to_string(below(3)))) : nullptr;
   }
   void change_row() {
     WorkingSet::Entry* entry = set_.find(some_id());
@@ -168,7 +163,8 @@ TEST_P(WorkingSetRandom, SeesWhatItsCommitWillShow) {
     const Texts before = overlay.seen_before();
     const Texts after = overlay.seen_after();
     ASSERT_EQ(before.size(), after.size());
-    for (std::size_t i = 0; i < after.size(); ++i) ASSERT_EQ(before[i], after[i]) << "answer " << i << " of transaction " << transaction;
+    for (std::size_t i = 0; i < after.size(); ++i)
+      ASSERT_EQ(before[i], after[i]) << "answer " << i << " of transaction " << transaction;
   }
 }
 

@@ -23,7 +23,8 @@ void put(Storage& storage, const std::string& id, Instant timeout_at = 100) { fa
 
 Texts scan(WorkingSet& set, const std::string& after = "", std::size_t limit = 1000) {
   Texts ids;
-  for (const RowRef& row : set.scan({.by = RowScan::By::id, .key = {}, .after = after, .limit = limit}, everything)) ids.push_back(row->id());
+  for (const RowRef& row : set.scan({.by = RowScan::By::id, .key = {}, .after = after, .limit = limit}, everything))
+    ids.push_back(row->id());
   return ids;
 }
 
@@ -110,7 +111,8 @@ TEST(WorkingSet, ScansLayOwnRowsOverStorage) {
   EXPECT_EQ(scan(set, "", 4), (Texts{"a", "b", "d", "e"}));
   EXPECT_EQ(scan(set, "g"), Texts{});
   EXPECT_EQ(scan(set, "", 0), Texts{});
-  const auto nine = set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 10}, [](const Row& row) { return row.listeners == 9; });
+  const auto nine =
+      set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 10}, [](const Row& row) { return row.listeners == 9; });
   ASSERT_EQ(nine.size(), 1u);
   EXPECT_EQ(nine[0]->id(), "d");
 }
@@ -120,7 +122,8 @@ TEST(WorkingSet, ScansGoOnPastAPageThatNothingMatches) {
   for (int i = 0; i < 900; ++i) put(storage, "p" + std::to_string(1000 + i));
   WorkingSet set(storage);
   set.create(fresh("p1850a"));
-  const auto late = set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 2}, [](const Row& row) { return row.id() >= "p1850"; });
+  const auto late =
+      set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 2}, [](const Row& row) { return row.id() >= "p1850"; });
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[0]->id(), "p1850");
   EXPECT_EQ(late[1]->id(), "p1850a");
@@ -174,7 +177,8 @@ TEST(WorkingSet, AMessageThatWasReplacedIsNeverStored) {
 TEST(WorkingSet, OldUnblocksAreDroppedAndCountedOnce) {
   MemoryStorage storage;
   Changes before;
-  before.messages_added = {fake::message(MessageKind::unblock, "a", "x", 1, 10), fake::message(MessageKind::execute, "a", "x", 2, 10),
+  before.messages_added = {fake::message(MessageKind::unblock, "a", "x", 1, 10),
+                           fake::message(MessageKind::execute, "a", "x", 2, 10),
                            fake::message(MessageKind::unblock, "b", "x", 3, 20)};
   before.counters.sequence = 3;
   storage.write(before);
@@ -248,7 +252,8 @@ TEST(WorkingSet, SchedulesComeAndGoWithinOneTransaction) {
   WorkingSet set(storage);
   const auto ids = [&](const std::string& after, std::size_t limit) {
     Texts found;
-    for (const ScheduleRef& each : set.scan_schedules(after, limit, [](const Schedule&) { return true; })) found.push_back(each->id);
+    for (const ScheduleRef& each : set.scan_schedules(after, limit, [](const Schedule&) { return true; }))
+      found.push_back(each->id);
     return found;
   };
   set.remove_schedule(*set.find_schedule("b"));

@@ -36,7 +36,8 @@ class SystemClock final : public Clock {
 // A clock that stands still until it is moved. It drives the engines that were attached to it, in order of attachment.
 class ManualClock final : public Clock {
  public:
-  // Called by advance_to between two instants, outside every lock; may throw to stop (an interrupt).
+  // Called by advance_to between two instants, outside every engine's lock; may throw to stop (an interrupt). Not to move this
+  // clock by an advance of its own: one is under way.
   using Interrupt = std::function<void()>;
 
   explicit ManualClock(Instant start = 0) : now_(start) {}
@@ -57,6 +58,8 @@ class ManualClock final : public Clock {
 
  private:
   std::vector<std::shared_ptr<Engine>> engines();
+  std::vector<Fired> visit_until(Instant at, const Interrupt& interrupt);  // under moving_
+
   std::mutex moving_;  // one advance at a time
   std::mutex mutex_;   // setting now_, and engines_
   std::atomic<Instant> now_;

@@ -86,10 +86,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool paused() const noexcept { return paused_; }
   std::size_t promise_count();
 
-  // For fork(2): the lock is taken in the parent before and given back in both after.
-  std::mutex& lock_for_fork() noexcept { return mutex_; }
-
  private:
+  static std::shared_ptr<Engine> attached(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
+
   struct Transaction;
   class Scope;
 

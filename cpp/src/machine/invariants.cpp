@@ -75,7 +75,6 @@ void check_task(const Row& row, Report& report) {
                  "promise " + std::string(name_of(row.state)) + ", " + detail);
 }
 
-// Visits every edge of the row and returns how many there are.
 template <class Visit>
 void each_edge(Storage& storage, EdgeKind kind, const std::string& owner, Visit visit) {
   for (std::int64_t after = 0;;) {
@@ -90,11 +89,16 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
   for (const EdgeKind kind : {EdgeKind::callback, EdgeKind::listener}) {
     const bool callback = kind == EdgeKind::callback;
     std::unordered_set<std::string> seen;
+    std::size_t count = 0;
     each_edge(storage, kind, row.id(), [&](const Edge& edge) {
+      ++count;
       report.require(seen.insert(edge.other).second, callback ? "duplicate_callback" : "duplicate_listener", quoted(edge.other));
       report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
-      if (callback && row.state == PromiseState::pending) awaiters.insert(edge.other);
+      if (callback) awaiters.insert(edge.other);  // also of a settled promise: its drain is still to come
     });
+    const std::uint32_t counted = callback ? row.callbacks : row.listeners;
+    report.require(count == counted, "edge_count_mismatch",
+                   std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " there");
   }
 }
 
@@ -163,7 +167,7 @@ std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
   }
   for (const RowRef& row : suspended) {
     Report report(found, row->id());
-    report.require(awaiters.contains(row->id()), "suspended_no_callback", "no pending promise names it as awaiter");
+    report.require(awaiters.contains(row->id()), "suspended_no_callback", "no promise names it as awaiter");
   }
   std::string after;
   for (;;) {

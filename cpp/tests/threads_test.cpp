@@ -1,0 +1,201 @@
+// What several threads do to engines at once; meant for ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "fake_store.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+constexpr int kRounds = 150;
+
+// Runs every body on a thread of its own, all at once.
+void together(const std::vector<std::function<void()>>& bodies) {
+  std::atomic<std::size_t> ready{0};
+  std::vector<std::thread> threads;
+  for (const auto& body : bodies)
+    threads.emplace_back([&] {
+      for (++ready; ready < bodies.size();) std::this_thread::yield();
+      body();
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::string name(int worker, int i) { return "p" + std::to_string(worker) + "." + std::to_string(i); }
+
+// One worker's life: tasks that wait for promises, settle them, heartbeat, search.
+void work(Engine& engine, int worker) {
+  const auto run = [&](Operation operation) { return engine.apply(Request{kNew, std::move(operation)}); };
+  const std::string pid = "w" + std::to_string(worker);
+  for (int i = 0; i < kRounds; ++i) {
+    const std::string id = name(worker, i);
+    StringMap tagged = target();
+    tagged.set("resonate:branch", "shared");
+    run(TaskCreate{pid, 50, creation(id, 100'000, i % 10 == 0 ? tagged : target())});
+    run(creation(id + ".dep", 100'000));
+    run(RegisterListener{id + ".dep", "http://x"});
+    run(suspension(id, 1, {id + ".dep"}));
+    run(settlement(i % 3 == 0 ? name((worker + 1) % 3, i) + ".dep" : id + ".dep"));
+    const Reply seen = run(TaskGet{id});
+    if (seen.task) run(TaskAcquire{id, seen.task->acquisitions, pid, 50});
+    run(TaskHeartbeat{pid, {}});
+    if (i % 20 == 0) run(PromiseSearch{});
+    if (i % 4 == 0) run(settlement(id));
+  }
+}
+
+TEST(Threads, EverythingAtOnceOnOneEngine) {
+  Store store{Options{}};
+  std::atomic<bool> over{false};
+  std::atomic<int> workers{3};
+  const auto until_over = [&](auto body) {
+    return [&, body] {
+      while (!over) body();
+    };
+  };
+  std::vector<std::function<void()>> bodies;
+  for (int worker = 0; worker < 3; ++worker)
+    bodies.emplace_back([&, worker] {
+      work(*store.engine, worker);
+      if (--workers == 0) over = true;
+    });
+  bodies.emplace_back(until_over([&] { store.clock->advance(7); }));
+  bodies.emplace_back(until_over([&] { store.clock->advance_to_next(); }));
+  bodies.emplace_back(until_over([&] { store.engine->tick(); }));
+  bodies.emplace_back(until_over([&] {
+    store.engine->take_messages(10);
+    store.engine->messages_with_records(5);
+    store.engine->next_due();
+  }));
+  bodies.emplace_back(until_over([&] {
+    store.digest();
+    EXPECT_TRUE(store.engine->check().empty());
+  }));
+  bodies.emplace_back(until_over([&] {
+    const auto fork = store.engine->fork(std::make_shared<ManualClock>(store.clock->now()));
+    fork->apply(Request{kNew, creation("only in the fork", kNever, target())});
+    fork->tick();
+    EXPECT_TRUE(fork->check().empty());
+  }));
+  bodies.emplace_back(until_over([&] {
+    store.run(PromiseGet{"p0.0"}, kNew, store.clock->now() + 1);  // may come too late: that is a 400
+    store.engine->set_paused(!store.engine->paused());
+  }));
+  together(bodies);
+  EXPECT_GE(store.engine->promise_count(), static_cast<std::size_t>(3 * 2 * kRounds));
+  EXPECT_TRUE(store.engine->check().empty());
+}
+
+// Forks share rows and nodes of trees; each is written on a thread of its own, and read where it was made.
+TEST(Threads, ForksOnOtherThreadsShareStructure) {
+  Store store{Options{}};
+  for (int i = 0; i < 1000; ++i) store.create(name(0, i), 50'000 + i, target());
+  const std::string before = store.digest();
+  std::vector<std::function<void()>> bodies;
+  std::vector<std::string> digests(4);
+  for (std::size_t fork_at = 0; fork_at < digests.size(); ++fork_at) {
+    const auto clock = std::make_shared<ManualClock>(0);
+    bodies.emplace_back([&, fork_at, clock, fork = store.engine->fork(clock)]() mutable {
+      for (int i = 0; i < 1000; i += 3) fork->apply(Request{kNew, settlement(name(0, i))});
+      clock->advance_to(50'500);
+      fork->take_messages();
+      const auto second = fork->fork(std::make_shared<ManualClock>(50'500));
+      fork->reset();
+      digests[fork_at] = second->with_storage([](Storage& storage) { return digest(storage); });
+      fork = nullptr;
+    });
+  }
+  bodies.emplace_back([&] {
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(store.digest(), before);
+  });
+  together(bodies);
+  for (const std::string& each : digests) EXPECT_EQ(each, digests[0]);
+  EXPECT_EQ(store.digest(), before);
+}
+
+// Replies hold rows after the lock is gone, while others change those rows.
+TEST(Threads, RepliesOutliveTheLock) {
+  Store store{Options{}};
+  for (int i = 0; i < 50; ++i) store.create(name(0, i), kFar, target());
+  std::vector<std::function<void()>> bodies;
+  for (int reader = 0; reader < 2; ++reader)
+    bodies.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        const Reply reply = store.run(PromiseSearch{});
+        std::size_t bytes = 0;
+        for (const RowRef& row : reply.rows)
+          bytes += row->id().size() + static_cast<std::size_t>(row->acquisitions) + (row->pid ? row->pid->text.size() : 0);
+        EXPECT_GT(bytes, 0u);
+      }
+    });
+  bodies.emplace_back([&] {
+    for (int round = 0; round < 20; ++round)
+      for (int i = 0; i < 50; ++i) {
+        store.run(TaskAcquire{name(0, i), round, "w", 10});
+        store.run(TaskRelease{name(0, i), round + 1});
+      }
+  });
+  together(bodies);
+  EXPECT_TRUE(store.engine->check().empty());
+}
+
+// One clock, engines that come and go.
+TEST(Threads, EnginesComeAndGoOnOneClock) {
+  const auto clock = std::make_shared<ManualClock>(0);
+  std::atomic<bool> over{false};
+  std::vector<std::function<void()>> bodies;
+  for (int maker = 0; maker < 2; ++maker)
+    bodies.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        const auto engine = Engine::create(make_memory_storage(), clock, Options{});
+        engine->apply(Request{kNew, creation("a", clock->now() + 20, target())});
+        engine->apply(Request{kNew, settlement("a")});
+      }
+      over = true;
+    });
+  bodies.emplace_back([&] {
+    while (!over) clock->advance(3);
+  });
+  bodies.emplace_back([&] {
+    Instant last = 0;
+    while (!over) {
+      const Instant now = clock->now();
+      EXPECT_GE(now, last);
+      last = now;
+    }
+  });
+  together(bodies);
+}
+
+// Regression: an advance looked at the clock before its turn had come, and failed when another one had moved it meanwhile.
+TEST(ThreadsRegression, AdvancesOnSeveralThreadsAddUp) {
+  Store store{Options{}};
+  store.create("a", kNever, target());
+  const auto body = [&] {
+    for (int i = 0; i < 300; ++i) store.clock->advance(5);
+  };
+  together({body, body, body});
+  EXPECT_EQ(store.clock->now(), 3 * 300 * 5);
+}
+
+TEST(Threads, ASystemClockNeverGoesBackForAnybody) {
+  SystemClock clock;
+  std::atomic<Instant> seen{0};
+  const auto body = [&] {
+    for (int i = 0; i < 2000; ++i) {
+      const Instant before = seen.load();
+      const Instant now = clock.now();
+      EXPECT_GE(now, before);
+      seen.store(now);
+    }
+  };
+  together({body, body, body});
+}
+
+}  // namespace
+}  // namespace resonate
