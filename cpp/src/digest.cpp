@@ -101,15 +101,10 @@ class HashSink {
   void end_object() { hash_.add("}"); }
   void begin_array() { hash_.add("["); }
   void end_array() { hash_.add("]"); }
-  // The instant is not part of the state: equal states have equal digests whenever they were looked at.
-  void key(Field field) {
-    skips_ = field == Field::now;
-    if (!skips_) text('k', name_of(field));
-  }
+  void key(Field field) { text('k', name_of(field)); }
   void key(std::string_view name) { text('k', name); }
   void string(std::string_view value) { text('s', value); }
   void integer(std::int64_t number) {
-    if (std::exchange(skips_, false)) return;
     hash_.add("i");
     hash_.add_word(static_cast<std::uint64_t>(number));
   }
@@ -126,7 +121,6 @@ class HashSink {
   }
 
   Hash128 hash_;
-  bool skips_ = false;  // the number that follows is not hashed
 };
 
 }  // namespace

@@ -20,8 +20,6 @@
 namespace resonate {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
 using Node = NlohmannNode;
 const Path kRequestPath(Field::req);
 
@@ -30,8 +28,10 @@ const Path kRequestPath(Field::req);
 }
 
 struct Line {
-  std::size_t number = 0;  // from 1
-  ordered_json content;    // what the nodes look into
+  Line(std::size_t place, NlohmannDocument document) : number(place), content(std::move(document)) {}
+
+  std::size_t number;        // from 1
+  NlohmannDocument content;  // what the nodes look into
   std::string kind;
   Instant now = 0;
   std::optional<Node> request;
@@ -52,10 +52,8 @@ struct Line {
 };
 
 std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t at) {
-  auto line = std::make_unique<Line>();
-  line->number = at + 1;
-  line->content = ordered_json::parse(lines[at], nullptr, false);
-  if (line->content.is_discarded()) refuse(line->number, "is not JSON");
+  auto line = std::make_unique<Line>(at + 1, NlohmannDocument(lines[at]));
+  if (!line->content.problem().empty()) refuse(line->number, "is not JSON");
   line->blame([&] {
     const Members<Node, Field::kind, Field::now, Field::req, Field::res> members(Node(line->content), nullptr);
     line->kind = members.text<Field::kind>();
@@ -157,6 +155,11 @@ class Player {
   std::vector<std::string> played_;
 };
 
+// Equal as JSON: blanks and another order of members are no difference.
+bool same(const std::string& recorded, const std::string& played) {
+  return recorded == played || nlohmann::json::parse(recorded) == nlohmann::json::parse(played);
+}
+
 }  // namespace
 
 ReplayResult replay(std::span<const std::string> lines) {
@@ -167,7 +170,7 @@ ReplayResult replay(std::span<const std::string> lines) {
     const std::unique_ptr<Line> line = read_line(lines, at);
     if (player.played().size() <= at) player.play(*line);
     const std::string* played = at < player.played().size() ? &player.played()[at] : nullptr;
-    if (!played || (lines[at] != *played && json(line->content) != json::parse(*played))) {  // another order of members is no difference
+    if (!played || !same(lines[at], *played)) {
       result.line = line->number;
       result.expected = lines[at];
       if (played) result.got = *played;

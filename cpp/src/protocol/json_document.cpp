@@ -8,26 +8,6 @@ namespace resonate {
 namespace {
 
 constexpr std::size_t kKeptBytes = std::size_t{1} << 20;  // larger texts get buffers of their own, given back at once
-constexpr std::size_t kDeepest = 10'000;
-
-bool is_deep(std::string_view text) noexcept {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char byte = text[at];
-    if (in_string) {
-      if (byte == '\\') ++at;
-      if (byte == '"') in_string = false;
-    } else if (byte == '"') {
-      in_string = true;
-    } else if (byte == '[' || byte == '{') {
-      if (++depth > kDeepest) return true;
-    } else if ((byte == ']' || byte == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
 
 // The code unit of the escape \uXXXX at `at`; -1 where there is none.
 int unit_at(std::string_view text, std::size_t at) noexcept {
@@ -88,17 +68,10 @@ JsonDocument::JsonDocument(std::string_view text) {
 }
 
 void JsonDocument::parse_slowly(std::string_view text) {
-  if (is_deep(text)) {
-    problem_ = "the text is nested deeper than " + std::to_string(kDeepest) + " levels";
-    return;
-  }
   std::string copy(text);
-  marked_ = mark_lone_surrogates(copy);
-  try {
-    slow_ = nlohmann::ordered_json::parse(copy);
-  } catch (const nlohmann::json::exception& error) {
-    problem_ = "the text is not JSON: " + std::string(error.what());
-  }
+  const bool marked = mark_lone_surrogates(copy);
+  slow_.emplace(copy, marked);
+  if (!slow_->problem().empty()) problem_ = "the text is not JSON: " + slow_->problem();
 }
 
 }  // namespace resonate

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
 #include <simdjson.h>
 
 #include "protocol/json_node.hpp"
@@ -29,7 +28,7 @@ class JsonDocument {
   template <class Body>
   auto visit(Body body) const {
     if (fast_) return body(JsonNode(*fast_));
-    return body(NlohmannNode(slow_, marked_));
+    return body(NlohmannNode(*slow_));
   }
 
  private:
@@ -37,8 +36,7 @@ class JsonDocument {
 
   std::unique_ptr<simdjson::dom::parser> own_parser_;  // for texts too large to keep their buffers
   std::optional<simdjson::dom::element> fast_;
-  nlohmann::ordered_json slow_;  // its members stay in the order of the text
-  bool marked_ = false;
+  std::optional<NlohmannDocument> slow_;
   std::string problem_;
 };
 

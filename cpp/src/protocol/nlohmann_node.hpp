@@ -1,68 +1,82 @@
-// NlohmannNode: a value of a document that nlohmann's parser read, where simdjson would not.
+// NlohmannDocument: a text as nlohmann's parser reports it, kept flat, in the order of the text. For texts that simdjson refuses,
+// and for traces.
 //
-// That parser has no lone surrogates either, so JsonDocument puts a mark in their place, a code point that no text should hold.
+// Flat, because a text of any depth and with any number of members has to be read in time and stack that grow with its length only.
+// That parser has no lone surrogates either; see JsonDocument for the mark that stands in their place.
 #pragma once
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "protocol/node.hpp"
 
 namespace resonate {
 
+class NlohmannDocument {
+ public:
+  static constexpr std::string_view kMark = "\xEF\xBF\xBF";  // U+FFFF, a code point that no text should hold
+
+  // `marked`: the text holds marks, and what contains one is not valid Unicode.
+  explicit NlohmannDocument(std::string_view text, bool marked = false);
+
+  // Why the text is no JSON; empty where it is.
+  const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  friend class NlohmannNode;
+  class Reader;
+
+  struct Slice {
+    std::size_t begin = 0;
+    std::size_t size = 0;
+  };
+  // A value; its elements or members follow it, up to `end`.
+  struct Entry {
+    NodeType type = NodeType::null;
+    std::int64_t number = 0;  // also a boolean
+    Slice key;
+    Slice text;
+    std::size_t end = 0;
+  };
+
+  std::string_view view(Slice slice) const noexcept { return std::string_view(strings_).substr(slice.begin, slice.size); }
+
+  std::vector<Entry> entries_;
+  std::string strings_;
+  std::string problem_;
+};
+
 class NlohmannNode {
  public:
-  static constexpr std::string_view kMark = "\xEF\xBF\xBF";  // U+FFFF
+  // The document's value; it has no problem.
+  explicit NlohmannNode(const NlohmannDocument& document) noexcept : document_(&document) {}
 
-  // `marked`: the document holds marks, and what contains one is not valid Unicode.
-  explicit NlohmannNode(const nlohmann::ordered_json& json, bool marked = false) noexcept : json_(&json), marked_(marked) {}
-
-  NodeType type() const {
-    using Type = nlohmann::ordered_json::value_t;
-    switch (json_->type()) {
-      case Type::null: return NodeType::null;
-      case Type::boolean: return NodeType::boolean;
-      case Type::number_integer: return NodeType::integer;
-      case Type::number_unsigned:
-        return json_->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ? NodeType::integer
-                                                                                                                   : NodeType::big_integer;
-      case Type::number_float:  // integers past 64 bits arrive as reals; so far from zero every real is whole
-        return std::abs(json_->get<double>()) >= 0x1p63 ? NodeType::big_integer : NodeType::real;
-      case Type::string: return is_bad(text()) ? NodeType::bad_string : NodeType::string;
-      case Type::array: return NodeType::array;
-      case Type::object: return has_bad_key() ? NodeType::bad_object : NodeType::object;
-      default: return NodeType::other;
-    }
-  }
-  bool boolean() const { return json_->get<bool>(); }
-  std::int64_t integer() const { return json_->get<std::int64_t>(); }
-  std::string_view text() const { return json_->get_ref<const std::string&>(); }
+  NodeType type() const noexcept { return entry().type; }
+  bool boolean() const noexcept { return entry().number != 0; }
+  std::int64_t integer() const noexcept { return entry().number; }
+  std::string_view text() const noexcept { return document_->view(entry().text); }
   template <class Body>
   void each_member(Body body) const {
-    for (auto member = json_->begin(); member != json_->end(); ++member) body(std::string_view(member.key()), NlohmannNode(member.value(), marked_));
+    each([&](const NlohmannNode& member) { body(document_->view(member.entry().key), member); });
   }
   template <class Body>
   void each_element(Body body) const {
-    for (const nlohmann::ordered_json& element : *json_) body(NlohmannNode(element, marked_));
+    each(body);
   }
 
  private:
-  bool is_bad(std::string_view text) const noexcept { return marked_ && text.find(kMark) != std::string_view::npos; }
-  bool has_bad_key() const {
-    if (!marked_) return false;
-    for (auto member = json_->begin(); member != json_->end(); ++member) {
-      if (is_bad(member.key())) return true;
-    }
-    return false;
+  NlohmannNode(const NlohmannDocument& document, std::size_t at) noexcept : document_(&document), at_(at) {}
+  const NlohmannDocument::Entry& entry() const noexcept { return document_->entries_[at_]; }
+  template <class Body>
+  void each(Body body) const {
+    for (std::size_t child = at_ + 1; child < entry().end; child = document_->entries_[child].end) body(NlohmannNode(*document_, child));
   }
 
-  const nlohmann::ordered_json* json_;
-  bool marked_;
+  const NlohmannDocument* document_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace resonate

@@ -28,7 +28,8 @@ enum class NodeType : std::uint8_t {
 //   type()                what it is
 //   integer()             where type() is integer
 //   text()                where type() is string: UTF-8, valid while the document lives
-//   each_member(f)        where type() is object: f(std::string_view key, Node value) in order; a key may come twice
+//   each_member(f)        where type() is object: f(std::string_view key, Node value) in order; a key may come twice, and is valid
+//                         while the document lives
 //   each_element(f)       where type() is array: f(Node value) in order
 template <class N>
 concept DocumentNode = std::copyable<N> && requires(const N& node) {
