@@ -88,11 +88,13 @@ Duration duration(py::handle given, const char* argument) {
     const auto seconds = static_cast<Duration>(PyDateTime_DELTA_GET_SECONDS(given.ptr()));
     const auto microseconds = static_cast<Duration>(PyDateTime_DELTA_GET_MICROSECONDS(given.ptr()));
     if (microseconds % 1000 != 0) {
-      raise(ErrorClass::invalid, std::string(argument) + " is " + std::string(py::str(given)) + "; it has to be a whole number of milliseconds");
+      raise(ErrorClass::invalid,
+            std::string(argument) + " is " + std::string(py::str(given)) + "; it has to be a whole number of milliseconds");
     }
     return days * 86'400'000 + seconds * 1000 + microseconds / 1000;
   }
-  if (PyBool_Check(given.ptr()) || !PyIndex_Check(given.ptr())) wrong_type(argument, "an int of milliseconds or a timedelta", given);
+  if (PyBool_Check(given.ptr()) || !PyIndex_Check(given.ptr()))
+    wrong_type(argument, "an int of milliseconds or a timedelta", given);
   return integer(given, argument);
 }
 
@@ -116,7 +118,8 @@ StringMap string_map(py::handle given, const char* argument) {
 }
 
 py::object fast_sequence(py::handle given, const char* argument, const char* expected) {
-  if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr())) wrong_type(argument, expected, given);
+  if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr()))
+    wrong_type(argument, expected, given);
   auto fast = py::reinterpret_steal<py::object>(PySequence_Fast(given.ptr(), ""));
   if (fast) return fast;
   if (!PyErr_ExceptionMatches(PyExc_TypeError) || Py_TYPE(given.ptr())->tp_iter) throw py::error_already_set();

@@ -14,7 +14,8 @@ namespace resonate::python {
 namespace {
 
 constexpr std::array<const char*, 9> kClassNames = {
-    "ResonateError", "Invalid", "NotFound", "Conflict", "Unprocessable", "StoreError", "Closed", "Unsupported", "InvariantViolation",
+    "ResonateError", "Invalid", "NotFound",    "Conflict",           "Unprocessable",
+    "StoreError",    "Closed",  "Unsupported", "InvariantViolation",
 };
 using Classes = std::array<py::object, kClassNames.size()>;
 

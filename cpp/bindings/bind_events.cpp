@@ -59,12 +59,19 @@ Example:
       .def_property_readonly(
           "kind", [](const MessageRecord& self) { return kind_of(*self.message); },
           "`execute` or `unblock`; `invoke`, `resume` or `notify` where it speaks 2025-01-15.")
-      .def_property_readonly("id", [](const MessageRecord& self) { return self.message->id; }, "The task to run, or the promise that was settled.")
-      .def_property_readonly("version", &message_version, "The version to acquire the task with, counting acquisitions; None for a settled promise.")
-      .def_property_readonly("address", [](const MessageRecord& self) { return self.message->address; }, "Where it goes.")
-      .def_property_readonly("attempts", [](const MessageRecord& self) { return self.message->attempts; }, "How often its delivery was tried.")
-      .def_property_readonly("queued_at", [](const MessageRecord& self) { return self.message->queued_at; }, "When it was queued, in Unix ms.")
-      .def_property_readonly("key", [](const MessageRecord& self) { return key_of(*self.message); }, "Its key: a new message replaces one of the same key.")
+      .def_property_readonly(
+          "id", [](const MessageRecord& self) { return self.message->id; }, "The task to run, or the promise that was settled.")
+      .def_property_readonly("version", &message_version,
+                             "The version to acquire the task with, counting acquisitions; None for a settled promise.")
+      .def_property_readonly(
+          "address", [](const MessageRecord& self) { return self.message->address; }, "Where it goes.")
+      .def_property_readonly(
+          "attempts", [](const MessageRecord& self) { return self.message->attempts; }, "How often its delivery was tried.")
+      .def_property_readonly(
+          "queued_at", [](const MessageRecord& self) { return self.message->queued_at; }, "When it was queued, in Unix ms.")
+      .def_property_readonly(
+          "key", [](const MessageRecord& self) { return key_of(*self.message); },
+          "Its key: a new message replaces one of the same key.")
       .def_property_readonly("message", &message_body, "The message as it goes over the wire, a new dict each time.");
   def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_dict,
                                                 .to_dict_doc = R"doc(
@@ -114,7 +121,9 @@ bool same_fired(const Fired& a, const Fired& b) {
   return a.kind == b.kind && a.id == b.id && a.at == b.at && a.now == b.now && a.detail == b.detail && a.created == b.created;
 }
 
-py::tuple fired_identity(const Fired& fired) { return py::make_tuple(name_of(fired.kind), fired.id, fired.at, fired.now, fired.detail); }
+py::tuple fired_identity(const Fired& fired) {
+  return py::make_tuple(name_of(fired.kind), fired.id, fired.at, fired.now, fired.detail);
+}
 
 std::string fired_repr(const Fired& fired) {
   Repr shown("Fired");
@@ -139,12 +148,15 @@ Example:
       .def_property_readonly(
           "kind", [](const Fired& self) { return name_of(self.kind); },
           "`promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.")
-      .def_property_readonly("id", [](const Fired& self) { return self.id; }, "The promise, task or schedule; for a drain the settled promise.")
-      .def_property_readonly("at", [](const Fired& self) { return self.at; }, "When it was due, in Unix ms; for a drain when the promise was settled.")
-      .def_property_readonly("now", [](const Fired& self) { return self.now; }, "When it was taken, in Unix ms.")
       .def_property_readonly(
-          "detail", &fired_detail,
-          "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` of a schedule; a new dict each time.");
+          "id", [](const Fired& self) { return self.id; }, "The promise, task or schedule; for a drain the settled promise.")
+      .def_property_readonly(
+          "at", [](const Fired& self) { return self.at; }, "When it was due, in Unix ms; for a drain when the promise was settled.")
+      .def_property_readonly(
+          "now", [](const Fired& self) { return self.now; }, "When it was taken, in Unix ms.")
+      .def_property_readonly("detail", &fired_detail,
+                             "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` "
+                             "of a schedule; a new dict each time.");
   def_record(bound, RecordTraits<Fired>{.to_dict = fired_dict,
                                         .to_dict_doc = R"doc(
 All members in a dict.
@@ -188,9 +200,13 @@ Example:
     >>> rc.Store(clock=rc.ManualClock()).check()
     []
 )doc");
-  bound.def_property_readonly("name", [](const Violation& self) { return self.name; }, "The name of the property, such as `orphan_tasks`.")
-      .def_property_readonly("id", [](const Violation& self) { return self.id; }, "The promise, task, schedule or message.")
-      .def_property_readonly("detail", [](const Violation& self) { return self.detail; }, "What was found, with the values.");
+  bound
+      .def_property_readonly(
+          "name", [](const Violation& self) { return self.name; }, "The name of the property, such as `orphan_tasks`.")
+      .def_property_readonly(
+          "id", [](const Violation& self) { return self.id; }, "The promise, task, schedule or message.")
+      .def_property_readonly(
+          "detail", [](const Violation& self) { return self.detail; }, "What was found, with the values.");
   def_record(bound, RecordTraits<Violation>{.to_dict = violation_dict,
                                             .to_dict_doc = "All members in a dict.",
                                             .same = same_violation,

@@ -3,33 +3,40 @@
 
 #include "bind.hpp"
 #include "columns.hpp"
+#include "keyword_method.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
 
 namespace {
 
-PromiseRecord create(const Promises& self, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout, const AnyValue& param,
-                     const StringMapping& headers, const StringMapping& tags, const OptionalStr& idempotency_key) {
+PromiseRecord create(const Promises& self, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout,
+                     const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
+                     const OptionalStr& idempotency_key) {
   return self.store->run_for_promise(promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key));
 }
 
-PromiseRecord get(const Promises& self, const Str& id) { return self.store->run_for_promise(PromiseGet{std::string(text(id, "id"))}); }
+PromiseRecord get(const Promises& self, const Str& id) {
+  return self.store->run_for_promise(PromiseGet{std::string(text(id, "id"))});
+}
 
-PromiseRecord settle(const Promises& self, const Str& id, std::string_view state, const AnyValue& value, const StringMapping& headers,
-                     const OptionalStr& idempotency_key) {
+PromiseRecord settle(const Promises& self, const Str& id, std::string_view state, const AnyValue& value,
+                     const StringMapping& headers, const OptionalStr& idempotency_key) {
   return self.store->run_for_promise(promise_settle(text(id, "id"), state, value, headers, idempotency_key));
 }
 
-PromiseRecord resolve(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+PromiseRecord resolve(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers,
+                      const OptionalStr& idempotency_key) {
   return settle(self, id, "resolved", value, headers, idempotency_key);
 }
 
-PromiseRecord reject(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+PromiseRecord reject(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers,
+                     const OptionalStr& idempotency_key) {
   return settle(self, id, "rejected", value, headers, idempotency_key);
 }
 
-PromiseRecord cancel(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers, const OptionalStr& idempotency_key) {
+PromiseRecord cancel(const Promises& self, const Str& id, const AnyValue& value, const StringMapping& headers,
+                     const OptionalStr& idempotency_key) {
   return settle(self, id, "rejected_canceled", value, headers, idempotency_key);
 }
 
@@ -43,8 +50,8 @@ PromiseRecord register_listener(const Promises& self, const Str& awaited, const 
       RegisterListener{.awaited = std::string(text(awaited, "awaited")), .address = std::string(text(address, "address"))});
 }
 
-PromisePage search(const Promises& self, const OptionalStr& id, const OptionalStr& state, const StringMapping& tags, const Int& limit,
-                   const OptionalStr& cursor) {
+PromisePage search(const Promises& self, const OptionalStr& id, const OptionalStr& state, const StringMapping& tags,
+                   const Int& limit, const OptionalStr& cursor) {
   PromiseSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
   Reply reply = self.store->run(std::move(search));
@@ -91,10 +98,20 @@ Example:
 
 namespace {
 
+constexpr const char* kPromiseType = "resonate_core._core.Promise";
+constexpr std::array<Parameter, 4> kSettleParameters = {
+    {{"id", Given::required}, {"value", Given::optional}, {"headers"}, {"idempotency_key"}}};
+
 void bind_single(py::class_<Promises>& bound) {
-  bound.def("create", &create, py::arg("id"), py::arg("timeout_at") = py::none(), py::kw_only(), py::arg("timeout") = py::none(),
-            py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
-            py::arg("idempotency_key") = py::none(), R"doc(
+  KeywordMethod<&create>::bind(bound, "create",
+                               {{{"id", Given::required},
+                                 {"timeout_at", Given::optional},
+                                 {"timeout"},
+                                 {"param"},
+                                 {"headers"},
+                                 {"tags"},
+                                 {"idempotency_key"}}},
+                               kPromiseType, R"doc(
 Creates a promise, or answers the one that exists under the id (PROTOCOL 3.2).
 
 A promise with a target (tag `resonate:target`) gets a task, whose first message goes out at once, or at the instant that the tag
@@ -123,8 +140,9 @@ Example:
     'pending'
     >>> store.promises.create("b", timeout_at=0).state
     'rejected_timedout'
-)doc")
-      .def("get", &get, py::arg("id"), R"doc(
+)doc");
+
+  bound.def("get", &get, py::arg("id"), R"doc(
 The promise as it is now (PROTOCOL 3.1). A read: nothing is stored and nothing fires.
 
 Args:
@@ -141,9 +159,9 @@ Example:
     >>> _ = store.promises.create("a", timeout=1000)
     >>> store.promises.get("a").timeout_at
     1000
-)doc")
-      .def("resolve", &resolve, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
-           py::arg("idempotency_key") = py::none(), R"doc(
+)doc");
+
+  KeywordMethod<&resolve>::bind(bound, "resolve", kSettleParameters, kPromiseType, R"doc(
 Settles a promise as resolved, and fulfils its task (PROTOCOL 3.3). One that is settled already is answered as it is.
 
 Args:
@@ -164,9 +182,9 @@ Example:
     >>> _ = store.promises.create("a", timeout=1000)
     >>> store.promises.resolve("a", {"ok": True})
     Promise(id='a', state='resolved', value=Value(data='eyJvayI6dHJ1ZX0='), timeout_at=1005, created_at=5, settled_at=5)
-)doc")
-      .def("reject", &reject, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
-           py::arg("idempotency_key") = py::none(), R"doc(
+)doc");
+
+  KeywordMethod<&reject>::bind(bound, "reject", kSettleParameters, kPromiseType, R"doc(
 Settles a promise as rejected (PROTOCOL 3.3); as `resolve` in everything else.
 
 Args:
@@ -187,9 +205,9 @@ Example:
     >>> _ = store.promises.create("a", timeout=1000)
     >>> store.promises.reject("a", "no stock").state
     'rejected'
-)doc")
-      .def("cancel", &cancel, py::arg("id"), py::arg("value") = py::none(), py::kw_only(), py::arg("headers") = py::none(),
-           py::arg("idempotency_key") = py::none(), R"doc(
+)doc");
+
+  KeywordMethod<&cancel>::bind(bound, "cancel", kSettleParameters, kPromiseType, R"doc(
 Settles a promise as rejected_canceled (PROTOCOL 3.3); as `resolve` in everything else.
 
 Args:
@@ -214,7 +232,8 @@ Example:
 }
 
 void bind_awaiting(py::class_<Promises>& bound) {
-  bound.def("register_callback", &register_callback, py::arg("awaited"), py::arg("awaiter"), R"doc(
+  bound
+      .def("register_callback", &register_callback, py::arg("awaited"), py::arg("awaiter"), R"doc(
 Lets a task be resumed when a promise is settled (PROTOCOL 3.4). Without effect where one of the two is settled.
 
 Args:
@@ -259,8 +278,8 @@ Example:
     >>> [message.key for message in store.messages()]
     ['unblock:a:poll://any@clients']
 )doc")
-      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(), py::arg("tags") = py::none(),
-           py::arg("limit") = 100, py::arg("cursor") = py::none(), R"doc(
+      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
+           py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(), R"doc(
 The promises that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
 
 Args:
@@ -285,7 +304,8 @@ Example:
 }
 
 void bind_many(py::class_<Promises>& bound) {
-  bound.def("count", &count, R"doc(
+  bound
+      .def("count", &count, R"doc(
 How many promises the store holds, settled ones included.
 
 Example:
@@ -316,7 +336,8 @@ Example:
     >>> [(promise.id, promise.param.json()) for promise in batch]
     [('a', 1), ('b', 2)]
 )doc")
-      .def("settle_many", &settle_many, py::arg("ids"), py::arg("values") = py::none(), py::kw_only(), py::arg("state") = "resolved", R"doc(
+      .def("settle_many", &settle_many, py::arg("ids"), py::arg("values") = py::none(), py::kw_only(),
+           py::arg("state") = "resolved", R"doc(
 Settles many promises in one transaction, all of them or none; as `resolve` for each, in order.
 
 Args:
@@ -338,7 +359,8 @@ Example:
     ['resolved', 'resolved']
 )doc")
       .def("__repr__", [](const Promises& self) {
-        return self.store->closed() ? std::string("Promises of a closed store") : "Promises(count=" + std::to_string(count(self)) + ")";
+        return self.store->closed() ? std::string("Promises of a closed store")
+                                    : "Promises(count=" + std::to_string(count(self)) + ")";
       });
 }
 

@@ -64,17 +64,23 @@ Example:
     >>> store.promises.create("order:1", timeout=1000, tags={"kind": "order"})
     Promise(id='order:1', state='pending', tags={'kind': 'order'}, timeout_at=1000, created_at=0)
 )doc");
-  bound.def_property_readonly("id", [](const PromiseRecord& self) { return self.row->id(); }, "The id that the promise was created under.")
+  bound
+      .def_property_readonly(
+          "id", [](const PromiseRecord& self) { return self.row->id(); }, "The id that the promise was created under.")
       .def_property_readonly(
           "state", [](const PromiseRecord& self) { return name_of(self.shown().state()); },
           "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
-      .def_property_readonly("param", [](const PromiseRecord& self) { return birth(self).param; }, "What the creator passed.")
-      .def_property_readonly("value", [](const PromiseRecord& self) { return self.shown().value(); }, "What it was settled with; empty while pending.")
+      .def_property_readonly(
+          "param", [](const PromiseRecord& self) { return birth(self).param; }, "What the creator passed.")
+      .def_property_readonly(
+          "value", [](const PromiseRecord& self) { return self.shown().value(); }, "What it was settled with; empty while pending.")
       .def_property_readonly(
           "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(birth(self).tags)); },
           "The tags, a new dict each time.")
-      .def_property_readonly("timeout_at", [](const PromiseRecord& self) { return birth(self).timeout_at; }, "The deadline, in Unix ms.")
-      .def_property_readonly("created_at", [](const PromiseRecord& self) { return birth(self).created_at; }, "When it was created, in Unix ms.")
+      .def_property_readonly(
+          "timeout_at", [](const PromiseRecord& self) { return birth(self).timeout_at; }, "The deadline, in Unix ms.")
+      .def_property_readonly(
+          "created_at", [](const PromiseRecord& self) { return birth(self).created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly("settled_at", &settled_at, "When it was settled, in Unix ms; None while pending.");
   def_record(bound, RecordTraits<PromiseRecord>{.to_dict = promise_dict,
                                                 .to_dict_doc = R"doc(
@@ -141,12 +147,16 @@ Example:
     >>> store.tasks.create("job", pid="worker-1", ttl=60_000, timeout=1000, target="poll://any@workers").task
     Task(id='job', state='acquired', version=1, resumes=0, ttl=60000, pid='worker-1')
 )doc");
-  bound.def_property_readonly("id", [](const TaskRecord& self) { return self.row->id(); }, "The id, also of its promise.")
+  bound
+      .def_property_readonly(
+          "id", [](const TaskRecord& self) { return self.row->id(); }, "The id, also of its promise.")
       .def_property_readonly(
           "state", [](const TaskRecord& self) { return name_of(self.shown().task()); },
           "`pending`, `acquired`, `suspended`, `halted` or `fulfilled`.")
-      .def_property_readonly("version", &version, "How often it was acquired; requests that act on it have to name it (PROTOCOL 2).")
-      .def_property_readonly("resumes", [](const TaskRecord& self) { return self.shown().resumes(); }, "How many awaited promises wait to be seen.")
+      .def_property_readonly("version", &version,
+                             "How often it was acquired; requests that act on it have to name it (PROTOCOL 2).")
+      .def_property_readonly(
+          "resumes", [](const TaskRecord& self) { return self.shown().resumes(); }, "How many awaited promises wait to be seen.")
       .def_property_readonly("ttl", &ttl, "The length of the lease in ms; None unless acquired.")
       .def_property_readonly("pid", &pid, "Who holds the lease; None unless acquired.");
   def_record(bound, RecordTraits<TaskRecord>{.to_dict = task_dict,
@@ -204,17 +214,24 @@ Example:
     >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000).next_run_at
     10800000
 )doc");
-  bound.def_property_readonly("id", [](const ScheduleRecord& self) { return self.schedule->id; }, "The id of the schedule.")
-      .def_property_readonly("cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The expression as it was given.")
-      .def_property_readonly("promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; }, "The template of its promises' ids.")
+  bound
+      .def_property_readonly(
+          "id", [](const ScheduleRecord& self) { return self.schedule->id; }, "The id of the schedule.")
+      .def_property_readonly(
+          "cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The expression as it was given.")
+      .def_property_readonly(
+          "promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; }, "The template of its promises' ids.")
       .def_property_readonly(
           "promise_timeout", [](const ScheduleRecord& self) { return self.schedule->promise_timeout; },
           "From an occurrence to its promise's deadline, in ms.")
-      .def_property_readonly("promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; }, "The param of its promises.")
       .def_property_readonly(
-          "promise_tags", [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); },
+          "promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; }, "The param of its promises.")
+      .def_property_readonly(
+          "promise_tags",
+          [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); },
           "The tags of its promises, a new dict each time.")
-      .def_property_readonly("created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
+      .def_property_readonly(
+          "created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly(
           "next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; },
           "The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.")

@@ -110,7 +110,8 @@ Example:
     True
 )doc")
       .def_property_readonly(
-          "suspended", [](const Suspension& self) { return self.status == status::kOk; }, "False where the task stays acquired and goes on at once.")
+          "suspended", [](const Suspension& self) { return self.status == status::kOk; },
+          "False where the task stays acquired and goes on at once.")
       .def_readonly("status", &Suspension::status, "200 when it sleeps, 300 when it goes on.")
       .def_property_readonly(
           "preload", [](const Suspension& self) { return promises_of(self.preload, self.now); },

@@ -9,8 +9,9 @@ namespace resonate::python {
 
 namespace {
 
-ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id, const DurationArgument& promise_timeout,
-                      const AnyValue& param, const StringMapping& headers, const StringMapping& tags) {
+ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id,
+                      const DurationArgument& promise_timeout, const AnyValue& param, const StringMapping& headers,
+                      const StringMapping& tags) {
   Reply reply = self.store->run(ScheduleCreate{.id = std::string(text(id, "id")),
                                                .cron = std::string(text(cron, "cron")),
                                                .promise_id = std::string(text(promise_id, "promise_id")),
@@ -20,11 +21,14 @@ ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, con
   return {std::move(reply.schedule)};
 }
 
-ScheduleRecord get(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{std::string(text(id, "id"))}).schedule}; }
+ScheduleRecord get(const Schedules& self, const Str& id) {
+  return {self.store->run(ScheduleGet{std::string(text(id, "id"))}).schedule};
+}
 
 void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{std::string(text(id, "id"))}); }
 
-SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
+SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
+                    const OptionalStr& cursor) {
   Reply reply = self.store->run(ScheduleSearch{search_query(id, tags, limit, cursor)});
   SchedulePage page;
   page.cursor = std::move(reply.cursor);
@@ -47,7 +51,8 @@ Example:
     ['nightly.10800000']
 )doc")
       .def("create", &create, py::arg("id"), py::arg("cron"), py::kw_only(), py::arg("promise_id") = "{{.id}}.{{.timestamp}}",
-           py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(), R"doc(
+           py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
+           R"doc(
 Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
 
 Args:
@@ -124,7 +129,8 @@ Example:
     >>> [schedule.id for schedule in store.schedules.search()]
     ['hourly']
 )doc")
-      .def("__repr__", [](const Schedules& self) { return self.store->closed() ? "Schedules of a closed store" : "Schedules of a store"; });
+      .def("__repr__",
+           [](const Schedules& self) { return self.store->closed() ? "Schedules of a closed store" : "Schedules of a store"; });
 }
 
 }  // namespace resonate::python

@@ -6,12 +6,9 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "display.hpp"
-#include "envelopes.hpp"
-#include "event_dicts.hpp"
 #include "fork_safety.hpp"
 #include "interrupt.hpp"
 #include "recorder.hpp"
-#include "snapshots.hpp"
 #include "store_handle.hpp"
 #include "store_options.hpp"
 
@@ -28,13 +25,7 @@ namespace {
 
 using PathArgument = Shown<"str | os.PathLike[str] | None">;
 using OptionalClock = Shown<"resonate_core._core.Clock | None">;
-using EnvelopeArgument = Shown<"dict[str, typing.Any] | list[dict[str, typing.Any]]">;
-using JsonArgument = Shown<"bytes | str | list[bytes] | list[str]">;
-using Addresses = Shown<"collections.abc.Iterable[str] | None">;
 using RecordingTarget = Shown<"str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]">;
-using Format = Shown<"typing.Literal['full', 'debug']">;
-
-const OpenStore& open(const StoreHandle& store) { return *store.open; }
 
 std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) {
   if (given.is_none()) {
@@ -81,7 +72,8 @@ std::unique_ptr<StoreHandle> fork(const StoreHandle& store, const OptionalClock&
   } else {
     source = clock_of(OptionalClock(store.clock), clock_object);
   }
-  return std::make_unique<StoreHandle>(open(store).without_gil([&source](Engine& engine) { return engine.fork(source); }), std::move(clock_object));
+  return std::make_unique<StoreHandle>(open(store).without_gil([&source](Engine& engine) { return engine.fork(source); }),
+                                       std::move(clock_object));
 }
 
 std::string repr(const StoreHandle& store) {
@@ -113,55 +105,6 @@ std::optional<Instant> next_due(const StoreHandle& store) {
   return open(store).without_gil([](Engine& engine) { return engine.next_due(); });
 }
 
-// --- messages -------------------------------------------------------------------------------------------------------------------
-
-using Found = std::vector<std::pair<MessageRef, RowRef>>;
-
-std::size_t limit_of(const OptionalInt& given) {
-  const std::int64_t limit = optional_integer(given, "limit").value_or(INT64_MAX);
-  if (limit < 0) raise(ErrorClass::invalid, "limit is " + std::to_string(limit) + "; it has to be 0 or more");
-  return static_cast<std::size_t>(limit);
-}
-
-py::typing::List<MessageRecord> messages(const StoreHandle& store, const OptionalInt& limit) {
-  const std::size_t most = limit_of(limit);
-  py::typing::List<MessageRecord> made;
-  for (auto& [message, record] : open(store).without_gil([most](Engine& engine) { return engine.messages_with_records(most); })) {
-    made.append(MessageRecord{std::move(message), std::move(record)});
-  }
-  return made;
-}
-
-// Exact addresses, and beginnings of addresses where a pattern ends in `*`.
-class AddressFilter {
- public:
-  explicit AddressFilter(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
-  bool operator()(const OutboxMessage& message) const {
-    for (const std::string& pattern : patterns_) {
-      if (pattern == message.address) return true;
-      if (!pattern.empty() && pattern.back() == '*' && message.address.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1))) return true;
-    }
-    return false;
-  }
-
- private:
-  std::vector<std::string> patterns_;
-};
-
-py::typing::List<JsonDict> take_messages(const StoreHandle& store, const OptionalInt& limit, const Addresses& addresses) {
-  const std::size_t most = limit_of(limit);
-  Found taken;
-  if (addresses.is_none()) {
-    taken = open(store).without_gil([most](Engine& engine) { return engine.take_messages(most); });
-  } else {
-    const AddressFilter wanted(texts(addresses, "addresses"));
-    taken = open(store).without_gil([&](Engine& engine) { return engine.take_messages_if(wanted, most); });
-  }
-  py::typing::List<JsonDict> made;
-  for (auto& [message, record] : taken) made.append(message_dict({std::move(message), std::move(record)}));
-  return made;
-}
-
 // --- recording ------------------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget& target) {
@@ -173,21 +116,24 @@ std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget
   return store.open->recorder;
 }
 
-using StoreClass = py::class_<StoreHandle>;
-
 void bind_life(StoreClass& bound) {
   bound
       .def(py::init(&make_store), py::arg("path_or_url") = py::none(), py::kw_only(), py::arg("clock") = py::none(),
            py::arg("rules") = "compatible", py::arg("retry_timeout") = 5000, py::arg("catchup") = "all", py::arg("check") = false,
            py::arg("debug") = py::none(), py::arg("unblock_retention") = 86'400'000)
-      .def_property_readonly("promises", [](const StoreHandle& self) { return Shown<"resonate_core._core.Promises">(self.promises); }, "Its promises.")
-      .def_property_readonly("tasks", [](const StoreHandle& self) { return Shown<"resonate_core._core.Tasks">(self.tasks); }, "Its tasks.")
-      .def_property_readonly("schedules", [](const StoreHandle& self) { return Shown<"resonate_core._core.Schedules">(self.schedules); }, "Its schedules.")
+      .def_property_readonly(
+          "promises", [](const StoreHandle& self) { return Shown<"resonate_core._core.Promises">(self.promises); }, "Its promises.")
+      .def_property_readonly(
+          "tasks", [](const StoreHandle& self) { return Shown<"resonate_core._core.Tasks">(self.tasks); }, "Its tasks.")
+      .def_property_readonly(
+          "schedules", [](const StoreHandle& self) { return Shown<"resonate_core._core.Schedules">(self.schedules); },
+          "Its schedules.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
           "The clock that it was made with, or its system clock.")
       .def_property_readonly(
-          "rules", [](const StoreHandle& self) { return std::string(name_of_rules(open(self).engine()->options())); }, "The rule set: `compatible` or `strict`.")
+          "rules", [](const StoreHandle& self) { return std::string(name_of_rules(open(self).engine()->options())); },
+          "The rule set: `compatible` or `strict`.")
       .def_property_readonly(
           "retry_timeout",
           [](const StoreHandle& self) {
@@ -201,8 +147,10 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "paused", [](const StoreHandle& self) { return open(self).engine()->paused(); },
           "Between debug.start and debug.stop: whoever ticks this store in the background should hold still.")
-      .def_property_readonly("closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it was closed.")
-      .def("close", [](const StoreHandle& self) { self.open->close(); }, R"doc(
+      .def_property_readonly(
+          "closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it was closed.")
+      .def(
+          "close", [](const StoreHandle& self) { self.open->close(); }, R"doc(
 Closes the store; what it held in memory is gone. Every later call raises Closed. Without effect where it is closed.
 
 Example:
@@ -212,62 +160,11 @@ Example:
     True
 )doc")
       .def("__enter__", [](const py::object& self) { return Shown<"resonate_core._core.Store">(self); })
-      .def("__exit__", [](const StoreHandle& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.open->close(); },
-           py::arg("exc_type"), py::arg("exc"), py::arg("traceback"))
+      .def(
+          "__exit__", [](const StoreHandle& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.open->close(); },
+          py::arg("exc_type"), py::arg("exc"), py::arg("traceback"))
       .def("__repr__", &repr)
       .def("_repr_html_", [](const py::object& self) { return html("store_html", self); });
-}
-
-void bind_envelopes(StoreClass& bound) {
-  bound
-      .def("apply", [](const StoreHandle& self, const EnvelopeArgument& envelope, const OptionalInt& now, bool atomic) { return apply(open(self), envelope, now, atomic); },
-           py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
-Runs a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
-
-Whatever is refused is answered, a malformed envelope with status 400; nothing that a client sends raises.
-
-Args:
-    envelope: `{"kind", "head", "data"}`, or a list of such.
-    now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
-        the same. An instant that has passed is answered with status 400.
-    atomic: The first refusal undoes all of a list.
-
-Returns:
-    The answering envelope, or a list of them in the same order.
-
-Raises:
-    Closed: The store was closed.
-    TypeError: `now` is no int.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> head = {"corrId": "1", "version": "2026-04-01"}
-    >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})["head"]["status"]
-    404
-    >>> store.apply(["no envelope"])[0]["head"]
-    {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
-)doc")
-      .def("apply_json", [](const StoreHandle& self, const JsonArgument& envelope, const OptionalInt& now, bool atomic) { return apply_json(open(self), envelope, now, atomic); },
-           py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
-As `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text is none and answered with status 400.
-
-Args:
-    envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
-    now: The instant of the request on a manual clock, in Unix ms.
-    atomic: The first refusal undoes all of a list.
-
-Returns:
-    The answer as JSON in ASCII, or a list of them in the same order.
-
-Raises:
-    Closed: The store was closed.
-    TypeError: Neither bytes nor str nor a list of them; `now` is no int.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> store.apply_json(b"{")[:42]
-    b'{"kind":"unknown","head":{"corrId":"0","st'
-)doc");
 }
 
 void bind_time(StoreClass& bound) {
@@ -303,66 +200,8 @@ Example:
 )doc");
 }
 
-void bind_messages(StoreClass& bound) {
+void bind_copies(StoreClass& bound) {
   bound
-      .def("messages", &messages, py::arg("limit") = py::none(), R"doc(
-What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
-
-Args:
-    limit: How many at most.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> [(message.kind, message.address) for message in store.messages()]
-    [('execute', 'poll://any@workers')]
-)doc")
-      .def("take_messages", &take_messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("addresses") = py::none(), R"doc(
-Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).
-
-Args:
-    limit: How many at most.
-    addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so. The others stay queued.
-
-Returns:
-    Dicts of `key`, `address` and `message`, the last as it goes over the wire.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
-    >>> store.take_messages(addresses=["http*"])
-    []
-    >>> store.take_messages()[0]["message"]
-    {'kind': 'execute', 'head': {}, 'data': {'task': {'id': 'job', 'version': 0}}}
-    >>> store.messages()
-    []
-)doc");
-}
-
-void bind_state(StoreClass& bound) {
-  bound
-      .def("check", [](const StoreHandle& self) {
-             py::typing::List<Violation> made;
-             for (Violation& violation : open(self).without_gil([](Engine& engine) { return engine.check(); })) made.append(std::move(violation));
-             return made;
-           }, R"doc(
-Every property of PROTOCOL 6 that does not hold, by name; empty when all hold. It looks at the whole state.
-
-A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).check()
-    []
-)doc")
-      .def("counts", [](const StoreHandle& self) { return counts(open(self)); }, R"doc(
-How many promises and tasks there are in each state, how many schedules and messages. It looks at the whole state.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("a", timeout=1000)
-    >>> store.counts()
-    {'promises': {'pending': 1}, 'tasks': {}, 'schedules': 0, 'messages': 0}
-)doc")
       .def("fork", &fork, py::arg("clock") = py::none(), R"doc(
 An independent copy of the store, cheap however much it holds: rows are shared until one of the two changes them.
 
@@ -376,48 +215,6 @@ Example:
     >>> _ = what_if.clock.advance(5000)
     >>> what_if.promises.get("a").state, store.promises.get("a").state
     ('resolved', 'pending')
-)doc")
-      .def("snapshot", [](const StoreHandle& self, const Format& format) { return snapshot(open(self), format); }, py::arg("format") = "full", R"doc(
-The whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
-
-Args:
-    format: `full` is what `restore` takes; `debug` is the shape of debug.snap (WIRE 5), without schedules.
-
-Raises:
-    Invalid: Another format.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("a", timeout=1000)
-    >>> [promise["id"] for promise in store.snapshot()["promises"]]
-    ['a']
-)doc")
-      .def("restore", [](const StoreHandle& self, const JsonDict& given, bool check) { restore(open(self), given, check); },
-           py::arg("snapshot"), py::arg("check") = true, R"doc(
-Replaces the whole state by that of a full snapshot, in one step. A manual clock moves forward to the snapshot's instant.
-
-Args:
-    snapshot: What `snapshot()` gave.
-    check: Look at every property of PROTOCOL 6 first.
-
-Raises:
-    Invalid: No full snapshot; the message names the member. Nothing was replaced then.
-    InvariantViolation: A property does not hold. Nothing was replaced then.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.promises.create("a", timeout=1000)
-    >>> other = rc.Store(clock=rc.ManualClock())
-    >>> other.restore(store.snapshot())
-    >>> other.digest() == store.digest()
-    True
-)doc")
-      .def("digest", [](const StoreHandle& self) { return digest_of(open(self)); }, R"doc(
-A hash of the whole state in hex: equal states have equal digests, in every process and storage.
-
-Example:
-    >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()
-    True
 )doc")
       .def("record", &record, py::arg("target"), R"doc(
 Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
@@ -474,8 +271,9 @@ Example:
   bind_life(bound);
   bind_envelopes(bound);
   bind_time(bound);
-  bind_messages(bound);
+  bind_outbox(bound);
   bind_state(bound);
+  bind_copies(bound);
 }
 
 }  // namespace resonate::python

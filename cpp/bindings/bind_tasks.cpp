@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
+#include "keyword_method.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -15,7 +16,9 @@ using Held = Shown<"collections.abc.Iterable[tuple[str, int]]">;
 std::string id_of(const Str& id) { return std::string(text(id, "id")); }
 
 Claim claim_of(Reply reply) {
-  return {.task = {std::move(reply.task), reply.now}, .promise = {std::move(reply.promise), reply.now}, .preload = std::move(reply.preload)};
+  return {.task = {std::move(reply.task), reply.now},
+          .promise = {std::move(reply.promise), reply.now},
+          .preload = std::move(reply.preload)};
 }
 
 TaskRecord get(const Tasks& self, const Str& id) { return self.store->run_for_task(TaskGet{id_of(id)}); }
@@ -30,7 +33,8 @@ Claim create(const Tasks& self, const Str& id, const OptionalInt& timeout_at, co
     const std::string_view address = text(target, "target");
     const std::string* tagged = create.action.tags.find("resonate:target");
     if (tagged && *tagged != address) {
-      raise(ErrorClass::invalid, "target is '" + std::string(address) + "' and the tag resonate:target is '" + *tagged + "'; give one");
+      raise(ErrorClass::invalid,
+            "target is '" + std::string(address) + "' and the tag resonate:target is '" + *tagged + "'; give one");
     }
     create.action.tags.set("resonate:target", std::string(address));
   }
@@ -44,7 +48,8 @@ Claim acquire(const Tasks& self, const Str& id, const Int& version, const Str& p
 
 Suspension suspend(const Tasks& self, const Str& id, const Int& version, const Awaiting& awaiting) {
   TaskSuspend suspend{.id = id_of(id), .version = integer(version, "version"), .actions = {}};
-  for (std::string& awaited : texts(awaiting, "awaiting")) suspend.actions.push_back({.awaited = std::move(awaited), .awaiter = suspend.id});
+  for (std::string& awaited : texts(awaiting, "awaiting"))
+    suspend.actions.push_back({.awaited = std::move(awaited), .awaiter = suspend.id});
   Reply reply = self.store->run(std::move(suspend));
   return {.status = reply.status, .now = reply.now, .preload = std::move(reply.preload)};
 }
@@ -70,36 +75,16 @@ void heartbeat(const Tasks& self, const Str& pid, const Held& tasks) {
   const py::object held = fast_sequence(tasks, "tasks", "an iterable of (id, version)");
   for (py::handle one : held) {
     const py::object pair = fast_sequence(one, "tasks", "an iterable of (id, version)");
-    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2) raise(ErrorClass::invalid, "tasks holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
+    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
+      raise(ErrorClass::invalid, "tasks holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
     heartbeat.tasks.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), "tasks")),
                                .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), "tasks")});
   }
   self.store->run(std::move(heartbeat));
 }
 
-Fenced run_fenced(const Tasks& self, TaskFence fence) {
-  Reply reply = self.store->run(std::move(fence));
-  if (reply.fenced_status != status::kOk) raise_refusal(reply.fenced_status, reply.error);
-  return {.promise = {std::move(reply.promise), reply.now}, .preload = std::move(reply.preload)};
-}
-
-Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const OptionalInt& timeout_at,
-                    const OptionalDuration& timeout, const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
-                    const OptionalStr& idempotency_key) {
-  return run_fenced(self, {.id = id_of(id),
-                           .version = integer(version, "version"),
-                           .action = promise_create(*self.store, promise_id, timeout_at, timeout, param, headers, tags, idempotency_key)});
-}
-
-Fenced fence_settle(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const AnyValue& value, const Str& state,
-                    const StringMapping& headers, const OptionalStr& idempotency_key) {
-  return run_fenced(self, {.id = id_of(id),
-                           .version = integer(version, "version"),
-                           .action = promise_settle(text(promise_id, "promise_id"), text(state, "state"), value, headers, idempotency_key)});
-}
-
-TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& state, const OptionalStr& target, const StringMapping& tags,
-                const Int& limit, const OptionalStr& cursor) {
+TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& state, const OptionalStr& target,
+                const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
   TaskSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
   search.query.filter.target = optional_text(target, "target");
@@ -110,6 +95,8 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& sta
   page.now = reply.now;
   return page;
 }
+
+constexpr const char* kClaimType = "resonate_core._core.Claim";
 
 void bind_claiming(py::class_<Tasks>& bound) {
   bound.def("get", &get, py::arg("id"), R"doc(
@@ -129,10 +116,20 @@ Example:
     >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
     >>> store.tasks.get("job")
     Task(id='job', state='pending', version=0, resumes=0)
-)doc")
-      .def("create", &create, py::arg("id"), py::arg("timeout_at") = py::none(), py::kw_only(), py::arg("pid"), py::arg("ttl"),
-           py::arg("timeout") = py::none(), py::arg("target") = py::none(), py::arg("param") = py::none(), py::arg("headers") = py::none(),
-           py::arg("tags") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
+)doc");
+
+  KeywordMethod<&create>::bind(bound, "create",
+                               {{{"id", Given::required},
+                                 {"timeout_at", Given::optional},
+                                 {"pid", Given::required_keyword},
+                                 {"ttl", Given::required_keyword},
+                                 {"timeout"},
+                                 {"target"},
+                                 {"param"},
+                                 {"headers"},
+                                 {"tags"},
+                                 {"idempotency_key"}}},
+                               kClaimType, R"doc(
 Creates a promise whose task the caller holds at once, without a message (PROTOCOL 3.9).
 
 Where the promise exists: a pending task is acquired, a fulfilled one is answered as it is.
@@ -162,8 +159,12 @@ Example:
     >>> claim = store.tasks.create("job", pid="w1", ttl=60_000, timeout=1000, target="poll://any@workers")
     >>> claim.task.state, claim.promise.tags
     ('acquired', {'resonate:target': 'poll://any@workers'})
-)doc")
-      .def("acquire", &acquire, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("pid"), py::arg("ttl"), R"doc(
+)doc");
+
+  KeywordMethod<&acquire>::bind(
+      bound, "acquire",
+      {{{"id", Given::required}, {"version", Given::required}, {"pid", Given::required_keyword}, {"ttl", Given::required_keyword}}},
+      kClaimType, R"doc(
 Takes a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
 
 Args:
@@ -184,7 +185,9 @@ Example:
     >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
     >>> store.tasks.acquire("job", 0, pid="w1", ttl=60_000).task.version
     1
-)doc")
+)doc");
+
+  bound
       .def("heartbeat", &heartbeat, py::arg("pid"), py::arg("tasks") = py::tuple(), R"doc(
 Renews leases (PROTOCOL 3.15): each becomes now + ttl. What the pid does not hold any more is skipped.
 
@@ -204,8 +207,9 @@ Example:
     >>> store.next_due()
     1900
 )doc")
-      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(), py::arg("target") = py::none(),
-           py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(), R"doc(
+      .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
+           py::arg("target") = py::none(), py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(),
+           R"doc(
 The tasks that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
 
 Args:
@@ -231,7 +235,8 @@ Example:
 }
 
 void bind_running(py::class_<Tasks>& bound) {
-  bound.def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"), R"doc(
+  bound
+      .def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"), R"doc(
 Lets an acquired task sleep until one of the promises that it awaits is settled (PROTOCOL 3.12).
 
 Args:
@@ -258,8 +263,8 @@ Example:
     >>> store.tasks.get("job").state
     'pending'
 )doc")
-      .def("fulfill", &fulfill, py::arg("id"), py::arg("version"), py::arg("value") = py::none(), py::kw_only(), py::arg("state") = "resolved",
-           py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
+      .def("fulfill", &fulfill, py::arg("id"), py::arg("version"), py::arg("value") = py::none(), py::kw_only(),
+           py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
 Settles the promise of an acquired task, and fulfils the task with it (PROTOCOL 3.13).
 
 Args:
@@ -336,67 +341,6 @@ Example:
     >>> store.tasks.resume("job")
     >>> store.tasks.get("job").state
     'pending'
-)doc");
-}
-
-void bind_fencing(py::class_<Tasks>& bound) {
-  bound.def("fence_create", &fence_create, py::arg("id"), py::arg("version"), py::arg("promise_id"), py::arg("timeout_at") = py::none(),
-            py::kw_only(), py::arg("timeout") = py::none(), py::arg("param") = py::none(), py::arg("headers") = py::none(),
-            py::arg("tags") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
-Creates another promise, provided that the caller still holds the task (PROTOCOL 3.14).
-
-Args:
-    id: The id of the task.
-    version: Its version.
-    promise_id: The id of the promise to create, not the task's own.
-    timeout_at: Its deadline in Unix ms. Either this or `timeout` has to be given.
-    timeout: Its deadline from now on, in ms or as a timedelta.
-    param: What is kept with it: bytes, a `Value`, or anything JSON-able.
-    headers: Headers of the param.
-    tags: Strings by name.
-    idempotency_key: A key of the creation, as in `Promises.create`.
-
-Returns:
-    The promise, new or existing.
-
-Raises:
-    Invalid: The task's own id, or what `Promises.create` refuses.
-    NotFound: The task does not exist.
-    Conflict: It is not acquired, or has another version; or the idempotency key differs.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> store.tasks.fence_create("job", 1, "job.1", timeout=1000).promise.state
-    'pending'
-)doc")
-      .def("fence_settle", &fence_settle, py::arg("id"), py::arg("version"), py::arg("promise_id"), py::arg("value") = py::none(),
-           py::kw_only(), py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
-Settles another promise, provided that the caller still holds the task (PROTOCOL 3.14).
-
-Args:
-    id: The id of the task.
-    version: Its version.
-    promise_id: The id of the promise to settle, not the task's own.
-    value: The result: bytes, a `Value`, or anything JSON-able.
-    state: `resolved`, `rejected` or `rejected_canceled`.
-    headers: Headers of the value.
-    idempotency_key: A key of the settlement, as in `Promises.resolve`.
-
-Returns:
-    The settled promise.
-
-Raises:
-    Invalid: The task's own id, or another state.
-    NotFound: The task or the promise does not exist.
-    Conflict: The task is not acquired, or has another version; or the idempotency key differs.
-
-Example:
-    >>> store = rc.Store(clock=rc.ManualClock())
-    >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
-    >>> _ = store.tasks.fence_create("job", 1, "job.1", timeout=1000)
-    >>> store.tasks.fence_settle("job", 1, "job.1", 42).promise.value.json()
-    42
 )doc");
 }
 

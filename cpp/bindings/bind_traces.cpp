@@ -95,9 +95,11 @@ Example:
     >>> recording.close()
 )doc")
       .def("__enter__", [](const std::shared_ptr<Recorder>& self) { return self; })
-      .def("__exit__", [](Recorder& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.close(); }, py::arg("exc_type"),
-           py::arg("exc"), py::arg("traceback"))
-      .def("__repr__", [](const Recorder& self) { return Repr("Recording").with("lines", self.lines()).with("closed", self.closed()).done(); });
+      .def(
+          "__exit__", [](Recorder& self, const AnyValue&, const AnyValue&, const AnyValue&) { self.close(); }, py::arg("exc_type"),
+          py::arg("exc"), py::arg("traceback"))
+      .def("__repr__",
+           [](const Recorder& self) { return Repr("Recording").with("lines", self.lines()).with("closed", self.closed()).done(); });
 
   py::class_<ReplayResult>(module, "Replay", R"doc(
 How a trace came out when it was run again: `replay`. True in a condition when all of it came out as recorded.
@@ -115,9 +117,11 @@ Example:
       .def_readonly("steps", &ReplayResult::steps, "How many lines came out as recorded.")
       .def_readonly("line", &ReplayResult::line, "The first line that did not, counted from 1; None where all did.")
       .def_property_readonly(
-          "expected", [](const ReplayResult& self) { return unless_empty(self.expected); }, "That line as it was recorded; None where there is none.")
+          "expected", [](const ReplayResult& self) { return unless_empty(self.expected); },
+          "That line as it was recorded; None where there is none.")
       .def_property_readonly(
-          "got", [](const ReplayResult& self) { return unless_empty(self.got); }, "That line as it came out now; None where nothing came.")
+          "got", [](const ReplayResult& self) { return unless_empty(self.got); },
+          "That line as it came out now; None where nothing came.")
       .def_property_readonly("difference", &difference, "Where it first differs, in words; None where it does not.")
       .def("__bool__", [](const ReplayResult& self) { return self.ok; })
       .def("__repr__", [](const ReplayResult& self) {

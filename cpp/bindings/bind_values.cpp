@@ -35,9 +35,7 @@ std::string repr(const Value& value) {
 
 bool same(const Value& a, const Value& b) { return a == b; }
 
-py::tuple identity(const Value& value) {
-  return py::make_tuple(value.data, value.headers ? value.headers->size() + 1 : 0);
-}
+py::tuple identity(const Value& value) { return py::make_tuple(value.data, value.headers ? value.headers->size() + 1 : 0); }
 
 }  // namespace
 
@@ -81,7 +79,7 @@ Example:
     'aGk='
 )doc")
       .def(
-          "bytes", [](const Value& self) { return decoded_bytes(self); }, R"doc(
+          "bytes", [](const Value& self) { return Shown<"builtins.bytes">(decoded_bytes(self)); }, R"doc(
 The bytes behind the data, empty where there is none.
 
 Raises:

@@ -15,7 +15,8 @@ py::object column_of(py::handle given, const char* argument, const char* expecte
   py::object column = fast_sequence(given, argument, expected);
   const auto length = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(column.ptr()));
   if (length != size) {
-    raise(ErrorClass::invalid, std::string(argument) + " holds " + std::to_string(length) + " items for " + std::to_string(size) + " ids");
+    raise(ErrorClass::invalid,
+          std::string(argument) + " holds " + std::to_string(length) + " items for " + std::to_string(size) + " ids");
   }
   return column;
 }
@@ -26,14 +27,16 @@ py::handle item(const py::object& column, std::size_t i) {
 
 }  // namespace
 
-std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params, const StringMapping& tags) {
+std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params,
+                               const StringMapping& tags) {
   std::vector<std::string> names = texts(ids, "ids");
   const StringMap shared_tags = string_map(tags, "tags");
   const py::object values = column_of(params, "params", "an iterable of values", names.size());
   const bool one_deadline = PyIndex_Check(timeout_at.ptr()) != 0;
   const Instant deadline_of_all = one_deadline ? integer(timeout_at, "timeout_at") : 0;
-  const py::object deadlines =
-      one_deadline ? py::object() : column_of(fast_sequence(timeout_at, "timeout_at", "int or an iterable of int"), "timeout_at", "", names.size());
+  const py::object deadlines = one_deadline ? py::object()
+                                            : column_of(fast_sequence(timeout_at, "timeout_at", "int or an iterable of int"),
+                                                        "timeout_at", "", names.size());
 
   std::vector<Request> requests;
   requests.reserve(names.size());

@@ -13,7 +13,8 @@ using TextColumn = Shown<"collections.abc.Iterable[str]">;
 using InstantColumn = Shown<"int | collections.abc.Iterable[int]">;
 using ValueColumn = Shown<"collections.abc.Iterable[typing.Any] | None">;
 
-std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params, const StringMapping& tags);
+std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params,
+                               const StringMapping& tags);
 std::vector<Request> settlements(const TextColumn& ids, const ValueColumn& values, std::string_view state);
 
 }  // namespace resonate::python

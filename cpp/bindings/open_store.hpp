@@ -3,7 +3,6 @@
 // All members are touched with the GIL held; the engine itself is called without it (DESIGN 3).
 #pragma once
 
-
 #include <memory>
 #include <optional>
 #include <utility>
@@ -23,8 +22,7 @@ class Recorder;
 
 class OpenStore {
  public:
-  explicit OpenStore(std::shared_ptr<Engine> engine)
-      : engine_(std::move(engine)), door_(std::make_shared<EnvelopeDoor>(engine_)) {}
+  explicit OpenStore(std::shared_ptr<Engine> engine) : engine_(std::move(engine)), door_(std::make_shared<EnvelopeDoor>(engine_)) {}
 
   // Error (closed) after close().
   std::shared_ptr<Engine> engine() const { return still_open(engine_); }
@@ -81,5 +79,8 @@ struct Tasks {
 struct Schedules {
   std::shared_ptr<OpenStore> store;
 };
+
+// fence_create and fence_settle of Tasks, which have a file of their own.
+void bind_fencing(py::class_<Tasks>& bound);
 
 }  // namespace resonate::python

@@ -16,6 +16,7 @@ class PythonNode {
   explicit PythonNode(PyObject* object) noexcept : object_(object) {}
 
   NodeType type() const noexcept {
+    if (is_plain(object_)) return NodeType::string;
     if (PyUnicode_Check(object_)) return utf8(object_, nullptr) ? NodeType::string : NodeType::bad_string;
     if (PyDict_Check(object_)) return has_string_keys() ? NodeType::object : NodeType::bad_object;
     if (PyBool_Check(object_)) return NodeType::boolean;
@@ -36,6 +37,9 @@ class PythonNode {
   }
 
   std::string_view text() const noexcept {
+    if (is_plain(object_)) {
+      return {static_cast<const char*>(PyUnicode_DATA(object_)), static_cast<std::size_t>(PyUnicode_GET_LENGTH(object_))};
+    }
     Py_ssize_t size = 0;
     const char* bytes = utf8(object_, &size);
     return {bytes, static_cast<std::size_t>(size)};
@@ -55,6 +59,9 @@ class PythonNode {
   }
 
  private:
+  // A str that is its own UTF-8: nearly every one, and nothing has to be called to read it.
+  static bool is_plain(PyObject* object) noexcept { return PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object); }
+
   // The text is kept in the str object. Null for a lone surrogate.
   static const char* utf8(PyObject* text, Py_ssize_t* size) noexcept {
     const char* bytes = PyUnicode_AsUTF8AndSize(text, size);
@@ -66,7 +73,7 @@ class PythonNode {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t position = 0;
     while (PyDict_Next(object_, &position, &key, &value)) {
-      if (!PyUnicode_Check(key) || !utf8(key, nullptr)) return false;
+      if (!is_plain(key) && (!PyUnicode_Check(key) || !utf8(key, nullptr))) return false;
     }
     return true;
   }

@@ -18,30 +18,35 @@ namespace py = pybind11;
 
 class PythonSink {
  public:
+  PythonSink() { levels_.reserve(kUsualDepth); }
+  PythonSink(const PythonSink&) = delete;
+  PythonSink& operator=(const PythonSink&) = delete;
+
   void begin_object() { open(PyDict_New()); }
   void begin_array() { open(PyList_New(0)); }
   void end_object() { close(); }
   void end_array() { close(); }
 
-  void key(Field field) { key_ = py::reinterpret_borrow<py::object>(interned(field)); }
-  void key(std::string_view name) { key_ = text(name); }
+  void key(Field field) { key_ = interned(field); }
+  void key(std::string_view name) {
+    named_ = py::reinterpret_steal<py::object>(text(name));
+    key_ = named_.ptr();
+  }
 
   void string(std::string_view value) { put(text(value)); }
-  void integer(std::int64_t value) { put(py::reinterpret_steal<py::object>(PyLong_FromLongLong(value))); }
-  void boolean(bool value) { put(py::bool_(value)); }
-  void null() { put(py::none()); }
+  void integer(std::int64_t value) { put(PyLong_FromLongLong(value)); }
+  void boolean(bool value) { put(PyBool_FromLong(value)); }
+  void null() { put(py::none().release().ptr()); }
 
   // The whole document.
   py::object take() { return std::move(result_); }
 
  private:
-  struct Level {
-    py::object container;
-    py::object key;  // under which the container goes into the one above
-  };
+  static constexpr std::size_t kUsualDepth = 8;
 
-  static py::object text(std::string_view value) {
-    auto made = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace"));
+  // New.
+  static PyObject* text(std::string_view value) {
+    PyObject* const made = PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace");
     if (!made) throw py::error_already_set();
     return made;
   }
@@ -59,31 +64,29 @@ class PythonSink {
     return key;
   }
 
+  // A container goes into the one above as soon as it is begun, so that only borrowed pointers are left to keep.
   void open(PyObject* container) {
-    if (!container) throw py::error_already_set();
-    levels_.push_back({py::reinterpret_steal<py::object>(container), std::move(key_)});
+    put(container);
+    levels_.push_back(container);
   }
+  void close() { levels_.pop_back(); }
 
-  void close() {
-    Level level = std::move(levels_.back());
-    levels_.pop_back();
-    key_ = std::move(level.key);
-    put(std::move(level.container));
-  }
-
-  void put(py::object value) {
+  // Takes the reference.
+  void put(PyObject* made) {
+    py::object value = py::reinterpret_steal<py::object>(made);
     if (!value) throw py::error_already_set();
     if (levels_.empty()) {
       result_ = std::move(value);
       return;
     }
-    PyObject* container = levels_.back().container.ptr();
-    const int failed = PyDict_CheckExact(container) ? PyDict_SetItem(container, key_.ptr(), value.ptr()) : PyList_Append(container, value.ptr());
+    PyObject* const container = levels_.back();
+    const int failed = PyDict_CheckExact(container) ? PyDict_SetItem(container, key_, made) : PyList_Append(container, made);
     if (failed) throw py::error_already_set();
   }
 
-  std::vector<Level> levels_;
-  py::object key_;
+  std::vector<PyObject*> levels_;  // open containers, each held by the one before or by result_
+  PyObject* key_ = nullptr;        // an interned name, or named_
+  py::object named_;
   py::object result_;
 };
 static_assert(DocumentSink<PythonSink>);

@@ -1,5 +1,5 @@
-// What the typed calls hand out: a stored row and the instant at which it is shown. Attributes are computed when they are read, so a
-// call that returns a record pays for one counter. The rows are immutable, so a record never changes.
+// What the typed calls hand out: a stored row and the instant at which it is shown. Attributes are computed when they are read, so
+// a call that returns a record pays for one counter. The rows are immutable, so a record never changes.
 #pragma once
 
 #include <optional>

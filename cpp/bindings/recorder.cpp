@@ -107,7 +107,8 @@ std::shared_ptr<LineWriter> open_line_writer(py::handle target) {
   return std::make_shared<FileWriter>(std::string(path));
 }
 
-Recorder::Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> writer) : engine_(std::move(engine)), writer_(std::move(writer)) {
+Recorder::Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> writer)
+    : engine_(std::move(engine)), writer_(std::move(writer)) {
   const OutsidePython outside;
   start_trace(*engine_, [lines = writer_](std::string_view line) { lines->write(line); });
 }

@@ -10,20 +10,21 @@
 
 namespace resonate::python {
 
-inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout,
-                                    const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
-                                    const OptionalStr& idempotency_key) {
+inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInt& timeout_at,
+                                    const OptionalDuration& timeout, const AnyValue& param, const StringMapping& headers,
+                                    const StringMapping& tags, const OptionalStr& idempotency_key) {
   PromiseCreate create;
   create.id = text(id, "id");
-  create.timeout_at = deadline(timeout_at, timeout, [&] { return store.without_gil([](Engine& engine) { return engine.clock()->now(); }); });
+  create.timeout_at =
+      deadline(timeout_at, timeout, [&] { return store.without_gil([](Engine& engine) { return engine.clock()->now(); }); });
   create.param = value_of(param, headers, "param");
   create.tags = string_map(tags, "tags");
   create.ikc = optional_text(idempotency_key, "idempotency_key");
   return create;
 }
 
-inline PromiseSettle promise_settle(std::string_view id, std::string_view state, const AnyValue& value, const StringMapping& headers,
-                                    const OptionalStr& idempotency_key) {
+inline PromiseSettle promise_settle(std::string_view id, std::string_view state, const AnyValue& value,
+                                    const StringMapping& headers, const OptionalStr& idempotency_key) {
   PromiseSettle settle;
   settle.id = id;
   settle.state = state;

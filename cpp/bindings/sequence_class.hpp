@@ -25,7 +25,8 @@ void def_sequence(py::module_& module, py::class_<Sequence, Extra...>& bound, co
   using Iterator = SequenceIterator<Sequence>;
 
   py::class_<Iterator>(module, ("_" + std::string(name) + "Iterator").c_str())
-      .def("__iter__", [](Iterator& self) -> Iterator& { return self; }, py::return_value_policy::reference_internal)
+      .def(
+          "__iter__", [](Iterator& self) -> Iterator& { return self; }, py::return_value_policy::reference_internal)
       .def("__next__", [](Iterator& self) -> Record {
         if (self.next >= self.sequence->size()) throw py::stop_iteration();
         return self.sequence->at(self.next++);
@@ -37,7 +38,8 @@ void def_sequence(py::module_& module, py::class_<Sequence, Extra...>& bound, co
           [](const Sequence& self, py::ssize_t index) -> Record {
             const auto size = static_cast<py::ssize_t>(self.size());
             const py::ssize_t place = index < 0 ? index + size : index;
-            if (place < 0 || place >= size) throw py::index_error("index " + std::to_string(index) + " of " + std::to_string(size) + " records");
+            if (place < 0 || place >= size)
+              throw py::index_error("index " + std::to_string(index) + " of " + std::to_string(size) + " records");
             return self.at(static_cast<std::size_t>(place));
           },
           py::arg("index"))
@@ -51,9 +53,14 @@ void def_sequence(py::module_& module, py::class_<Sequence, Extra...>& bound, co
             return records;
           },
           py::arg("index"))
-      .def("__iter__", [](const py::object& self) { return Iterator{self, &py::cast<const Sequence&>(self)}; })
+      .def("__iter__",
+           [](const py::object& self) {
+             return Iterator{self, &py::cast<const Sequence&>(self)};
+           })
       .def("__repr__",
-           [name](const Sequence& self) { return std::string(name) + " of " + std::to_string(self.size()) + (self.size() == 1 ? " record" : " records"); })
+           [name](const Sequence& self) {
+             return std::string(name) + " of " + std::to_string(self.size()) + (self.size() == 1 ? " record" : " records");
+           })
       .def("_repr_html_", [html_function](const py::object& self) { return html(html_function, self); });
 }
 

@@ -39,6 +39,7 @@ using OptionalInt = Shown<"int | None">;
 using DurationArgument = Shown<"int | datetime.timedelta">;
 using OptionalDuration = Shown<"int | datetime.timedelta | None">;
 using StringMapping = Shown<"collections.abc.Mapping[str, str] | None">;
+using OptionalBool = Shown<"bool | None">;
 using AnyValue = Shown<"typing.Any">;
 using JsonDict = Shown<"dict[str, typing.Any]">;
 

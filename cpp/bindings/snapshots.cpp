@@ -81,8 +81,8 @@ py::dict dict_of(const std::map<std::string_view, std::size_t>& by_state) {
 
 JsonDict snapshot(const OpenStore& store, py::handle format) {
   const SnapshotFormat wanted = choice(format, "format", kFormats);
-  const std::string document =
-      store.without_gil([wanted](Engine& engine) { return engine.with_storage([wanted](Storage& rows) { return write_snapshot(rows, wanted); }); });
+  const std::string document = store.without_gil(
+      [wanted](Engine& engine) { return engine.with_storage([wanted](Storage& rows) { return write_snapshot(rows, wanted); }); });
   return JsonDict(py::module_::import("json").attr("loads")(py::str(document)));
 }
 

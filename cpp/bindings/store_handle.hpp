@@ -20,4 +20,12 @@ struct StoreHandle {
   StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock_object);
 };
 
+inline const OpenStore& open(const StoreHandle& store) { return *store.open; }
+
+// The parts of Store's class that have files of their own.
+using StoreClass = py::class_<StoreHandle>;
+void bind_envelopes(StoreClass& bound);  // apply, apply_json
+void bind_outbox(StoreClass& bound);     // messages, take_messages
+void bind_state(StoreClass& bound);      // check, counts, snapshot, restore, digest
+
 }  // namespace resonate::python

@@ -20,7 +20,8 @@ constexpr std::array<std::pair<std::string_view, CatchUp>, 3> kCatchUpNames = {{
 
 Duration at_least(Duration least, Duration given, const char* argument) {
   if (given < least) {
-    raise(ErrorClass::invalid, std::string(argument) + " is " + std::to_string(given) + " ms; it has to be " + std::to_string(least) + " or more");
+    raise(ErrorClass::invalid,
+          std::string(argument) + " is " + std::to_string(given) + " ms; it has to be " + std::to_string(least) + " or more");
   }
   return given;
 }
@@ -48,7 +49,9 @@ Options engine_options(const StoreOptions& given, bool manual_clock) {
 
 std::string_view name_of_rules(const Options& options) noexcept { return rules(options.rules).name; }
 
-std::string_view name_of_catchup(const Options& options) noexcept { return kCatchUpNames[static_cast<std::size_t>(options.catchup)].first; }
+std::string_view name_of_catchup(const Options& options) noexcept {
+  return kCatchUpNames[static_cast<std::size_t>(options.catchup)].first;
+}
 
 std::unique_ptr<Storage> open_storage(py::handle path_or_url) {
   if (path_or_url.is_none()) return make_memory_storage();

@@ -12,7 +12,6 @@ namespace resonate::python {
 using RulesArgument = Shown<"typing.Literal['compatible', 'strict']">;
 using RetryArgument = Shown<"int | datetime.timedelta | typing.Literal['ttl']">;
 using CatchUpArgument = Shown<"typing.Literal['all', 'latest', 'none']">;
-using OptionalBool = Shown<"bool | None">;
 
 struct StoreOptions {
   const RulesArgument& rules;

@@ -46,7 +46,8 @@ py::handle json_encode() {
   return storage
       .call_once_and_store_result([]() -> py::object {
         const auto encoder = py::module_::import("json").attr("JSONEncoder");
-        return encoder(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false, py::arg("allow_nan") = false)
+        return encoder(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false,
+                       py::arg("allow_nan") = false)
             .attr("encode");
       })
       .get_stored();

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from html import escape
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._timeline import timeline as timeline
@@ -17,12 +16,14 @@ if TYPE_CHECKING:
     from resonate_core._core import (
         Fired,
         Message,
-        Page,
         Promise,
         PromiseBatch,
+        PromisePage,
         Schedule,
+        SchedulePage,
         Store,
         Task,
+        TaskPage,
         Value,
         Violation,
     )
@@ -151,10 +152,10 @@ def violation_html(violation: Violation) -> str:
     return _members("Violation", violation.to_dict())
 
 
-def page_html(page: Page | PromiseBatch) -> str:
+def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch) -> str:
     """A table of the first records of a page or batch."""
-    records: list[Any] = list(islice(iter(page), SHOWN_ROWS))  # type: ignore[call-overload]
-    size = len(page)  # type: ignore[arg-type]
+    size = len(page)
+    records: list[Any] = [page[place] for place in range(min(size, SHOWN_ROWS))]
     dicts = [record.to_dict() for record in records]
     names = list(dict.fromkeys(name for record in dicts for name in record))
     caption = f"{type(page).__name__}: {size} record{'' if size == 1 else 's'}"

@@ -1,0 +1,209 @@
+// store.apply and store.apply_json: full envelopes, in Python objects or JSON texts (DESIGN 3).
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arguments.hpp"
+#include "fork_safety.hpp"
+#include "keyword_method.hpp"
+#include "protocol/door.hpp"
+#include "python_node.hpp"
+#include "python_sink.hpp"
+#include "store_handle.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+Atomicity atomicity_of(bool atomic) { return atomic ? Atomicity::all_or_nothing : Atomicity::independent; }
+
+py::object dict_of(const Answer& answer) {
+  PythonSink sink;
+  encode_answer(sink, answer);
+  return sink.take();
+}
+
+std::vector<Answer> run_batch(const OpenStore& store, std::vector<Decoded> envelopes, std::optional<Instant> now, bool atomic) {
+  const auto door = store.door();
+  const OutsidePython outside;
+  return door->run(std::move(envelopes), now, atomicity_of(atomic));
+}
+
+// A text as bytes. A lone surrogate becomes bytes that are no UTF-8, which the parser refuses as it refuses any other.
+py::object bytes_of_text(py::handle text) {
+  auto bytes = py::reinterpret_steal<py::object>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
+  if (!bytes) throw py::error_already_set();
+  return bytes;
+}
+
+bool is_text(py::handle given) {
+  return PyBytes_Check(given.ptr()) || PyUnicode_Check(given.ptr()) || PyByteArray_Check(given.ptr()) ||
+         PyMemoryView_Check(given.ptr());
+}
+
+// What a JSON door takes as one envelope, kept alive and unchanged while the GIL is away.
+class JsonText {
+ public:
+  explicit JsonText(py::handle given) : owner_(py::reinterpret_borrow<py::object>(given)) {
+    if (PyUnicode_Check(given.ptr())) {
+      Py_ssize_t size = 0;
+      if (const char* utf8 = PyUnicode_AsUTF8AndSize(given.ptr(), &size)) {
+        text_ = {utf8, static_cast<std::size_t>(size)};
+        return;
+      }
+      PyErr_Clear();
+      owner_ = bytes_of_text(given);
+    } else if (!PyBytes_Check(given.ptr())) {
+      if (!is_text(given)) wrong_type("envelope", "bytes, str or a list of them", given);
+      owner_ = py::reinterpret_steal<py::object>(PyBytes_FromObject(given.ptr()));  // somebody may change a bytearray
+      if (!owner_) throw py::error_already_set();
+    }
+    text_ = {PyBytes_AS_STRING(owner_.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(owner_.ptr()))};
+  }
+  std::string_view text() const noexcept { return text_; }
+
+ private:
+  py::object owner_;
+  std::string_view text_;
+};
+
+py::bytes bytes_of(const std::string& reply) { return {reply.data(), reply.size()}; }
+
+AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInt& now, bool atomic) {
+  const std::optional<Instant> at = optional_integer(now, "now");
+  if (!PyList_Check(envelope.ptr())) {
+    Decoded decoded = decode_envelope(PythonNode(envelope.ptr()));
+    const auto door = store.door();
+    const Answer answer = [&] {
+      const OutsidePython outside;
+      return door->run(std::move(decoded), at);
+    }();
+    return AnyValue(dict_of(answer));
+  }
+  std::vector<Decoded> decoded;
+  const Py_ssize_t size = PyList_GET_SIZE(envelope.ptr());
+  decoded.reserve(static_cast<std::size_t>(size));
+  for (Py_ssize_t i = 0; i < size; ++i) decoded.push_back(decode_envelope(PythonNode(PyList_GET_ITEM(envelope.ptr(), i))));
+  const std::vector<Answer> answers = run_batch(store, std::move(decoded), at, atomic);
+  py::list replies(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    PyList_SET_ITEM(replies.ptr(), static_cast<Py_ssize_t>(i), dict_of(answers[i]).release().ptr());
+  return AnyValue(std::move(replies));
+}
+
+AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalInt& now, bool atomic) {
+  const std::optional<Instant> at = optional_integer(now, "now");
+  const auto door = store.door();
+  if (!PyList_Check(envelope.ptr())) {
+    const JsonText document(envelope);
+    const std::string reply = [&] {
+      const OutsidePython outside;
+      return door->apply_json(document.text(), at);
+    }();
+    return AnyValue(bytes_of(reply));
+  }
+  std::vector<JsonText> documents;
+  for (py::handle one : envelope) documents.emplace_back(one);
+  std::vector<std::string_view> texts;
+  texts.reserve(documents.size());
+  for (const JsonText& document : documents) texts.push_back(document.text());
+  const std::vector<std::string> answers = [&] {
+    const OutsidePython outside;
+    return door->apply_json(texts, at, atomicity_of(atomic));
+  }();
+  py::list replies(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    PyList_SET_ITEM(replies.ptr(), static_cast<Py_ssize_t>(i), bytes_of(answers[i]).release().ptr());
+  return AnyValue(std::move(replies));
+}
+
+using EnvelopeArgument = Shown<"dict[str, typing.Any] | list[dict[str, typing.Any]]">;
+using JsonArgument = Shown<"bytes | str | list[bytes] | list[str]">;
+
+bool is_true(const OptionalBool& given, const char* argument) {
+  if (!given.is_none() && !PyBool_Check(given.ptr())) wrong_type(argument, "bool", given);
+  return given.ptr() == Py_True;
+}
+
+AnyValue apply_envelope(const StoreHandle& self, const EnvelopeArgument& envelope, const OptionalInt& now,
+                        const OptionalBool& atomic) {
+  return apply(open(self), envelope, now, is_true(atomic, "atomic"));
+}
+
+AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, const OptionalInt& now,
+                         const OptionalBool& atomic) {
+  return apply_json(open(self), envelope, now, is_true(atomic, "atomic"));
+}
+
+}  // namespace
+
+// The signatures are written by hand: a list answers a list, and two overloads would cost each call a try.
+void bind_envelopes(StoreClass& bound) {
+  constexpr std::array<Parameter, 3> kParameters = {
+      {{"envelope", Given::required}, {"now", Given::optional}, {"atomic", Given::optional}}};
+  KeywordMethod<&apply_envelope>::bind_with_signature(bound, "apply", kParameters, R"doc(apply(*args, **kwargs)
+Overloaded function.
+
+1. apply(self: resonate_core._core.Store, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]
+
+Runs a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
+
+Whatever is refused is answered, a malformed envelope with status 400; nothing that a client sends raises.
+
+Args:
+    envelope: `{"kind", "head", "data"}`, or a list of such.
+    now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
+        the same. An instant that has passed is answered with status 400.
+    atomic: The first refusal undoes all of a list.
+
+Returns:
+    The answering envelope, or a list of them in the same order.
+
+Raises:
+    Closed: The store was closed.
+    TypeError: `now` is no int.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> head = {"corrId": "1", "version": "2026-04-01"}
+    >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})["head"]["status"]
+    404
+    >>> store.apply(["no envelope"])[0]["head"]
+    {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
+
+2. apply(self: resonate_core._core.Store, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False) -> list[dict[str, typing.Any]]
+
+A list of them, in one transaction.
+)doc");
+  KeywordMethod<&apply_json_text>::bind_with_signature(bound, "apply_json", kParameters, R"doc(apply_json(*args, **kwargs)
+Overloaded function.
+
+1. apply_json(self: resonate_core._core.Store, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes
+
+As `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text is none and answered with status 400.
+
+Args:
+    envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
+    now: The instant of the request on a manual clock, in Unix ms.
+    atomic: The first refusal undoes all of a list.
+
+Returns:
+    The answer as JSON in ASCII, or a list of them in the same order.
+
+Raises:
+    Closed: The store was closed.
+    TypeError: Neither bytes nor str nor a list of them; `now` is no int.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.apply_json(b"{")[:42]
+    b'{"kind":"unknown","head":{"corrId":"0","st'
+
+2. apply_json(self: resonate_core._core.Store, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]
+
+A list of them, in one transaction.
+)doc");
+}
+
+}  // namespace resonate::python

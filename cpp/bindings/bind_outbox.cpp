@@ -1,0 +1,108 @@
+// What waits to be delivered: store.messages, store.take_messages.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arguments.hpp"
+#include "event_dicts.hpp"
+#include "store_handle.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using Addresses = Shown<"collections.abc.Iterable[str] | None">;
+
+using Found = std::vector<std::pair<MessageRef, RowRef>>;
+
+std::size_t limit_of(const OptionalInt& given) {
+  const std::int64_t limit = optional_integer(given, "limit").value_or(INT64_MAX);
+  if (limit < 0) raise(ErrorClass::invalid, "limit is " + std::to_string(limit) + "; it has to be 0 or more");
+  return static_cast<std::size_t>(limit);
+}
+
+py::typing::List<MessageRecord> messages(const StoreHandle& store, const OptionalInt& limit) {
+  const std::size_t most = limit_of(limit);
+  py::typing::List<MessageRecord> made;
+  for (auto& [message, record] : open(store).without_gil([most](Engine& engine) { return engine.messages_with_records(most); })) {
+    made.append(MessageRecord{std::move(message), std::move(record)});
+  }
+  return made;
+}
+
+// Exact addresses, and beginnings of addresses where a pattern ends in `*`.
+class AddressFilter {
+ public:
+  explicit AddressFilter(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
+  bool operator()(const OutboxMessage& message) const {
+    for (const std::string& pattern : patterns_) {
+      if (pattern == message.address) return true;
+      if (!pattern.empty() && pattern.back() == '*' &&
+          message.address.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1)))
+        return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<std::string> patterns_;
+};
+
+py::typing::List<JsonDict> take_messages(const StoreHandle& store, const OptionalInt& limit, const Addresses& addresses) {
+  const std::size_t most = limit_of(limit);
+  Found taken;
+  if (addresses.is_none()) {
+    taken = open(store).without_gil([most](Engine& engine) { return engine.take_messages(most); });
+  } else {
+    const AddressFilter wanted(texts(addresses, "addresses"));
+    taken = open(store).without_gil([&](Engine& engine) { return engine.take_messages_if(wanted, most); });
+  }
+  py::typing::List<JsonDict> made;
+  for (auto& [message, record] : taken) made.append(message_dict({std::move(message), std::move(record)}));
+  return made;
+}
+
+}  // namespace
+
+void bind_outbox(StoreClass& bound) {
+  bound
+      .def("messages", &messages, py::arg("limit") = py::none(), R"doc(
+What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
+
+Args:
+    limit: How many at most.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> [(message.kind, message.address) for message in store.messages()]
+    [('execute', 'poll://any@workers')]
+)doc")
+      .def("take_messages", &take_messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("addresses") = py::none(), R"doc(
+Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).
+
+Args:
+    limit: How many at most.
+    addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so. The others stay queued.
+
+Returns:
+    Dicts of `key`, `address` and `message`, the last as it goes over the wire.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.take_messages(addresses=["http*"])
+    []
+    >>> store.take_messages()[0]["message"]
+    {'kind': 'execute', 'head': {}, 'data': {'task': {'id': 'job', 'version': 0}}}
+    >>> store.messages()
+    []
+)doc");
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,102 @@
+// Methods with keywords, for the calls that are made most. pybind11 makes a string of every parameter's name in every call to find
+// the keywords; this compares pointers (names in Python code are interned), which is a fifth of a whole promise.create.
+//
+// The function takes the object and one Shown<...> a parameter; what is not given is None. Documentation and stubs see the same
+// line with the signature as pybind11 writes.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "shown.hpp"
+
+namespace resonate::python {
+
+// What METH_FASTCALL | METH_KEYWORDS calls.
+using FastCall = PyObject* (*)(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords);
+
+// How a parameter may be given. An optional one is None where it is not.
+enum class Given { required, optional, required_keyword, optional_keyword };
+
+struct Parameter {
+  const char* name;
+  Given given = Given::optional_keyword;
+
+  bool required() const noexcept { return given == Given::required || given == Given::required_keyword; }
+  bool keyword_only() const noexcept { return given == Given::required_keyword || given == Given::optional_keyword; }
+};
+
+// Arguments of one call, sorted into the places of the parameters. Raises TypeError.
+void sort_arguments(const char* method, const Parameter* parameters, PyObject* const* names, std::size_t size,
+                    PyObject* const* given, Py_ssize_t positional, PyObject* keywords, PyObject** places);
+std::string signature_of(const char* method, const char* self_type, const Parameter* parameters, const char* const* types,
+                         std::size_t size, const char* result_type);
+// Puts the method into the class; for the life of the process.
+void add_method(py::handle type, const char* name, FastCall call, const std::string& doc);
+// The pending C++ exception as Python's.
+void set_python_error() noexcept;
+
+template <auto Function>
+class KeywordMethod;
+
+template <class Result, class Self, class... Arguments, Result (*Function)(const Self&, const Arguments&...)>
+class KeywordMethod<Function> {
+ public:
+  static constexpr std::size_t kSize = sizeof...(Arguments);
+  using Parameters = std::array<Parameter, kSize>;
+
+  static void bind(py::handle type, const char* name, const Parameters& parameters, const char* result_type, const char* doc) {
+    const std::string self_type = std::string(py::str(type.attr("__module__"))) + "." + std::string(py::str(type.attr("__name__")));
+    const char* const types[] = {Arguments::type_name()...};
+    bind_with_signature(type, name, parameters,
+                        signature_of(name, self_type.c_str(), parameters.data(), types, kSize, result_type) + "\n" + doc);
+  }
+
+  // `doc` begins with its signature, or several of them as pybind11 writes overloads.
+  static void bind_with_signature(py::handle type, const char* name, const Parameters& parameters, const std::string& doc) {
+    static_assert(kSize > 0);
+    name_ = name;
+    parameters_ = parameters;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      names_[i] = PyUnicode_InternFromString(parameters[i].name);
+      if (!names_[i]) throw py::error_already_set();
+    }
+    add_method(type, name, &call, doc);
+  }
+
+ private:
+  static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) noexcept {
+    try {
+      std::array<PyObject*, kSize> places{};
+      sort_arguments(name_, parameters_.data(), names_.data(), kSize, given, positional, keywords, places.data());
+      return invoke(self, places, std::make_index_sequence<kSize>());
+    } catch (...) {
+      set_python_error();
+      return nullptr;
+    }
+  }
+
+  template <std::size_t... I>
+  static PyObject* invoke(PyObject* self, const std::array<PyObject*, kSize>& places, std::index_sequence<I...>) {
+    // The method is in the class itself, so Python has seen to it that self is one of it.
+    auto* const instance = reinterpret_cast<py::detail::instance*>(self);
+    const Self* const object = instance->get_value_and_holder().template value_ptr<Self>();
+    if (!object) throw py::type_error("__init__() of this object was never called");
+    if constexpr (std::is_base_of_v<py::object, Result>) {
+      return Function(*object, py::reinterpret_borrow<Arguments>(places[I])...).release().ptr();
+    } else {
+      return py::cast(Function(*object, py::reinterpret_borrow<Arguments>(places[I])...)).release().ptr();
+    }
+  }
+
+  inline static const char* name_ = nullptr;
+  inline static Parameters parameters_{};
+  inline static std::array<PyObject*, kSize> names_{};
+};
+
+}  // namespace resonate::python

@@ -1,0 +1,2011 @@
+"""
+The engine of resonate_core, in C++. Import resonate_core instead.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import datetime
+import os
+import typing
+
+__all__: list[str] = [
+    "Claim",
+    "Clock",
+    "Fenced",
+    "Fired",
+    "ManualClock",
+    "Message",
+    "Page",
+    "Promise",
+    "PromiseBatch",
+    "PromisePage",
+    "Promises",
+    "Recording",
+    "Replay",
+    "Schedule",
+    "SchedulePage",
+    "Schedules",
+    "Store",
+    "Suspension",
+    "SystemClock",
+    "Task",
+    "TaskPage",
+    "Tasks",
+    "Value",
+    "Violation",
+    "cron_next",
+    "replay",
+]
+
+class Value:
+    """
+    The param or the value of a promise: headers and data, each only where it was given (PROTOCOL 2).
+
+    The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` goes in as it is; its data is base64 by convention and
+    the engine never looks inside (PROTOCOL 3).
+
+    Args:
+        headers: Strings by name, or None for no headers.
+        data: The raw text, base64 by convention, or None for no data.
+
+    Raises:
+        TypeError: Headers that are no mapping of strings, or data that is no string.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> promise = store.promises.create("order:1", timeout=1000, param={"amount": 3})
+        >>> promise.param
+        Value(data='eyJhbW91bnQiOjN9')
+        >>> promise.param.json()
+        {'amount': 3}
+    """
+    def __bool__(self) -> bool:
+        """
+        True where headers or data were given.
+        """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, headers: collections.abc.Mapping[str, str] | None = None, data: str | None = None) -> None: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def bytes(self) -> builtins.bytes:
+        """
+        The bytes behind the data, empty where there is none.
+
+        Raises:
+            Invalid: The data is no base64; read `data` then.
+
+        Example:
+            >>> rc.Value(data="aGk=").bytes()
+            b'hi'
+        """
+    def json(self) -> typing.Any:
+        """
+        The JSON behind the data; None where there is no data.
+
+        Raises:
+            Invalid: The data is no base64, or the bytes are no JSON in UTF-8.
+
+        Example:
+            >>> rc.Value(data="WzEsMl0=").json()
+            [1, 2]
+        """
+    def text(self) -> str:
+        """
+        The bytes behind the data as UTF-8 text, empty where there is none.
+
+        Raises:
+            Invalid: The data is no base64, or the bytes are no UTF-8.
+
+        Example:
+            >>> rc.Value(data="aGk=").text()
+            'hi'
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The value as it stands in an envelope of 2026-04-01: only the members that were given.
+
+        Example:
+            >>> rc.Value(data="aGk=").to_dict()
+            {'data': 'aGk='}
+        """
+    @property
+    def data(self) -> str | None:
+        """
+        The raw text as it is stored, base64 by convention; None where no data was given.
+
+        Example:
+            >>> rc.Value(data="aGk=").data
+            'aGk='
+        """
+    @property
+    def headers(self) -> dict[str, str] | None:
+        """
+        Strings by name, a new dict each time; None where no headers were given.
+
+        Example:
+            >>> rc.Value({"trace": "7"}).headers
+            {'trace': '7'}
+        """
+
+class Promise:
+    """
+    A promise as it was at the instant of the call (PROTOCOL 1).
+
+    Immutable. Its state is the projection: a promise whose deadline has passed is settled, whatever was stored by then
+    (PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another when all members are.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.promises.create("order:1", timeout=1000, tags={"kind": "order"})
+        Promise(id='order:1', state='pending', tags={'kind': 'order'}, timeout_at=1000, created_at=0)
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The record as it stands in an envelope of 2026-04-01.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.promises.create("a", timeout=1000).to_dict()["timeoutAt"]
+            1000
+        """
+    @property
+    def created_at(self) -> int:
+        """
+        When it was created, in Unix ms.
+        """
+    @property
+    def id(self) -> str:
+        """
+        The id that the promise was created under.
+        """
+    @property
+    def param(self) -> Value:
+        """
+        What the creator passed.
+        """
+    @property
+    def settled_at(self) -> int | None:
+        """
+        When it was settled, in Unix ms; None while pending.
+        """
+    @property
+    def state(self) -> str:
+        """
+        `pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.
+        """
+    @property
+    def tags(self) -> dict[str, str]:
+        """
+        The tags, a new dict each time.
+        """
+    @property
+    def timeout_at(self) -> int:
+        """
+        The deadline, in Unix ms.
+        """
+    @property
+    def value(self) -> Value:
+        """
+        What it was settled with; empty while pending.
+        """
+
+class Task:
+    """
+    A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
+
+    Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another when all members are.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.tasks.create("job", pid="worker-1", ttl=60_000, timeout=1000, target="poll://any@workers").task
+        Task(id='job', state='acquired', version=1, resumes=0, ttl=60000, pid='worker-1')
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The record as it stands in an envelope of 2026-04-01.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
+            >>> claim.task.to_dict()["version"]
+            1
+        """
+    @property
+    def id(self) -> str:
+        """
+        The id, also of its promise.
+        """
+    @property
+    def pid(self) -> str | None:
+        """
+        Who holds the lease; None unless acquired.
+        """
+    @property
+    def resumes(self) -> int:
+        """
+        How many awaited promises wait to be seen.
+        """
+    @property
+    def state(self) -> str:
+        """
+        `pending`, `acquired`, `suspended`, `halted` or `fulfilled`.
+        """
+    @property
+    def ttl(self) -> int | None:
+        """
+        The length of the lease in ms; None unless acquired.
+        """
+    @property
+    def version(self) -> int:
+        """
+        How often it was acquired; requests that act on it have to name it (PROTOCOL 2).
+        """
+
+class Schedule:
+    """
+    A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
+
+    Immutable. Instants are Unix milliseconds. Equal to another when all members are.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000).next_run_at
+        10800000
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The record as it stands in an envelope of 2026-04-01.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000).to_dict()["cron"]
+            '0 3 * * *'
+        """
+    @property
+    def created_at(self) -> int:
+        """
+        When it was created, in Unix ms.
+        """
+    @property
+    def cron(self) -> str:
+        """
+        The expression as it was given.
+        """
+    @property
+    def id(self) -> str:
+        """
+        The id of the schedule.
+        """
+    @property
+    def last_run_at(self) -> int | None:
+        """
+        The occurrence that made the last promise, in Unix ms; None before the first.
+        """
+    @property
+    def next_run_at(self) -> int:
+        """
+        The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.
+        """
+    @property
+    def promise_id(self) -> str:
+        """
+        The template of its promises' ids.
+        """
+    @property
+    def promise_param(self) -> Value:
+        """
+        The param of its promises.
+        """
+    @property
+    def promise_tags(self) -> dict[str, str]:
+        """
+        The tags of its promises, a new dict each time.
+        """
+    @property
+    def promise_timeout(self) -> int:
+        """
+        From an occurrence to its promise's deadline, in ms.
+        """
+
+class Message:
+    """
+    A message that waits in the outbox (PROTOCOL 5). Immutable.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+        >>> store.messages()
+        [Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)]
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The message as `Store.take_messages` gives it: its key, its address and what goes over the wire.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.messages()[0].to_dict()["key"]
+            'execute:job'
+        """
+    @property
+    def address(self) -> str:
+        """
+        Where it goes.
+        """
+    @property
+    def attempts(self) -> int:
+        """
+        How often its delivery was tried.
+        """
+    @property
+    def id(self) -> str:
+        """
+        The task to run, or the promise that was settled.
+        """
+    @property
+    def key(self) -> str:
+        """
+        Its key: a new message replaces one of the same key.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        `execute` or `unblock`; `invoke`, `resume` or `notify` where it speaks 2025-01-15.
+        """
+    @property
+    def message(self) -> dict[str, typing.Any]:
+        """
+        The message as it goes over the wire, a new dict each time.
+        """
+    @property
+    def queued_at(self) -> int:
+        """
+        When it was queued, in Unix ms.
+        """
+    @property
+    def version(self) -> int | None:
+        """
+        The version to acquire the task with, counting acquisitions; None for a settled promise.
+        """
+
+class Fired:
+    """
+    An internal step that the engine took by itself (PROTOCOL 4). Immutable.
+
+    Example:
+        >>> clock = rc.ManualClock()
+        >>> store = rc.Store(clock=clock)
+        >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:timer": "true"})
+        >>> clock.advance(5000)
+        [Fired(kind='promise_timeout', id='a', at=1000, now=1000)]
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        All members in a dict.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:external": "true"})
+            >>> clock.advance_to_next()[0].to_dict()
+            {'kind': 'promise_timeout', 'id': 'a', 'at': 1000, 'now': 1000, 'detail': {}}
+        """
+    @property
+    def at(self) -> int:
+        """
+        When it was due, in Unix ms; for a drain when the promise was settled.
+        """
+    @property
+    def detail(self) -> dict[str, typing.Any]:
+        """
+        `address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` of a schedule; a new dict each time.
+        """
+    @property
+    def id(self) -> str:
+        """
+        The promise, task or schedule; for a drain the settled promise.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        `promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.
+        """
+    @property
+    def now(self) -> int:
+        """
+        When it was taken, in Unix ms.
+        """
+
+class Violation:
+    """
+    A property of PROTOCOL 6 that does not hold. Immutable.
+
+    Example:
+        >>> rc.Store(clock=rc.ManualClock()).check()
+        []
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        All members in a dict.
+        """
+    @property
+    def detail(self) -> str:
+        """
+        What was found, with the values.
+        """
+    @property
+    def id(self) -> str:
+        """
+        The promise, task, schedule or message.
+        """
+    @property
+    def name(self) -> str:
+        """
+        The name of the property, such as `orphan_tasks`.
+        """
+
+class Page:
+    """
+    One page of a search: a sequence of records, ordered by id (PROTOCOL 3.7).
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create_many(["a", "b", "c"], 1000)
+        >>> page = store.promises.search(limit=2)
+        >>> [promise.id for promise in page], len(page)
+        (['a', 'b'], 2)
+        >>> [promise.id for promise in store.promises.search(limit=2, cursor=page.cursor)]
+        ['c']
+    """
+    @property
+    def cursor(self) -> str | None:
+        """
+        Where the next page begins, to be passed on as it is; None on the last page.
+        """
+
+class PromisePage(Page):
+    """
+    A page of promises; see `Page`.
+    """
+    @typing.overload
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Promise]: ...
+    def __iter__(self) -> _PromisePageIterator: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class _PromisePageIterator:
+    def __iter__(self) -> _PromisePageIterator: ...
+    def __next__(self) -> Promise: ...
+
+class TaskPage(Page):
+    """
+    A page of tasks; see `Page`.
+    """
+    @typing.overload
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Task: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Task]: ...
+    def __iter__(self) -> _TaskPageIterator: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class _TaskPageIterator:
+    def __iter__(self) -> _TaskPageIterator: ...
+    def __next__(self) -> Task: ...
+
+class SchedulePage(Page):
+    """
+    A page of schedules; see `Page`.
+    """
+    @typing.overload
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Schedule: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Schedule]: ...
+    def __iter__(self) -> _SchedulePageIterator: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class _SchedulePageIterator:
+    def __iter__(self) -> _SchedulePageIterator: ...
+    def __next__(self) -> Schedule: ...
+
+class PromiseBatch:
+    """
+    The promises of `Promises.create_many` or `Promises.settle_many`, in order of the ids that were given.
+
+    A sequence that makes a record when one is asked for.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> batch = store.promises.create_many(["a", "b"], 1000)
+        >>> batch.ids, batch.states, batch[-1].id
+        (['a', 'b'], ['pending', 'pending'], 'b')
+    """
+    @typing.overload
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Promise]: ...
+    def __iter__(self) -> _PromiseBatchIterator: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    @property
+    def ids(self) -> list[str]:
+        """
+        All ids.
+        """
+    @property
+    def states(self) -> list[str]:
+        """
+        All states.
+        """
+
+class _PromiseBatchIterator:
+    def __iter__(self) -> _PromiseBatchIterator: ...
+    def __next__(self) -> Promise: ...
+
+class Claim:
+    """
+    A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
+
+    Where `Tasks.create` met a task that was fulfilled already, so is the one here: look at `task.state`.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers", param=[1, 2])
+        >>> claim.task.version, claim.promise.param.json(), claim.preload
+        (1, [1, 2], [])
+    """
+    def __repr__(self) -> str: ...
+    @property
+    def preload(self) -> list[Promise]:
+        """
+        The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).
+        """
+    @property
+    def promise(self) -> Promise:
+        """
+        Its promise.
+        """
+    @property
+    def task(self) -> Task:
+        """
+        The task.
+        """
+
+class Suspension:
+    """
+    What `Tasks.suspend` answers (PROTOCOL 3.12): the task sleeps, or something that it awaits is settled and it goes on. Immutable.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=9000, target="poll://any@workers")
+        >>> _ = store.promises.create("child", timeout=9000)
+        >>> store.tasks.suspend("job", claim.task.version, ["child"]).suspended
+        True
+    """
+    def __repr__(self) -> str: ...
+    @property
+    def preload(self) -> list[Promise]:
+        """
+        When it goes on: the other promises of the same `resonate:branch`, ordered by id.
+        """
+    @property
+    def status(self) -> int:
+        """
+        200 when it sleeps, 300 when it goes on.
+        """
+    @property
+    def suspended(self) -> bool:
+        """
+        False where the task stays acquired and goes on at once.
+        """
+
+class Fenced:
+    """
+    What a fenced action answers (PROTOCOL 3.14). Immutable.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=9000, target="poll://any@workers")
+        >>> store.tasks.fence_create("job", claim.task.version, "child", timeout=500).promise.id
+        'child'
+    """
+    def __repr__(self) -> str: ...
+    @property
+    def preload(self) -> list[Promise]:
+        """
+        The other promises of the task's `resonate:branch`, ordered by id.
+        """
+    @property
+    def promise(self) -> Promise:
+        """
+        The promise that was created or settled.
+        """
+
+class Clock:
+    """
+    Where a store's instants come from: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+
+    Example:
+        >>> isinstance(rc.ManualClock(), rc.Clock)
+        True
+    """
+    @property
+    def now(self) -> int:
+        """
+        The present instant, in Unix ms. It never goes back.
+        """
+
+class ManualClock(Clock):
+    """
+    A clock that stands still until it is moved, and fires what is due on its stores on the way (PROTOCOL 4).
+
+    It drives every store that was made with it, in the order in which they were made. Thread-safe; one move at a time.
+
+    Args:
+        start: The first instant, in Unix ms, 0 or more.
+
+    Raises:
+        Invalid: A negative start, or one beyond 64 bits.
+        TypeError: A start that is no int (a float and a bool are none).
+
+    Example:
+        >>> clock = rc.ManualClock(start=1000)
+        >>> store = rc.Store(clock=clock)
+        >>> _ = store.promises.create("a", timeout=500, tags={"resonate:external": "true"})
+        >>> clock.advance(2000)
+        [Fired(kind='promise_timeout', id='a', at=1500, now=1500)]
+        >>> clock.now
+        3000
+    """
+    def __init__(self, start: int = 0) -> None: ...
+    def __repr__(self) -> str: ...
+    def advance(self, by: int | datetime.timedelta) -> list[Fired]:
+        """
+        Moves the clock by a duration and fires everything that is due on the way, each step at its own instant.
+
+        Args:
+            by: Milliseconds, 0 or more, or a `datetime.timedelta` of a whole number of them.
+
+        Returns:
+            What fired, in order.
+
+        Raises:
+            Invalid: A negative duration, or parts of a millisecond.
+            TypeError: Neither an int nor a timedelta.
+
+        Example:
+            >>> from datetime import timedelta
+            >>> clock = rc.ManualClock()
+            >>> clock.advance(timedelta(days=1)), clock.now
+            ([], 86400000)
+        """
+    def advance_to(self, at: int) -> list[Fired]:
+        """
+        Moves the clock to an instant and fires everything that is due on the way, each step at its own instant.
+
+        The present instant is fine: what is due at once is fired.
+
+        Args:
+            at: Unix ms.
+
+        Returns:
+            What fired, in order.
+
+        Raises:
+            Invalid: An instant that has passed.
+            TypeError: No int.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> [(step.kind, step.at) for step in clock.advance_to(7_200_000) if step.kind == "schedule"]
+            [('schedule', 3600000), ('schedule', 7200000)]
+        """
+    def advance_to_next(self) -> list[Fired]:
+        """
+        Moves the clock to the next instant at which anything is due on any of its stores, and fires it.
+
+        Returns:
+            What fired, in order; nothing, and the clock stays, where nothing ever will.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
+            >>> clock.advance_to_next(), clock.now, store.promises.get("a").state
+            ([Fired(kind='promise_timeout', id='a', at=500, now=500)], 500, 'resolved')
+        """
+
+class SystemClock(Clock):
+    """
+    The system's wall time in ms, made monotonic: where the system's clock is set back, this one stands still until it has caught up.
+
+    A store fires what is due when it is used and when `Store.tick` is called.
+
+    Example:
+        >>> rc.SystemClock().now > 1_700_000_000_000
+        True
+    """
+    def __init__(self) -> None: ...
+    def __repr__(self) -> str: ...
+
+class Promises:
+    """
+    The promises of a store: `store.promises`.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("order:1", timeout=1000, param={"amount": 3})
+        >>> store.promises.resolve("order:1", "shipped").value.json()
+        'shipped'
+    """
+    def __repr__(self) -> str: ...
+    def cancel(
+        self,
+        id: str,
+        value: typing.Any = None,
+        *,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Promise:
+        """
+        Settles a promise as rejected_canceled (PROTOCOL 3.3); as `resolve` in everything else.
+
+        Args:
+            id: The id of the promise.
+            value: Why: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the value.
+            idempotency_key: A key of the settlement.
+
+        Returns:
+            The settled promise.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.promises.cancel("a").state
+            'rejected_canceled'
+        """
+    def count(self) -> int:
+        """
+        How many promises the store holds, settled ones included.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.promises.count()
+            1
+        """
+    def create(
+        self,
+        id: str,
+        timeout_at: int | None = None,
+        *,
+        timeout: int | datetime.timedelta | None = None,
+        param: typing.Any = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Promise:
+        """
+        Creates a promise, or answers the one that exists under the id (PROTOCOL 3.2).
+
+        A promise with a target (tag `resonate:target`) gets a task, whose first message goes out at once, or at the instant that the tag
+        `resonate:delay` names. One whose deadline has passed is born settled (PROTOCOL 1.2).
+
+        Args:
+            id: Any text that is not empty and holds no NUL.
+            timeout_at: The deadline in Unix ms. Either this or `timeout` has to be given.
+            timeout: The deadline from now on, in ms or as a timedelta.
+            param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the param.
+            tags: Strings by name; the protocol reads those that begin with `resonate:`.
+            idempotency_key: A key of the creation. The existing promise is only answered when it was created under the same one.
+
+        Returns:
+            The promise, new or existing.
+
+        Raises:
+            Invalid: An empty id, a negative deadline, tags that contradict each other (PROTOCOL 3, shape rules).
+            Conflict: It exists and was created under another idempotency key, or none.
+            TypeError: An argument of the wrong type; both or neither of `timeout_at` and `timeout`.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.promises.create("a", 1000).state
+            'pending'
+            >>> store.promises.create("b", timeout_at=0).state
+            'rejected_timedout'
+        """
+    def create_many(
+        self,
+        ids: collections.abc.Iterable[str],
+        timeout_at: int | collections.abc.Iterable[int],
+        *,
+        params: collections.abc.Iterable[typing.Any] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+    ) -> PromiseBatch:
+        """
+        Creates many promises in one transaction, all of them or none; as `create` for each, in order.
+
+        Args:
+            ids: The ids.
+            timeout_at: One deadline for all in Unix ms, or one for each.
+            params: One param for each, or None.
+            tags: The tags of all of them.
+
+        Returns:
+            The promises, new or existing, in order of the ids.
+
+        Raises:
+            Invalid: As `create`, or columns of different lengths. Nothing was created then.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> batch = store.promises.create_many(["a", "b"], [1000, 2000], params=[1, 2])
+            >>> [(promise.id, promise.param.json()) for promise in batch]
+            [('a', 1), ('b', 2)]
+        """
+    def get(self, id: str) -> Promise:
+        """
+        The promise as it is now (PROTOCOL 3.1). A read: nothing is stored and nothing fires.
+
+        Args:
+            id: The id of the promise.
+
+        Returns:
+            The promise, settled where its deadline has passed.
+
+        Raises:
+            NotFound: It does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.promises.get("a").timeout_at
+            1000
+        """
+    def register_callback(self, awaited: str, awaiter: str) -> Promise:
+        """
+        Lets a task be resumed when a promise is settled (PROTOCOL 3.4). Without effect where one of the two is settled.
+
+        Args:
+            awaited: The promise that is waited for.
+            awaiter: The id of the task that waits; its promise needs a target.
+
+        Returns:
+            The awaited promise.
+
+        Raises:
+            Invalid: Both are the same.
+            NotFound: The awaited promise does not exist.
+            Unprocessable: The awaiter does not exist or has no target; under strict rules also: the awaited promise is internal.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("child", timeout=1000)
+            >>> _ = store.promises.create("parent", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.promises.register_callback("child", "parent").id
+            'child'
+        """
+    def register_listener(self, awaited: str, address: str) -> Promise:
+        """
+        Lets a message be sent to an address when a promise is settled (PROTOCOL 3.6). Without effect where it is settled already.
+
+        Args:
+            awaited: The promise that is waited for.
+            address: `scheme:rest`; strict rules take `http://`, `https://` and `poll://` with an `@` only (PROTOCOL 2.1).
+
+        Returns:
+            The awaited promise.
+
+        Raises:
+            Invalid: No address.
+            NotFound: The promise does not exist.
+            Unprocessable: Under strict rules: the promise is internal.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> _ = store.promises.register_listener("a", "poll://any@clients")
+            >>> _ = store.promises.resolve("a")
+            >>> [message.key for message in store.messages()]
+            ['unblock:a:poll://any@clients']
+        """
+    def reject(
+        self,
+        id: str,
+        value: typing.Any = None,
+        *,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Promise:
+        """
+        Settles a promise as rejected (PROTOCOL 3.3); as `resolve` in everything else.
+
+        Args:
+            id: The id of the promise.
+            value: What went wrong: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the value.
+            idempotency_key: A key of the settlement.
+
+        Returns:
+            The settled promise.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.promises.reject("a", "no stock").state
+            'rejected'
+        """
+    def resolve(
+        self,
+        id: str,
+        value: typing.Any = None,
+        *,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Promise:
+        """
+        Settles a promise as resolved, and fulfils its task (PROTOCOL 3.3). One that is settled already is answered as it is.
+
+        Args:
+            id: The id of the promise.
+            value: The result: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the value.
+            idempotency_key: A key of the settlement. A settled promise is only answered when it was settled under the same one.
+
+        Returns:
+            The settled promise.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock(5))
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.promises.resolve("a", {"ok": True})
+            Promise(id='a', state='resolved', value=Value(data='eyJvayI6dHJ1ZX0='), timeout_at=1005, created_at=5, settled_at=5)
+        """
+    def search(
+        self,
+        id: str | None = None,
+        *,
+        state: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> PromisePage:
+        """
+        The promises that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+
+        Args:
+            id: A pattern in which `*` stands for any run of characters; None for all.
+            state: A state that they have now, their deadlines considered; None for all.
+            tags: Tags that all have to be there with these values.
+            limit: How many at most, 1 to 1000.
+            cursor: The `cursor` of the page before.
+
+        Returns:
+            A page; its `cursor` is None where there is no more.
+
+        Raises:
+            Invalid: A limit out of range, or an unknown state.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create_many(["order:1", "order:2", "other"], 1000)
+            >>> [promise.id for promise in store.promises.search("order:*", state="pending")]
+            ['order:1', 'order:2']
+        """
+    def settle_many(
+        self,
+        ids: collections.abc.Iterable[str],
+        values: collections.abc.Iterable[typing.Any] | None = None,
+        *,
+        state: str = "resolved",
+    ) -> PromiseBatch:
+        """
+        Settles many promises in one transaction, all of them or none; as `resolve` for each, in order.
+
+        Args:
+            ids: The ids.
+            values: One value for each, or None.
+            state: `resolved`, `rejected` or `rejected_canceled`, for all of them.
+
+        Returns:
+            The settled promises, in order of the ids.
+
+        Raises:
+            NotFound: One does not exist. Nothing was settled then.
+            Invalid: Another state, or columns of different lengths.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create_many(["a", "b"], 1000)
+            >>> store.promises.settle_many(["a", "b"], [1, 2]).states
+            ['resolved', 'resolved']
+        """
+
+class Tasks:
+    """
+    The tasks of a store: `store.tasks`. A task is the work behind the promise of the same id.
+
+    Versions count acquisitions (PROTOCOL 2): a request that acts on a task names the version under which the caller holds it.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+        >>> claim = store.tasks.acquire("job", version=0, pid="w1", ttl=60_000)
+        >>> store.tasks.fulfill("job", claim.task.version, "done").state
+        'resolved'
+    """
+    def __repr__(self) -> str: ...
+    def acquire(self, id: str, version: int, *, pid: str, ttl: int | datetime.timedelta) -> Claim:
+        """
+        Takes a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
+
+        Args:
+            id: The id of the task.
+            version: The version that its message carried.
+            pid: Who holds the lease.
+            ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
+
+        Returns:
+            The task with its new version, and its promise.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is not pending, or has another version; the same version cannot be acquired twice.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.tasks.acquire("job", 0, pid="w1", ttl=60_000).task.version
+            1
+        """
+    def create(
+        self,
+        id: str,
+        timeout_at: int | None = None,
+        *,
+        pid: str,
+        ttl: int | datetime.timedelta,
+        timeout: int | datetime.timedelta | None = None,
+        target: str | None = None,
+        param: typing.Any = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Claim:
+        """
+        Creates a promise whose task the caller holds at once, without a message (PROTOCOL 3.9).
+
+        Where the promise exists: a pending task is acquired, a fulfilled one is answered as it is.
+
+        Args:
+            id: The id of the promise and the task.
+            timeout_at: The promise's deadline in Unix ms. Either this or `timeout` has to be given.
+            pid: Who holds the lease.
+            ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
+            timeout: The promise's deadline from now on, in ms or as a timedelta.
+            target: The address to which messages go when the lease is lost; the tag `resonate:target`.
+            param: What is kept with the promise: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the param.
+            tags: Strings by name.
+            idempotency_key: A key of the creation, as in `Promises.create`.
+
+        Returns:
+            The task and its promise.
+
+        Raises:
+            Invalid: No target, a tag `resonate:delay`, a ttl below 1 (PROTOCOL 3, shape rules).
+            Conflict: It is acquired, suspended or halted; or the idempotency key differs.
+            Unprocessable: The promise exists and has no task.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> claim = store.tasks.create("job", pid="w1", ttl=60_000, timeout=1000, target="poll://any@workers")
+            >>> claim.task.state, claim.promise.tags
+            ('acquired', {'resonate:target': 'poll://any@workers'})
+        """
+    def fence_create(
+        self,
+        id: str,
+        version: int,
+        promise_id: str,
+        timeout_at: int | None = None,
+        *,
+        timeout: int | datetime.timedelta | None = None,
+        param: typing.Any = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fenced:
+        """
+        Creates another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+
+        Args:
+            id: The id of the task.
+            version: Its version.
+            promise_id: The id of the promise to create, not the task's own.
+            timeout_at: Its deadline in Unix ms. Either this or `timeout` has to be given.
+            timeout: Its deadline from now on, in ms or as a timedelta.
+            param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the param.
+            tags: Strings by name.
+            idempotency_key: A key of the creation, as in `Promises.create`.
+
+        Returns:
+            The promise, new or existing.
+
+        Raises:
+            Invalid: The task's own id, or what `Promises.create` refuses.
+            NotFound: The task does not exist.
+            Conflict: It is not acquired, or has another version; or the idempotency key differs.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> store.tasks.fence_create("job", 1, "job.1", timeout=1000).promise.state
+            'pending'
+        """
+    def fence_settle(
+        self,
+        id: str,
+        version: int,
+        promise_id: str,
+        value: typing.Any = None,
+        *,
+        state: str = "resolved",
+        headers: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fenced:
+        """
+        Settles another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+
+        Args:
+            id: The id of the task.
+            version: Its version.
+            promise_id: The id of the promise to settle, not the task's own.
+            value: The result: bytes, a `Value`, or anything JSON-able.
+            state: `resolved`, `rejected` or `rejected_canceled`.
+            headers: Headers of the value.
+            idempotency_key: A key of the settlement, as in `Promises.resolve`.
+
+        Returns:
+            The settled promise.
+
+        Raises:
+            Invalid: The task's own id, or another state.
+            NotFound: The task or the promise does not exist.
+            Conflict: The task is not acquired, or has another version; or the idempotency key differs.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> _ = store.tasks.fence_create("job", 1, "job.1", timeout=1000)
+            >>> store.tasks.fence_settle("job", 1, "job.1", 42).promise.value.json()
+            42
+        """
+    def fulfill(
+        self,
+        id: str,
+        version: int,
+        value: typing.Any = None,
+        *,
+        state: str = "resolved",
+        headers: collections.abc.Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Promise:
+        """
+        Settles the promise of an acquired task, and fulfils the task with it (PROTOCOL 3.13).
+
+        Args:
+            id: The id of the task.
+            version: Its version.
+            value: The result: bytes, a `Value`, or anything JSON-able.
+            state: `resolved`, `rejected` or `rejected_canceled`.
+            headers: Headers of the value.
+            idempotency_key: A key of the settlement, as in `Promises.resolve`.
+
+        Returns:
+            The settled promise.
+
+        Raises:
+            Invalid: Another state.
+            NotFound: The task does not exist.
+            Conflict: It is not acquired, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> store.tasks.fulfill("job", 1, {"total": 3}).value.json()
+            {'total': 3}
+        """
+    def get(self, id: str) -> Task:
+        """
+        The task as it is now (PROTOCOL 3.8). A read: nothing is stored and nothing fires.
+
+        Args:
+            id: The id of the task, which is that of its promise.
+
+        Returns:
+            The task, fulfilled where its promise's deadline has passed.
+
+        Raises:
+            NotFound: There is no promise of this id, or it has no task.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.tasks.get("job")
+            Task(id='job', state='pending', version=0, resumes=0)
+        """
+    def halt(self, id: str) -> None:
+        """
+        Stops a task until `resume` (PROTOCOL 3.16): nobody holds it and no message goes out. Without effect where it is halted already.
+
+        Args:
+            id: The id of the task.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is fulfilled.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> store.tasks.halt("job")
+            >>> store.tasks.get("job").state
+            'halted'
+        """
+    def heartbeat(self, pid: str, tasks: collections.abc.Iterable[tuple[str, int]] = ()) -> None:
+        """
+        Renews leases (PROTOCOL 3.15): each becomes now + ttl. What the pid does not hold any more is skipped.
+
+        Args:
+            pid: Who holds the leases.
+            tasks: Pairs of id and version. None at all: every lease of the pid (under strict rules: none).
+
+        Raises:
+            Invalid: An empty pid, or a negative version.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.tasks.create("job", pid="w1", ttl=1000, timeout=90_000, target="poll://any@workers")
+            >>> _ = clock.advance(900)
+            >>> store.tasks.heartbeat("w1", [("job", 1)])
+            >>> store.next_due()
+            1900
+        """
+    def release(self, id: str, version: int) -> None:
+        """
+        Gives an acquired task back: it is pending, and a new message goes out at once (PROTOCOL 3.11).
+
+        Args:
+            id: The id of the task.
+            version: Its version.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is not acquired, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> store.tasks.release("job", 1)
+            >>> [message.key for message in store.messages()]
+            ['execute:job']
+        """
+    def resume(self, id: str) -> None:
+        """
+        Lets a halted task go on (PROTOCOL 3.17, `task.continue`): it is pending, and a message goes out at once.
+
+        Args:
+            id: The id of the task.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is not halted.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> store.tasks.halt("job")
+            >>> store.tasks.resume("job")
+            >>> store.tasks.get("job").state
+            'pending'
+        """
+    def search(
+        self,
+        id: str | None = None,
+        *,
+        state: str | None = None,
+        target: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> TaskPage:
+        """
+        The tasks that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+
+        Args:
+            id: A pattern in which `*` stands for any run of characters; None for all.
+            state: A state that they have now, their promises' deadlines considered; None for all.
+            target: The address that they go to.
+            tags: Tags of the promise that all have to be there with these values.
+            limit: How many at most, 1 to 1000.
+            cursor: The `cursor` of the page before.
+
+        Returns:
+            A page; its `cursor` is None where there is no more.
+
+        Raises:
+            Invalid: A limit out of range, or an unknown state.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> [task.id for task in store.tasks.search(state="pending", target="poll://any@workers")]
+            ['job']
+        """
+    def suspend(self, id: str, version: int, awaiting: collections.abc.Iterable[str]) -> Suspension:
+        """
+        Lets an acquired task sleep until one of the promises that it awaits is settled (PROTOCOL 3.12).
+
+        Args:
+            id: The id of the task.
+            version: Its version.
+            awaiting: The ids of the awaited promises, at least one.
+
+        Returns:
+            Whether it sleeps. Where one of them is settled already it stays acquired and goes on.
+
+        Raises:
+            Invalid: Nothing is awaited, or the task itself; under strict rules also: the same promise twice.
+            NotFound: The task does not exist.
+            Conflict: It is not acquired, or has another version.
+            Unprocessable: An awaited promise does not exist; under strict rules also: it is internal. Nothing was registered then.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.tasks.create("job", pid="w1", ttl=60_000, timeout=90_000, target="poll://any@workers")
+            >>> _ = store.promises.create("child", timeout=90_000)
+            >>> store.tasks.suspend("job", 1, ["child"])
+            Suspension(suspended=True, status=200)
+            >>> _ = store.promises.resolve("child")
+            >>> store.tasks.get("job").state
+            'pending'
+        """
+
+class Schedules:
+    """
+    The schedules of a store: `store.schedules`. Each creates a promise at every occurrence of a cron expression.
+
+    Example:
+        >>> clock = rc.ManualClock()
+        >>> store = rc.Store(clock=clock)
+        >>> _ = store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000)
+        >>> _ = clock.advance(86_400_000)
+        >>> [promise.id for promise in store.promises.search("nightly.*")]
+        ['nightly.10800000']
+    """
+    def __repr__(self) -> str: ...
+    def create(
+        self,
+        id: str,
+        cron: str,
+        *,
+        promise_id: str = "{{.id}}.{{.timestamp}}",
+        promise_timeout: int | datetime.timedelta,
+        param: typing.Any = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+    ) -> Schedule:
+        """
+        Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
+
+        Args:
+            id: The id of the schedule.
+            cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+                unless it begins with `CRON_TZ=Area/City`.
+            promise_id: The ids of its promises, where `{{.id}}` is the schedule's id and `{{.timestamp}}` the occurrence in Unix ms.
+            promise_timeout: From an occurrence to its promise's deadline, in ms or as a timedelta.
+            param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the param.
+            tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
+
+        Returns:
+            The schedule, new or existing.
+
+        Raises:
+            Invalid: An expression that is none or can never fire, or a tag `resonate:delay`.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.schedules.create("weekly", "CRON_TZ=Europe/Berlin 30 9 * * MON", promise_timeout=1000).next_run_at
+            376200000
+        """
+    def delete(self, id: str) -> None:
+        """
+        Deletes a schedule. The promises that it made stay.
+
+        Args:
+            id: The id of the schedule.
+
+        Raises:
+            NotFound: It does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> store.schedules.delete("hourly")
+            >>> len(store.schedules.search())
+            0
+        """
+    def get(self, id: str) -> Schedule:
+        """
+        The schedule. A read: nothing is stored and nothing fires.
+
+        Args:
+            id: The id of the schedule.
+
+        Raises:
+            NotFound: It does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> store.schedules.get("hourly").cron
+            '@hourly'
+        """
+    def search(
+        self,
+        id: str | None = None,
+        *,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        limit: int = 10,
+        cursor: str | None = None,
+    ) -> SchedulePage:
+        """
+        The schedules that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+
+        Args:
+            id: A pattern in which `*` stands for any run of characters; None for all.
+            tags: Tags of its promises that all have to be there with these values.
+            limit: How many at most, 1 to 1000.
+            cursor: The `cursor` of the page before.
+
+        Returns:
+            A page; its `cursor` is None where there is no more.
+
+        Raises:
+            Invalid: A limit out of range.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> [schedule.id for schedule in store.schedules.search()]
+            ['hourly']
+        """
+
+class Recording:
+    """
+    A recording that is under way: `Store.record`. A context manager that closes it.
+
+    Example:
+        >>> import io
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> trace = io.StringIO()
+        >>> with store.record(trace) as recording:
+        ...     _ = store.promises.create("a", timeout=1000)
+        >>> recording.closed, recording.lines
+        (True, 2)
+    """
+    def __enter__(self) -> Recording: ...
+    def __exit__(self, exc_type: typing.Any, exc: typing.Any, traceback: typing.Any) -> None: ...
+    def __repr__(self) -> str: ...
+    def close(self) -> None:
+        """
+        Ends the recording and closes the file; a file object is flushed and left open. Without effect where it has ended.
+
+        Raises:
+            StoreError: A line could not be written. What it would have told has been done nevertheless.
+
+        Example:
+            >>> import io
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> recording = store.record(io.StringIO())
+            >>> recording.close()
+        """
+    @property
+    def closed(self) -> bool:
+        """
+        Whether it has ended.
+        """
+    @property
+    def lines(self) -> int:
+        """
+        How many lines were written.
+        """
+
+class Replay:
+    """
+    How a trace came out when it was run again: `replay`. True in a condition when all of it came out as recorded.
+
+    Example:
+        >>> import io
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> trace = io.StringIO()
+        >>> with store.record(trace):
+        ...     _ = store.promises.create("a", timeout=1000)
+        >>> rc.replay(trace.getvalue().splitlines())
+        Replay(ok=True, steps=2)
+    """
+    def __bool__(self) -> bool: ...
+    def __repr__(self) -> str: ...
+    @property
+    def difference(self) -> str | None:
+        """
+        Where it first differs, in words; None where it does not.
+        """
+    @property
+    def expected(self) -> str | None:
+        """
+        That line as it was recorded; None where there is none.
+        """
+    @property
+    def got(self) -> str | None:
+        """
+        That line as it came out now; None where nothing came.
+        """
+    @property
+    def line(self) -> int | None:
+        """
+        The first line that did not, counted from 1; None where all did.
+        """
+    @property
+    def ok(self) -> bool:
+        """
+        Whether every line came out as recorded.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        How many lines came out as recorded.
+        """
+
+class Store:
+    """
+    A store of durable promises, tasks and schedules: one engine, its rows and its clock (DESIGN 1).
+
+    Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may go on with its copy.
+
+    Args:
+        path_or_url: Where the rows live; None is memory, the only home in this version.
+        clock: A `ManualClock` for simulation, or None for the system's.
+        rules: `compatible` takes what every published client sends, `strict` holds to the formal model (PROTOCOL 2.1).
+        retry_timeout: From one message of a pending task to the next, in ms or as a timedelta; `ttl`: that of the task's last lease.
+        catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (later than a minute).
+        check: Look at the properties of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
+        debug: Serve `debug.*` envelopes; None: on a manual clock only.
+        unblock_retention: How long an unblock message waits to be taken, in ms or as a timedelta.
+
+    Raises:
+        Unsupported: A path or URL was given.
+        Invalid: An option that is none of those above.
+
+    Example:
+        >>> with rc.Store(clock=rc.ManualClock()) as store:
+        ...     _ = store.promises.create("order:1", timeout=60_000)
+        ...     store.promises.resolve("order:1", "shipped").state
+        'resolved'
+    """
+    def __enter__(self) -> Store: ...
+    def __exit__(self, exc_type: typing.Any, exc: typing.Any, traceback: typing.Any) -> None: ...
+    def __init__(
+        self,
+        path_or_url: str | os.PathLike[str] | None = None,
+        *,
+        clock: Clock | None = None,
+        rules: typing.Literal["compatible", "strict"] = "compatible",
+        retry_timeout: int | datetime.timedelta | typing.Literal["ttl"] = 5000,
+        catchup: typing.Literal["all", "latest", "none"] = "all",
+        check: bool = False,
+        debug: bool | None = None,
+        unblock_retention: int | datetime.timedelta = 86400000,
+    ) -> None: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    @typing.overload
+    def apply(self, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]:
+        """
+        Runs a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
+
+        Whatever is refused is answered, a malformed envelope with status 400; nothing that a client sends raises.
+
+        Args:
+            envelope: `{"kind", "head", "data"}`, or a list of such.
+            now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
+                the same. An instant that has passed is answered with status 400.
+            atomic: The first refusal undoes all of a list.
+
+        Returns:
+            The answering envelope, or a list of them in the same order.
+
+        Raises:
+            Closed: The store was closed.
+            TypeError: `now` is no int.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> head = {"corrId": "1", "version": "2026-04-01"}
+            >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})["head"]["status"]
+            404
+            >>> store.apply(["no envelope"])[0]["head"]
+            {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
+        """
+    @typing.overload
+    def apply(
+        self, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
+    ) -> list[dict[str, typing.Any]]:
+        """
+        A list of them, in one transaction.
+        """
+    @typing.overload
+    def apply_json(self, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes:
+        """
+        As `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text is none and answered with status 400.
+
+        Args:
+            envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
+            now: The instant of the request on a manual clock, in Unix ms.
+            atomic: The first refusal undoes all of a list.
+
+        Returns:
+            The answer as JSON in ASCII, or a list of them in the same order.
+
+        Raises:
+            Closed: The store was closed.
+            TypeError: Neither bytes nor str nor a list of them; `now` is no int.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.apply_json(b"{")[:42]
+            b'{"kind":"unknown","head":{"corrId":"0","st'
+        """
+    @typing.overload
+    def apply_json(self, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]:
+        """
+        A list of them, in one transaction.
+        """
+    def check(self) -> list[Violation]:
+        """
+        Every property of PROTOCOL 6 that does not hold, by name; empty when all hold. It looks at the whole state.
+
+        A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).check()
+            []
+        """
+    def close(self) -> None:
+        """
+        Closes the store; what it held in memory is gone. Every later call raises Closed. Without effect where it is closed.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.close()
+            >>> store.closed
+            True
+        """
+    def counts(self) -> dict[str, typing.Any]:
+        """
+        How many promises and tasks there are in each state, how many schedules and messages. It looks at the whole state.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> store.counts()
+            {'promises': {'pending': 1}, 'tasks': {}, 'schedules': 0, 'messages': 0}
+        """
+    def digest(self) -> str:
+        """
+        A hash of the whole state in hex: equal states have equal digests, in every process and storage.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()
+            True
+        """
+    def fork(self, clock: Clock | None = None) -> Store:
+        """
+        An independent copy of the store, cheap however much it holds: rows are shared until one of the two changes them.
+
+        Args:
+            clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:timer": "true"})
+            >>> what_if = store.fork()
+            >>> _ = what_if.clock.advance(5000)
+            >>> what_if.promises.get("a").state, store.promises.get("a").state
+            ('resolved', 'pending')
+        """
+    def messages(self, limit: int | None = None) -> list[Message]:
+        """
+        What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
+
+        Args:
+            limit: How many at most.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> [(message.kind, message.address) for message in store.messages()]
+            [('execute', 'poll://any@workers')]
+        """
+    def next_due(self) -> int | None:
+        """
+        The next instant at which anything is due, in Unix ms, never in the past; None where nothing ever will be.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
+            >>> store.next_due()
+            500
+        """
+    def record(self, target: str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]) -> Recording:
+        """
+        Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
+
+        Args:
+            target: The path of a file, which is made anew, or an object with `write`.
+
+        Returns:
+            The recording, a context manager; it ends with `close()`, or with the store.
+
+        Raises:
+            StoreError: The file cannot be opened.
+            Invalid: The store is being recorded already.
+
+        Example:
+            >>> import io
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> trace = io.StringIO()
+            >>> with store.record(trace):
+            ...     _ = store.promises.create("a", timeout=1000)
+            >>> rc.replay(trace.getvalue().splitlines()).ok
+            True
+        """
+    def restore(self, snapshot: dict[str, typing.Any], check: bool = True) -> None:
+        """
+        Replaces the whole state by that of a full snapshot, in one step. A manual clock moves forward to the snapshot's instant.
+
+        Args:
+            snapshot: What `snapshot()` gave.
+            check: Look at every property of PROTOCOL 6 first.
+
+        Raises:
+            Invalid: No full snapshot; the message names the member. Nothing was replaced then.
+            InvariantViolation: A property does not hold. Nothing was replaced then.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> other = rc.Store(clock=rc.ManualClock())
+            >>> other.restore(store.snapshot())
+            >>> other.digest() == store.digest()
+            True
+        """
+    def snapshot(self, format: typing.Literal["full", "debug"] = "full") -> dict[str, typing.Any]:
+        """
+        The whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
+
+        Args:
+            format: `full` is what `restore` takes; `debug` is the shape of debug.snap (WIRE 5), without schedules.
+
+        Raises:
+            Invalid: Another format.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> [promise["id"] for promise in store.snapshot()["promises"]]
+            ['a']
+        """
+    def take_messages(
+        self, limit: int | None = None, *, addresses: collections.abc.Iterable[str] | None = None
+    ) -> list[dict[str, typing.Any]]:
+        """
+        Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).
+
+        Args:
+            limit: How many at most.
+            addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so. The others stay queued.
+
+        Returns:
+            Dicts of `key`, `address` and `message`, the last as it goes over the wire.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.take_messages(addresses=["http*"])
+            []
+            >>> store.take_messages()[0]["message"]
+            {'kind': 'execute', 'head': {}, 'data': {'task': {'id': 'job', 'version': 0}}}
+            >>> store.messages()
+            []
+        """
+    def tick(self, now: int | None = None) -> list[Fired]:
+        """
+        Fires everything that is due, to the last step, with one instant for all of it (PROTOCOL 4).
+
+        Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
+
+        Args:
+            now: On a manual clock: the instant to which the clock is moved, in Unix ms; None for the clock's own.
+
+        Returns:
+            What fired, in order.
+
+        Raises:
+            Invalid: An instant that has passed, or any instant where the clock is the system's.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=500, tags={"resonate:external": "true"})
+            >>> store.tick(2000)
+            [Fired(kind='promise_timeout', id='a', at=500, now=2000)]
+        """
+    @property
+    def catchup(self) -> str:
+        """
+        Which missed occurrences of a schedule are made up: `all`, `latest` or `none`.
+        """
+    @property
+    def clock(self) -> Clock:
+        """
+        The clock that it was made with, or its system clock.
+        """
+    @property
+    def closed(self) -> bool:
+        """
+        Whether it was closed.
+        """
+    @property
+    def now(self) -> int:
+        """
+        The present instant of its clock, in Unix ms.
+        """
+    @property
+    def paused(self) -> bool:
+        """
+        Between debug.start and debug.stop: whoever ticks this store in the background should hold still.
+        """
+    @property
+    def promises(self) -> Promises:
+        """
+        Its promises.
+        """
+    @property
+    def retry_timeout(self) -> int | typing.Literal["ttl"]:
+        """
+        From one message of a pending task to the next, in ms, or `ttl`.
+        """
+    @property
+    def rules(self) -> str:
+        """
+        The rule set: `compatible` or `strict`.
+        """
+    @property
+    def schedules(self) -> Schedules:
+        """
+        Its schedules.
+        """
+    @property
+    def tasks(self) -> Tasks:
+        """
+        Its tasks.
+        """
+
+def cron_next(text: str, after: int, count: int = 1) -> list[int]:
+    """
+    The next occurrences of a cron expression, as a schedule takes them (PROTOCOL 4, 8).
+
+    Args:
+        text: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+            unless it begins with `CRON_TZ=Area/City`.
+        after: Unix ms; occurrences are later than this.
+        count: How many.
+
+    Returns:
+        Unix ms in order; fewer than `count` where the calendar (up to the year 9999) holds no more.
+
+    Raises:
+        Invalid: An expression that is none or can never fire, or a negative count.
+
+    Example:
+        >>> rc.cron_next("*/15 * * * *", after=0, count=3)
+        [900000, 1800000, 2700000]
+    """
+
+def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:
+    """
+    Runs a recorded trace again, on a new store in memory, and compares what happens with what was recorded.
+
+    Args:
+        trace: The path of a file, or the lines: a list, or an open file.
+
+    Returns:
+        Whether all came out the same, and where it first differs.
+
+    Raises:
+        Invalid: A line that is none of a trace, by its number.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> import io
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> trace = io.StringIO()
+        >>> with store.record(trace):
+        ...     _ = store.promises.create("a", timeout=1000)
+        >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
+        >>> rc.replay(forged).line
+        2
+    """
+
+__version__: str = "0.1.0"
