@@ -14,6 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from backends import BACK_ENDS, SUBJECT, BackEnd, ManualClock, Refused
 
+from property.closing_words import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
+
 
 def pytest_report_header() -> list[str]:
     """Says which storages are tested and which are not."""

@@ -1,6 +1,11 @@
-"""Says at the end of a session what the random tests ran and how to run them again."""
+"""Says at the end of a session what the random tests ran and how to run them again: hooks that tests/conftest.py takes over.
+
+They stand in no conftest.py of this folder because pytest-xdist's controller, which writes the last lines, never reads that one.
+"""
 
 from __future__ import annotations
+
+import pytest
 
 from property import profiles
 from property.statistics import REACHED, RUNS
@@ -10,6 +15,15 @@ def pytest_sessionfinish(session):
     """A worker of pytest-xdist hands over what it ran."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["random"] = (RUNS, list(REACHED.items()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """The controller of pytest-xdist adds up what its workers ran."""
+    runs, reached = getattr(node, "workeroutput", {}).get("random", ([], []))
+    RUNS.extend(runs)
+    for what, count in reached:
+        REACHED[tuple(what)] += count
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 PROFILE = os.environ.get("RESONATE_PROPERTY_PROFILE", "long" if "RESONATE_PROPERTY_SECONDS" in os.environ else "ci")
 SECONDS = float(os.environ.get("RESONATE_PROPERTY_SECONDS", "600")) if PROFILE == "long" else 0.0
 SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
+os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # the workers of pytest-xdist, which read this too, take the same
 EXAMPLES = {"dev": 60, "ci": 500, "long": 400}
 STEPS = {"dev": 40, "ci": 40, "long": 70}
 

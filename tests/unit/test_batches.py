@@ -37,7 +37,9 @@ class TestColumns:
         one, many = make(), make()
         for i in range(20):
             one.promises.create(f"p{i}", 1000 + i, param=i, tags={"resonate:external": "true"})
-        many.promises.create_many((f"p{i}" for i in range(20)), [1000 + i for i in range(20)], params=range(20), tags={"resonate:external": "true"})
+        many.promises.create_many(
+            (f"p{i}" for i in range(20)), [1000 + i for i in range(20)], params=range(20), tags={"resonate:external": "true"}
+        )
         assert one.digest() == many.digest()
         for i in range(20):
             one.promises.reject(f"p{i}", i)
@@ -89,7 +91,14 @@ class TestColumns:
 class TestEnvelopes:
     def test_answers_stand_in_order(self) -> None:
         store = make()
-        answers = store.apply([request("promise.create", "a", id="a", timeoutAt=10), {}, request("promise.get", "b", id="a"), request("promise.get", "c", id="b")])
+        answers = store.apply(
+            [
+                request("promise.create", "a", id="a", timeoutAt=10),
+                {},
+                request("promise.get", "b", id="a"),
+                request("promise.get", "c", id="b"),
+            ]
+        )
         assert statuses(answers) == [200, 400, 200, 404]
         assert [a["head"]["corrId"] for a in answers] == ["a", "0", "b", "c"]
 
@@ -117,7 +126,10 @@ class TestEnvelopes:
     def test_steps_run_between_requests(self) -> None:
         store = make()
         store.promises.create("a", 10, tags={"resonate:timer": "true"})
-        assert statuses(store.apply([request("promise.create", id="b", timeoutAt=99), request("promise.get", id="a")], now=10)) == [200, 200]
+        assert statuses(store.apply([request("promise.create", id="b", timeoutAt=99), request("promise.get", id="a")], now=10)) == [
+            200,
+            200,
+        ]
         assert store.promises.get("a").state == "resolved"
 
     def test_empty(self) -> None:
@@ -133,7 +145,9 @@ class TestMessages:
         assert store.take_messages(addresses=[]) == [] == store.take_messages(limit=0)
         assert [m["address"] for m in store.take_messages(addresses=["http*"])] == ["http://one", "https://two"]
         assert [m["key"] for m in store.take_messages(limit=1, addresses=["poll://any@b", "poll://any@a"])] == ["execute:j0"]
-        assert [m["message"] for m in store.take_messages()] == [{"kind": "execute", "head": {}, "data": {"task": {"id": "j2", "version": 0}}}]
+        assert [m["message"] for m in store.take_messages()] == [
+            {"kind": "execute", "head": {}, "data": {"task": {"id": "j2", "version": 0}}}
+        ]
         assert store.messages() == [] == store.take_messages()
         with pytest.raises(rc.Invalid):
             store.take_messages(-1)

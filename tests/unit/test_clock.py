@@ -24,7 +24,14 @@ class TestManual:
 
     @pytest.mark.parametrize(
         "by, expected",
-        [(0, 0), (5, 5), (timedelta(0), 0), (timedelta(milliseconds=5), 5), (timedelta(days=1, seconds=2), 86_402_000), (2**62, 2**62)],
+        [
+            (0, 0),
+            (5, 5),
+            (timedelta(0), 0),
+            (timedelta(milliseconds=5), 5),
+            (timedelta(days=1, seconds=2), 86_402_000),
+            (2**62, 2**62),
+        ],
     )
     def test_advance(self, by: int | timedelta, expected: int) -> None:
         clock = rc.ManualClock()
@@ -80,7 +87,10 @@ class TestManual:
         for at in (30, 10, 20):
             store.promises.create(f"p{at}", at, tags=TIMER)
         fired = clock.advance_to(25)
-        assert [(f.kind, f.id, f.at, f.now) for f in fired] == [("promise_timeout", "p10", 10, 10), ("promise_timeout", "p20", 20, 20)]
+        assert [(f.kind, f.id, f.at, f.now) for f in fired] == [
+            ("promise_timeout", "p10", 10, 10),
+            ("promise_timeout", "p20", 20, 20),
+        ]
         assert clock.advance_to(clock.now) == []
         assert [f.id for f in clock.advance_to_next()] == ["p30"] and clock.now == 30
         assert clock.advance_to_next() == [] and clock.now == 30

@@ -72,7 +72,10 @@ def test_every_method_has_an_example() -> None:
     without = [
         name
         for name, value in DOCUMENTED.items()
-        if callable(value) and ">>>" not in doc_of(value) and not name.startswith(("display.", "errors.")) and not name.endswith("Page")
+        if callable(value)
+        and ">>>" not in doc_of(value)
+        and not name.startswith(("display.", "errors."))
+        and not name.endswith("Page")
     ]
     assert sorted(without) == ["Violation.to_dict"]
 

@@ -81,9 +81,9 @@ WRONG_TYPES: list[Callable[[rc.Store], object]] = [
     lambda s: s.tasks.suspend("a", 1, "b"),
     lambda s: s.tasks.acquire("a", 1.0, pid="w", ttl=1),  # type: ignore[arg-type]
     lambda s: s.tasks.heartbeat("w", [1]),  # type: ignore[list-item]
-    lambda s: s.apply({}, now="1"),  # type: ignore[arg-type]
-    lambda s: s.apply_json({}),  # type: ignore[arg-type]
-    lambda s: s.apply_json([1]),  # type: ignore[list-item]
+    lambda s: s.apply({}, now="1"),  # type: ignore[call-overload]
+    lambda s: s.apply_json({}),  # type: ignore[call-overload]
+    lambda s: s.apply_json([1]),  # type: ignore[arg-type]
     lambda s: s.restore([]),  # type: ignore[arg-type]
     lambda s: s.tick(1.0),  # type: ignore[arg-type]
 ]
@@ -255,7 +255,9 @@ def test_a_subclass_of_dict_is_read_as_a_dict() -> None:
     assert make().apply(envelope)["head"] == {"corrId": "1", "status": 404, "version": "2026-04-01"}
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", "\ud800", "{}", bytearray(b"{}"), memoryview(b"{}"), b"[" * 5000])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"null", b"\xff", "\ud800", "{}", bytearray(b"{}"), memoryview(b"{}"), b"[" * 5000]
+)
 def test_no_text_raises(text: Any) -> None:
     assert b'"status":400' in make().apply_json(text)
     assert b'"status":400' in make().apply_json([text])[0]

@@ -72,7 +72,10 @@ def test_everything_at_once() -> None:
     jobs: list[Callable[[int], object]] = [
         lambda i: store.promises.create(f"p{i}", timeout=i % 50, tags={"resonate:target": "poll://any@w"}),
         lambda i: store.apply({"kind": "promise.get", "head": {"corrId": "1", "version": "2026-04-01"}, "data": {"id": f"p{i}"}}),
-        lambda i: store.apply_json(b'{"kind":"promise.create","head":{"corrId":"1","version":"2025-01-15"},"data":{"id":"q%d","timeoutAt":%d,"param":{},"tags":{}}}' % (i, i)),
+        lambda i: store.apply_json(
+            b'{"kind":"promise.create","head":{"corrId":"1","version":"2025-01-15"},"data":{"id":"q%d","timeoutAt":%d,"param":{},"tags":{}}}'
+            % (i, i)
+        ),
         lambda i: clock.advance(3),
         lambda i: (store.fork().check(), store.digest()) if i % 50 == 0 else store.take_messages(limit=3),
         lambda i: store.promises.search(limit=5),

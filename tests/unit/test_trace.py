@@ -22,7 +22,13 @@ def play(store: rc.Store) -> None:
     with pytest.raises(rc.NotFound):
         store.promises.get("nobody")
     clock.advance(9500)
-    store.apply({"kind": "task.acquire", "head": {"corrId": "x", "version": "2025-01-15"}, "data": {"id": "job", "version": 1, "pid": "v", "ttl": 5}})
+    store.apply(
+        {
+            "kind": "task.acquire",
+            "head": {"corrId": "x", "version": "2025-01-15"},
+            "data": {"id": "job", "version": 1, "pid": "v", "ttl": 5},
+        }
+    )
     store.take_messages()
     clock.advance(60_000)
 
@@ -121,7 +127,7 @@ class Full(io.StringIO):
 
 def test_a_full_disk_stops_the_recording_only() -> None:
     store = rc.Store(clock=rc.ManualClock(), check=True)
-    recording = store.record(Full())  # type: ignore[arg-type]
+    recording = store.record(Full())
     for i in range(50):
         store.promises.create(f"p{i}", 1000)
     assert store.promises.count() == 50

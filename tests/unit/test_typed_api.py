@@ -29,7 +29,25 @@ def data_of(value: Any) -> str | None:
 class TestValues:
     @pytest.mark.parametrize(
         "value",
-        ["", "text", 'quo"te\\', "\n\r\t\b\f\x00\x1f\x7f", "ünï € 🎉", 0, -5, 2**63, 10**30, True, False, 1.5, 1e300, [], [1, None], {}, {"ä": [1.5, {"b": None}]}],
+        [
+            "",
+            "text",
+            'quo"te\\',
+            "\n\r\t\b\f\x00\x1f\x7f",
+            "ünï € 🎉",
+            0,
+            -5,
+            2**63,
+            10**30,
+            True,
+            False,
+            1.5,
+            1e300,
+            [],
+            [1, None],
+            {},
+            {"ä": [1.5, {"b": None}]},
+        ],
     )
     def test_json_as_python_writes_it(self, value: Any) -> None:
         expected = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
@@ -177,7 +195,7 @@ class TestTasks:
         store.tasks.create("a", 10_000, pid="w", ttl=100, target=TARGET)
         store.tasks.create("b", 10_000, pid="w", ttl=100, target=TARGET)
         clock.advance(90)
-        assert store.tasks.heartbeat("w", [("a", 1), ("nobody", 1)]) is None
+        store.tasks.heartbeat("w", [("a", 1), ("nobody", 1)])
         clock.advance(50)
         assert (store.tasks.get("a").state, store.tasks.get("b").state) == ("acquired", "pending")
         store.tasks.heartbeat("w")
@@ -193,13 +211,20 @@ class TestTasks:
 
 class TestSchedules:
     def test_a_life(self, store: rc.Store) -> None:
-        made = store.schedules.create("s", "*/5 * * * *", promise_id="{{.id}}@{{.timestamp}}", promise_timeout=timedelta(minutes=1), param=1, tags={"k": "v"})
+        made = store.schedules.create(
+            "s", "*/5 * * * *", promise_id="{{.id}}@{{.timestamp}}", promise_timeout=timedelta(minutes=1), param=1, tags={"k": "v"}
+        )
         assert made == store.schedules.create("s", "@daily", promise_timeout=1) == store.schedules.get("s")
-        assert (made.promise_timeout, made.promise_param.json(), made.promise_tags, made.last_run_at) == (60_000, 1, {"k": "v"}, None)
+        assert (made.promise_timeout, made.promise_param.json(), made.promise_tags, made.last_run_at) == (
+            60_000,
+            1,
+            {"k": "v"},
+            None,
+        )
         store.clock.advance(600_000)  # type: ignore[attr-defined]
         assert [p.id for p in store.promises.search()] == ["s@300000", "s@600000"]
         assert store.schedules.get("s").last_run_at == 600_000
-        assert store.schedules.delete("s") is None
+        store.schedules.delete("s")
         assert len(store.schedules.search()) == 0
 
 
@@ -256,3 +281,45 @@ class TestState:
         del store
         assert promises.create("a", 1000).id == "a"
         assert repr(promises) == "Promises(count=1)"
+
+
+class TestKeywords:
+    """The methods that sort their keywords themselves take them as any function of Python does."""
+
+    def test_every_way_to_give_them(self, store: rc.Store) -> None:
+        assert (
+            store.promises.create("a", 5)
+            == store.promises.create(id="a", timeout_at=5)
+            == store.promises.create(timeout_at=5, id="a")
+        )
+        made_up = "".join(["time", "out_at"])  # not interned
+        assert store.promises.create("a", **{made_up: 5}).id == "a"  # type: ignore[arg-type]
+        assert rc.Promises.create(store.promises, "a", timeout=5).id == "a"
+
+    @pytest.mark.parametrize(
+        "call, said",
+        [
+            (lambda p: p.create(), "needs the argument 'id'"),
+            (lambda p: p.create("a", 5, 6), "takes 2 positional arguments but 3 were given"),
+            (lambda p: p.create("a", 5, id="b"), "multiple values for argument 'id'"),
+            (lambda p: p.create("a", 5, tag={}), "unexpected keyword argument 'tag'"),
+            (lambda p: p.resolve("a", 1, {}), "takes 2 positional arguments but 3 were given"),
+            (lambda p: rc.Promises.create("a", 5), "Promises"),  # type: ignore[arg-type]
+            (lambda p: rc.Tasks.acquire(p, "a", 1, pid="w", ttl=1), "Tasks"),
+        ],
+    )
+    def test_wrong_ways(self, store: rc.Store, call: Any, said: str) -> None:
+        with pytest.raises(TypeError, match=said):
+            call(store.promises)
+
+    def test_an_object_that_was_never_made(self) -> None:
+        for call in (lambda: rc.Store.__new__(rc.Store).apply({}), lambda: rc.Promises.__new__(rc.Promises).create("a", 1)):
+            with pytest.raises(TypeError):
+                call()
+
+    def test_a_subclass(self) -> None:
+        class Named(rc.Store):
+            name = "mine"
+
+        store = Named(clock=rc.ManualClock())
+        assert store.apply({})["head"]["status"] == 400 and store.promises.create("a", 1).id == "a" and store.name == "mine"
