@@ -23,6 +23,19 @@ def statuses(answers: list[dict[str, Any]]) -> list[int]:
     return [answer["head"]["status"] for answer in answers]
 
 
+REFUSED: list[tuple[type[rc.ResonateError], Callable[[rc.Store], object]]] = [
+    (rc.Invalid, lambda s: s.promises.create_many(["x", ""], 1000)),
+    (rc.Invalid, lambda s: s.promises.create_many(["", "x"], 1000)),
+    (rc.Invalid, lambda s: s.promises.create_many(["x", "y"], [1000, -1])),
+    (rc.Invalid, lambda s: s.promises.create_many(["x", "y"], [1000])),
+    (rc.Invalid, lambda s: s.promises.create_many(["x"], 1000, params=[1, 2])),
+    (rc.NotFound, lambda s: s.promises.settle_many(["a", "nobody"])),
+    (rc.NotFound, lambda s: s.promises.settle_many(["nobody", "a"])),
+    (rc.Invalid, lambda s: s.promises.settle_many(["a"], state="rejected_timedout")),
+    (rc.Invalid, lambda s: s.promises.settle_many(["a"], [1, 2])),
+]
+
+
 class TestColumns:
     def test_create(self) -> None:
         store = make()
@@ -57,21 +70,9 @@ class TestColumns:
         assert len(make().promises.create_many([], 1000)) == 0
         assert make().promises.settle_many([]).ids == []
 
-    REFUSED: list[tuple[type[rc.ResonateError], Callable[[rc.Store], object]]] = [
-        (rc.Invalid, lambda s: s.promises.create_many(["x", ""], 1000)),
-        (rc.Invalid, lambda s: s.promises.create_many(["", "x"], 1000)),
-        (rc.Invalid, lambda s: s.promises.create_many(["x", "y"], [1000, -1])),
-        (rc.Invalid, lambda s: s.promises.create_many(["x", "y"], [1000])),
-        (rc.Invalid, lambda s: s.promises.create_many(["x"], 1000, params=[1, 2])),
-        (rc.NotFound, lambda s: s.promises.settle_many(["a", "nobody"])),
-        (rc.NotFound, lambda s: s.promises.settle_many(["nobody", "a"])),
-        (rc.Invalid, lambda s: s.promises.settle_many(["a"], state="rejected_timedout")),
-        (rc.Invalid, lambda s: s.promises.settle_many(["a"], [1, 2])),
-    ]
-
     @pytest.mark.parametrize("case", range(len(REFUSED)))
     def test_all_or_nothing(self, case: int) -> None:
-        error, call = self.REFUSED[case]
+        error, call = REFUSED[case]
         store = make()
         store.promises.create("a", 1000)
         before = store.digest()

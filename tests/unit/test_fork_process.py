@@ -71,7 +71,7 @@ def in_child(store: rc.Store, clock: rc.ManualClock) -> int:
     try:
         use_everything(store, clock)
         os._exit(0)
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         print(f"in the child: {error!r}", file=sys.stderr, flush=True)
         os._exit(1)
 

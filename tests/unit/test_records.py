@@ -41,7 +41,7 @@ KINDS = ["promise", "value", "task", "schedule", "message", "fired"]
 def test_equal_by_content(kind: str) -> None:
     first, second = (one_of_each(rc.Store(clock=rc.ManualClock()))[kind] for _ in range(2))
     assert first == second
-    assert not first != second
+    assert (first != second) is False
     assert hash(first) == hash(second)
     assert first is not second
     assert first.to_dict() == second.to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
 import threading
@@ -54,10 +55,8 @@ def test_every_task_is_acquired_once() -> None:
         order = list(range(EACH))
         random.Random(number).shuffle(order)
         for i in order:
-            try:
+            with contextlib.suppress(rc.Conflict):
                 acquired.append(store.tasks.acquire(f"t{i}", 0, pid=str(number), ttl=1000).task.id)
-            except rc.Conflict:
-                pass
 
     together(work)
     assert len(acquired) == len(set(acquired)) == EACH and store.check() == []
