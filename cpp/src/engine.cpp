@@ -200,7 +200,6 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
         const Instant earliest = present();
         if (auto problem = refuse_instant(now, earliest)) throw Error(ErrorCode::invalid, *problem);
         at = now.value_or(earliest);
-        move_clock(*at);
       }
       Scope transaction(*this);
       // Requests may have come between two transactions, and instants never go back.
@@ -208,6 +207,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
       transaction->set.drop_unblocks(saturating_add(*at, -options_.unblock_retention));
       const std::size_t taken = run_steps(*transaction, *at, &fired);
       commit(*transaction);
+      move_clock(*at);  // not before: a tick that could not be committed has not happened
       if (taken < kStepsAtOnce) return fired;
     }
     if (interrupt) interrupt();

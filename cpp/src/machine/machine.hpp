@@ -60,7 +60,6 @@ class Machine {
   Shared<Row> new_row(PromiseCreate& request) const;
   // The conflict of an idempotency key, or none.
   std::optional<Reply> creation_conflict(const Entry& entry, const PromiseCreate& request) const;
-  void make_external(Entry& entry);
   // Why the promise may not be awaited, or none.
   std::optional<Reply> internal_refusal(const Row& awaited) const;
   void add_edge(EdgeKind kind, Entry& awaited, const std::string& other);
