@@ -64,7 +64,7 @@ BREAKS = [
     Break("promise_settled_outside_life", "settled", lambda s, p, t: p["settled"].update(settledAt=99)),
     Break("promise_settled_outside_life", "settled", lambda s, p, t: p["settled"].update(timeoutAt=4_000, settledAt=4_500)),
     Break("promise_settled_at_mismatch", "open", lambda s, p, t: p["open"].update(settledAt=4_000)),
-    Break("promise_settled_at_mismatch", "settled", lambda s, p, t: p["settled"].pop("settledAt"), by_format=True),
+    Break("promise_settled_at_mismatch", "settled", lambda s, p, t: p["settled"].pop("settledAt")),
     Break("pending_promise_has_value", "open", lambda s, p, t: p["open"].update(value={"data": "eA=="})),
     Break("timeout_verdict_mismatch", "dead", lambda s, p, t: p["dead"].update(state="resolved")),
     Break("timeout_verdict_mismatch", "dead", lambda s, p, t: p["dead"].update(value={"data": "eA=="})),
@@ -80,7 +80,7 @@ BREAKS = [
     Break("promise_in_future", "settled", lambda s, p, t: p["settled"].update(settledAt=NOW + 1)),
     # tasks
     Break("lease_fields_mismatch", "held", lambda s, p, t: t["held"].pop("expiresAt")),
-    Break("lease_fields_mismatch", "held", lambda s, p, t: (t["held"].update(ttl=0), t["held"].pop("lastTtl"))),
+    Break("lease_fields_mismatch", "held", lambda s, p, t: (t["held"].pop("ttl"), t["held"].pop("lastTtl"))),
     Break("lease_fields_mismatch", "held", lambda s, p, t: t["held"].pop("pid"), by_format=True),
     Break("lease_fields_mismatch", "idle", lambda s, p, t: t["idle"].update(pid="w")),
     Break("lease_fields_mismatch", "idle", lambda s, p, t: t["idle"].update(expiresAt=9_000)),
