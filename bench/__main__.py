@@ -48,7 +48,9 @@ def table(figures: dict[str, float]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--probe", required=True, help="the built resonate_probe")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison, the best counts (default 5)")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="where figures.json and figures.png go")

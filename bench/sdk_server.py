@@ -112,7 +112,9 @@ def measure(rounds: int) -> dict[str, float]:
             found.update(
                 rates(
                     {
-                        f"{name} at {live // 1000}k live": lambda make=make, count=count, live=live: make(filled(ours, live), count),
+                        f"{name} at {live // 1000}k live": lambda make=make, count=count, live=live: make(
+                            filled(ours, live), count
+                        ),
                         f"SDK server {name} at {live // 1000}k live": lambda make=make, count=their_count[live], live=live: make(
                             filled(theirs, live), count
                         ),

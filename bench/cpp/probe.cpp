@@ -4,6 +4,7 @@
 // are compared alternate, so that a slow moment of the machine hits both.
 #include <malloc.h>
 
+#include <simdjson.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <simdjson.h>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -86,11 +86,10 @@ void bare_settle(std::unordered_map<std::string, Record>& map, const std::vector
 
 // --- The engine -----------------------------------------------------------------
 
-std::shared_ptr<Engine> new_engine() {
-  return Engine::create(make_memory_storage(), std::make_shared<ManualClock>(0), Options{});
-}
+std::shared_ptr<Engine> new_engine() { return Engine::create(make_memory_storage(), std::make_shared<ManualClock>(0), Options{}); }
 
-Request create_request(const std::string& id, Instant timeout_at, const char* tag = "resonate:external", const char* value = "true") {
+Request create_request(const std::string& id, Instant timeout_at, const char* tag = "resonate:external",
+                       const char* value = "true") {
   PromiseCreate create;
   create.id = id;
   create.timeout_at = timeout_at;
@@ -155,7 +154,8 @@ void compare_with_bare_map() {
 void compare_json() {
   std::string envelope =
       R"({"kind":"promise.create","head":{"corrId":"5b0f2f5e-7a4d-4f65-9d4b-0c7f0f4f8f11","version":"2026-04-01"},"data":{"id":"order-000000","timeoutAt":4000000000000,"param":{"headers":{"content-type":"application/json"},"data":")" +
-      kParam + kParam + kParam + R"("},"tags":{"resonate:target":"poll://any@workers","resonate:origin":"order-000000","resonate:branch":"","resonate:parent":"order-000000","resonate:scope":"global"}}})";
+      kParam + kParam + kParam +
+      R"("},"tags":{"resonate:target":"poll://any@workers","resonate:origin":"order-000000","resonate:branch":"","resonate:parent":"order-000000","resonate:scope":"global"}}})";
   constexpr int kCount = 20'000;
   const std::size_t digits = envelope.find("order-000000") + 6;
   double nlohmann_best = 1e9;
@@ -165,30 +165,30 @@ void compare_json() {
   std::size_t sink = 0;
   for (int round = 0; round < kRounds; ++round) {
     nlohmann_best = std::min(nlohmann_best, seconds([&] {
-      for (int i = 0; i < kCount; ++i) sink += nlohmann::json::parse(envelope).dump().size();
-    }));
+                               for (int i = 0; i < kCount; ++i) sink += nlohmann::json::parse(envelope).dump().size();
+                             }));
     simdjson_best = std::min(simdjson_best, seconds([&] {
-      for (int i = 0; i < kCount; ++i) {
-        simdjson::dom::element document;
-        if (parser.parse(envelope).get(document)) std::abort();
-        Record record;
-        record.id = std::string(std::string_view(document["data"]["id"]));
-        record.timeout_at = std::int64_t(document["data"]["timeoutAt"]);
-        record.param.data = std::string(std::string_view(document["data"]["param"]["data"]));
-        for (const auto tag : simdjson::dom::object(document["data"]["tags"]))
-          record.tags.emplace(std::string(tag.key), std::string(std::string_view(tag.value)));
-        sink += record.tags.size();
-      }
-    }));
+                               for (int i = 0; i < kCount; ++i) {
+                                 simdjson::dom::element document;
+                                 if (parser.parse(envelope).get(document)) std::abort();
+                                 Record record;
+                                 record.id = std::string(std::string_view(document["data"]["id"]));
+                                 record.timeout_at = std::int64_t(document["data"]["timeoutAt"]);
+                                 record.param.data = std::string(std::string_view(document["data"]["param"]["data"]));
+                                 for (const auto tag : simdjson::dom::object(document["data"]["tags"]))
+                                   record.tags.emplace(std::string(tag.key), std::string(std::string_view(tag.value)));
+                                 sink += record.tags.size();
+                               }
+                             }));
     const auto engine = new_engine();
     EnvelopeDoor door(engine);
     door_best = std::min(door_best, seconds([&] {
-      for (int i = 0; i < kCount; ++i) {
-        std::string number = std::to_string(1'000'000 + i).substr(1);
-        envelope.replace(digits, 6, number);
-        sink += door.apply_json(envelope).size();
-      }
-    }));
+                           for (int i = 0; i < kCount; ++i) {
+                             std::string number = std::to_string(1'000'000 + i).substr(1);
+                             envelope.replace(digits, 6, number);
+                             sink += door.apply_json(envelope).size();
+                           }
+                         }));
   }
   if (sink == 0) std::abort();
   print("nlohmann parse + dump", kCount / nlohmann_best, "per s");
@@ -235,13 +235,14 @@ void measure_growth() {
 
 void measure_timers() {
   const auto engine = new_engine();
-  for (std::size_t i = 0; i < 1'000'000; ++i) engine->apply(create_request("timer-" + std::to_string(i), 1'000'000 + static_cast<Instant>(i)));
+  for (std::size_t i = 0; i < 1'000'000; ++i)
+    engine->apply(create_request("timer-" + std::to_string(i), 1'000'000 + static_cast<Instant>(i)));
   constexpr int kTicks = 10'000;
   double idle = 1e9;
   for (int round = 0; round < kRounds; ++round)
     idle = std::min(idle, seconds([&] {
-      for (int i = 0; i < kTicks; ++i) engine->tick();
-    }));
+                      for (int i = 0; i < kTicks; ++i) engine->tick();
+                    }));
   print("idle tick with 1M timers", idle / kTicks * 1e6, "us");
   double fire = 1e9;
   for (int round = 0; round < kRounds; ++round) {

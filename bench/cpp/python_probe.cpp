@@ -32,7 +32,9 @@ class Map {
 };
 
 PYBIND11_MODULE(resonate_bench_probe, m) {
-  py::class_<Record, std::shared_ptr<Record>>(m, "Record").def_readonly("id", &Record::id).def_readonly("timeout_at", &Record::timeout_at);
+  py::class_<Record, std::shared_ptr<Record>>(m, "Record")
+      .def_readonly("id", &Record::id)
+      .def_readonly("timeout_at", &Record::timeout_at);
   py::class_<Map>(m, "Map")
       .def(py::init<>())
       .def("create", &Map::create, py::arg("id"), py::kw_only(), py::arg("timeout_at"), py::arg("param") = py::none(),

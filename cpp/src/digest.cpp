@@ -1,13 +1,13 @@
-// A hash of what a full snapshot shows, but for its instant. The snapshot's own encoder drives it, so that the two cannot disagree about what is shown;
-// the sink below takes its tokens instead of writing JSON.
+// A hash of what a full snapshot shows, but for its instant. The snapshot's own encoder drives it, so that the two cannot disagree
+// about what is shown; the sink below takes its tokens instead of writing JSON.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <utility>
 #include <string_view>
+#include <utility>
 
 #include "snapshot.hpp"
 #include "snapshot_encode.hpp"

@@ -234,7 +234,8 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::select_messages(const std::fu
     const std::vector<MessageRef> page = storage_->messages(after, kPage);
     for (const MessageRef& message : page) {
       if (found.size() == limit) break;
-      if (wanted(*message)) found.emplace_back(message, message->kind == MessageKind::unblock ? storage_->load(message->id) : RowRef());
+      if (wanted(*message))
+        found.emplace_back(message, message->kind == MessageKind::unblock ? storage_->load(message->id) : RowRef());
     }
     if (page.size() < kPage) break;
     after = page.back()->seq;

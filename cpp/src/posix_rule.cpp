@@ -98,9 +98,7 @@ std::int64_t PosixRule::Date::in_year(std::int64_t year) const {
     case Kind::day_without_leap:  // 29 February is never counted
       number = new_year + day - 1 + (calendar::is_leap(year) && day >= 60 ? 1 : 0);
       break;
-    case Kind::day_of_year:
-      number = new_year + day;
-      break;
+    case Kind::day_of_year: number = new_year + day; break;
     case Kind::weekday_of_month: {
       const std::int64_t first = calendar::day_number(year, month, 1);
       number = first + (day - calendar::weekday(first) + 7) % 7 + 7 * (week - 1);

@@ -14,7 +14,8 @@ enum class SnapshotFormat { full, debug };  // debug: the shape of debug.snap (W
 std::string write_snapshot(Storage& storage, SnapshotFormat format);
 // A memory storage that holds what a full snapshot says. Error (invalid) naming the member and the rule.
 std::unique_ptr<Storage> read_snapshot(std::string_view json);
-// 128 bits in hex over the rows that a full snapshot shows (numbers of order, not sequence numbers): equal states have equal digests in every storage.
+// 128 bits in hex over the rows that a full snapshot shows (numbers of order, not sequence numbers): equal states have equal
+// digests in every storage.
 std::string digest(Storage& storage);
 
 }  // namespace resonate

@@ -26,7 +26,8 @@ class SnapshotReader {
  public:
   // `at`: where the snapshot stands in its document; empty: it is the document.
   Changes read(const Node& snapshot, const Path* at) {
-    const Members<Node, Field::format, Field::now, Field::dropped, Field::promises, Field::schedules, Field::messages> members(snapshot, at);
+    const Members<Node, Field::format, Field::now, Field::dropped, Field::promises, Field::schedules, Field::messages> members(
+        snapshot, at);
     if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
       refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
     }
@@ -64,7 +65,8 @@ class SnapshotReader {
     birth->tags = members.template string_map<Field::tags>();
     birth->timeout_at = members.template integer<Field::timeout_at>();
     birth->created_at = members.template integer<Field::created_at>();
-    if (auto key = members.template optional_text<Field::ikc>()) birth->ikc = make_shared_value<const SharedString>(*std::move(key));
+    if (auto key = members.template optional_text<Field::ikc>())
+      birth->ikc = make_shared_value<const SharedString>(*std::move(key));
     birth->dialect = read_dialect(members);
     finish_birth(*birth);
 
@@ -78,11 +80,13 @@ class SnapshotReader {
     if (external.type() != NodeType::boolean) refuse_type(external, members.path(Field::external), "a boolean");
     row->external = external.boolean();
     row->settled_at = members.template optional_integer<Field::settled_at>().value_or(kUnset);
-    if (Value value = members.template value<Field::value>(); !value.empty()) row->value = make_shared_value<SharedValue>(std::move(value));
+    if (Value value = members.template value<Field::value>(); !value.empty())
+      row->value = make_shared_value<SharedValue>(std::move(value));
     row->iku = shared_text(members.template optional_text<Field::iku>());
     if (const Node* task = members.template find<Field::task>()) read_task(*task, members.path(Field::task), *row);
     read_edges(members, birth->id, *row);
-    if (!places_.emplace(birth->id, rows_.size()).second) refuse_member(members.path(Field::id), "comes twice: " + in_quotes(birth->id));
+    if (!places_.emplace(birth->id, rows_.size()).second)
+      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(birth->id));
     rows_.push_back(std::move(row));
   }
 
@@ -104,8 +108,8 @@ class SnapshotReader {
       ++row.listeners;
     });
   }
-  void add_edge(EdgeKind kind, const std::string& owner, std::string other, DialectId dialect, std::unordered_set<std::string>& seen,
-                const Path& path) {
+  void add_edge(EdgeKind kind, const std::string& owner, std::string other, DialectId dialect,
+                std::unordered_set<std::string>& seen, const Path& path) {
     if (!seen.insert(other).second) refuse_member(path, "comes twice: " + in_quotes(other));
     auto edge = make_shared_value<Edge>();
     edge->kind = kind;
@@ -117,8 +121,8 @@ class SnapshotReader {
   }
 
   static void read_task(const Node& node, const Path& at, Row& row) {
-    const Members<Node, Field::state, Field::acquisitions, Field::pid, Field::ttl, Field::expires_at, Field::last_ttl, Field::retry_at,
-                  Field::resumes, Field::current>
+    const Members<Node, Field::state, Field::acquisitions, Field::pid, Field::ttl, Field::expires_at, Field::last_ttl,
+                  Field::retry_at, Field::resumes, Field::current>
         members(node, &at);
     const std::string state = members.template text<Field::state>();
     const std::optional<TaskState> known = task_state_named(state);
@@ -145,8 +149,8 @@ class SnapshotReader {
   }
 
   void read_schedule(const Node& node, const Path& at) {
-    const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param, Field::promise_tags,
-                  Field::created_at, Field::next_run_at, Field::last_run_at, Field::dialect>
+    const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
+                  Field::promise_tags, Field::created_at, Field::next_run_at, Field::last_run_at, Field::dialect>
         members(node, &at);
     auto schedule = make_shared_value<Schedule>();
     schedule->id = members.template text<Field::id>();
@@ -159,12 +163,14 @@ class SnapshotReader {
     schedule->next_run_at = members.template integer<Field::next_run_at>();
     schedule->last_run_at = members.template optional_integer<Field::last_run_at>();
     schedule->dialect = read_dialect(members);
-    if (!schedule_ids_.insert(schedule->id).second) refuse_member(members.path(Field::id), "comes twice: " + in_quotes(schedule->id));
+    if (!schedule_ids_.insert(schedule->id).second)
+      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(schedule->id));
     changes_.schedules.push_back({ScheduleRef(), ScheduleRef(std::move(schedule))});
   }
 
   void read_message(const Node& node, const Path& at) {
-    const Members<Node, Field::kind, Field::id, Field::version, Field::address, Field::attempts, Field::queued_at> members(node, &at);
+    const Members<Node, Field::kind, Field::id, Field::version, Field::address, Field::attempts, Field::queued_at> members(node,
+                                                                                                                           &at);
     auto message = make_shared_value<OutboxMessage>();
     set_kind(*message, members.template text<Field::kind>(), members.path(Field::kind));
     message->id = members.template text<Field::id>();
@@ -173,7 +179,8 @@ class SnapshotReader {
     message->queued_at = members.template integer<Field::queued_at>();
     message->seq = next_seq();
     const auto place = places_.find(message->id);
-    if (place == places_.end()) refuse_member(members.path(Field::id), "must name a promise of the snapshot, got " + in_quotes(message->id));
+    if (place == places_.end())
+      refuse_member(members.path(Field::id), "must name a promise of the snapshot, got " + in_quotes(message->id));
     if (message->kind == MessageKind::execute) {
       message->version = members.template integer<Field::version>();
       Row& row = *rows_[place->second];

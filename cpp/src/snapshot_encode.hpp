@@ -235,8 +235,8 @@ void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
 template <DocumentSink Sink>
 void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters) {
   detail::SnapshotEncoder<Sink>(sink).full(
-      counters, [&](const auto& body) { each_promise(storage, body); },
-      [&](const auto& body) { each_schedule(storage, body); }, [&](const auto& body) { each_message(storage, body); });
+      counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
+      [&](const auto& body) { each_message(storage, body); });
 }
 
 }  // namespace resonate

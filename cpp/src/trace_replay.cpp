@@ -78,10 +78,11 @@ Options read_options(const Line& line) {
     throw Malformed{"req.format must be " + in_quotes(kTraceFormat) + ", got " + in_quotes(format)};
   }
   const Path path = request.path(Field::options);
-  const Members<Node, Field::rules, Field::retry_timeout, Field::catchup, Field::unblock_retention> given(request.need<Field::options>(),
-                                                                                                         &path);
+  const Members<Node, Field::rules, Field::retry_timeout, Field::catchup, Field::unblock_retention> given(
+      request.need<Field::options>(), &path);
   Options options;
-  options.rules = static_cast<RulesId>(choice<2>(given.text<Field::rules>(), given.path(Field::rules), {kRules[0].name, kRules[1].name}));
+  options.rules =
+      static_cast<RulesId>(choice<2>(given.text<Field::rules>(), given.path(Field::rules), {kRules[0].name, kRules[1].name}));
   const Node& retry = given.need<Field::retry_timeout>();
   if (retry.type() == NodeType::string && retry.text() == "ttl") {
     options.retry_timeout.reset();

@@ -1,4 +1,5 @@
-// The envelope door: what is refused and how, what every answer looks like in both dialects, and that any text at all gets an answer.
+// The envelope door: what is refused and how, what every answer looks like in both dialects, and that any text at all gets an
+// answer.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -27,9 +28,7 @@ json envelope(const std::string& kind, json data, const std::string& version = k
 class CodecTest : public ::testing::Test {
  protected:
   explicit CodecTest(Options options = {.debug = true})
-      : clock(std::make_shared<ManualClock>(1000)),
-        engine(Engine::create(make_memory_storage(), clock, options)),
-        door(engine) {}
+      : clock(std::make_shared<ManualClock>(1000)), engine(Engine::create(make_memory_storage(), clock, options)), door(engine) {}
 
   std::string send_text(std::string_view text) { return door.apply_json(text); }
   json send(const json& request) { return json::parse(send_text(request.dump(-1, ' ', true, json::error_handler_t::replace))); }
@@ -52,12 +51,14 @@ class CodecTest : public ::testing::Test {
 const json kTargeted = {{"resonate:target", "poll://any@w"}};
 
 TEST_F(CodecTest, AnswersInAFixedOrderAndInAscii) {
-  const std::string answer = send_text(R"({"kind":"promise.create","head":{"corrId":"é","version":"2026-04-01"},)"
-                                       R"("data":{"id":"p","timeoutAt":5000,"param":{"data":"","headers":{"k":"v\n\"\\\u0001😀"}}}})");
-  EXPECT_EQ(answer,
-            R"({"kind":"promise.create","head":{"corrId":"\u00e9","status":200,"version":"2026-04-01"},"data":{"promise":{"id":"p",)"
-            R"("state":"pending","param":{"headers":{"k":"v\n\"\\\u0001\ud83d\ude00"},"data":""},"value":{},"tags":{},"timeoutAt":5000,)"
-            R"("createdAt":1000}}})");
+  const std::string answer =
+      send_text(R"({"kind":"promise.create","head":{"corrId":"é","version":"2026-04-01"},)"
+                R"("data":{"id":"p","timeoutAt":5000,"param":{"data":"","headers":{"k":"v\n\"\\\u0001😀"}}}})");
+  EXPECT_EQ(
+      answer,
+      R"({"kind":"promise.create","head":{"corrId":"\u00e9","status":200,"version":"2026-04-01"},"data":{"promise":{"id":"p",)"
+      R"("state":"pending","param":{"headers":{"k":"v\n\"\\\u0001\ud83d\ude00"},"data":""},"value":{},"tags":{},"timeoutAt":5000,)"
+      R"("createdAt":1000}}})");
 }
 
 TEST_F(CodecTest, NamesMemberAndValueOfAWrongType) {
@@ -69,26 +70,32 @@ TEST_F(CodecTest, NamesMemberAndValueOfAWrongType) {
       {{{"id", "p"}, {"timeoutAt", "5"}}, R"(data.timeoutAt must be an integer within int64, got "5")"},
       {{{"id", "p"}, {"timeoutAt", true}}, "data.timeoutAt must be an integer within int64, got a boolean"},
       {{{"id", "p"}, {"timeoutAt", 1.0}}, "data.timeoutAt must be an integer within int64, got a number that is no integer"},
-      {{{"id", "p"}, {"timeoutAt", 9223372036854775808ULL}}, "data.timeoutAt must be an integer within int64, got an integer outside int64"},
+      {{{"id", "p"}, {"timeoutAt", 9223372036854775808ULL}},
+       "data.timeoutAt must be an integer within int64, got an integer outside int64"},
       {{{"id", "p"}}, "data.timeoutAt is missing"},
       {{{"id", 5}, {"timeoutAt", 1}}, "data.id must be a string, got 5"},
       {{{"id", "p"}, {"timeoutAt", 1}, {"param", nullptr}}, "data.param must be an object, got null"},
       {{{"id", "p"}, {"timeoutAt", 1}, {"tags", nullptr}}, "data.tags must be an object of strings, got null"},
       {{{"id", "p"}, {"timeoutAt", 1}, {"tags", {{"a", 1}}}}, "data.tags.a must be a string, got 1"},
-      {{{"id", "p"}, {"timeoutAt", 1}, {"param", {{"headers", {{"h", nullptr}}}}}}, "data.param.headers.h must be a string, got null"},
+      {{{"id", "p"}, {"timeoutAt", 1}, {"param", {{"headers", {{"h", nullptr}}}}}},
+       "data.param.headers.h must be a string, got null"},
       {{{"id", "p"}, {"timeoutAt", 1}, {"param", {{"data", {1}}}}}, "data.param.data must be a string, got an array"},
   };
   for (const Case& row : cases) EXPECT_EQ(problem(envelope("promise.create", row.data)), row.expected);
-  EXPECT_EQ(problem(envelope("task.suspend", {{"id", "t"}, {"version", 1}, {"actions", {{{"kind", "promise.register_callback"},
-                                                                                        {"data", {{"awaited", "a"}}}}}}})),
-            "data.actions[0].data.awaiter is missing");
+  EXPECT_EQ(
+      problem(envelope(
+          "task.suspend",
+          {{"id", "t"}, {"version", 1}, {"actions", {{{"kind", "promise.register_callback"}, {"data", {{"awaited", "a"}}}}}}})),
+      "data.actions[0].data.awaiter is missing");
   EXPECT_EQ(problem(envelope("task.heartbeat", {{"pid", "w"}})), "data.tasks is missing");
-  EXPECT_EQ(problem(envelope("task.create", {{"pid", "w"}, {"ttl", 1}, {"action", {{"kind", "promise.settle"}, {"data", json::object()}}}})),
+  EXPECT_EQ(problem(envelope("task.create",
+                             {{"pid", "w"}, {"ttl", 1}, {"action", {{"kind", "promise.settle"}, {"data", json::object()}}}})),
             R"(data.action.kind must be "promise.create", got "promise.settle")");
 }
 
 TEST_F(CodecTest, NullIsFineForOptionalScalars) {
-  data("promise.create", {{"id", "p"}, {"timeoutAt", 5000}, {"ikc", nullptr}, {"param", {{"headers", nullptr}, {"data", nullptr}}}});
+  data("promise.create",
+       {{"id", "p"}, {"timeoutAt", 5000}, {"ikc", nullptr}, {"param", {{"headers", nullptr}, {"data", nullptr}}}});
   data("promise.search", {{"id", nullptr}, {"state", nullptr}, {"tags", nullptr}, {"limit", nullptr}, {"cursor", nullptr}});
   data("task.search", {{"target", nullptr}});
   json request = envelope("promise.get", {{"id", "p"}});
@@ -116,7 +123,8 @@ TEST_F(CodecTest, SalvagesWhatARefusalRepeats) {
   EXPECT_EQ(head_of_answer(R"({"kind":5,"head":{"corrId":7,"version":"2025-01-15"}})"), "unknown 0 2025-01-15");
   EXPECT_EQ(head_of_answer(R"({"kind":"k","head":[],"data":{}})"), "k 0 2026-04-01");
   EXPECT_EQ(head_of_answer(R"({"kind":"","head":{"corrId":"c","version":"2025-01-15"},"data":{}})"), " c 2025-01-15");
-  EXPECT_EQ(head_of_answer(R"({"kind":"promise.get","head":{"corrId":"c","version":"1999-01-01"},"data":{}})"), "promise.get c 2026-04-01");
+  EXPECT_EQ(head_of_answer(R"({"kind":"promise.get","head":{"corrId":"c","version":"1999-01-01"},"data":{}})"),
+            "promise.get c 2026-04-01");
   // Only nlohmann's parser gets through these.
   EXPECT_EQ(head_of_answer(R"({"kind":"promise.create","head":{"corrId":"c","version":"2025-01-15"},)"
                            R"("data":{"id":"p","timeoutAt":123456789012345678901234567890}})"),
@@ -128,7 +136,8 @@ TEST_F(CodecTest, SalvagesWhatARefusalRepeats) {
 TEST_F(CodecTest, NamesAnUnknownVersionAndKind) {
   EXPECT_EQ(problem(envelope("promise.get", json::object(), "1999")),
             R"(unknown version "1999" (kind "promise.get"); known are 2026-04-01 and 2025-01-15)");
-  for (const char* kind : {"promise.register_callback", "promise.search", "task.halt", "task.continue", "schedule.search", "debug.snap"}) {
+  for (const char* kind :
+       {"promise.register_callback", "promise.search", "task.halt", "task.continue", "schedule.search", "debug.snap"}) {
     EXPECT_EQ(problem(envelope(kind, json::object(), kOlder)), "unknown kind \"" + std::string(kind) + "\" in version 2025-01-15");
   }
   for (const char* kind : {"promise.register", "promise.subscribe", "nothing"}) {
@@ -139,16 +148,20 @@ TEST_F(CodecTest, NamesAnUnknownVersionAndKind) {
 TEST_F(CodecTest, UnknownMembersAreIgnoredWhateverTheyHold) {
   const std::string deep = std::string(50'000, '[') + std::string(50'000, ']');
   for (const std::string& extra : {std::string("99999999999999999999999"), std::string(R"("\ud800")"), deep, std::string("null")}) {
-    const json answer = json::parse(send_text(R"({"x":)" + extra + R"(,"kind":"promise.get","head":{"corrId":"c","version":"2026-04-01"},)"
-                                              R"("data":{"y":)" + extra + R"(,"id":"absent"}})"));
+    const json answer = json::parse(send_text(R"({"x":)" + extra +
+                                              R"(,"kind":"promise.get","head":{"corrId":"c","version":"2026-04-01"},)"
+                                              R"("data":{"y":)" +
+                                              extra + R"(,"id":"absent"}})"));
     EXPECT_EQ(answer["head"]["status"], 404) << answer;
   }
 }
 
 TEST_F(CodecTest, BothParsersNameTheFirstWrongMember) {
   for (const char* second : {"9", "-9223372036854775809", "9999999999999999999999"}) {
-    const json answer = json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"data":{"id":"p",)"
-                                              R"("timeoutAt":1,"tags":{"z":null,"a":)" + std::string(second) + "}}}"));
+    const json answer =
+        json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"data":{"id":"p",)"
+                              R"("timeoutAt":1,"tags":{"z":null,"a":)" +
+                              std::string(second) + "}}}"));
     EXPECT_EQ(answer["data"], "data.tags.z must be a string, got null");
   }
 }
@@ -157,8 +170,9 @@ TEST_F(CodecTest, ManyMembersCostNoMoreThanTheirNumber) {
   std::string tags;
   for (int i = 0; i < 100'000; ++i) tags += "\"" + std::to_string((i * 7919LL) % 100'000) + "\":\"\",";
   for (const char* last : {"\"\"", "99999999999999999999"}) {  // for each of the parsers
-    const json answer = json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"x":)" + std::string(last) +
-                                              R"(,"data":{"id":"p","timeoutAt":5000,"tags":{)" + tags + R"("last":""}}})"));
+    const json answer =
+        json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"x":)" + std::string(last) +
+                              R"(,"data":{"id":"p","timeoutAt":5000,"tags":{)" + tags + R"("last":""}}})"));
     EXPECT_EQ(answer["head"]["status"], 200);
     EXPECT_EQ(answer["data"]["promise"]["tags"].size(), 100'001u);
   }
@@ -172,10 +186,24 @@ TEST_F(CodecTest, TheLastOfADuplicateMemberCounts) {
 
 TEST_F(CodecTest, AnyTextGetsAnAnswer) {
   const std::string whole = envelope("promise.get", {{"id", "p"}}).dump();
-  std::vector<std::string> texts = {"", " ", "{", "nul", "NaN", "[1,]", "\xEF\xBB\xBF" + whole, whole + "x", whole + whole, "\"\xff\"",
-                                    "\"\xed\xa0\x80\"", std::string("\0", 1), std::string(100'000, '['), std::string(100'000, '{'),
-                                    std::string(20'000, '[') + "1e999" + std::string(20'000, ']'), "{\"kind\":" + std::string(100'000, '['),
-                                    std::string(2'000'000, ' ') + "x", "\"\\ud800\\ud800\\udc00\""};
+  std::vector<std::string> texts = {"",
+                                    " ",
+                                    "{",
+                                    "nul",
+                                    "NaN",
+                                    "[1,]",
+                                    "\xEF\xBB\xBF" + whole,
+                                    whole + "x",
+                                    whole + whole,
+                                    "\"\xff\"",
+                                    "\"\xed\xa0\x80\"",
+                                    std::string("\0", 1),
+                                    std::string(100'000, '['),
+                                    std::string(100'000, '{'),
+                                    std::string(20'000, '[') + "1e999" + std::string(20'000, ']'),
+                                    "{\"kind\":" + std::string(100'000, '['),
+                                    std::string(2'000'000, ' ') + "x",
+                                    "\"\\ud800\\ud800\\udc00\""};
   for (std::size_t cut = 0; cut < whole.size(); ++cut) texts.push_back(whole.substr(0, cut));
   for (const std::string& text : texts) {
     const json answer = json::parse(send_text(text));
@@ -192,7 +220,8 @@ TEST_F(CodecTest, AnyTextGetsAnAnswer) {
 }
 
 TEST_F(CodecTest, TasksInTheNewestDialect) {
-  const json action = {{"kind", "promise.create"}, {"head", 5}, {"data", {{"id", "t"}, {"timeoutAt", 50'000}, {"tags", kTargeted}}}};
+  const json action = {
+      {"kind", "promise.create"}, {"head", 5}, {"data", {{"id", "t"}, {"timeoutAt", 50'000}, {"tags", kTargeted}}}};
   const json claim = data("task.create", {{"pid", "w"}, {"ttl", 100}, {"action", action}});
   EXPECT_EQ(claim["task"], json({{"id", "t"}, {"state", "acquired"}, {"version", 1}, {"resumes", 0}, {"ttl", 100}, {"pid", "w"}}));
   EXPECT_EQ(claim["preload"], json::array());
@@ -202,14 +231,19 @@ TEST_F(CodecTest, TasksInTheNewestDialect) {
   const json again = data("task.acquire", {{"id", "t"}, {"version", 1}, {"pid", "w"}, {"ttl", 100}});
   EXPECT_EQ(again["task"]["version"], 2);
 
-  const json fenced = data("task.fence", {{"id", "t"}, {"version", 2}, {"action", {{"kind", "promise.settle"},
-                                          {"head", {{"version", "nonsense"}}}, {"data", {{"id", "absent"}, {"state", "resolved"}}}}}});
+  const json fenced = data(
+      "task.fence",
+      {{"id", "t"},
+       {"version", 2},
+       {"action",
+        {{"kind", "promise.settle"}, {"head", {{"version", "nonsense"}}}, {"data", {{"id", "absent"}, {"state", "resolved"}}}}}});
   EXPECT_EQ(fenced["action"]["kind"], "promise.settle");
   EXPECT_EQ(fenced["action"]["head"], json({{"corrId", "c1"}, {"status", 404}, {"version", kNewest}}));
   EXPECT_TRUE(fenced["action"]["data"].is_string());
   EXPECT_EQ(fenced["preload"], json::array());
-  const json made = data("task.fence", {{"id", "t"}, {"version", 2}, {"action", {{"kind", "promise.create"},
-                                        {"data", {{"id", "child"}, {"timeoutAt", 40'000}}}}}});
+  const json made = data(
+      "task.fence",
+      {{"id", "t"}, {"version", 2}, {"action", {{"kind", "promise.create"}, {"data", {{"id", "child"}, {"timeoutAt", 40'000}}}}}});
   EXPECT_EQ(made["action"]["data"]["promise"]["id"], "child");
 
   const json actions = {{{"kind", "promise.register_callback"}, {"data", {{"awaited", "child"}, {"awaiter", "t"}}}}};
@@ -220,8 +254,11 @@ TEST_F(CodecTest, TasksInTheNewestDialect) {
   const json redirect = send(envelope("task.suspend", {{"id", "t"}, {"version", 3}, {"actions", actions}}));
   EXPECT_EQ(redirect["head"]["status"], 300);
   EXPECT_EQ(redirect["data"], json({{"preload", json::array()}}));
-  const json done = data("task.fulfill", {{"id", "t"}, {"version", 3}, {"action", {{"kind", "promise.settle"},
-                         {"data", {{"id", "t"}, {"state", "resolved"}, {"value", {{"data", "eA=="}}}}}}}});
+  const json done = data(
+      "task.fulfill",
+      {{"id", "t"},
+       {"version", 3},
+       {"action", {{"kind", "promise.settle"}, {"data", {{"id", "t"}, {"state", "resolved"}, {"value", {{"data", "eA=="}}}}}}}});
   EXPECT_EQ(done["promise"]["value"], json({{"data", "eA=="}}));
   EXPECT_EQ(done["promise"]["settledAt"], 1000);
 }
@@ -251,9 +288,15 @@ TEST_F(CodecTest, TasksInTheOlderDialect) {
 }
 
 TEST_F(CodecTest, SchedulesAndSearches) {
-  const json made = data("schedule.create", {{"id", "s"}, {"cron", "* * * * *"}, {"promiseId", "{{.id}}.{{.timestamp}}"}, {"promiseTimeout", 5}});
-  EXPECT_EQ(made["schedule"], json({{"id", "s"}, {"cron", "* * * * *"}, {"promiseId", "{{.id}}.{{.timestamp}}"}, {"promiseTimeout", 5},
-                                    {"promiseParam", json::object()}, {"promiseTags", json::object()}, {"createdAt", 1000},
+  const json made =
+      data("schedule.create", {{"id", "s"}, {"cron", "* * * * *"}, {"promiseId", "{{.id}}.{{.timestamp}}"}, {"promiseTimeout", 5}});
+  EXPECT_EQ(made["schedule"], json({{"id", "s"},
+                                    {"cron", "* * * * *"},
+                                    {"promiseId", "{{.id}}.{{.timestamp}}"},
+                                    {"promiseTimeout", 5},
+                                    {"promiseParam", json::object()},
+                                    {"promiseTags", json::object()},
+                                    {"createdAt", 1000},
                                     {"nextRunAt", 60'000}}));
   for (const char* id : {"a", "b", "c"}) data("promise.create", {{"id", id}, {"timeoutAt", 5000}, {"tags", kTargeted}});
   const json page = data("promise.search", {{"limit", 2}});
@@ -280,8 +323,10 @@ TEST_F(CodecTest, DebugOperations) {
   EXPECT_EQ(snap["listeners"], json({{{"id", "a"}, {"address", "http://x"}}}));
   EXPECT_EQ(snap["tasks"].size(), 1u);
   EXPECT_EQ(snap["taskTimeouts"], json({{{"id", "t"}, {"type", 0}, {"timeout", 6000}}}));
-  EXPECT_EQ(snap["messages"], json({{{"address", "poll://any@w"},
-                                     {"message", {{"kind", "execute"}, {"head", json::object()}, {"data", {{"task", {{"id", "t"}, {"version", 0}}}}}}}}}));
+  EXPECT_EQ(
+      snap["messages"],
+      json({{{"address", "poll://any@w"},
+             {"message", {{"kind", "execute"}, {"head", json::object()}, {"data", {{"task", {{"id", "t"}, {"version", 0}}}}}}}}}));
   EXPECT_EQ(data("debug.tick", {{"time", 8000}}), json::array());
   EXPECT_EQ(clock->now(), 8000);
   problem(envelope("debug.tick", {{"time", 7000}}));

@@ -46,8 +46,16 @@ class SnapshotTest : public ::testing::Test {
   // Something of everything: every state of a task, edges, messages of all kinds, a schedule that ran.
   void fill() {
     const auto task = [&](const std::string& id) {
-      send("task.create", {{"pid", "w"}, {"ttl", 7000}, {"action", {{"kind", "promise.create"}, {"data", {{"id", id}, {"timeoutAt", 900'000},
-                           {"tags", kTargeted}, {"param", {{"data", "eA=="}, {"headers", {{"h", "é"}}}}}, {"ikc", "key"}}}}}});
+      send("task.create", {{"pid", "w"},
+                           {"ttl", 7000},
+                           {"action",
+                            {{"kind", "promise.create"},
+                             {"data",
+                              {{"id", id},
+                               {"timeoutAt", 900'000},
+                               {"tags", kTargeted},
+                               {"param", {{"data", "eA=="}, {"headers", {{"h", "é"}}}}},
+                               {"ikc", "key"}}}}}});
     };
     for (const char* id : {"acquired", "halted", "released", "suspended", "done"}) task(id);
     send("promise.create", {{"id", "pending"}, {"timeoutAt", 900'000}, {"tags", kTargeted}});
@@ -56,17 +64,25 @@ class SnapshotTest : public ::testing::Test {
     send("promise.subscribe", {{"awaited", "older"}, {"address", "http://l1"}}, kOlder);
     send("promise.register_listener", {{"awaited", "awaited"}, {"address", "http://l2"}});
     send("promise.register_listener", {{"awaited", "awaited"}, {"address", "http://l1"}});
-    send("task.suspend", {{"id", "suspended"}, {"version", 1}, {"actions", {{{"kind", "promise.register_callback"},
-                          {"data", {{"awaited", "awaited"}, {"awaiter", "suspended"}}}}}}});
+    send("task.suspend",
+         {{"id", "suspended"},
+          {"version", 1},
+          {"actions", {{{"kind", "promise.register_callback"}, {"data", {{"awaited", "awaited"}, {"awaiter", "suspended"}}}}}}});
     send("promise.register_callback", {{"awaited", "awaited"}, {"awaiter", "halted"}});
     send("promise.create", {{"id", "soon"}, {"timeoutAt", 900'000}});
-    for (const char* awaiter : {"halted", "acquired"}) send("promise.register_callback", {{"awaited", "soon"}, {"awaiter", awaiter}});
+    for (const char* awaiter : {"halted", "acquired"})
+      send("promise.register_callback", {{"awaited", "soon"}, {"awaiter", awaiter}});
     send("promise.register_listener", {{"awaited", "soon"}, {"address", "http://l3"}});
     send("promise.settle", {{"id", "soon"}, {"state", "rejected"}, {"value", {{"data", ""}}}, {"iku", "k"}});
     send("task.halt", {{"id", "halted"}});
     send("task.release", {{"id", "released"}, {"version", 1}});
-    send("task.fulfill", {{"id", "done"}, {"version", 1}, {"action", {{"kind", "promise.settle"}, {"data", {{"id", "done"}, {"state", "resolved"}}}}}});
-    send("schedule.create", {{"id", "s"}, {"cron", "* * * * *"}, {"promiseId", "{{.id}}.{{.timestamp}}"}, {"promiseTimeout", 500'000},
+    send("task.fulfill", {{"id", "done"},
+                          {"version", 1},
+                          {"action", {{"kind", "promise.settle"}, {"data", {{"id", "done"}, {"state", "resolved"}}}}}});
+    send("schedule.create", {{"id", "s"},
+                             {"cron", "* * * * *"},
+                             {"promiseId", "{{.id}}.{{.timestamp}}"},
+                             {"promiseTimeout", 500'000},
                              {"promiseTags", kTargeted}});
     send("schedule.create", {{"id", "s2"}, {"cron", "@daily"}, {"promiseId", "x"}, {"promiseTimeout", 1}}, kOlder);
   }
@@ -82,22 +98,41 @@ TEST_F(SnapshotTest, ShowsEveryMember) {
   const json snapshot = json::parse(text());
   json promises;
   for (const json& promise : snapshot["promises"]) promises[promise["id"].get<std::string>()] = promise;
-  EXPECT_EQ(promises["acquired"], json({{"id", "acquired"}, {"state", "pending"}, {"param", {{"data", "eA=="}, {"headers", {{"h", "é"}}}}},
-                                        {"value", json::object()}, {"tags", kTargeted}, {"timeoutAt", 900'000}, {"createdAt", 1000},
-                                        {"ikc", "key"}, {"dialect", "2026-04-01"}, {"external", true}, {"callbacks", json::array()},
+  EXPECT_EQ(promises["acquired"], json({{"id", "acquired"},
+                                        {"state", "pending"},
+                                        {"param", {{"data", "eA=="}, {"headers", {{"h", "é"}}}}},
+                                        {"value", json::object()},
+                                        {"tags", kTargeted},
+                                        {"timeoutAt", 900'000},
+                                        {"createdAt", 1000},
+                                        {"ikc", "key"},
+                                        {"dialect", "2026-04-01"},
+                                        {"external", true},
+                                        {"callbacks", json::array()},
                                         {"listeners", json::array()},
-                                        {"task", {{"state", "acquired"}, {"acquisitions", 1}, {"pid", "w"}, {"ttl", 7000},
-                                                  {"expiresAt", 8000}, {"lastTtl", 7000}, {"resumes", {"soon"}}}}}));
+                                        {"task",
+                                         {{"state", "acquired"},
+                                          {"acquisitions", 1},
+                                          {"pid", "w"},
+                                          {"ttl", 7000},
+                                          {"expiresAt", 8000},
+                                          {"lastTtl", 7000},
+                                          {"resumes", {"soon"}}}}}));
   EXPECT_EQ(promises["halted"]["task"], json({{"state", "halted"}, {"acquisitions", 1}, {"lastTtl", 7000}, {"resumes", {"soon"}}}));
-  EXPECT_EQ(promises["released"]["task"], json({{"state", "pending"}, {"acquisitions", 1}, {"lastTtl", 7000}, {"retryAt", 6000}, {"resumes", json::array()}}));
+  EXPECT_EQ(promises["released"]["task"],
+            json({{"state", "pending"}, {"acquisitions", 1}, {"lastTtl", 7000}, {"retryAt", 6000}, {"resumes", json::array()}}));
   EXPECT_EQ(promises["done"]["task"], json({{"state", "fulfilled"}, {"acquisitions", 1}, {"resumes", json::array()}}));
   EXPECT_EQ(promises["awaited"]["callbacks"], json({"suspended", "halted"}));
   EXPECT_EQ(promises["awaited"]["listeners"][0], json({{"address", "http://l2"}, {"dialect", "2026-04-01"}}));
   EXPECT_EQ(promises["older"]["dialect"], kOlder);
   EXPECT_EQ(promises["soon"]["iku"], "k");
   EXPECT_EQ(promises["soon"]["settledAt"], 1000);
-  EXPECT_EQ(snapshot["messages"].back(), json({{"kind", "execute"}, {"id", "released"}, {"version", 1}, {"address", "poll://any@w"},
-                                               {"attempts", 0}, {"queuedAt", 1000}}));
+  EXPECT_EQ(snapshot["messages"].back(), json({{"kind", "execute"},
+                                               {"id", "released"},
+                                               {"version", 1},
+                                               {"address", "poll://any@w"},
+                                               {"attempts", 0},
+                                               {"queuedAt", 1000}}));
   EXPECT_EQ(snapshot["messages"][1]["kind"], "invoke");
   EXPECT_EQ(snapshot["schedules"][1]["dialect"], kOlder);
 }
@@ -142,10 +177,14 @@ TEST_F(SnapshotTest, TheDigestDiffersWithEveryMember) {
   std::size_t changes = 0;
   each_leaf(snapshot, [&](json& leaf) {
     const json kept = leaf;
-    if (leaf.is_number()) leaf = leaf.get<std::int64_t>() + 1;
-    else if (leaf.is_boolean()) leaf = !leaf.get<bool>();
-    else if (leaf.is_string()) leaf = leaf.get<std::string>() + "x";
-    else return;
+    if (leaf.is_number())
+      leaf = leaf.get<std::int64_t>() + 1;
+    else if (leaf.is_boolean())
+      leaf = !leaf.get<bool>();
+    else if (leaf.is_string())
+      leaf = leaf.get<std::string>() + "x";
+    else
+      return;
     if (&leaf == &snapshot["now"]) {  // the one member that a digest leaves out
       EXPECT_EQ(digest_of(snapshot), before);
       leaf = kept;

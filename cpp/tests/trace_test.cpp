@@ -33,7 +33,8 @@ class TraceTest : public ::testing::Test {
     start_trace(*engine, [this](std::string_view line) { lines.emplace_back(line); });
   }
   json send(const std::string& kind, const json& data, const std::string& version = "2026-04-01") {
-    return json::parse(door.apply_json(json({{"kind", kind}, {"head", {{"corrId", "c"}, {"version", version}}}, {"data", data}}).dump()));
+    return json::parse(
+        door.apply_json(json({{"kind", kind}, {"head", {{"corrId", "c"}, {"version", version}}}, {"data", data}}).dump()));
   }
   void create(const std::string& id, Instant timeout_at, const json& tags = kTargeted) {
     send("promise.create", {{"id", id}, {"timeoutAt", timeout_at}, {"tags", tags}});
@@ -52,14 +53,17 @@ TEST_F(TraceTest, WritesALineForEachEvent) {
   engine->take_messages();
   clock->advance_to(9000);
   send("promise.get", {{"id", "absent"}});
-  EXPECT_EQ(kinds(), (std::vector<std::string>{"open", "promise.create", "step.dispatch", "promise.register_listener", "messages.take",
-                                               "step.dispatch", "step.promise_timeout", "step.listener_drain", "promise.get"}));
-  EXPECT_EQ(lines[0], R"({"kind":"open","now":1000,"req":{"format":"resonate_core-trace/1","options":{"rules":"compatible",)"
-                      R"("retry_timeout":5000,"catchup":"all","unblock_retention":86400000}},"res":{"snapshot":{"format":"resonate_core/1",)"
-                      R"("now":1000,"dropped":0,"promises":[],"schedules":[],"messages":[]}}})");
+  EXPECT_EQ(kinds(),
+            (std::vector<std::string>{"open", "promise.create", "step.dispatch", "promise.register_listener", "messages.take",
+                                      "step.dispatch", "step.promise_timeout", "step.listener_drain", "promise.get"}));
+  EXPECT_EQ(lines[0],
+            R"({"kind":"open","now":1000,"req":{"format":"resonate_core-trace/1","options":{"rules":"compatible",)"
+            R"("retry_timeout":5000,"catchup":"all","unblock_retention":86400000}},"res":{"snapshot":{"format":"resonate_core/1",)"
+            R"("now":1000,"dropped":0,"promises":[],"schedules":[],"messages":[]}}})");
   const json created = json::parse(lines[1]);
   EXPECT_EQ(created["now"], 1000);
-  EXPECT_EQ(created["req"], json({{"kind", "promise.create"}, {"head", {{"corrId", "trace"}, {"version", "2026-04-01"}}},
+  EXPECT_EQ(created["req"], json({{"kind", "promise.create"},
+                                  {"head", {{"corrId", "trace"}, {"version", "2026-04-01"}}},
                                   {"data", {{"id", "a"}, {"timeoutAt", 9000}, {"tags", kTargeted}}}}));
   EXPECT_EQ(created["res"]["data"]["promise"]["state"], "pending");
   EXPECT_EQ(lines[2], R"({"kind":"step.dispatch","now":1000,"req":{"id":"a","at":1000},"res":{"address":"poll://any@w"}})");
@@ -73,7 +77,8 @@ TEST_F(TraceTest, AResetOpensTheTraceAgain) {
   create("a", 9000);
   send("debug.reset", json::object());
   create("b", 9000);
-  EXPECT_EQ(kinds(), (std::vector<std::string>{"open", "promise.create", "step.dispatch", "open", "promise.create", "step.dispatch"}));
+  EXPECT_EQ(kinds(),
+            (std::vector<std::string>{"open", "promise.create", "step.dispatch", "open", "promise.create", "step.dispatch"}));
   const ReplayResult result = replay(lines);
   EXPECT_TRUE(result.ok) << result.expected << "\n" << result.got;
 }
@@ -93,17 +98,24 @@ class RandomProgram {
       case 1: return {"promise.settle", settle};
       case 2: return {"promise.register_callback", {{"awaited", id}, {"awaiter", name()}}};
       case 3: return {"promise.register_listener", {{"awaited", id}, {"address", "http://" + name()}}};
-      case 4: return {"task.create", {{"pid", "w"}, {"ttl", 1 + pick(5000)}, {"action", {{"kind", "promise.create"}, {"data", create}}}}};
+      case 4:
+        return {"task.create", {{"pid", "w"}, {"ttl", 1 + pick(5000)}, {"action", {{"kind", "promise.create"}, {"data", create}}}}};
       case 5: return {"task.acquire", {{"id", id}, {"version", pick(3)}, {"pid", "w"}, {"ttl", 1 + pick(5000)}}};
       case 6: return {"task.suspend", {{"id", id}, {"version", pick(3)}, {"actions", awaits}}};
-      case 7: return {"task.fulfill", {{"id", id}, {"version", pick(3)}, {"action", {{"kind", "promise.settle"}, {"data", settle}}}}};
-      case 8: return {"task.fence", {{"id", name()}, {"version", pick(3)}, {"action", {{"kind", "promise.create"}, {"data", create}}}}};
+      case 7:
+        return {"task.fulfill", {{"id", id}, {"version", pick(3)}, {"action", {{"kind", "promise.settle"}, {"data", settle}}}}};
+      case 8:
+        return {"task.fence", {{"id", name()}, {"version", pick(3)}, {"action", {{"kind", "promise.create"}, {"data", create}}}}};
       case 9: return {"task.release", {{"id", id}, {"version", pick(3)}}};
       case 10: return {pick(2) ? "task.halt" : "task.continue", {{"id", id}}};
       case 11: return {"promise.search", {{"state", "pending"}, {"limit", 1 + pick(5)}}};
       default:
-        return {"schedule.create", {{"id", id}, {"cron", "*/10 * * * * *"}, {"promiseId", "{{.id}}.{{.timestamp}}"},
-                                    {"promiseTimeout", pick(9000)}, {"promiseTags", tags()}}};
+        return {"schedule.create",
+                {{"id", id},
+                 {"cron", "*/10 * * * * *"},
+                 {"promiseId", "{{.id}}.{{.timestamp}}"},
+                 {"promiseTimeout", pick(9000)},
+                 {"promiseTags", tags()}}};
     }
   }
   int pick(int below) { return static_cast<int>(random_() % static_cast<std::uint32_t>(below)); }
@@ -222,7 +234,8 @@ TEST_F(TraceTest, RefusesAMalformedTrace) {
 
 // Every request written down and read again is the same request, so a trace loses nothing.
 TEST(EncodeRequestTest, ComesBackAsItWas) {
-  const json create = {{"id", "p"}, {"timeoutAt", 5}, {"param", {{"headers", json::object()}, {"data", ""}}}, {"tags", {{"a", "b"}}}, {"ikc", "k"}};
+  const json create = {
+      {"id", "p"}, {"timeoutAt", 5}, {"param", {{"headers", json::object()}, {"data", ""}}}, {"tags", {{"a", "b"}}}, {"ikc", "k"}};
   const json settle = {{"id", "p"}, {"state", "resolved"}, {"value", {{"data", "x"}}}, {"iku", ""}};
   const auto action = [](const char* kind, const json& data) { return json({{"kind", kind}, {"data", data}}); };
   const std::pair<const char*, json> cases[] = {
@@ -236,7 +249,8 @@ TEST(EncodeRequestTest, ComesBackAsItWas) {
       {"task.create", {{"pid", "w"}, {"ttl", 5}, {"action", action("promise.create", create)}}},
       {"task.acquire", {{"id", "p"}, {"version", 1}, {"pid", "w"}, {"ttl", 5}}},
       {"task.release", {{"id", "p"}, {"version", 1}}},
-      {"task.suspend", {{"id", "p"}, {"version", 1}, {"actions", {action("promise.register_callback", {{"awaited", "a"}, {"awaiter", "p"}})}}}},
+      {"task.suspend",
+       {{"id", "p"}, {"version", 1}, {"actions", {action("promise.register_callback", {{"awaited", "a"}, {"awaiter", "p"}})}}}},
       {"task.fulfill", {{"id", "p"}, {"version", 1}, {"action", action("promise.settle", settle)}}},
       {"task.fence", {{"id", "p"}, {"version", 1}, {"action", action("promise.create", create)}}},
       {"task.fence", {{"id", "p"}, {"version", 1}, {"action", action("promise.settle", settle)}}},
@@ -245,8 +259,13 @@ TEST(EncodeRequestTest, ComesBackAsItWas) {
       {"task.continue", {{"id", "p"}}},
       {"task.search", {{"target", "t"}}},
       {"schedule.get", {{"id", "p"}}},
-      {"schedule.create", {{"id", "s"}, {"cron", "* * * * *"}, {"promiseId", "i"}, {"promiseTimeout", 5}, {"promiseParam", {{"data", "x"}}},
-                           {"promiseTags", {{"a", "b"}}}}},
+      {"schedule.create",
+       {{"id", "s"},
+        {"cron", "* * * * *"},
+        {"promiseId", "i"},
+        {"promiseTimeout", 5},
+        {"promiseParam", {{"data", "x"}}},
+        {"promiseTags", {{"a", "b"}}}}},
       {"schedule.delete", {{"id", "p"}}},
       {"schedule.search", json::object()},
   };

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 import resonate_core
 from codebase_rules import RULES, Files, Rule, project_version
 

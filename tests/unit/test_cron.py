@@ -23,10 +23,11 @@ from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-import resonate_core as rc
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
 from cronsim import CronSim, CronSimError
 from hypothesis import example, given, settings, strategies as st
+
+import resonate_core as rc
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 COUNT = 20

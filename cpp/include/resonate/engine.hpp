@@ -28,9 +28,9 @@ struct TraceEvent {
   Instant now = 0;
   const Request* request = nullptr;  // a request and its reply, or
   const Reply* reply = nullptr;
-  const Fired* fired = nullptr;      // a step, or
+  const Fired* fired = nullptr;                    // a step, or
   const std::vector<MessageRef>* taken = nullptr;  // messages that were taken, or
-  Storage* replaced = nullptr;       // the whole state was replaced (restore, reset) by what is in here
+  Storage* replaced = nullptr;                     // the whole state was replaced (restore, reset) by what is in here
 };
 using TraceSink = std::function<void(const TraceEvent&)>;
 
@@ -63,7 +63,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Removes the messages: an acknowledged delivery.
   std::vector<std::pair<MessageRef, RowRef>> take_messages(std::size_t limit = SIZE_MAX);
   // The same for those that `wanted` accepts.
-  std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted, std::size_t limit);
+  std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
+                                                              std::size_t limit);
 
   // Every violated property, each under its name; empty when all hold.
   std::vector<Violation> check();
@@ -99,7 +100,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Instant present();  // the clock's instant, never earlier than the last that the store has seen
   void move_clock(Instant to);
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
-  std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted, std::size_t limit);
+  std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
+                                                             std::size_t limit);
   void tell_replaced();
 
   std::mutex mutex_;

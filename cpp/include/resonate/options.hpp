@@ -16,8 +16,8 @@ struct Options {
   std::optional<Duration> retry_timeout = 5000;  // empty: the ttl of the task's last acquisition
   CatchUp catchup = CatchUp::all;
   Duration unblock_retention = 86'400'000;
-  bool check = false;                            // properties of PROTOCOL 6 after every request and step
-  bool debug = false;                            // debug.* envelopes are served
+  bool check = false;  // properties of PROTOCOL 6 after every request and step
+  bool debug = false;  // debug.* envelopes are served
 };
 
 }  // namespace resonate

@@ -41,8 +41,8 @@ class StringMap {
   }
   // The last value given for a key wins.
   void set(std::string key, std::string value) {
-    auto at = std::lower_bound(entries_.begin(), entries_.end(), key,
-                               [](const Entry& e, const std::string& k) { return e.first < k; });
+    auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), key, [](const Entry& e, const std::string& k) { return e.first < k; });
     if (at != entries_.end() && at->first == key) {
       at->second = std::move(value);
     } else {
@@ -88,7 +88,7 @@ struct Birth final : Counted {
   Instant created_at = 0;
   Shared<const SharedString> ikc;  // null: created without an idempotency key
   DialectId dialect = DialectId::k2026_04_01;
-  bool timer = false;            // settles as resolved at its deadline
+  bool timer = false;  // settles as resolved at its deadline
   bool external_at_birth = false;
   const std::string* target = nullptr;  // into tags: the delivery address, or none
   const std::string* branch = nullptr;  // into tags: `resonate:branch`, or none where absent or empty
@@ -121,7 +121,7 @@ struct Row final : Counted {
 
   std::int64_t acquisitions = 0;
   Shared<const SharedString> pid;
-  Duration ttl = 0;        // of the last acquisition; 0 = never acquired
+  Duration ttl = 0;             // of the last acquisition; 0 = never acquired
   Instant expires_at = kUnset;  // set exactly while acquired
   Instant retry_at = kUnset;    // set exactly while pending
   Shared<const SharedStrings> resumes;

@@ -121,10 +121,9 @@ struct ScheduleDelete {
   std::string id;
 };
 
-using Operation =
-    std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,
-                 TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt, TaskContinue, TaskSearch,
-                 ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch>;
+using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
+                               TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
+                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
@@ -154,11 +153,11 @@ struct Reply {
   std::string error;  // not 200 or 300: what was wrong, naming the value
   RowRef promise;
   RowRef task;
-  bool show_task = false;             // task.create answers its task only where it was acquired or 2026-04-01 asks for it
-  RowRef awaited;                     // acquire in 2025-01-15: the promise that `current` names
+  bool show_task = false;  // task.create answers its task only where it was acquired or 2026-04-01 asks for it
+  RowRef awaited;          // acquire in 2025-01-15: the promise that `current` names
   bool has_preload = false;
   std::vector<RowRef> preload;
-  std::vector<RowRef> rows;           // searches of promises and tasks
+  std::vector<RowRef> rows;  // searches of promises and tasks
   ScheduleRef schedule;
   std::vector<ScheduleRef> schedules;
   std::optional<std::string> cursor;  // searches: there is more after this id
@@ -173,10 +172,10 @@ std::string_view name_of(StepKind kind) noexcept;
 
 struct Fired {
   StepKind kind = StepKind::promise_timeout;
-  std::string id;      // of the promise, task or schedule; drains: of the settled promise
-  Instant at = 0;      // the deadline of the step; drains: settledAt
-  Instant now = 0;     // when it was taken
-  std::string detail;  // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when skipped)
+  std::string id;        // of the promise, task or schedule; drains: of the settled promise
+  Instant at = 0;        // the deadline of the step; drains: settledAt
+  Instant now = 0;       // when it was taken
+  std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when skipped)
   bool created = false;  // schedule: a promise was created
 };
 

@@ -14,17 +14,17 @@ enum class ExistingTask : std::uint8_t { acquire, answer_promise };  // task.cre
 struct Dialect {
   DialectId id;
   std::string_view version;
-  bool everything_external;          // every promise may be awaited, and its timeout is armed
-  bool invoke_tag_is_target;         // `resonate:invoke` stands in for a missing `resonate:target`
-  bool version_counts_completed;     // an acquired or suspended task shows n - 1
-  bool task_needs_target;            // task.create without a target is refused
+  bool everything_external;       // every promise may be awaited, and its timeout is armed
+  bool invoke_tag_is_target;      // `resonate:invoke` stands in for a missing `resonate:target`
+  bool version_counts_completed;  // an acquired or suspended task shows n - 1
+  bool task_needs_target;         // task.create without a target is refused
   ExistingTask existing_task;
-  bool acquire_clears_resumes;       // else it removes `current` alone
-  bool suspend_pops_resumes;         // rows 31-33 of the transition table
-  bool missing_everywhere_is_404;    // a heartbeat whose tasks are all missing (row 46)
-  bool unprocessable_is_invalid;     // 422 is answered as 400
-  bool missing_awaiter_is_404;       // register by an awaiter that does not exist
-  bool awaiter_needs_target;         // register by an awaiter without a target is refused
+  bool acquire_clears_resumes;     // else it removes `current` alone
+  bool suspend_pops_resumes;       // rows 31-33 of the transition table
+  bool missing_everywhere_is_404;  // a heartbeat whose tasks are all missing (row 46)
+  bool unprocessable_is_invalid;   // 422 is answered as 400
+  bool missing_awaiter_is_404;     // register by an awaiter that does not exist
+  bool awaiter_needs_target;       // register by an awaiter without a target is refused
   bool preloads;
 };
 
@@ -66,7 +66,7 @@ enum class RulesId : std::uint8_t { compatible, strict };
 struct Rules {
   RulesId id;
   std::string_view name;
-  bool internal_may_be_awaited;         // a callback or listener turns an internal promise external; else 422
+  bool internal_may_be_awaited;  // a callback or listener turns an internal promise external; else 422
   bool timer_may_have_target;
   bool empty_heartbeat_renews_all;
   bool suspend_merges_duplicates;

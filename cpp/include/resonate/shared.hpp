@@ -63,11 +63,11 @@ class Shared {
   Shared(const Shared& other) noexcept : Shared(other.object_) {}
   Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  Shared(const Shared<U>& other) noexcept : Shared(static_cast<T*>(other.get())) {}
+  requires std::is_convertible_v<U*, T*> Shared(const Shared<U>& other)
+  noexcept : Shared(static_cast<T*>(other.get())) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  Shared(Shared<U>&& other) noexcept : object_(other.detach()) {}
+  requires std::is_convertible_v<U*, T*> Shared(Shared<U>&& other)
+  noexcept : object_(other.detach()) {}
   Shared& operator=(Shared other) noexcept {
     std::swap(object_, other.object_);
     return *this;

@@ -46,7 +46,7 @@ struct Changes {
 
 struct DueEntry {
   Due due;
-  RowRef row;            // one of the two
+  RowRef row;  // one of the two
   ScheduleRef schedule;
   std::string_view id() const noexcept { return row ? std::string_view(row->id()) : std::string_view(schedule->id); }
 };
@@ -55,7 +55,7 @@ struct DueEntry {
 struct RowScan {
   enum class By { id, branch, pid };
   By by = By::id;
-  std::string key;    // branch or pid
+  std::string key;  // branch or pid
   std::string after;
   std::size_t limit = 0;
 };

@@ -19,8 +19,7 @@ void finish_birth(Birth& birth) {
 }
 
 Due next_due(const Row& row) noexcept {
-  if (row.state != PromiseState::pending)
-    return row.callbacks || row.listeners ? Due{kAtOnce, DueKind::drain} : Due{};
+  if (row.state != PromiseState::pending) return row.callbacks || row.listeners ? Due{kAtOnce, DueKind::drain} : Due{};
   Due due;
   if (row.external) due = {row.birth->timeout_at, DueKind::timeout};
   if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});

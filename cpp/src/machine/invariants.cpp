@@ -66,7 +66,8 @@ void check_task(const Row& row, Report& report) {
   report.require(pending == (row.retry_at != kUnset), "retry_mismatch", detail);
   report.require(!acquired || row.acquisitions >= 1, "acquired_never_counted", detail);
   report.require(row.task != TaskState::suspended || !row.resumes, "suspended_with_consumed_callbacks", detail);
-  report.require((row.task != TaskState::suspended && row.task != TaskState::fulfilled) || !row.resumes, "resumes_not_empty", detail);
+  report.require((row.task != TaskState::suspended && row.task != TaskState::fulfilled) || !row.resumes, "resumes_not_empty",
+                 detail);
   if (row.resumes) {
     const auto& items = row.resumes->items;
     report.require(std::set<std::string>(items.begin(), items.end()).size() == items.size(), "duplicate_resume", detail);
@@ -97,8 +98,9 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
       if (callback) awaiters.insert(edge.other);  // also of a settled promise: its drain is still to come
     });
     const std::uint32_t counted = callback ? row.callbacks : row.listeners;
-    report.require(count == counted, "edge_count_mismatch",
-                   std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " there");
+    report.require(
+        count == counted, "edge_count_mismatch",
+        std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " there");
   }
 }
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "machine/working_set.hpp"
+#include "resonate/errors.hpp"
 #include "resonate/options.hpp"
 #include "resonate/requests.hpp"
-#include "resonate/errors.hpp"
 
 namespace resonate {
 

@@ -89,8 +89,8 @@ std::optional<Reply> Machine::creation_conflict(const Entry& entry, const Promis
   const SharedString* key = entry.now->birth->ikc.get();
   if (!request.ikc || (key && key->text == *request.ikc)) return std::nullopt;
   return refusal(status::kConflict, "promise " + quoted(request.id) + " was created " +
-                                        (key ? "with another idempotency key" : "without an idempotency key") +
-                                        " than " + quoted(*request.ikc));
+                                        (key ? "with another idempotency key" : "without an idempotency key") + " than " +
+                                        quoted(*request.ikc));
 }
 
 namespace {

@@ -122,7 +122,8 @@ Reply Machine::schedule_search(ScheduleSearch& request) {
 Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {
   const ScheduleRef schedule = entry.now;
   const CronExpression cron = CronExpression::parse(schedule->cron);
-  Fired fired{.kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
+  Fired fired{
+      .kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
   if (options.catchup != CatchUp::all) at = cron.latest_at_or_before(now, at).value_or(at);
   const bool skipped = options.catchup == CatchUp::none && at < saturating_add(now, -kMisfireGrace);

@@ -102,10 +102,8 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
     if (next->schedule) return fire_schedule(set, *next->schedule, now, options);
     WorkingSet::Entry& entry = *next->row;
     switch (next->due.kind) {
-      case DueKind::drain:
-        return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
-      case DueKind::timeout:
-        return time_out(set, entry, now);
+      case DueKind::drain: return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
+      case DueKind::timeout: return time_out(set, entry, now);
       case DueKind::lease:
       case DueKind::dispatch:
         if (entry.now->dead_at(now)) {
@@ -116,8 +114,7 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
         }
         return next->due.kind == DueKind::lease ? expire_lease(set, entry, now) : dispatch(set, entry, now, options);
       case DueKind::schedule:
-      case DueKind::none:
-        break;
+      case DueKind::none: break;
     }
     throw Error(ErrorCode::storage, "storage names a due entry of an unknown kind for \"" + entry.now->id() + "\"");
   }

@@ -30,8 +30,8 @@ std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::strin
                    "task " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
   const std::int64_t shown = shown_version(dialect_, state, entry->now->acquisitions);
   if (shown != version)
-    return refusal(status::kConflict, "task " + quoted(id) + " has version " + std::to_string(shown) + ", not " +
-                                          std::to_string(version));
+    return refusal(status::kConflict,
+                   "task " + quoted(id) + " has version " + std::to_string(shown) + ", not " + std::to_string(version));
   return std::nullopt;
 }
 
@@ -243,7 +243,8 @@ Reply Machine::task_halt(TaskHalt& request) {
   const TaskState state = Projected(*entry->now, now_).task();
   const auto halted = next_state(TaskEvent::halt, state);
   if (!halted)
-    return refusal(status::kConflict, "task " + quoted(request.id) + " is " + std::string(name_of(state)) + " and cannot be halted");
+    return refusal(status::kConflict,
+                   "task " + quoted(request.id) + " is " + std::string(name_of(state)) + " and cannot be halted");
   if (state == *halted) return ok();
   clear_task(set_.edit(*entry), *halted);
   set_.touched(*entry);

@@ -108,8 +108,7 @@ struct Checker {
 
   Refusal operator()(const TaskGet& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const TaskCreate& r) const {
-    if (Refusal refused =
-            first(refuse_text("pid", r.pid), refuse_below("ttl", r.ttl, 1), refuse_action(r.action, dialect, rules)))
+    if (Refusal refused = first(refuse_text("pid", r.pid), refuse_below("ttl", r.ttl, 1), refuse_action(r.action, dialect, rules)))
       return refused;
     if (dialect.task_needs_target && !target_of(r.action.tags, dialect))
       return "task.create needs the tag resonate:target, got none for " + quoted(r.action.id);
@@ -136,7 +135,8 @@ struct Checker {
   Refusal operator()(const TaskFulfill& r) const {
     if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0), refuse_action(r.action)))
       return refused;
-    if (r.action.id != r.id) return "the action must settle the task's own promise " + quoted(r.id) + ", got " + quoted(r.action.id);
+    if (r.action.id != r.id)
+      return "the action must settle the task's own promise " + quoted(r.id) + ", got " + quoted(r.action.id);
     return std::nullopt;
   }
   Refusal operator()(const TaskFence& r) const {

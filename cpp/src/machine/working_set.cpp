@@ -355,7 +355,9 @@ const Changes& WorkingSet::finish() {
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
   if (!removed_edges_.empty())
-    std::erase_if(added_edges_, [this](const EdgeRef& edge) { return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed; });
+    std::erase_if(added_edges_, [this](const EdgeRef& edge) {
+      return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed;
+    });
   std::swap(changes_.edges_added, added_edges_);
   std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
   std::swap(changes_.edges_removed, removed_edges_);

@@ -22,10 +22,10 @@ class WorkingSet {
  public:
   // One row in the set. `before` is what storage holds, `now` what the transaction sees; both null: known to be absent.
   struct Entry {
-    std::size_t hash = 0;   // of the id
+    std::size_t hash = 0;  // of the id
     RowRef before;
     RowRef now;
-    RowRef checkpoint;      // `now` as of the last checkpoint()
+    RowRef checkpoint;  // `now` as of the last checkpoint()
     bool changed = false;
   };
   struct ScheduleEntry {
@@ -66,7 +66,8 @@ class WorkingSet {
 
   // Rows ordered by id: storage's, with this transaction's in their place, those that `wanted` accepts.
   std::vector<RowRef> scan(RowScan scan, const std::function<bool(const Row&)>& wanted);
-  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit, const std::function<bool(const Schedule&)>& wanted);
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
+                                          const std::function<bool(const Schedule&)>& wanted);
 
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other);
   void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect);
@@ -124,7 +125,7 @@ class WorkingSet {
   template <class Visit>
   void each_entry(Visit visit);
 
-  static constexpr std::size_t kFewEntries = 4;     // most requests touch no more: those are searched one by one
+  static constexpr std::size_t kFewEntries = 4;      // most requests touch no more: those are searched one by one
   static constexpr std::size_t kKeptEntries = 4096;  // room that is kept from one transaction to the next
 
   Storage* storage_ = nullptr;
@@ -143,9 +144,9 @@ class WorkingSet {
   std::optional<DueEntry> page_after_;  // the last entry of the page before
 
   struct EdgeQueue {
-    std::int64_t consumed = 0;      // seq of the last edge that was consumed here
+    std::int64_t consumed = 0;  // seq of the last edge that was consumed here
     std::vector<EdgeRef> added;
-    std::size_t next = 0;           // of added
+    std::size_t next = 0;  // of added
   };
   std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
   std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or consumed (false)
@@ -154,8 +155,8 @@ class WorkingSet {
   std::int64_t first_own_seq_ = 0;  // edges and messages with a greater seq are this transaction's
   std::vector<MessageRef> added_messages_;
   std::unordered_set<std::int64_t> gone_messages_;
-  std::int64_t last_dropped_ = 0;      // seq of the newest unblock that was dropped
-  std::size_t next_own_unblock_ = 0;   // into added_messages_: none before it is an unblock that still waits
+  std::int64_t last_dropped_ = 0;     // seq of the newest unblock that was dropped
+  std::size_t next_own_unblock_ = 0;  // into added_messages_: none before it is an unblock that still waits
   std::size_t edges_added_mark_ = 0;
   std::size_t edges_removed_mark_ = 0;
   std::size_t messages_added_mark_ = 0;

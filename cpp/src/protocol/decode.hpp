@@ -41,7 +41,8 @@ DebugOperation decode_debug(Kind kind, const Node& data, std::optional<Instant> 
     const Path path(Field::data);
     operation.time = Members<Node, Field::time>(data, &path).template integer<Field::time>();
     if (debug_time && *debug_time != operation.time) {
-      operation.problem = "resonate:debug_time " + std::to_string(*debug_time) + " is not data.time " + std::to_string(operation.time);
+      operation.problem =
+          "resonate:debug_time " + std::to_string(*debug_time) + " is not data.time " + std::to_string(operation.time);
     }
   } catch (const Malformed& malformed) {
     operation.problem = malformed.message;

@@ -54,7 +54,8 @@ SearchQuery decode_search(Kind kind, const Node& data, const Path& at) {
   query.filter.id = members.template optional_text<Field::id>();
   if (kind != Kind::schedule_search) query.filter.state = members.template optional_text<Field::state>();
   if (kind == Kind::task_search) query.filter.target = members.template optional_text<Field::target>();
-  if (const Node* tags = members.template find_given<Field::tags>()) query.filter.tags = read_string_map(*tags, members.path(Field::tags));
+  if (const Node* tags = members.template find_given<Field::tags>())
+    query.filter.tags = read_string_map(*tags, members.path(Field::tags));
   query.limit = members.template optional_integer<Field::limit>();
   query.cursor = members.template optional_text<Field::cursor>().value_or("");
   return query;
@@ -66,7 +67,9 @@ class Action {
  public:
   Action(const Node& action, const Path& at, DialectId dialect) : members_(action, &at), dialect_(dialect) {}
 
-  bool is(Kind kind) const { return read_text(members_.template need<Field::kind>(), members_.path(Field::kind)) == name_of(kind, dialect_); }
+  bool is(Kind kind) const {
+    return read_text(members_.template need<Field::kind>(), members_.path(Field::kind)) == name_of(kind, dialect_);
+  }
   void expect(Kind kind) const {
     if (!is(kind)) refuse(in_quotes(name_of(kind, dialect_)));
   }

@@ -195,7 +195,8 @@ void encode_request(Sink& sink, std::string_view corr_id, const Request& request
   sink.string(dialect(request.dialect).version);
   sink.end_object();
   sink.key(Field::data);
-  std::visit([&](const auto& operation) { detail::RequestEncoder<Sink>(sink, request.dialect).data(operation); }, request.operation);
+  std::visit([&](const auto& operation) { detail::RequestEncoder<Sink>(sink, request.dialect).data(operation); },
+             request.operation);
   sink.end_object();
 }
 

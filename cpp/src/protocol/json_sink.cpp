@@ -49,8 +49,8 @@ std::size_t copy_plain(char* to, std::string_view text) noexcept {
   for (; at + 8 <= text.size(); at += 8) {  // eight bytes at once: below 0x20, a quote, a backslash or not ASCII
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, 8);
-    const std::uint64_t special =
-        ((word - kOnes * 0x20) & ~word & kHigh) | (word & kHigh) | zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\'));
+    const std::uint64_t special = ((word - kOnes * 0x20) & ~word & kHigh) | (word & kHigh) | zero_bytes(word ^ (kOnes * '"')) |
+                                  zero_bytes(word ^ (kOnes * '\\'));
     if (special != 0) break;
     std::memcpy(to + at, &word, 8);
   }

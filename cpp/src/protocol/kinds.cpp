@@ -12,8 +12,7 @@ std::string_view name_of(Kind kind, DialectId dialect) noexcept {
 
 std::optional<Kind> kind_named(std::string_view name, DialectId dialect) noexcept {
   if (name.empty()) return std::nullopt;  // what a dialect has not stands under an empty name
-  const KindNames& names =
-      dialect == DialectId::k2026_04_01 ? dialect_2026_04_01::kKindNames : dialect_2025_01_15::kKindNames;
+  const KindNames& names = dialect == DialectId::k2026_04_01 ? dialect_2026_04_01::kKindNames : dialect_2025_01_15::kKindNames;
   for (std::size_t place = 0; place < kKindCount; ++place) {
     if (names[place] == name) return static_cast<Kind>(place);
   }

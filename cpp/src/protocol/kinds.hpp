@@ -14,11 +14,32 @@ namespace resonate {
 
 // The first ones are the alternatives of Operation, in their order.
 enum class Kind : std::uint8_t {
-  promise_get, promise_create, promise_settle, register_callback, register_listener, promise_search,
-  task_get, task_create, task_acquire, task_release, task_suspend, task_fulfill, task_fence, task_heartbeat, task_halt,
-  task_continue, task_search,
-  schedule_get, schedule_create, schedule_delete, schedule_search,
-  debug_start, debug_stop, debug_reset, debug_tick, debug_snap
+  promise_get,
+  promise_create,
+  promise_settle,
+  register_callback,
+  register_listener,
+  promise_search,
+  task_get,
+  task_create,
+  task_acquire,
+  task_release,
+  task_suspend,
+  task_fulfill,
+  task_fence,
+  task_heartbeat,
+  task_halt,
+  task_continue,
+  task_search,
+  schedule_get,
+  schedule_create,
+  schedule_delete,
+  schedule_search,
+  debug_start,
+  debug_stop,
+  debug_reset,
+  debug_tick,
+  debug_snap
 };
 inline constexpr std::size_t kKindCount = static_cast<std::size_t>(Kind::debug_snap) + 1;
 static_assert(std::variant_size_v<Operation> == static_cast<std::size_t>(Kind::debug_start));

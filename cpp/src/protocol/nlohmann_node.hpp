@@ -72,7 +72,8 @@ class NlohmannNode {
   const NlohmannDocument::Entry& entry() const noexcept { return document_->entries_[at_]; }
   template <class Body>
   void each(Body body) const {
-    for (std::size_t child = at_ + 1; child < entry().end; child = document_->entries_[child].end) body(NlohmannNode(*document_, child));
+    for (std::size_t child = at_ + 1; child < entry().end; child = document_->entries_[child].end)
+      body(NlohmannNode(*document_, child));
   }
 
   const NlohmannDocument* document_;

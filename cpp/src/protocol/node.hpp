@@ -16,12 +16,12 @@ enum class NodeType : std::uint8_t {
   integer,      // within int64
   big_integer,  // an integer outside int64
   real,
-  string,       // valid Unicode
-  bad_string,   // not valid Unicode (a lone surrogate)
+  string,      // valid Unicode
+  bad_string,  // not valid Unicode (a lone surrogate)
   array,
   object,
-  bad_object,   // one of its keys is no string, or no valid Unicode
-  other         // what JSON does not have
+  bad_object,  // one of its keys is no string, or no valid Unicode
+  other        // what JSON does not have
 };
 
 // A value of a document: cheap to copy, valid while the document lives.

@@ -12,7 +12,7 @@ namespace resonate {
 // A chain from a value up to the document. Lives on the decoder's stack.
 struct Path {
   const Path* parent = nullptr;
-  std::string_view name;  // of a member, or
+  std::string_view name;      // of a member, or
   std::ptrdiff_t index = -1;  // of an element
 
   Path() = default;

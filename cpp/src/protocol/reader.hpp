@@ -63,7 +63,8 @@ StringMap read_string_map(const Node& node, const Path& path) {
   };
   std::vector<Member> members;
   node.each_member([&](std::string_view key, Node value) { members.push_back({key, members.size(), value}); });
-  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key == b.key ? a.place < b.place : a.key < b.key; });
+  std::sort(members.begin(), members.end(),
+            [](const Member& a, const Member& b) { return a.key == b.key ? a.place < b.place : a.key < b.key; });
   StringMap map;
   const Member* wrong = nullptr;  // the first in the document
   for (std::size_t at = 0; at < members.size(); ++at) {

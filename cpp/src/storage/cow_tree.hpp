@@ -20,7 +20,7 @@ class CowTree {
   struct Node : Counted {
     bool leaf = true;
     unsigned size = 0;
-    std::array<Key, kFanout> keys{};        // leaf: the keys; inner: the least key of each child, but for the first
+    std::array<Key, kFanout> keys{};  // leaf: the keys; inner: the least key of each child, but for the first
     virtual ~Node() = default;
   };
   struct Inner final : Node {

@@ -178,8 +178,7 @@ void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   }
   if (change.after) {
     schedules_.insert(change.after);
-    if (change.after->next_run_at != kNever)
-      due_.insert(DueKey{change.after->next_run_at, &change.after->id, DueKind::schedule});
+    if (change.after->next_run_at != kNever) due_.insert(DueKey{change.after->next_run_at, &change.after->id, DueKind::schedule});
   }
 }
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from programs import add, manual_store, play, worker
 from resonate.resonate import Resonate
 from resonate_base import Network, Source
+
+from programs import add, manual_store, play, worker
 from resonate_core.connection import Connection, SdkMissing, sdk
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+
 from programs import add, fibonacci, manual_store, nap, play
 from resonate_core.connection import Connection
 

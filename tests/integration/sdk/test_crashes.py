@@ -6,9 +6,10 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from resonate_base.error import ConnectorError
+
 import resonate_core as rc
 from programs import DAY, MINUTE, SECOND, add, manual_store, nap, play, worker
-from resonate_base.error import ConnectorError
 from resonate_core.connection import Connection
 
 

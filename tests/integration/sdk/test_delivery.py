@@ -7,6 +7,7 @@ import json
 import logging
 
 import pytest
+
 import resonate_core as rc
 from programs import add, manual_store, play, worker
 from resonate_core.connection import Connection

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 import resonate_core.connection
 from resonate_core.connection import addresses, client, exchange, timekeeper, work
 

@@ -6,10 +6,11 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from programs import DAY, HOUR, MINUTE, add, fibonacci, manual_store, nap, play, worker
 from resonate.error import ApplicationError, ResonateTimeoutError
 from resonate.retry import Constant, Never
 from resonate.types import Value
+
+from programs import DAY, HOUR, MINUTE, add, fibonacci, manual_store, nap, play, worker
 
 
 def test_a_function_runs_and_its_promise_is_stored():

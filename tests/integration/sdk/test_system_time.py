@@ -7,6 +7,7 @@ import time
 from datetime import timedelta
 
 import pytest
+
 import resonate_core as rc
 from programs import add, play, worker
 from resonate_core.connection import Connection, Stalled

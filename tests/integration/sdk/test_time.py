@@ -8,9 +8,10 @@ import threading
 from datetime import timedelta
 
 import pytest
+from resonate.retry import Never
+
 import resonate_core as rc
 from programs import DAY, HOUR, MINUTE, add, manual_store, nap, play, worker
-from resonate.retry import Never
 from resonate_core.connection import Connection, Stalled
 
 
