@@ -19,13 +19,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from importlib.metadata import version
 from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
 from cronsim import CronSim, CronSimError
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 import resonate_core as rc
 
@@ -199,6 +200,10 @@ def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> li
     return found
 
 
+# cronsim 2.7, the last for Python 3.10, finds nothing where the day of the month never comes and the day of the week does.
+CRONSIM_GIVES_UP = tuple(map(int, version("cronsim").split(".")[:2])) < (2, 8)
+
+
 # --- Against them ----------------------------------------------------------------------------------------------------
 
 
@@ -209,6 +214,7 @@ def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> li
 @example("0 0 31 2 MON", utc("2024-01-01"))
 def test_cronsim_agrees_in_utc(expression: str, after: int) -> None:
     expected = [ms(at) for at in by_cronsim(expression, EPOCH + timedelta(milliseconds=after), COUNT)]
+    assume(expected or not CRONSIM_GIVES_UP)
     assert ours(expression, after) == expected
 
 
