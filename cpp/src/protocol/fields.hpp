@@ -10,29 +10,36 @@
 namespace resonate {
 
 // Identifier, name on the wire.
-#define RESONATE_FIELDS(X)                                                                                                      \
-  /* envelopes */                                                                                                               \
-  X(kind, "kind")                                                                                                               \
-  X(head, "head") X(data, "data") X(corr_id, "corrId") X(version, "version") X(status, "status") X(auth, "auth")                \
-      X(debug_time, "resonate:debug_time") /* promises */                                                                       \
-      X(id, "id") X(state, "state") X(param, "param") X(value, "value") X(tags, "tags") X(headers, "headers")                   \
-          X(timeout_at, "timeoutAt") X(created_at, "createdAt") X(settled_at, "settledAt") X(ikc, "ikc") X(iku, "iku")          \
-              X(promise, "promise") X(promises, "promises") X(awaited, "awaited") X(awaiter, "awaiter")                         \
-                  X(address, "address") /* tasks */                                                                             \
-      X(task, "task") X(tasks, "tasks") X(pid, "pid") X(ttl, "ttl") X(resumes, "resumes") X(preload, "preload")                 \
-          X(action, "action") X(actions, "actions") X(invoked, "invoked") X(target, "target") /* schedules */                   \
-      X(schedule, "schedule") X(schedules, "schedules") X(cron, "cron") X(promise_id, "promiseId")                              \
-          X(promise_timeout, "promiseTimeout") X(promise_param, "promiseParam") X(promise_tags, "promiseTags")                  \
-              X(next_run_at, "nextRunAt") X(last_run_at, "lastRunAt") /* searches and debug.tick */                             \
-      X(limit, "limit") X(cursor, "cursor") X(time, "time")           /* snapshots */                                           \
-      X(format, "format") X(now, "now") X(dropped, "dropped") X(messages, "messages") X(dialect, "dialect")                     \
-          X(external, "external") X(callbacks, "callbacks") X(listeners, "listeners") X(acquisitions, "acquisitions")           \
-              X(expires_at, "expiresAt") X(last_ttl, "lastTtl") X(retry_at, "retryAt") X(current, "current")                    \
-                  X(attempts, "attempts") X(queued_at, "queuedAt") X(promise_timeouts, "promiseTimeouts")                       \
-                      X(task_timeouts, "taskTimeouts") X(timeout, "timeout") X(type, "type") X(message, "message") /* traces */ \
-      X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")     \
-          X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                     \
-              X(snapshot, "snapshot") X(step_promise_id, "promise_id")
+// The formatter never comes to rest on this list.
+// clang-format off
+#define RESONATE_FIELDS(X)                                                                                               \
+  /* envelopes */                                                                                                        \
+  X(kind, "kind") X(head, "head") X(data, "data") X(corr_id, "corrId") X(version, "version") X(status, "status")         \
+  X(auth, "auth") X(debug_time, "resonate:debug_time")                                                                   \
+  /* promises */                                                                                                         \
+  X(id, "id") X(state, "state") X(param, "param") X(value, "value") X(tags, "tags") X(headers, "headers")                \
+  X(timeout_at, "timeoutAt") X(created_at, "createdAt") X(settled_at, "settledAt") X(ikc, "ikc") X(iku, "iku")           \
+  X(promise, "promise") X(promises, "promises") X(awaited, "awaited") X(awaiter, "awaiter") X(address, "address")        \
+  /* tasks */                                                                                                            \
+  X(task, "task") X(tasks, "tasks") X(pid, "pid") X(ttl, "ttl") X(resumes, "resumes") X(preload, "preload")              \
+  X(action, "action") X(actions, "actions") X(invoked, "invoked") X(target, "target")                                    \
+  /* schedules */                                                                                                        \
+  X(schedule, "schedule") X(schedules, "schedules") X(cron, "cron") X(promise_id, "promiseId")                           \
+  X(promise_timeout, "promiseTimeout") X(promise_param, "promiseParam") X(promise_tags, "promiseTags")                   \
+  X(next_run_at, "nextRunAt") X(last_run_at, "lastRunAt")                                                                \
+  /* searches and debug.tick */                                                                                          \
+  X(limit, "limit") X(cursor, "cursor") X(time, "time")                                                                  \
+  /* snapshots */                                                                                                        \
+  X(format, "format") X(now, "now") X(dropped, "dropped") X(messages, "messages") X(dialect, "dialect")                  \
+  X(external, "external") X(callbacks, "callbacks") X(listeners, "listeners") X(acquisitions, "acquisitions")            \
+  X(expires_at, "expiresAt") X(last_ttl, "lastTtl") X(retry_at, "retryAt") X(current, "current") X(attempts, "attempts") \
+  X(queued_at, "queuedAt") X(promise_timeouts, "promiseTimeouts") X(task_timeouts, "taskTimeouts") X(timeout, "timeout") \
+  X(type, "type") X(message, "message")                                                                                  \
+  /* traces */                                                                                                           \
+  X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
+  X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \
+  X(snapshot, "snapshot") X(step_promise_id, "promise_id")
+// clang-format on
 
 enum class Field : std::uint8_t {
 #define RESONATE_FIELD_ENUMERATOR(identifier, name) identifier,
