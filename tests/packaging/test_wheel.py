@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging")]
+# A wheel is a whole build: minutes on a busy machine, before the first of these tests has begun.
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging"), pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]
