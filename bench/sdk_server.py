@@ -66,14 +66,13 @@ def gets(door: Door, count: int) -> Body:
     return run(door, [envelope("promise.get", {"id": f"live-{i % 1000}"}) for i in range(count)], count)
 
 
-def create_settles(door: Door, count: int) -> Body:
-    requests = [request for i in range(count) for request in (create(f"new-{i}", TARGET), settle(f"new-{i}"))]
+def create_settles(door: Door, count: int, tags: dict[str, str] = TARGET) -> Body:
+    requests = [request for i in range(count) for request in (create(f"new-{i}", tags), settle(f"new-{i}"))]
     return run(door, requests, count)
 
 
 def plain_create_settles(door: Door, count: int) -> Body:
-    requests = [request for i in range(count) for request in (create(f"new-{i}", {}), settle(f"new-{i}"))]
-    return run(door, requests, count)
+    return create_settles(door, count, {})
 
 
 def task_cycles(door: Door, count: int) -> Body:
