@@ -43,7 +43,7 @@ class StoreAndModel(RuleBasedStateMachine):
         """The instant of an operation; a debug tick carries its own."""
         if operation["name"] == "debug_tick":
             return None
-        return self.resolver.instant(operation["when"])
+        return self.resolver.instant_of(operation)
 
     def run_operation(self, operation):
         type(self).steps += 1

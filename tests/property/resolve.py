@@ -139,7 +139,12 @@ class Resolver:
         how, number = timeout
         return number if how == "at" else min(max(0, self.world.now + number), pools.INT64_MAX)
 
-    def instant(self, when):
+    def instant_of(self, operation):
+        """The instant of an operation, which may be the deadline of what it is aimed at (the first of several)."""
+        first = {**operation, **(operation.get("tasks") or [{}])[0]}
+        return self.instant(operation["when"], self.aim(first) if {"aimed", "who"} <= first.keys() else None)
+
+    def instant(self, when, aimed_at=None):
         """The instant of a request, or None for the clock's.
 
         Instants stay before so many occurrences of a schedule that a test would crawl.
@@ -149,16 +154,19 @@ class Resolver:
             return None
         if when[0] == "after":
             return self.not_too_far(now + when[1])
-        if when[0] == "deadline":
-            known = self.deadlines()
+        if when[0] == "timer":
+            known = self.timers()
             if not known:
                 return None
             return self.not_too_far(known[when[1] % len(known)] + when[2])
+        if when[0] == "own deadline":
+            row = self.world.promises.get(aimed_at)
+            return None if row is None else self.not_too_far(row["timeoutAt"] + when[2])
         if when[1] < len(pools.FAR_INSTANTS):
             return self.not_too_far(pools.FAR_INSTANTS[when[1]])
         return now - 1 if when[1] < 10 and now else None
 
-    def deadlines(self):
+    def timers(self):
         """Every timer that is stored, due or not, that is not yet past."""
         found = set()
         for row in self.world.promises.values():
@@ -262,7 +270,11 @@ class Resolver:
 
     def task_heartbeat(self, operation):
         named = [{"name": "task_heartbeat", "dialect": operation["dialect"], **one} for one in operation["tasks"]]
-        return {"pid": operation["pid"], "tasks": [self.versioned(one) for one in named]}
+        pid = operation["pid"]
+        if pid == "its holder":
+            holders = (self.world.promises.get(self.aim(one), {}).get("task", {}).get("pid") for one in named)
+            pid = next(filter(None, holders), pools.PIDS[0])
+        return {"pid": pid, "tasks": [self.versioned(one) for one in named]}
 
     def task_halt(self, operation):
         return {"id": self.aim(operation)}
@@ -287,7 +299,7 @@ class Resolver:
         return data
 
     def debug_tick(self, operation):
-        instant = self.instant(operation["when"])
+        instant = self.instant_of(operation)
         return {"time": self.world.now if instant is None else instant}
 
 

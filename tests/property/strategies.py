@@ -31,10 +31,11 @@ version = often("right", ["other dialect", "next", "previous", "huge", "zero"], 
 still = st.just(("still",))
 moving = st.one_of(
     st.tuples(st.just("after"), pick(1, 0, 10, 100)),
-    st.tuples(st.just("deadline"), pick(0, 0, 1, 2, 3, 4, 5), pick(0, -1, 1)),
+    # "own deadline": what comes before the sweep of a deadline that has passed must not act (PROTOCOL 7).
+    st.tuples(pick("timer", "timer", "own deadline"), pick(0, 0, 1, 2, 3, 4, 5), pick(0, -1, 1)),
     st.tuples(st.just("rare"), st.integers(0, 60)),
 )
-when = st.one_of(still, still, still, still, still, moving)
+when = st.one_of(still, moving)
 door = often("dict", ["json", "json", "debug_time", "batch", "json batch"], 5)
 
 
@@ -113,7 +114,11 @@ OPERATIONS = {
     "task_fulfill": {**task_fields, **{name: settle_fields[name] for name in ("state", "value", "iku")}},
     "fence_create": {**task_fields, "create": st.fixed_dictionaries(create_fields)},
     "fence_settle": {**task_fields, "settle": st.fixed_dictionaries({**settle_fields, "aimed": aimed})},
-    "task_heartbeat": {"pid": st.sampled_from(pools.PIDS), "tasks": st.lists(named_task, max_size=3)},
+    "task_heartbeat": {
+        "aimed": aimed,
+        "pid": pick("its holder", "its holder", *pools.PIDS),
+        "tasks": st.lists(named_task, max_size=3),
+    },
     "task_halt": {"who": who, "aimed": aimed},
     "task_continue": {"who": who, "aimed": aimed},
     "task_search": {
@@ -141,7 +146,8 @@ any_operation = st.one_of(*STRATEGIES.values())
 GROUPS = {
     "claim": ["task_create", "task_create", "task_acquire", "task_acquire", "task_acquire"],
     "wait": ["task_suspend", "task_suspend", "task_suspend", "register"],
-    "work": ["fence_create", "fence_settle", "task_heartbeat", "task_release", "task_fulfill"],
+    "renew": ["task_heartbeat"],
+    "work": ["fence_create", "fence_settle", "task_release", "task_fulfill"],
     "administer": ["task_halt", "task_continue", "task_continue"],
     "promise": ["promise_create", "promise_create", "promise_settle", "listen"],
     "settle": ["promise_settle", "task_fulfill"],

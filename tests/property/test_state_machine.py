@@ -1,7 +1,7 @@
 """Random requests on the engine and on the reference model, in step (PROTOCOL 1 to 8).
 
-RESONATE_PROPERTY_PROFILE=ci|dev|long    how much (ci)
-RESONATE_PROPERTY_SECONDS=600            how long the profile `long` goes on
+RESONATE_PROPERTY_PROFILE=ci|dev|long    how much (ci); `mutants` is what scripts/mutants runs
+RESONATE_PROPERTY_SECONDS=600            how long the profiles `long` and `mutants` go on
 RESONATE_PROPERTY_SEED=123               the seed of an earlier run
 """
 
