@@ -78,6 +78,7 @@ def refused() -> type[Exception]:
 
 NOT_OF_THE_MODEL = {
     "test_s6_invariants": "it names no invariants",
+    "test_s6_steps": "it checks no steps",
     "is_not_exponential": "its globs are regular expressions",
     "test_deep_values": "it copies what it is given, recursively",
     "test_values_that_json_does_not_have": "it takes what a JSON reader gives",

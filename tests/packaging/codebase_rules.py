@@ -322,6 +322,37 @@ def notebooks_have_no_outputs(files: Files) -> Problems:
                 yield f"{path}: has outputs"
 
 
+PROPERTY_FILES = ("cpp/src/machine/invariants.cpp", "cpp/src/machine/step_properties.cpp")
+PROPERTY_PAGE = "docs/concepts.md"
+PROPERTY_HEADING = "## What always holds"
+
+
+@rule(
+    bad={
+        PROPERTY_FILES[0]: 'require(held, "lease_lost", "");\n',
+        PROPERTY_PAGE: f"| `lease_lost` | a step |\n{PROPERTY_HEADING}\n| `lease_gone` | it has one |\n",
+    },
+    good={
+        PROPERTY_FILES[0]: 'require(held, row ? "lease_lost" : "row_missing", "of a row");\n',
+        "cpp/tests/invariants_test.cpp": 'Names{"lease_lost"}, Names{"row_missing"}\n',
+        PROPERTY_PAGE: f"{PROPERTY_HEADING}\n| `lease_lost`, `row_missing` | as `lease_gone` |\n",
+    },
+)
+def every_property_is_explained_and_tested(files: Files) -> Problems:
+    """PROTOCOL 6: each property that a violation can name stands in the page under exactly this name, and in a test of the core."""
+    reported = {name: path for path in PROPERTY_FILES for name in re.findall(r'"([a-z]+(?:_[a-z]+)+)"', files.get(path, ""))}
+    section = files[PROPERTY_PAGE].partition(PROPERTY_HEADING)[2].partition("\n## ")[0]
+    first_cells = re.findall(r"^\| (`[^|]*) \|", section, flags=re.MULTILINE)
+    explained = {name for cell in first_cells for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", cell)}
+    tests = [text for path, text in files.items() if path.startswith("cpp/tests/")]
+    for name, path in reported.items():
+        if name not in explained:
+            yield f"{path}: {name} is not explained in {PROPERTY_PAGE}"
+        if not any(f'"{name}"' in text for text in tests):
+            yield f"{path}: {name} is in no test"
+    yield from (f"{PROPERTY_PAGE}: no violation is called {name}" for name in sorted(explained - reported.keys()))
+
+
 @rule(
     bad={"scripts/new": "#!/usr/bin/env bash\necho\n", ".ci/run": "#!/usr/bin/env bash\nset -e\n"},
     good={"scripts/new": "#!/usr/bin/env bash\nset -euo pipefail\n", "scripts/lib/part.sh": "x() { :; }\n"},
