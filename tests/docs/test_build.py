@@ -13,8 +13,8 @@ import pytest
 from pages import DOCS, PAGES, ROOT
 
 import resonate_core
+from once import made_once
 
-pytestmark = pytest.mark.xdist_group("docs")  # the pages are built once
 PICTURE = DOCS / "pictures" / "order.svg"
 SCRIPT = r"""<(?:script|img|iframe|source)[^>]*\bsrc=["'](?:https?:)?//"""
 STYLE = r"""<link[^>]*\bhref=["'](?:https?:)?//|@import|url\(["']?https?:"""
@@ -24,11 +24,26 @@ FETCHED = re.compile(f"{SCRIPT}|{STYLE}")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the pages are."""
-    out = tmp_path_factory.mktemp("docs")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", out / "doctrees", DOCS, out / "html"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return out / "html"
+
+    def make(out: Path) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "--keep-going",
+            "-q",
+            "-b",
+            "html",
+            "-d",
+            out / "doctrees",
+            DOCS,
+            out / "html",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    return made_once(tmp_path_factory, "docs", make) / "html"
 
 
 def test_every_page_is_built(built: Path) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from once import made_once
+
 # A wheel is a whole build: minutes on a busy machine, before the first of these tests has begun.
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]
@@ -36,39 +38,39 @@ def run(*command: str | Path, where: Path) -> str:
     return done.stdout
 
 
+# What is built stands outside the repository, so that nothing of it is imported by accident.
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder outside the repository, so that nothing of it is imported by accident."""
-    return tmp_path_factory.mktemp("packaging")
-
-
-@pytest.fixture(scope="module")
-def sdist(work: Path) -> Path:
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution, built as a release would."""
-    run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", work / "dist", ROOT, where=work)
-    (built,) = (work / "dist").glob("*.tar.gz")
+
+    def make(folder: Path) -> None:
+        run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", folder, ROOT, where=folder)
+
+    (built,) = made_once(tmp_path_factory, "sdist", make).glob("*.tar.gz")
     return built
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def python(request: pytest.FixtureRequest, work: Path) -> Path:
+def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a bare virtual environment."""
     version: str = request.param
     find = f". {ROOT}/scripts/lib/environment.sh; python_for {version}"
     found = subprocess.run(["bash", "-c", find], capture_output=True, text=True).stdout.strip()
     if not found:
         pytest.skip(f"Python {version} is not on this machine")
-    run(found, "-m", "venv", work / version, where=work)
-    return work / version / "bin" / "python"
+    environment = made_once(tmp_path_factory, f"python-{version}", lambda folder: run(found, "-m", "venv", folder, where=folder))
+    return environment / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
-def wheel(python: Path, sdist: Path, work: Path) -> Path:
+def wheel(python: Path, sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel, built from the source distribution in isolation as pip does for a user."""
-    target = work / f"wheel-{python.parts[-3]}"
     options = ["--config-settings=cmake.define.RESONATE_WARNINGS_AS_ERRORS=ON"] if os.environ.get("CI") else []
-    run(python, "-m", "pip", "wheel", "--no-deps", *options, "-w", target, sdist, where=work)
-    (built,) = target.glob("*.whl")
+
+    def make(folder: Path) -> None:
+        run(python, "-m", "pip", "wheel", "--no-deps", *options, "-w", folder, sdist, where=folder)
+
+    (built,) = made_once(tmp_path_factory, f"wheel-of-{python.parts[-3]}", make).glob("*.whl")
     return built
 
 
@@ -96,17 +98,16 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads ELF files")
-def test_the_wheel_needs_nothing_but_the_cpp_run_time(wheel: Path, work: Path) -> None:
-    unpacked = work / f"unpacked-{wheel.parent.name}"
+def test_the_wheel_needs_nothing_but_the_cpp_run_time(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(unpacked)
-    libraries = [p for p in unpacked.rglob("*.so*") if p.is_file()]
-    needed = {n for p in libraries for n in re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", p, where=work))}
+        archive.extractall(tmp_path)
+    libraries = [p for p in tmp_path.rglob("*.so*") if p.is_file()]
+    needed = {n for p in libraries for n in re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", p, where=tmp_path))}
     assert needed
     assert {n for n in needed if not CPP_RUN_TIME.fullmatch(n)} <= {p.name for p in libraries}
 
 
-def test_the_readme_runs_where_nothing_else_is_installed(python: Path, wheel: Path, work: Path) -> None:
-    run(python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall", wheel, where=work)
-    printed = run(python, "-W", "error", "-c", RUN_README, ROOT / "README.md", where=work)
+def test_the_readme_runs_where_nothing_else_is_installed(python: Path, wheel: Path, tmp_path: Path) -> None:
+    run(python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall", wheel, where=tmp_path)
+    printed = run(python, "-W", "error", "-c", RUN_README, ROOT / "README.md", where=tmp_path)
     assert re.search(r"^[1-9]\d* examples$", printed, re.MULTILINE), printed
