@@ -7,8 +7,6 @@ namespace resonate::python {
 
 namespace {
 
-std::string id_of(const Str& id) { return std::string(text(id, "id")); }
-
 Fenced run_fenced(const Tasks& self, TaskFence fence) {
   Reply reply = self.store->run(std::move(fence));
   if (reply.fenced_status != status::kOk) raise_refusal(reply.fenced_status, reply.error);

@@ -16,9 +16,7 @@ PromiseRecord create(const Promises& self, const Str& id, const OptionalInt& tim
   return self.store->run_for_promise(promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key));
 }
 
-PromiseRecord get(const Promises& self, const Str& id) {
-  return self.store->run_for_promise(PromiseGet{std::string(text(id, "id"))});
-}
+PromiseRecord get(const Promises& self, const Str& id) { return self.store->run_for_promise(PromiseGet{id_of(id)}); }
 
 PromiseRecord settle(const Promises& self, const Str& id, std::string_view state, const AnyValue& value,
                      const StringMapping& headers, const OptionalStr& idempotency_key) {
@@ -55,11 +53,7 @@ PromisePage search(const Promises& self, const OptionalStr& id, const OptionalSt
   PromiseSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
   Reply reply = self.store->run(std::move(search));
-  PromisePage page;
-  page.cursor = std::move(reply.cursor);
-  page.rows = std::move(reply.rows);
-  page.now = reply.now;
-  return page;
+  return {{std::move(reply.cursor)}, std::move(reply.rows), reply.now};
 }
 
 std::size_t count(const Promises& self) {

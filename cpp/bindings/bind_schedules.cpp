@@ -12,7 +12,7 @@ namespace {
 ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id,
                       const DurationArgument& promise_timeout, const AnyValue& param, const StringMapping& headers,
                       const StringMapping& tags) {
-  Reply reply = self.store->run(ScheduleCreate{.id = std::string(text(id, "id")),
+  Reply reply = self.store->run(ScheduleCreate{.id = id_of(id),
                                                .cron = std::string(text(cron, "cron")),
                                                .promise_id = std::string(text(promise_id, "promise_id")),
                                                .promise_timeout = duration(promise_timeout, "promise_timeout"),
@@ -21,19 +21,14 @@ ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, con
   return {std::move(reply.schedule)};
 }
 
-ScheduleRecord get(const Schedules& self, const Str& id) {
-  return {self.store->run(ScheduleGet{std::string(text(id, "id"))}).schedule};
-}
+ScheduleRecord get(const Schedules& self, const Str& id) { return {self.store->run(ScheduleGet{id_of(id)}).schedule}; }
 
-void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{std::string(text(id, "id"))}); }
+void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{id_of(id)}); }
 
 SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
                     const OptionalStr& cursor) {
   Reply reply = self.store->run(ScheduleSearch{search_query(id, tags, limit, cursor)});
-  SchedulePage page;
-  page.cursor = std::move(reply.cursor);
-  page.rows = std::move(reply.schedules);
-  return page;
+  return {{std::move(reply.cursor)}, std::move(reply.schedules)};
 }
 
 }  // namespace

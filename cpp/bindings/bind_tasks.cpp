@@ -13,8 +13,6 @@ namespace {
 using Awaiting = Shown<"collections.abc.Iterable[str]">;
 using Held = Shown<"collections.abc.Iterable[tuple[str, int]]">;
 
-std::string id_of(const Str& id) { return std::string(text(id, "id")); }
-
 Claim claim_of(Reply reply) {
   return {.task = {std::move(reply.task), reply.now},
           .promise = {std::move(reply.promise), reply.now},
@@ -89,11 +87,7 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& sta
   search.query.filter.state = optional_text(state, "state");
   search.query.filter.target = optional_text(target, "target");
   Reply reply = self.store->run(std::move(search));
-  TaskPage page;
-  page.cursor = std::move(reply.cursor);
-  page.rows = std::move(reply.rows);
-  page.now = reply.now;
-  return page;
+  return {{std::move(reply.cursor)}, std::move(reply.rows), reply.now};
 }
 
 constexpr const char* kClaimType = "resonate_core._core.Claim";

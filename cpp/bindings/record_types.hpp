@@ -55,20 +55,16 @@ struct Fenced {
 struct PageBase {
   std::optional<std::string> cursor;
 };
-struct PromisePage : PageBase {
-  using Record = PromiseRecord;
+template <class RecordOfRow>
+struct RowPage : PageBase {
+  using Record = RecordOfRow;
   std::vector<RowRef> rows;
   Instant now = 0;
   std::size_t size() const noexcept { return rows.size(); }
   Record at(std::size_t i) const { return {rows[i], now}; }
 };
-struct TaskPage : PageBase {
-  using Record = TaskRecord;
-  std::vector<RowRef> rows;
-  Instant now = 0;
-  std::size_t size() const noexcept { return rows.size(); }
-  Record at(std::size_t i) const { return {rows[i], now}; }
-};
+using PromisePage = RowPage<PromiseRecord>;
+using TaskPage = RowPage<TaskRecord>;
 struct SchedulePage : PageBase {
   using Record = ScheduleRecord;
   std::vector<ScheduleRef> rows;

@@ -1,4 +1,4 @@
-// Arguments of the typed calls to the requests of the core: what create, settle and search have in common wherever they appear.
+// Arguments of the typed calls to the requests of the core: what the calls have in common wherever they appear.
 #pragma once
 
 #include <string>
@@ -10,11 +10,13 @@
 
 namespace resonate::python {
 
+inline std::string id_of(const Str& id) { return std::string(text(id, "id")); }
+
 inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInt& timeout_at,
                                     const OptionalDuration& timeout, const AnyValue& param, const StringMapping& headers,
                                     const StringMapping& tags, const OptionalStr& idempotency_key) {
   PromiseCreate create;
-  create.id = text(id, "id");
+  create.id = id_of(id);
   create.timeout_at =
       deadline(timeout_at, timeout, [&] { return store.without_gil([](Engine& engine) { return engine.clock()->now(); }); });
   create.param = value_of(param, headers, "param");
