@@ -24,15 +24,15 @@ class FileWriter final : public LineWriter {
   ~FileWriter() override {
     if (file_) std::fclose(file_);
   }
+  void finish() override {
+    if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0) fail("cannot be written");
+  }
 
  protected:
   // Each line reaches the system at once: a crash of the process loses none.
   void put(std::string_view line) override {
     const std::string text = std::string(line) + "\n";
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) fail("cannot be written");
-  }
-  void finish() override {
-    if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0) fail("cannot be written");
   }
 
  private:
@@ -54,6 +54,9 @@ class ObjectWriter final : public LineWriter {
     const py::gil_scoped_acquire held;
     file_ = py::object();
   }
+  void finish() override {
+    if (py::hasattr(file_, "flush")) file_.attr("flush")();
+  }
 
  protected:
   void put(std::string_view line) override {
@@ -70,9 +73,6 @@ class ObjectWriter final : public LineWriter {
       throw;
     }
   }
-  void finish() override {
-    if (py::hasattr(file_, "flush")) file_.attr("flush")();
-  }
 
  private:
   py::object file_;
@@ -83,21 +83,9 @@ class ObjectWriter final : public LineWriter {
 
 void LineWriter::write(std::string_view line) {
   if (process_ == 0) process_ = getpid();
-  if (problem_ || process_ != getpid()) return;
-  try {
-    put(line);
-    ++lines_;
-  } catch (...) {
-    problem_ = std::current_exception();
-  }
-}
-
-void LineWriter::close() {
-  if (!problem_) {
-    finish();
-    return;
-  }
-  std::rethrow_exception(std::exchange(problem_, nullptr));
+  if (process_ != getpid()) return;
+  put(line);
+  ++lines_;
 }
 
 std::shared_ptr<LineWriter> open_line_writer(py::handle target) {
@@ -118,9 +106,9 @@ void Recorder::close() {
   if (!engine) return;
   {
     const OutsidePython outside;
-    engine->set_trace({});
+    engine->stop_trace();
   }
-  writer_->close();
+  writer_->finish();
 }
 
 }  // namespace resonate::python

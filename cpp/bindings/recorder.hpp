@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string_view>
 
@@ -14,25 +13,22 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// Takes lines under the engine's lock, without the GIL. What goes wrong is kept and raised by close(): the request whose line could
-// not be written has been done, so it is no place for an error.
+// Takes lines under the engine's lock, without the GIL. What put() throws ends the recording, and Recorder::close raises it.
 class LineWriter {
  public:
   virtual ~LineWriter() = default;
   // In a child of fork(2) nothing: a recording belongs to the process that began it.
   void write(std::string_view line);
-  // With the GIL. Raises what went wrong.
-  void close();
+  // After the last line, with the GIL.
+  virtual void finish() = 0;  // throws
 
   std::uint64_t lines() const noexcept { return lines_; }
 
  protected:
   virtual void put(std::string_view line) = 0;  // throws
-  virtual void finish() = 0;                    // throws
 
  private:
   std::uint64_t lines_ = 0;
-  std::exception_ptr problem_;
   int process_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "resonate/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "machine/invariants.hpp"
 #include "machine/machine.hpp"
@@ -87,7 +88,7 @@ void Engine::commit(Transaction& transaction) {
     told.request = event.request ? &*event.request : nullptr;
     told.reply = event.request ? &event.reply : nullptr;
     told.fired = event.fired ? &*event.fired : nullptr;
-    trace_(told);
+    tell(told);
   }
 }
 
@@ -264,7 +265,7 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages_if(const std::f
     TraceEvent told;
     told.now = changes.counters.now;
     told.taken = &messages;
-    trace_(told);
+    tell(told);
   }
   return taken;
 }
@@ -300,18 +301,39 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
   tell_replaced();
 }
 
+void Engine::tell(const TraceEvent& event) noexcept {
+  if (!trace_) return;
+  try {
+    trace_(event);
+  } catch (...) {
+    trace_problem_ = std::current_exception();
+    trace_ = nullptr;
+  }
+}
+
 void Engine::tell_replaced() {
   if (!trace_) return;
   TraceEvent told;
   told.now = storage_->counters().now;
   told.replaced = storage_.get();
-  trace_(told);
+  tell(told);
 }
 
-void Engine::set_trace(TraceSink sink) {
+void Engine::end_trace() {
+  trace_ = nullptr;
+  if (trace_problem_) std::rethrow_exception(std::exchange(trace_problem_, nullptr));
+}
+
+void Engine::start_trace(TraceSink sink) {
   std::lock_guard lock(mutex_);
+  end_trace();
   trace_ = std::move(sink);
   tell_replaced();  // a trace begins with the state it starts from
+}
+
+void Engine::stop_trace() {
+  std::lock_guard lock(mutex_);
+  end_trace();
 }
 
 std::size_t Engine::promise_count() {

@@ -35,7 +35,7 @@ class TraceWriter {
   Write write_;
 };
 
-// Records the engine from here on, in place of what recorded it before. engine.set_trace({}) ends it.
+// Records the engine from here on, in place of what recorded it before. engine.stop_trace() ends it, and throws what `write` threw.
 void start_trace(Engine& engine, TraceWriter::Write write);
 
 struct ReplayResult {

@@ -72,6 +72,38 @@ TEST(EngineFaults, MessagesThatCouldNotBeRemovedStay) {
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
 }
 
+// Regression: what was committed was answered with the exception of the trace's sink, and the clock stayed behind.
+TEST(EngineFaultsRegression, ASinkThatThrowsCostsNoReply) {
+  Store store;
+  struct Full {};
+  int told = 0;
+  store.engine->start_trace([&](const TraceEvent& event) {
+    ++told;
+    if (event.request) throw Full();
+  });
+  EXPECT_TRUE(store.run(creation("a", kFar, target()), kNew, 10).ok());
+  EXPECT_EQ(store.clock->now(), 10);
+  EXPECT_EQ(store.engine->apply({{kNew, creation("b", kFar, target())}}, {20}).size(), 1u);
+  EXPECT_EQ(store.clock->now(), 20);
+  EXPECT_EQ(store.engine->tick(6000).size(), 2u);
+  EXPECT_EQ(store.engine->take_messages().size(), 2u);
+  EXPECT_EQ(told, 2) << "the open state and the request whose line was lost: a trace with a gap would be none";
+  EXPECT_THROW(store.engine->stop_trace(), Full);
+  EXPECT_NO_THROW(store.engine->stop_trace());
+}
+
+TEST(EngineFaults, ATraceThatFailedIsNotReplacedInSilence) {
+  Store store;
+  struct Full {};
+  store.engine->start_trace([](const TraceEvent&) { throw Full(); });
+  int told = 0;
+  const auto count = [&](const TraceEvent&) { ++told; };
+  EXPECT_THROW(store.engine->start_trace(count), Full);
+  EXPECT_EQ(told, 0);
+  store.engine->start_trace(count);
+  EXPECT_EQ(told, 1);
+}
+
 TEST(EngineFaults, ABrokenPropertyUndoesTheRequestThatShowedIt) {
   Store store;
   store.claim("w");

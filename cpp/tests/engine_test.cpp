@@ -251,7 +251,7 @@ TEST(Engine, ReplacedContentsMoveAManualClockForward) {
 TEST(EngineTrace, TellsRequestsAndStepsInOrder) {
   Store store;
   Texts told;
-  store.engine->set_trace([&](const TraceEvent& event) {
+  store.engine->start_trace([&](const TraceEvent& event) {
     if (event.request) told.push_back("request@" + std::to_string(event.now) + " " + std::to_string(event.reply->status));
     if (event.fired) told.push_back(text_of(*event.fired));
     if (event.taken) told.push_back("taken " + std::to_string(event.taken->size()));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -80,7 +81,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Replaces the whole state by `contents`, in one step.
   void replace_storage(std::unique_ptr<Storage> contents);
 
-  void set_trace(TraceSink sink);  // empty: none
+  // Tells `sink` what the store holds, and from then on every event; ends the trace before it. What the sink throws costs no
+  // request its reply, since the request has been done by then: the sink is told nothing more, and ending the trace throws it.
+  void start_trace(TraceSink sink);
+  // Throws what the sink threw; the trace is ended all the same.
+  void stop_trace();
 
   // debug.start and debug.stop: whoever drives this engine in the background holds still while it is paused.
   void set_paused(bool paused) noexcept { paused_ = paused; }
@@ -102,7 +107,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
   std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                              std::size_t limit);
+  void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
+  void end_trace();
 
   std::mutex mutex_;
   std::unique_ptr<Storage> storage_;
@@ -110,6 +117,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Options options_;
   std::unique_ptr<Transaction> transaction_;
   TraceSink trace_;
+  std::exception_ptr trace_problem_;
   std::atomic<bool> paused_{false};
 };
 
