@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "fake_rows.hpp"
 
 namespace resonate {
@@ -85,6 +88,39 @@ TEST(MemoryStorage, DueGoesByInstantThenKindThenId) {
     after = page.back();
   }
   EXPECT_EQ(paged, (Texts{"4 c", "5 a", "5 b", "5 z", "5 a"}));
+}
+
+// Keys hold the first bytes of an id: what is shorter, as long, longer, and equal in them.
+TEST(MemoryStorage, DueOrdersACrowdOfOneInstantByTheWholeId) {
+  MemoryStorage storage;
+  Texts wanted;
+  for (const std::string& stem :
+       {std::string(), std::string(6, 'a'), std::string(14, 'a'), std::string(15, 'a'), std::string(40, 'a')})
+    for (const char* end : {"", "a", "a\x01", "ab", "b", "z", "\x7f", "\xc3\xa4", "\xf0\x9f\x98\x80"})
+      if (const std::string id = stem + end; !id.empty()) wanted.push_back(id);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  Texts shuffled = wanted;
+  std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(7));
+  for (const std::string& id : shuffled) fake::put(storage, external(id, 5));
+  const auto ids_due = [&] {
+    Texts found;
+    for (const DueEntry& entry : storage.due(5, 1000, nullptr)) found.emplace_back(entry.id());
+    return found;
+  };
+  EXPECT_EQ(ids_due(), wanted);
+
+  while (!shuffled.empty()) {  // each is found again where it stands
+    const RowRef row = storage.load(shuffled.back());
+    shuffled.pop_back();
+    std::erase(wanted, row->id());
+    fake::put(storage, fake::changed(row, [](Row& settled) {
+                settled.state = PromiseState::resolved;
+                settled.settled_at = 1;
+              }));
+    ASSERT_EQ(ids_due(), wanted);
+    ASSERT_EQ(storage.first_due(), wanted.empty() ? kNever : 5);
+  }
 }
 
 TEST(MemoryStorage, DueFollowsARow) {

@@ -1,12 +1,22 @@
 #include "storage/memory_storage.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "resonate/errors.hpp"
 
 namespace resonate {
 
 std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
+
+MemoryStorage::DueKey::DueKey(Due due, const std::string& of) noexcept : at(due.at), id(&of) {
+  std::array<char, sizeof(head)> bytes{static_cast<char>(due.kind)};
+  std::memcpy(bytes.data() + 1, of.data(), std::min(of.size(), bytes.size() - 1));
+  std::memcpy(head.data(), bytes.data(), bytes.size());
+  if constexpr (std::endian::native == std::endian::little)
+    for (std::uint64_t& word : head) word = __builtin_bswap64(word);
+}
 
 void MemoryStorage::require_whole() const {
   if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory inside a commit and cannot be used any more");
@@ -38,8 +48,8 @@ Instant MemoryStorage::first_due() {
 
 DueEntry MemoryStorage::entry_of(const DueKey& key) const {
   DueEntry entry;
-  entry.due = {key.at, key.kind};
-  if (key.kind == DueKind::schedule) {
+  entry.due = {key.at, key.kind()};
+  if (key.kind() == DueKind::schedule) {
     entry.schedule = *schedules_.find(std::string_view(*key.id));
   } else {
     entry.row = *rows_.find(*key.id);
@@ -52,13 +62,13 @@ std::vector<DueEntry> MemoryStorage::due(Instant until, std::size_t limit, const
   std::vector<DueEntry> found;
   auto collect = [&](const DueKey& key) {
     if (key.at > until || found.size() >= limit) return false;
-    if (after && key.at == after->due.at && key.kind == after->due.kind && *key.id == after->id()) return true;
+    if (after && key.at == after->due.at && key.kind() == after->due.kind && *key.id == after->id()) return true;
     found.push_back(entry_of(key));
     return found.size() < limit;
   };
   if (after) {
     const std::string& id = after->row ? after->row->id() : after->schedule->id;
-    due_.visit_from(DueKey{after->due.at, &id, after->due.kind}, collect);
+    due_.visit_from(DueKey(after->due, id), collect);
   } else {
     due_.visit_all(collect);
   }
@@ -149,8 +159,7 @@ void MemoryStorage::apply_row(const RowChange& change) {
   const Row* before = change.before.get();
   const Row* after = change.after.get();
   const bool due_moved = !before || !after || before->due != after->due;
-  if (before && due_moved && before->due.kind != DueKind::none)
-    due_.erase(DueKey{before->due.at, &before->birth->id, before->due.kind});
+  if (before && due_moved && before->due.kind != DueKind::none) due_.erase(DueKey(before->due, before->id()));
   const bool held_before = before && before->task == TaskState::acquired && before->pid;
   const bool held_after = after && after->task == TaskState::acquired && after->pid;
   const bool holder_moved = held_before != held_after || (held_before && before->pid->text != after->pid->text);
@@ -167,18 +176,18 @@ void MemoryStorage::apply_row(const RowChange& change) {
     not_yet_by_id_.push_back(after->birth.get());
     if (after->birth->branch) by_branch_.insert(after->birth.get());
   }
-  if (due_moved && after->due.kind != DueKind::none) due_.insert(DueKey{after->due.at, &after->birth->id, after->due.kind});
+  if (due_moved && after->due.kind != DueKind::none) due_.insert(DueKey(after->due, after->id()));
   if (held_after && holder_moved) by_pid_.insert(PidKey{after->pid, after->birth.get()});
 }
 
 void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   if (change.before) {
-    due_.erase(DueKey{change.before->next_run_at, &change.before->id, DueKind::schedule});
+    due_.erase(DueKey({change.before->next_run_at, DueKind::schedule}, change.before->id));
     schedules_.erase(change.before);
   }
   if (change.after) {
     schedules_.insert(change.after);
-    if (change.after->next_run_at != kNever) due_.insert(DueKey{change.after->next_run_at, &change.after->id, DueKind::schedule});
+    if (change.after->next_run_at != kNever) due_.insert(DueKey({change.after->next_run_at, DueKind::schedule}, change.after->id));
   }
 }
 

@@ -1,6 +1,9 @@
 // The memory home: a hash table for look-ups, ordered sets for what has an order; all of them share structure between forks.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "resonate/storage.hpp"
@@ -34,16 +37,23 @@ class MemoryStorage final : public Storage {
   MemoryStorage(const MemoryStorage&) = default;
 
   // Index keys point at ids inside births and schedules, which live at least as long as their index entries.
+  //
+  // A crowd that shares one deadline is ordered by its ids, and each of those lies elsewhere in memory. So a key repeats the first
+  // bytes of its id, as numbers whose order is theirs: most comparisons end inside the tree's node.
   struct DueKey {
     Instant at = 0;
+    std::array<std::uint64_t, 2> head{};  // the kind in the first byte, then what fits of the id
     const std::string* id = nullptr;
-    DueKind kind = DueKind::none;
+
+    DueKey() = default;
+    DueKey(Due due, const std::string& of) noexcept;
+    DueKind kind() const noexcept { return static_cast<DueKind>(head[0] >> 56); }
   };
   struct DueLess {
     bool operator()(const DueKey& a, const DueKey& b) const noexcept {
       if (a.at != b.at) return a.at < b.at;
-      if (a.kind != b.kind) return a.kind < b.kind;
-      return *a.id < *b.id;
+      if (a.head != b.head) return a.head < b.head;
+      return a.id != b.id && *a.id < *b.id;
     }
   };
   struct IdLess {
