@@ -4,6 +4,7 @@
 // copy; copies may be used from different threads at once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,16 +52,15 @@ class CowTree {
   }
 
   bool erase(const Key& key) {
-    if (!root_ || !find(key)) return false;
+    if (!root_) return false;
     own(root_);
-    erase_from(*root_, key);
+    if (!erase_from(*root_, key)) return false;
     --size_;
-    while (root_ && !root_->leaf && root_->size == 1) {
+    while (!root_->leaf && root_->size == 1) {
       Shared<Node> only = static_cast<Inner&>(*root_).children[0];
       root_ = std::move(only);
     }
-    if (root_->size == 0) root_ = nullptr;
-    return true;
+    return true;  // an empty leaf stays: a set of one that comes and goes needs no node each time
   }
 
   template <class Probe>
@@ -73,7 +73,7 @@ class CowTree {
     return &node->keys[at];
   }
 
-  const Key* first() const noexcept { return root_ ? &least_of(*root_) : nullptr; }
+  const Key* first() const noexcept { return root_ && root_->size ? &least_of(*root_) : nullptr; }
 
   // Calls visit(key) for keys not less than `probe`, in order, until it returns false.
   template <class Probe, class Visit>
@@ -183,7 +183,7 @@ class CowTree {
   }
 
   static void put(Node& node, unsigned at, const Key& key) {
-    for (unsigned i = node.size; i > at; --i) node.keys[i] = std::move(node.keys[i - 1]);
+    std::move_backward(node.keys.begin() + at, node.keys.begin() + node.size, node.keys.begin() + node.size + 1);
     node.keys[at] = key;
     ++node.size;
   }
@@ -202,21 +202,23 @@ class CowTree {
     from.size = keep;
   }
 
-  void erase_from(Node& node, const Key& key) {
+  // One walk: a key that is not there costs clones of the nodes on its way, and no caller asks for such a key often.
+  bool erase_from(Node& node, const Key& key) {
     if (node.leaf) {
       const unsigned at = lower_bound(node, key);
-      for (unsigned i = at + 1; i < node.size; ++i) node.keys[i - 1] = std::move(node.keys[i]);
+      if (at == node.size || less_(key, node.keys[at])) return false;
+      std::move(node.keys.begin() + at + 1, node.keys.begin() + node.size, node.keys.begin() + at);
       node.keys[--node.size] = Key{};
-      return;
+      return true;
     }
     auto& inner = static_cast<Inner&>(node);
     const unsigned at = child_for(node, key);
     own(inner.children[at]);
-    erase_from(*inner.children[at], key);
+    if (!erase_from(*inner.children[at], key)) return false;
     if (inner.children[at]->size != 0) {
       // A separator is looked at as long as it stands, so it has to be a key that is still in the tree.
       if (at > 0 && !less_(inner.keys[at], key)) inner.keys[at] = least_of(*inner.children[at]);
-      return;
+      return true;
     }
     // An empty child goes; nodes are not merged, a tree that shrinks a lot is rare and stays correct.
     for (unsigned i = at + 1; i < inner.size; ++i) {
@@ -226,6 +228,7 @@ class CowTree {
     --inner.size;
     inner.keys[inner.size] = Key{};
     inner.children[inner.size] = nullptr;
+    return true;
   }
 
   template <class Probe, class Visit>
