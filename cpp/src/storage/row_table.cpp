@@ -82,7 +82,7 @@ void RowTable::put(const RowRef& row) {
         ++size_;
         return;
       }
-      if (slot.hash == hash && slot.row->id() == row->id()) {
+      if (slot.hash == hash && (slot.row->birth == row->birth || slot.row->id() == row->id())) {
         slot.row = row;
         return;
       }
