@@ -17,7 +17,6 @@ std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view oth
 }  // namespace
 
 void WorkingSet::begin(Storage& storage) {
-  clear();
   storage_ = &storage;
   changes_.counters = storage.counters();
   counters_before_ = changes_.counters;

@@ -43,7 +43,8 @@ class WorkingSet {
 
   WorkingSet() = default;
   explicit WorkingSet(Storage& storage) { begin(storage); }
-  // A set is used again and again: its vectors keep their room, so that a request allocates only what it stores.
+  // A set is used again and again, cleared after each use: its vectors keep their room, so that a request allocates only what it
+  // stores.
   void begin(Storage& storage);
   void clear();
 
