@@ -64,6 +64,9 @@ std::vector<Answer> EnvelopeDoor::run(std::vector<Decoded> envelopes, std::optio
     sorted.answers.push_back(run(std::move(envelopes.front()), now));
     return std::move(sorted.answers);
   }
+  sorted.requests.reserve(envelopes.size());  // requests and answers are large: none is moved again while these grow
+  sorted.nows.reserve(envelopes.size());
+  sorted.answers.reserve(envelopes.size());
   const bool own_times = takes_debug_time();
   for (Decoded& envelope : envelopes) {
     std::optional<Instant> at = now;
