@@ -2,6 +2,7 @@
 #include "machine/schedules.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "machine/derive.hpp"
 #include "machine/machine.hpp"
@@ -31,6 +32,14 @@ std::string expand(const std::string& text, const std::string& id, Instant at) {
     }
   }
   return expanded;
+}
+
+// The expression of a schedule's text. A schedule that catches up fires many times in a row, so the last one is kept; it depends
+// on its text alone, so nobody can tell whether it was.
+const CronExpression& expression_of(const std::string& cron) {
+  thread_local std::optional<CronExpression> last;
+  if (!last || last->text() != cron) last = CronExpression::parse(cron);
+  return *last;
 }
 
 // The promise of one occurrence, created as of its own instant.
@@ -81,7 +90,7 @@ Reply Machine::schedule_create(ScheduleCreate& request) {
     reply.schedule = existing->now;
     return reply;
   }
-  const std::optional<Instant> next = CronExpression::parse(request.cron).next_after(now_);
+  const std::optional<Instant> next = expression_of(request.cron).next_after(now_);
   if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
   auto* schedule = new Schedule;
   reply.schedule = ScheduleRef(schedule);
@@ -121,7 +130,7 @@ Reply Machine::schedule_search(ScheduleSearch& request) {
 
 Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {
   const ScheduleRef schedule = entry.now;
-  const CronExpression cron = CronExpression::parse(schedule->cron);
+  const CronExpression& cron = expression_of(schedule->cron);
   Fired fired{
       .kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
