@@ -1,6 +1,6 @@
 // Rows by id: an extendible hash table whose segments are shared between copies and cloned when one of them writes.
 //
-// A copy costs one pointer a segment (about 70 rows); iteration order is never used, so no result depends on a hash.
+// A copy costs one pointer a segment (about 150 rows); iteration order is never used, so no result depends on a hash.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class RowTable {
   }
 
  private:
-  static constexpr unsigned kSlots = 128;
-  static constexpr unsigned kFull = 96;
+  static constexpr unsigned kSlots = 256;
+  static constexpr unsigned kFull = 224;
 
   struct Slot {
     std::uint64_t hash = 0;
