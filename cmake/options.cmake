@@ -20,6 +20,17 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# Headers of libraries are most of what the compiler reads: each target reads them once.
+option(RESONATE_PRECOMPILED_HEADERS "Precompile the headers of libraries" ON)
+function(resonate_precompile target)
+  if(RESONATE_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+if(RESONATE_PRECOMPILED_HEADERS AND CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)  # what ccache needs to see through a precompiled header
+endif()
+
 find_package(Threads REQUIRED)
 
 add_library(resonate_options INTERFACE)

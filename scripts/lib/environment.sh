@@ -6,6 +6,7 @@ cd "$root"
 
 # A clone elsewhere on the machine is served by the same compiler cache.
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 supported_pythons=(3.13 3.12 3.11 3.10)
