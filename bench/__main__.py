@@ -13,6 +13,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from .picture import draw
 from .targets import TARGETS
 
 
-def core_figures(probe: str) -> dict[str, float]:
-    lines = subprocess.run([probe], check=True, capture_output=True, text=True).stdout.splitlines()
+def probe_figures(*command: str) -> dict[str, float]:
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return {row["name"]: row["value"] for row in map(json.loads, lines)}
 
 
@@ -52,22 +53,29 @@ def main() -> int:
         prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--probe", required=True, help="the built resonate_probe")
+    parser.add_argument("--sqlite-probe", required=True, help="the built resonate_sqlite_probe")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison, the best counts (default 5)")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="where figures.json and figures.png go")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error(f"--rounds must be at least 1, got {arguments.rounds}")
 
-    figures = core_figures(arguments.probe)
+    figures = probe_figures(arguments.probe)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="files-", dir=arguments.out) as folder:  # beside the report: on a disk, not in memory
+        figures |= probe_figures(arguments.sqlite_probe, folder)
+        figures |= python_doors.measure_file(folder, arguments.rounds)
     figures |= python_doors.measure(arguments.rounds)
     figures |= sdk_server.measure(arguments.rounds)
 
     print(machine())
-    print("in memory (no durability), one request a batch unless a batch is named, payload 32 characters of base64, one tag")
+    print("in memory unless SQLite is named; one request a batch unless a batch is named, payload 32 characters of base64, one tag")
+    print(
+        f"SQLite: WAL, FULL or NORMAL as named; a write and fdatasync of a page takes {1e3 / figures['fdatasync of a page']:.2f} ms"
+    )
     print(table(figures))
     rest = sorted(set(figures) - {t.figure for t in TARGETS} - {t.bound for t in TARGETS})
     print("also measured: " + "; ".join(f"{name} {figures[name]:,.4g}" for name in rest))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "figures.json").write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
     draw(figures, machine(), arguments.out / "figures.png")
     missed = [target.figure for target in TARGETS if not target.reached(figures)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -14,6 +15,7 @@ from .stopwatch import Body, rates
 FAR = 4_000_000_000_000
 COUNT = 50_000
 PARAM = b'{"sku":"tea","count":2}'
+_files = itertools.count()
 TAGS = {"resonate:external": "true"}
 
 
@@ -141,6 +143,24 @@ def settle_columns(size: int = 10_000) -> Body:
         return len(names)
 
     return body
+
+
+def file_get(folder: str) -> Body:
+    names, subject = ids(5_000), rc.Store(f"{folder}/get-{next(_files)}.db", clock=rc.ManualClock(), durability="normal")
+    subject.promises.create_many(names, FAR)
+
+    def body() -> int:
+        get = subject.promises.get
+        for name in names:
+            get(name)
+        return len(names)
+
+    return body
+
+
+def measure_file(folder: str, rounds: int) -> dict[str, float]:
+    """Operations per second of a store in a SQLite file."""
+    return rates({"SQLite typed get": lambda: file_get(folder)}, rounds)
 
 
 def measure(rounds: int) -> dict[str, float]:

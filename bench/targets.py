@@ -52,4 +52,11 @@ TARGETS = [
     Target("10k due timers of 1M", 20.0, at_most=True, unit="ms"),
     Target("fork of 100k promises", 10.0, at_most=True, unit="ms"),
     Target("bytes a small promise", 600.0, at_most=True, unit="bytes"),
+    Target("SQLite create NORMAL by 1", 0.5, "SQLite bare loop NORMAL by 1"),
+    Target("SQLite create FULL by 1", 0.8, "SQLite bare loop FULL by 1"),
+    Target("SQLite create NORMAL by 100", 0.35, "SQLite bare loop NORMAL by 100"),
+    Target("SQLite create FULL by 100", 0.35, "SQLite bare loop FULL by 100"),
+    Target("SQLite create FULL, 16 threads", 5.0, "SQLite create FULL by 1"),
+    Target("SQLite typed get", 150_000),
+    Target("SQLite create NORMAL at 1M rows", 2.0, "SQLite create NORMAL at 1k rows", at_most=True, unit="us"),
 ]
