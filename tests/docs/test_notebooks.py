@@ -19,6 +19,14 @@ SHOWN = {
         "<caption>Promise</caption>",
         "held by bob",
     ],
+    "03_durability": [
+        "killed by signal 9 after answering at least 101 times: True",
+        "lost: [] broken: []",
+        "held by the dead process: True - expired later: True",
+        "in the file nothing has moved: True",
+        "purged what is settled: True - left: True",
+        "in the backup they are all there: True",
+    ],
 }
 
 
