@@ -6,9 +6,14 @@ lines and in its skips, and fails on it where RESONATE_REQUIRE_BACK_ENDS is set,
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 SUBJECT = os.environ.get("RESONATE_TEST_SUBJECT", "store")
@@ -35,9 +40,30 @@ class BackEnd:
     missing: str | None = None
 
 
+_files = itertools.count()
+_folder: Path | None = None
+
+
+def new_file() -> Path:
+    """A path where no file is yet, in a folder that goes when the tests end."""
+    global _folder
+    if _folder is None:
+        _folder = Path(tempfile.mkdtemp(prefix="resonate-tests-"))
+        atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+    return _folder / f"{os.getpid()}-{next(_files)}.db"
+
+
+def open_file(**options: Any) -> Any:
+    """An empty store in a SQLite file. Without fsync: what a loss of power does has tests of its own."""
+    options.setdefault("durability", "normal")
+    return subject.Store(new_file(), **options)
+
+
 BACK_ENDS = [
     BackEnd("memory" if SUBJECT == "store" else "reference", lambda **options: subject.Store(None, **options)),
 ]
+if SUBJECT == "store":
+    BACK_ENDS.append(BackEnd("sqlite", open_file))
 
 ManualClock = subject.ManualClock
 Refused = subject.Refused if SUBJECT == "reference" else subject.errors.ResonateError

@@ -60,6 +60,9 @@ class Alone:
 
     go_on_with_a_fork = restore_an_earlier_state = go_on_with_a_restored_copy
 
+    def end(self):
+        pass
+
     def count(self, fired):
         for one in fired:
             self.statistics["fired", one["kind"]] += 1

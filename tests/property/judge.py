@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import tempfile
+from pathlib import Path
 
+from property.in_step import Clocks, Stores
 from property.script import Script
 
 PLAIN_STATUSES = (200, 300)
@@ -26,9 +29,20 @@ class Judge:
         self.options = options
         self.statistics = statistics
         self.script = Script(options)
-        self.clock = subject.ManualClock(0)
-        self.store = subject.Store(clock=self.clock, check=True, **options)
+        self.clock = self.new_clock(0)
+        self.store = self.new_store(self.clock)
         self.same("the empty store")
+
+    # ---- what is judged
+
+    def new_clock(self, now):
+        return self.subject.ManualClock(now)
+
+    def new_store(self, clock):
+        return self.subject.Store(clock=clock, check=True, **self.options)
+
+    def end(self):
+        """The example is over."""
 
     # ---- calls
 
@@ -125,8 +139,8 @@ class Judge:
         self.script.add("clock = rc.ManualClock(clock.now); store = rc.Store(clock=clock, check=True, **options)")
         self.script.add("store.restore(snapshot)")
         snapshot = json.loads(json.dumps(self.store.snapshot()))
-        clock = self.subject.ManualClock(self.clock.now)
-        copied = self.subject.Store(clock=clock, check=True, **self.options)
+        clock = self.new_clock(self.clock.now)
+        copied = self.new_store(clock)
         copied.restore(snapshot)
         self.equal(copied.digest(), self.store.digest(), "digest of a restored copy")
         self.store, self.clock = copied, clock
@@ -169,6 +183,31 @@ class Judge:
         if got != expected:
             differences = "\n".join(list(difference(got, expected))[:20])
             raise AssertionError(f"{what}: the store and the model differ\n{differences}\n\n{self.script}")
+
+
+class JudgeOfTwo(Judge):
+    """The same for a store in memory and one in a file, in step with each other and with the model."""
+
+    def new_clock(self, now):
+        return Clocks(self.subject.ManualClock(now), self.subject.ManualClock(now))
+
+    def new_store(self, clock):
+        if not hasattr(self, "folder"):
+            self.folder = tempfile.TemporaryDirectory(prefix="resonate-")
+        return Stores(self.subject, self.new_path, clock, **self.options)
+
+    def new_path(self):
+        self.files = getattr(self, "files", 0) + 1
+        return Path(self.folder.name) / f"{self.files}.db"
+
+    def close_and_reopen(self):
+        self.script.add("store.close(); store = rc.Store(path, clock=clock, **options)")
+        self.store.reopen()
+        self.same("after a restart")
+
+    def end(self):
+        self.store.close()
+        self.folder.cleanup()
 
 
 def plain_reply(reply):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from property import pools, prelude
-from property.judge import Judge
+from property.judge import Judge, JudgeOfTwo
 from property.resolve import Resolver, spoil
 from property.statistics import REACHED
 from property.strategies import GROUPS, STRATEGIES, any_operation, corruption, moving, options, pick, when
@@ -101,6 +101,24 @@ class StoreAndModel(RuleBasedStateMachine):
     def copy_or_show(self, how):
         type(self).steps += 1
         getattr(self.judge, how)()
+
+    def teardown(self):
+        if hasattr(self, "judge"):
+            self.judge.end()
+
+
+class TwoStoresAndModel(StoreAndModel):
+    """A store in memory and one in a SQLite file, which is closed and opened again in between."""
+
+    def make_judge(self, model, chosen):
+        import resonate_core
+
+        return JudgeOfTwo(resonate_core, model, chosen, REACHED)
+
+    @rule()
+    def close_and_reopen(self):
+        type(self).steps += 1
+        self.judge.close_and_reopen()
 
 
 def request_rule(group):

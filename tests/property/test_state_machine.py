@@ -14,14 +14,15 @@ from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
 from property import profiles
-from property.machine import StoreAndModel
+from property.machine import StoreAndModel, TwoStoresAndModel
 from property.statistics import RUNS
 
 
 @pytest.mark.timeout(profiles.SECONDS + 600)
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
-def test_the_engine_and_the_model_agree(rules):
-    machine = type(f"StoreAndModel_{rules}", (StoreAndModel,), {"rule_set": rules, "examples": 0, "steps": 0})
+@pytest.mark.parametrize("base", [StoreAndModel, TwoStoresAndModel], ids=["memory", "memory_and_sqlite"])
+def test_the_engine_and_the_model_agree(base, rules):
+    machine = type(f"{base.__name__}_{rules}", (base,), {"rule_set": rules, "examples": 0, "steps": 0})
     begin = time.monotonic()
     # Seeds of their own, else both rule sets would see the same operations.
     first = number = 2 * profiles.SEED + (rules == "strict")
@@ -34,4 +35,4 @@ def test_the_engine_and_the_model_agree(rules):
             number += 2
     finally:
         seeds = str(first) if number == first else f"{first} to {number}"
-        RUNS.append((rules, seeds, machine.examples, machine.steps, time.monotonic() - begin))
+        RUNS.append((f"{base.__name__} {rules}", seeds, machine.examples, machine.steps, time.monotonic() - begin))
