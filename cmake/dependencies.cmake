@@ -3,7 +3,7 @@
 # network, ON never looks at what is installed.
 #
 # Each dependency gets one name for the rest of the build: resonate_json,
-# resonate_simdjson, resonate_date, resonate_gtest.
+# resonate_simdjson, resonate_date, resonate_sqlite, resonate_gtest.
 
 set(RESONATE_FETCH_DEPS AUTO CACHE STRING "Fetch dependencies: AUTO (when missing), ON (always), OFF (never)")
 set_property(CACHE RESONATE_FETCH_DEPS PROPERTY STRINGS AUTO ON OFF)
@@ -75,6 +75,27 @@ if(date_TO_FETCH)
 endif()
 add_library(resonate_date INTERFACE)
 target_link_libraries(resonate_date INTERFACE date::date date::date-tz)
+
+# SQLite: always the system's, the one that Python's own sqlite3 module has loaded: two
+# copies of it that open one file in one process undo each other's locks.
+find_package(SQLite3 3.37)
+if(NOT SQLite3_FOUND)
+  message(FATAL_ERROR "SQLite 3.37 or newer is not installed (Debian: libsqlite3-dev)")
+endif()
+resonate_find(SQLiteCpp libsqlitecpp-dev 3.1)
+if(SQLiteCpp_TO_FETCH)
+  set(SQLITECPP_INTERNAL_SQLITE OFF)
+  set(SQLITECPP_RUN_CPPLINT OFF)
+  set(SQLITECPP_RUN_CPPCHECK OFF)
+  FetchContent_Declare(SQLiteCpp
+    URL https://github.com/SRombauts/SQLiteCpp/archive/refs/tags/3.2.1.tar.gz
+    URL_HASH SHA256=70c67d5680c47460f82a7abf8e6b0329bf2fb10795a982a6d8abc06adb42d693
+    SYSTEM)
+  set(BUILD_SHARED_LIBS OFF)
+  FetchContent_MakeAvailable(SQLiteCpp)
+endif()
+add_library(resonate_sqlite INTERFACE)
+target_link_libraries(resonate_sqlite INTERFACE SQLiteCpp SQLite::SQLite3)
 
 if(RESONATE_BUILD_TESTS)
   resonate_find(GTest libgtest-dev 1.12)

@@ -18,6 +18,7 @@ void bind_tasks(py::module_& module);
 void bind_schedules(py::module_& module);
 void bind_traces(py::module_& module);
 void bind_store(py::module_& module);
+void bind_check_file(py::module_& module);
 void bind_cron(py::module_& module);
 void bind_fork_safety(py::module_& module);
 

@@ -176,6 +176,38 @@ Example:
 
 A list of them, in one transaction.
 )doc");
+  bound.def(
+      "apply_async",
+      [](const Shown<"resonate_core._core.Store">& self, const EnvelopeArgument& envelope, const OptionalInt& now, bool atomic) {
+        return Shown<"collections.abc.Awaitable[typing.Any]">(
+            py::module_::import("resonate_core._async").attr("apply_async")(self, envelope, now, atomic));
+      },
+      py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
+As `apply`, for asyncio: the request runs off the loop's thread, and the tasks of one loop share commits.
+
+Requests that come in one turn of the loop, or while a commit is under way, run in one transaction, in the order in which they came.
+Each gets its own answer. A commit that fails raises in all of them, and nothing of it was done.
+
+Args:
+    envelope: An envelope, or a list of such.
+    now: On a manual clock: the instant of the request, in Unix ms.
+    atomic: The first refusal undoes all of a list, which then has a transaction of its own.
+
+Returns:
+    An awaitable of the answering envelope, or of a list of them.
+
+Raises:
+    Closed: The store was closed.
+
+Example:
+    >>> import asyncio
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> async def main():
+    ...     head = {"corrId": "1", "version": "2026-04-01"}
+    ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})
+    >>> asyncio.run(main())["head"]["status"]
+    404
+)doc");
   KeywordMethod<&apply_json_text>::bind_with_signature(bound, "apply_json", kParameters, R"doc(apply_json(*args, **kwargs)
 Overloaded function.
 

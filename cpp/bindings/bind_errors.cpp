@@ -13,9 +13,9 @@ namespace resonate::python {
 
 namespace {
 
-constexpr std::array<const char*, 9> kClassNames = {
-    "ResonateError", "Invalid", "NotFound",    "Conflict",           "Unprocessable",
-    "StoreError",    "Closed",  "Unsupported", "InvariantViolation",
+constexpr std::array<const char*, 11> kClassNames = {
+    "ResonateError", "Invalid",   "NotFound", "Conflict",    "Unprocessable",      "StoreError",
+    "Closed",        "StoreBusy", "ReadOnly", "Unsupported", "InvariantViolation",
 };
 using Classes = std::array<py::object, kClassNames.size()>;
 
@@ -49,6 +49,8 @@ ErrorClass class_of_code(ErrorCode code) {
     case ErrorCode::invalid: return ErrorClass::invalid;
     case ErrorCode::closed: return ErrorClass::closed;
     case ErrorCode::storage: return ErrorClass::store_error;
+    case ErrorCode::busy: return ErrorClass::store_busy;
+    case ErrorCode::read_only: return ErrorClass::read_only;
     case ErrorCode::invariant: return ErrorClass::invariant_violation;
     case ErrorCode::unsupported: return ErrorClass::unsupported;
   }

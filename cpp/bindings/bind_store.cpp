@@ -40,7 +40,9 @@ std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) 
 
 std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const OptionalClock& clock, const RulesArgument& rules,
                                         const RetryArgument& retry_timeout, const CatchUpArgument& catchup, bool check,
-                                        const OptionalBool& debug, const DurationArgument& unblock_retention) {
+                                        const OptionalBool& debug, const DurationArgument& unblock_retention,
+                                        const DurabilityArgument& durability, const DurationArgument& busy_timeout,
+                                        bool read_only) {
   py::object clock_object;
   const std::shared_ptr<Clock> source = clock_of(clock, clock_object);
   const Options options = engine_options({.rules = rules,
@@ -50,7 +52,8 @@ std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const O
                                           .debug = debug,
                                           .unblock_retention = unblock_retention},
                                          source->manual());
-  std::unique_ptr<Storage> storage = open_storage(path_or_url);
+  std::unique_ptr<Storage> storage =
+      open_storage(path_or_url, {.durability = durability, .busy_timeout = busy_timeout, .read_only = read_only});
   std::shared_ptr<Engine> engine;
   {
     const OutsidePython outside;
@@ -79,8 +82,10 @@ std::unique_ptr<StoreHandle> fork(const StoreHandle& store, const OptionalClock&
 std::string repr(const StoreHandle& store) {
   if (open(store).closed()) return "Store(closed)";
   const auto engine = open(store).engine();
-  return Repr("Store")
-      .with("promises", open(store).without_gil([](Engine& one) { return one.promise_count(); }))
+  Repr shown("Store");
+  if (std::string path = open(store).without_gil([](Engine& one) { return one.location(); }); !path.empty())
+    shown.with("path", path);
+  return shown.with("promises", open(store).without_gil([](Engine& one) { return one.promise_count(); }))
       .with("clock", store.clock)
       .with("rules", name_of_rules(engine->options()))
       .done();
@@ -120,7 +125,8 @@ void bind_life(StoreClass& bound) {
   bound
       .def(py::init(&make_store), py::arg("path_or_url") = py::none(), py::kw_only(), py::arg("clock") = py::none(),
            py::arg("rules") = "compatible", py::arg("retry_timeout") = 5000, py::arg("catchup") = "all", py::arg("check") = false,
-           py::arg("debug") = py::none(), py::arg("unblock_retention") = 86'400'000)
+           py::arg("debug") = py::none(), py::arg("unblock_retention") = 86'400'000, py::arg("durability") = "full",
+           py::arg("busy_timeout") = 5000, py::arg("read_only") = false)
       .def_property_readonly(
           "promises", [](const StoreHandle& self) { return Shown<"resonate_core._core.Promises">(self.promises); }, "Its promises.")
       .def_property_readonly(
@@ -151,7 +157,8 @@ void bind_life(StoreClass& bound) {
           "closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it was closed.")
       .def(
           "close", [](const StoreHandle& self) { self.open->close(); }, R"doc(
-Closes the store; what it held in memory is gone. Every later call raises Closed. Without effect where it is closed.
+Closes the store: what it held in memory is gone, what it held in a file is there for the next that opens it. Every later call
+raises Closed. Without effect where it is closed.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -203,7 +210,8 @@ Example:
 void bind_copies(StoreClass& bound) {
   bound
       .def("fork", &fork, py::arg("clock") = py::none(), R"doc(
-An independent copy of the store, cheap however much it holds: rows are shared until one of the two changes them.
+An independent copy of the store in memory. Of a store in memory it is cheap however much that holds: rows are shared until one of
+the two changes them. Of a file everything is read once, and the file is never touched by what happens to the copy.
 
 Args:
     clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
@@ -249,7 +257,7 @@ A store of durable promises, tasks and schedules: one engine, its rows and its c
 Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may go on with its copy.
 
 Args:
-    path_or_url: Where the rows live; None is memory, the only home in this version.
+    path_or_url: Where the rows live: the path of a SQLite file, which is made where there is none; None is memory.
     clock: A `ManualClock` for simulation, or None for the system's.
     rules: `compatible` takes what every published client sends, `strict` holds to the formal model (PROTOCOL 2.1).
     retry_timeout: From one message of a pending task to the next, in ms or as a timedelta; `ttl`: that of the task's last lease.
@@ -257,9 +265,15 @@ Args:
     check: Look at the properties of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
     debug: Serve `debug.*` envelopes; None: on a manual clock only.
     unblock_retention: How long an unblock message waits to be taken, in ms or as a timedelta.
+    durability: Of a file. `full`: what was answered survives a loss of power (fsync at each commit). `normal`: it survives the death
+        of the process; a loss of power may undo the last commits, never half of one.
+    busy_timeout: How long a call waits for another process that writes to the same file, in ms or as a timedelta.
+    read_only: Open a file to look at it: whatever would change it raises ReadOnly.
 
 Raises:
-    Unsupported: A path or URL was given.
+    StoreError: The file cannot be opened, is no store's, or is damaged; it is left as it was.
+    StoreBusy: Another process held the file for longer than `busy_timeout`.
+    Unsupported: A URL of a database that this version does not know.
     Invalid: An option that is none of those above.
 
 Example:
@@ -274,6 +288,7 @@ Example:
   bind_outbox(bound);
   bind_state(bound);
   bind_copies(bound);
+  bind_file(bound);
 }
 
 }  // namespace resonate::python

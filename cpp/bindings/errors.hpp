@@ -18,6 +18,8 @@ enum class ErrorClass : std::uint8_t {
   unprocessable,
   store_error,
   closed,
+  store_busy,
+  read_only,
   unsupported,
   invariant_violation,
 };

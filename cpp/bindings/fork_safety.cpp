@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "bind.hpp"
+#include "resonate/sqlite.hpp"
 
 namespace resonate::python {
 
@@ -37,6 +38,7 @@ void before_fork() {
   forks.fetch_add(1);
   PyThreadState* const thread = PyEval_SaveThread();
   for (int others = inside.load(); others > own_share(); others = inside.load()) inside.wait(others);
+  close_sqlite_files_for_fork();
   PyEval_RestoreThread(thread);
 }
 

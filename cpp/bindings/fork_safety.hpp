@@ -2,7 +2,8 @@
 //
 // A child has one thread: a lock that another thread of the parent held stays locked in it for ever, and what it guards may be half
 // changed. So a fork waits until no other thread is inside the core, and lets none in until it is over. One gate for all of it: no
-// lock of an engine, a clock or a library below can be forgotten.
+// lock of an engine, a clock or a library below can be forgotten. Files are closed for it, and opened again by whoever uses them
+// next.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_schedules(module);
   bindings::bind_traces(module);
   bindings::bind_store(module);
+  bindings::bind_check_file(module);
   bindings::bind_cron(module);
   bindings::bind_fork_safety(module);
 }

@@ -26,6 +26,7 @@ inline const OpenStore& open(const StoreHandle& store) { return *store.open; }
 using StoreClass = py::class_<StoreHandle>;
 void bind_envelopes(StoreClass& bound);  // apply, apply_json
 void bind_outbox(StoreClass& bound);     // messages, take_messages
+void bind_file(StoreClass& bound);       // backup, purge, vacuum
 void bind_state(StoreClass& bound);      // check, counts, snapshot, restore, digest
 
 }  // namespace resonate::python

@@ -3,6 +3,8 @@
 #include <array>
 
 #include "arguments.hpp"
+#include "fork_safety.hpp"
+#include "resonate/sqlite.hpp"
 
 namespace resonate::python {
 
@@ -16,6 +18,11 @@ constexpr std::array<std::pair<std::string_view, CatchUp>, 3> kCatchUpNames = {{
     {"all", CatchUp::all},
     {"latest", CatchUp::latest},
     {"none", CatchUp::none},
+}};
+
+constexpr std::array<std::pair<std::string_view, Durability>, 2> kDurabilityNames = {{
+    {"full", Durability::full},
+    {"normal", Durability::normal},
 }};
 
 Duration at_least(Duration least, Duration given, const char* argument) {
@@ -53,11 +60,36 @@ std::string_view name_of_catchup(const Options& options) noexcept {
   return kCatchUpNames[static_cast<std::size_t>(options.catchup)].first;
 }
 
-std::unique_ptr<Storage> open_storage(py::handle path_or_url) {
-  if (path_or_url.is_none()) return make_memory_storage();
-  const auto path = py::module_::import("os").attr("fspath")(path_or_url);
-  raise(ErrorClass::unsupported, "a store in " + std::string(py::repr(path)) +
-                                     " is not supported by this version: it keeps stores in memory only, Store() without a path");
+namespace {
+
+std::string path_of(py::handle path_or_url) {
+  const auto os = py::module_::import("os");
+  std::string path(text(os.attr("fsdecode")(path_or_url), "path_or_url"));
+  const auto refuse = [&path](ErrorClass error, const char* why) { raise(error, "path_or_url is '" + path + "': " + why); };
+  constexpr std::string_view kSqliteUrl = "sqlite:///";
+  if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());
+  if (path.empty()) refuse(ErrorClass::invalid, "it names no file; Store() without a path lives in memory");
+  if (path == ":memory:") refuse(ErrorClass::invalid, "Store() without a path lives in memory");
+  if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "a path holds no NUL");
+  if (path.find("://") != std::string::npos)
+    refuse(ErrorClass::unsupported, "stores live in memory or in a SQLite file; no other URL is known to this version");
+  return path;
+}
+
+}  // namespace
+
+std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptions& given) {
+  SqliteOptions options;
+  options.durability = choice(given.durability, "durability", kDurabilityNames);
+  options.busy_timeout = at_least(0, duration(given.busy_timeout, "busy_timeout"), "busy_timeout");
+  options.read_only = given.read_only;
+  if (path_or_url.is_none()) {
+    if (given.read_only) raise(ErrorClass::invalid, "read_only is True, and a store in memory that nobody writes to stays empty");
+    return make_memory_storage();
+  }
+  const std::string path = path_of(path_or_url);
+  const OutsidePython outside;
+  return open_sqlite_storage(path, options);
 }
 
 }  // namespace resonate::python

@@ -28,7 +28,15 @@ Options engine_options(const StoreOptions& given, bool manual_clock);
 std::string_view name_of_rules(const Options& options) noexcept;
 std::string_view name_of_catchup(const Options& options) noexcept;
 
-// This version has one home for its rows; anything else is refused (Unsupported), never replaced by memory.
-std::unique_ptr<Storage> open_storage(py::handle path_or_url);
+using DurabilityArgument = Shown<"typing.Literal['full', 'normal']">;
+
+struct StorageOptions {
+  const DurabilityArgument& durability;
+  const DurationArgument& busy_timeout;
+  bool read_only;
+};
+
+// Memory for None, SQLite for a path. Another URL is refused (Unsupported), never replaced by something else.
+std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptions& given);
 
 }  // namespace resonate::python

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine_transaction.hpp"
 #include "machine/invariants.hpp"
 #include "machine/machine.hpp"
 #include "machine/validate.hpp"
-#include "machine/working_set.hpp"
 
 namespace resonate {
 
@@ -14,6 +14,14 @@ namespace {
 
 // What one transaction takes at most: internal steps after a request, and of a tick between two commits.
 constexpr std::size_t kStepsAtOnce = 1000;
+
+Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
+
+Access access_of(std::span<const Request> requests) {
+  const bool writes =
+      std::any_of(requests.begin(), requests.end(), [](const Request& one) { return access_of(one) == Access::write; });
+  return writes ? Access::write : Access::read;
+}
 
 Reply refused(int status, std::string error, Instant now) {
   Reply reply;
@@ -23,40 +31,23 @@ Reply refused(int status, std::string error, Instant now) {
   return reply;
 }
 
+// The replies to an all-or-nothing batch that its last reply refused: the others say so.
+void undo(std::vector<Reply>& replies, std::size_t requests, Instant now) {
+  const std::size_t refusal = replies.size() - 1;
+  const std::string why = "undone: request " + std::to_string(refusal) + " of the batch was refused with " +
+                          std::to_string(replies.back().status) + ": " + replies.back().error;
+  for (std::size_t i = 0; i < refusal; ++i) replies[i] = refused(status::kConflict, why, now);
+  while (replies.size() < requests) replies.push_back(refused(status::kConflict, why, now));
+}
+
 }  // namespace
 
-// One transaction: its working set, and what the trace is told once it has been committed. The engine has one, which it uses again
-// and again under its lock.
-struct Engine::Transaction {
-  struct Event {
-    std::optional<Request> request;
-    Reply reply;
-    std::optional<Fired> fired;
-    Instant now = 0;
-  };
-  WorkingSet set;
-  std::vector<Event> events;
-};
-
-// Begins the engine's transaction, and throws away what was not committed when it ends.
-class Engine::Scope {
- public:
-  explicit Scope(Engine& engine) : transaction_(*engine.transaction_) { transaction_.set.begin(*engine.storage_); }
-  ~Scope() {
-    transaction_.set.clear();
-    transaction_.events.clear();
-  }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-  Transaction* operator->() const noexcept { return &transaction_; }
-  Transaction& operator*() const noexcept { return transaction_; }
-
- private:
-  Transaction& transaction_;
-};
-
 Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options)
-    : storage_(std::move(storage)), clock_(std::move(clock)), options_(options), transaction_(std::make_unique<Transaction>()) {}
+    : storage_(std::move(storage)),
+      durable_(storage_->durable()),
+      clock_(std::move(clock)),
+      options_(options),
+      transaction_(std::make_unique<Transaction>()) {}
 
 Engine::~Engine() = default;
 
@@ -70,11 +61,14 @@ std::shared_ptr<Engine> Engine::attached(std::unique_ptr<Storage> storage, std::
 }
 
 std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
-  Changes born;
-  born.counters = storage->counters();
-  if (born.counters == Counters{}) {  // a state that nothing has happened to begins at its clock's instant
-    born.counters.now = clock->now();
-    storage->write(born);
+  {
+    const StorageTransaction opening(*storage, Access::read);
+    Changes born;
+    born.counters = storage->counters();
+    if (born.counters == Counters{}) {  // a state that nothing has happened to begins at its clock's instant
+      born.counters.now = clock->now();
+      storage->write(born);
+    }
   }
   return attached(std::move(storage), std::move(clock), options);
 }
@@ -141,15 +135,40 @@ void Engine::move_clock(Instant to) {
   if (clock_->manual()) static_cast<ManualClock&>(*clock_).set(to);
 }
 
+// Runs the requests of a caller from the instant `at` on; the instant of the last. Of an all-or-nothing batch none after the first
+// refusal.
+Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity) {
+  caller.replies.reserve(caller.requests.size());
+  for (std::size_t i = 0; i < caller.requests.size(); ++i) {
+    const std::optional<Instant> now = i < caller.nows.size() ? caller.nows[i] : std::nullopt;
+    std::optional<std::string> problem = refuse(caller.requests[i], rules(options_.rules));
+    if (!problem) problem = refuse_instant(now, at);
+    if (problem) {
+      caller.replies.push_back(refused(status::kInvalid, *std::move(problem), at));
+    } else {
+      at = now.value_or(at);
+      caller.replies.push_back(run(transaction, caller.requests[i], at));
+    }
+    if (atomicity == Atomicity::all_or_nothing && !caller.replies.back().ok()) break;
+  }
+  return at;
+}
+
 Reply Engine::apply(Request request, std::optional<Instant> now) {
+  const Access access = access_of(request);
+  if (durable_ && access == Access::write && !options_.check) {
+    Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .turn = {}};
+    share_commit(caller);
+    return std::move(caller.replies.front());
+  }
   std::lock_guard lock(mutex_);
+  Scope transaction(*this, access);
   const Instant earliest = present();
   if (auto problem = refuse(request, rules(options_.rules))) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
   // A body with one return: the reply is made where the caller wants it, and a large object is not moved.
   return [&] {
-    Scope transaction(*this);
     Reply reply = run(*transaction, request, at);
     commit(*transaction);
     if (now) move_clock(at);
@@ -159,39 +178,35 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
 
 std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vector<std::optional<Instant>>& nows,
                                  Atomicity atomicity) {
+  Caller caller{.requests = requests, .nows = nows, .replies = {}, .failure = {}, .turn = {}};
+  const Access access = access_of(requests);
+  if (durable_ && access == Access::write && !options_.check && atomicity == Atomicity::independent) {
+    share_commit(caller);
+    return std::move(caller.replies);
+  }
   std::lock_guard lock(mutex_);
-  Instant at = present();
-  const Instant before = at;
-  Scope transaction(*this);
-  std::vector<Reply> replies;
-  replies.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::optional<Instant> now = i < nows.size() ? nows[i] : std::nullopt;
-    std::optional<std::string> problem = refuse(requests[i], rules(options_.rules));
-    if (!problem) problem = refuse_instant(now, at);
-    if (problem) {
-      replies.push_back(refused(status::kInvalid, *std::move(problem), at));
-    } else {
-      at = now.value_or(at);
-      replies.push_back(run(*transaction, requests[i], at));
-    }
-    if (atomicity == Atomicity::all_or_nothing && !replies.back().ok()) {
-      const std::string why = "undone: request " + std::to_string(i) + " of the batch was refused with " +
-                              std::to_string(replies.back().status) + ": " + replies.back().error;
-      for (std::size_t j = 0; j < requests.size(); ++j) {
-        if (j == i) continue;
-        if (j < i) {
-          replies[j] = refused(status::kConflict, why, before);
-        } else {
-          replies.push_back(refused(status::kConflict, why, before));
-        }
-      }
-      return replies;
-    }
+  Scope transaction(*this, access);
+  const Instant before = present();
+  const Instant at = run_batch(*transaction, caller, before, atomicity);
+  if (atomicity == Atomicity::all_or_nothing && !caller.replies.empty() && !caller.replies.back().ok()) {
+    undo(caller.replies, requests.size(), before);
+    return std::move(caller.replies);
   }
   commit(*transaction);
   if (at > before) move_clock(at);
-  return replies;
+  return std::move(caller.replies);
+}
+
+// Where others may hold the write lock, whoever only looks at the time does not wait for it.
+bool Engine::nothing_to_tick(Instant at) {
+  Scope transaction(*this, Access::read);
+  WorkingSet& set = transaction->set;
+  const Counters before = set.counters();
+  set.drop_unblocks(saturating_add(at, -options_.unblock_retention));
+  if (set.counters() != before || storage_->first_due() <= at) return false;
+  set.counters().now = std::max(before.now, at);
+  commit(*transaction);
+  return true;
 }
 
 std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<void()>& interrupt) {
@@ -201,11 +216,16 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
     {
       std::lock_guard lock(mutex_);
       if (!at) {
+        const StorageTransaction reading(*storage_, Access::read);
         const Instant earliest = present();
         if (auto problem = refuse_instant(now, earliest)) throw Error(ErrorCode::invalid, *problem);
         at = now.value_or(earliest);
       }
-      Scope transaction(*this);
+      if (durable_ && nothing_to_tick(*at)) {
+        move_clock(*at);
+        return fired;
+      }
+      Scope transaction(*this, Access::write);
       // Requests may have come between two transactions, and instants never go back.
       at = transaction->set.counters().now = std::max(transaction->set.counters().now, *at);
       transaction->set.drop_unblocks(saturating_add(*at, -options_.unblock_retention));
@@ -220,87 +240,43 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
 
 std::optional<Instant> Engine::next_due() {
   std::lock_guard lock(mutex_);
+  const StorageTransaction reading(*storage_, Access::read);
   const std::vector<DueEntry> first = storage_->due(kNever, 1, nullptr);
   if (first.empty()) return std::nullopt;
   return std::max(first.front().due.at, present());
 }
 
-std::vector<std::pair<MessageRef, RowRef>> Engine::messages_with_records(std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  return select_messages([](const OutboxMessage&) { return true; }, limit);
-}
-
-std::vector<std::pair<MessageRef, RowRef>> Engine::select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
-                                                                   std::size_t limit) {
-  constexpr std::size_t kPage = 1024;
-  std::vector<std::pair<MessageRef, RowRef>> found;
-  for (std::int64_t after = 0; found.size() < limit;) {
-    const std::vector<MessageRef> page = storage_->messages(after, kPage);
-    for (const MessageRef& message : page) {
-      if (found.size() == limit) break;
-      if (wanted(*message))
-        found.emplace_back(message, message->kind == MessageKind::unblock ? storage_->load(message->id) : RowRef());
-    }
-    if (page.size() < kPage) break;
-    after = page.back()->seq;
-  }
-  return found;
-}
-
-std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages(std::size_t limit) {
-  return take_messages_if([](const OutboxMessage&) { return true; }, limit);
-}
-
-std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
-                                                                    std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  auto taken = select_messages(wanted, limit);
-  if (taken.empty()) return taken;
-  Changes changes;
-  changes.counters = storage_->counters();
-  std::vector<MessageRef> messages;
-  for (const auto& [message, row] : taken) {
-    changes.messages_removed.push_back(message->seq);
-    messages.push_back(message);
-  }
-  storage_->write(changes);
-  if (trace_) {
-    TraceEvent told;
-    told.now = changes.counters.now;
-    told.taken = &messages;
-    tell(told);
-  }
-  return taken;
-}
-
 std::vector<Violation> Engine::check() {
-  std::lock_guard lock(mutex_);
-  return check_state(*storage_, rules(options_.rules));
+  return with_storage([this](Storage& storage) { return check_state(storage, rules(options_.rules)); });
 }
 
 std::shared_ptr<Engine> Engine::fork(std::shared_ptr<Clock> clock) {
-  std::unique_ptr<Storage> copy;
-  {
-    std::lock_guard lock(mutex_);
-    copy = storage_->fork();
-  }
-  return attached(std::move(copy), std::move(clock), options_);
+  return attached(with_storage([](Storage& storage) { return storage.fork(); }), std::move(clock), options_);
 }
 
 void Engine::reset() {
   std::lock_guard lock(mutex_);
-  storage_->clear();
-  Changes born;
-  born.counters.now = clock_->now();
-  storage_->write(born);
+  {
+    const StorageTransaction writing(*storage_, Access::write);
+    storage_->clear();
+    Changes born;
+    born.counters.now = clock_->now();
+    storage_->write(born);
+  }
   paused_ = false;
   tell_replaced();
 }
 
 void Engine::replace_storage(std::unique_ptr<Storage> contents) {
   std::lock_guard lock(mutex_);
-  storage_ = std::move(contents);
-  move_clock(std::max(storage_->counters().now, clock_->now()));
+  move_clock(std::max(contents->counters().now, clock_->now()));
+  if (durable_) {
+    const StorageTransaction writing(*storage_, Access::write);
+    storage_->clear();
+    copy_state(*contents, *storage_);
+  } else {
+    storage_ = std::move(contents);
+  }
   tell_replaced();
 }
 
@@ -316,6 +292,7 @@ void Engine::tell(const TraceEvent& event) noexcept {
 
 void Engine::tell_replaced() {
   if (!trace_) return;
+  const StorageTransaction reading(*storage_, Access::read);
   TraceEvent told;
   told.now = storage_->counters().now;
   told.replaced = storage_.get();
@@ -340,8 +317,17 @@ void Engine::stop_trace() {
 }
 
 std::size_t Engine::promise_count() {
+  return with_storage([](Storage& storage) { return storage.row_count(); });
+}
+
+std::string Engine::location() {
   std::lock_guard lock(mutex_);
-  return storage_->row_count();
+  return storage_->location();
+}
+
+void Engine::vacuum() {
+  std::lock_guard lock(mutex_);
+  storage_->vacuum();
 }
 
 }  // namespace resonate

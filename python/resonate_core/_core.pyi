@@ -35,6 +35,7 @@ __all__: list[str] = [
     "Tasks",
     "Value",
     "Violation",
+    "check_file",
     "cron_next",
     "replay",
 ]
@@ -1635,7 +1636,7 @@ class Store:
     Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may go on with its copy.
 
     Args:
-        path_or_url: Where the rows live; None is memory, the only home in this version.
+        path_or_url: Where the rows live: the path of a SQLite file, which is made where there is none; None is memory.
         clock: A `ManualClock` for simulation, or None for the system's.
         rules: `compatible` takes what every published client sends, `strict` holds to the formal model (PROTOCOL 2.1).
         retry_timeout: From one message of a pending task to the next, in ms or as a timedelta; `ttl`: that of the task's last lease.
@@ -1643,9 +1644,15 @@ class Store:
         check: Look at the properties of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
         debug: Serve `debug.*` envelopes; None: on a manual clock only.
         unblock_retention: How long an unblock message waits to be taken, in ms or as a timedelta.
+        durability: Of a file. `full`: what was answered survives a loss of power (fsync at each commit). `normal`: it survives the death
+            of the process; a loss of power may undo the last commits, never half of one.
+        busy_timeout: How long a call waits for another process that writes to the same file, in ms or as a timedelta.
+        read_only: Open a file to look at it: whatever would change it raises ReadOnly.
 
     Raises:
-        Unsupported: A path or URL was given.
+        StoreError: The file cannot be opened, is no store's, or is damaged; it is left as it was.
+        StoreBusy: Another process held the file for longer than `busy_timeout`.
+        Unsupported: A URL of a database that this version does not know.
         Invalid: An option that is none of those above.
 
     Example:
@@ -1667,6 +1674,9 @@ class Store:
         check: bool = False,
         debug: bool | None = None,
         unblock_retention: int | datetime.timedelta = 86400000,
+        durability: typing.Literal["full", "normal"] = "full",
+        busy_timeout: int | datetime.timedelta = 5000,
+        read_only: bool = False,
     ) -> None: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
@@ -1705,6 +1715,35 @@ class Store:
         """
         A list of them, in one transaction.
         """
+    def apply_async(
+        self, envelope: dict[str, typing.Any] | list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
+    ) -> collections.abc.Awaitable[typing.Any]:
+        """
+        As `apply`, for asyncio: the request runs off the loop's thread, and the tasks of one loop share commits.
+
+        Requests that come in one turn of the loop, or while a commit is under way, run in one transaction, in the order in which they came.
+        Each gets its own answer. A commit that fails raises in all of them, and nothing of it was done.
+
+        Args:
+            envelope: An envelope, or a list of such.
+            now: On a manual clock: the instant of the request, in Unix ms.
+            atomic: The first refusal undoes all of a list, which then has a transaction of its own.
+
+        Returns:
+            An awaitable of the answering envelope, or of a list of them.
+
+        Raises:
+            Closed: The store was closed.
+
+        Example:
+            >>> import asyncio
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> async def main():
+            ...     head = {"corrId": "1", "version": "2026-04-01"}
+            ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})
+            >>> asyncio.run(main())["head"]["status"]
+            404
+        """
     @typing.overload
     def apply_json(self, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes:
         """
@@ -1732,6 +1771,26 @@ class Store:
         """
         A list of them, in one transaction.
         """
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """
+        Writes the whole state, as of one instant, into a new SQLite file that `Store(path)` opens. Others read and write meanwhile.
+
+        Args:
+            path: Where no file is yet. It appears once it is complete and on the disk.
+
+        Raises:
+            StoreError: There is a file already, or it cannot be written; nothing is left behind.
+
+        Example:
+            >>> import tempfile, pathlib
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     store.backup(pathlib.Path(folder) / "copy.db")
+            ...     with rc.Store(pathlib.Path(folder) / "copy.db", clock=rc.ManualClock()) as copy:
+            ...         copy.promises.get("a").state
+            'pending'
+        """
     def check(self) -> list[Violation]:
         """
         Every property of PROTOCOL 6 that does not hold, by name; empty when all hold. It looks at the whole state.
@@ -1744,7 +1803,8 @@ class Store:
         """
     def close(self) -> None:
         """
-        Closes the store; what it held in memory is gone. Every later call raises Closed. Without effect where it is closed.
+        Closes the store: what it held in memory is gone, what it held in a file is there for the next that opens it. Every later call
+        raises Closed. Without effect where it is closed.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1772,7 +1832,8 @@ class Store:
         """
     def fork(self, clock: Clock | None = None) -> Store:
         """
-        An independent copy of the store, cheap however much it holds: rows are shared until one of the two changes them.
+        An independent copy of the store in memory. Of a store in memory it is cheap however much that holds: rows are shared until one of
+        the two changes them. Of a file everything is read once, and the file is never touched by what happens to the copy.
 
         Args:
             clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
@@ -1807,6 +1868,33 @@ class Store:
             >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
             >>> store.next_due()
             500
+        """
+    def purge(self, *, settled_before: int) -> int:
+        """
+        Deletes promises that were settled before an instant, with their tasks. An id that comes back later is a new promise.
+
+        A promise stays while an undelivered message, a callback or a task that has not been told yet refers to it, and while the root of its
+        workflow (`resonate:origin`) is pending, since the workflow's next run reads what it has settled. What is due is fired first. It goes
+        in transactions of a few hundred rows, so that other callers are not kept waiting, and can be interrupted (Ctrl-C) between them. A
+        file keeps the room for what comes next; `vacuum()` gives it back.
+
+        Args:
+            settled_before: In Unix ms; not later than now.
+
+        Returns:
+            How many promises were deleted.
+
+        Raises:
+            Invalid: The instant has not passed.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.promises.create("a", timeout=60_000)
+            >>> _ = store.promises.resolve("a")
+            >>> _ = clock.advance(1000)
+            >>> store.purge(settled_before=1000)
+            1
         """
     def record(self, target: str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]) -> Recording:
         """
@@ -1911,6 +1999,18 @@ class Store:
             >>> store.tick(2000)
             [Fired(kind='promise_timeout', id='a', at=500, now=2000)]
         """
+    def vacuum(self) -> None:
+        """
+        Gives the room of deleted promises back to the file system. It writes the whole file anew, and others wait for it. Without effect in
+        memory.
+
+        Raises:
+            StoreBusy: Another process uses the file.
+            StoreError: The disk has no room for the copy; the file is as it was.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).vacuum()
+        """
     @property
     def catchup(self) -> str:
         """
@@ -1961,6 +2061,23 @@ class Store:
         """
         Its tasks.
         """
+
+def check_file(path: str | os.PathLike[str]) -> list[str]:
+    """
+    What SQLite finds wrong with a store's file: damaged pages, indexes that disagree with their tables, a schema that is not ours. Empty
+    where nothing is. The properties of the state are `Store.check`'s; `python -m resonate_core check FILE` looks at both.
+
+    Raises:
+        StoreError: The file cannot be opened as a store at all.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "app.db"
+        ...     rc.Store(path).close()
+        ...     rc.check_file(path)
+        []
+    """
 
 def cron_next(text: str, after: int, count: int = 1) -> list[int]:
     """

@@ -8,7 +8,9 @@ A refusal of the protocol carries its status; envelopes (`Store.apply`, `Store.a
     ├── Conflict             409  the state or version is another one
     ├── Unprocessable        422  what the request relates to cannot be used so
     ├── StoreError           500  the storage failed
-    │   └── Closed                the store was closed
+    │   ├── Closed                the store was closed
+    │   ├── StoreBusy             another process held the file for too long
+    │   └── ReadOnly              the store was opened to be looked at only
     ├── Unsupported          501  this version or storage cannot do it
     └── InvariantViolation   500  a property of PROTOCOL 6 does not hold
 """
@@ -27,7 +29,9 @@ __all__ = [
     "Invalid",
     "InvariantViolation",
     "NotFound",
+    "ReadOnly",
     "ResonateError",
+    "StoreBusy",
     "StoreError",
     "Unprocessable",
     "Unsupported",
@@ -144,11 +148,48 @@ class Closed(StoreError):
     """
 
 
+class StoreBusy(StoreError):
+    """Another process held the store's file for longer than `busy_timeout`. Nothing was done; it may be tried again.
+
+    Example:
+        >>> import sqlite3, tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "app.db"
+        ...     store = rc.Store(path, clock=rc.ManualClock(), busy_timeout=10)
+        ...     other = sqlite3.connect(path, isolation_level=None)
+        ...     _ = other.execute("BEGIN IMMEDIATE")
+        ...     try:
+        ...         store.promises.create("a", 1000)
+        ...     except rc.errors.StoreBusy:
+        ...         print("busy")
+        ...     other.close()
+        ...     store.close()
+        busy
+    """
+
+
+class ReadOnly(StoreError):
+    """The store was opened with ``read_only=True``, and the call would change it.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "app.db"
+        ...     rc.Store(path).close()
+        ...     with rc.Store(path, clock=rc.ManualClock(), read_only=True) as store:
+        ...         try:
+        ...             store.promises.create("a", 1000)
+        ...         except rc.errors.ReadOnly:
+        ...             print("read-only")
+        read-only
+    """
+
+
 class Unsupported(ResonateError):
     """501: this version or this storage cannot do it.
 
     Example:
-        >>> rc.Store("promises.db")
+        >>> rc.Store("mysql://localhost/promises")
         Traceback (most recent call last):
         ...
         resonate_core.errors.Unsupported: ...

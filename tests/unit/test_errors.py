@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,10 +130,10 @@ def test_an_option_of_the_wrong_type(options: dict[str, Any]) -> None:
         rc.Store(**options)
 
 
-@pytest.mark.parametrize("path", ["store.db", ":memory:", "postgresql://localhost/x", Path("store.db")])
-def test_no_silent_memory(path: str | os.PathLike[str]) -> None:
-    with pytest.raises(rc.Unsupported, match="memory"):
-        rc.Store(path)
+@pytest.mark.parametrize("url", ["postgresql://localhost/x", "mysql://localhost/x"])
+def test_no_silent_memory(url: str) -> None:
+    with pytest.raises(rc.Unsupported, match=url):
+        rc.Store(url)
 
 
 def test_a_path_of_the_wrong_type() -> None:

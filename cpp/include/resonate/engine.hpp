@@ -1,16 +1,20 @@
 // Engine: the door of the core. Plans a batch, runs the machine over a working set, commits, and takes the internal steps that
 // time makes due.
 //
-// Thread-safe: one lock, held for one batch. Nothing here reads a clock except through the Clock it was given.
+// Thread-safe: one lock, held for one transaction. Where commits are durable, callers that arrive during one share the next (group
+// commit). Nothing here reads a clock except through the Clock it was given.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "resonate/clock.hpp"
@@ -67,6 +71,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
                                                               std::size_t limit);
 
+  // Deletes the promises that were settled before that instant and that nothing refers to which is still to be delivered or run;
+  // how many. In bounded transactions; `interrupt` is called between them and may throw. Error (invalid): the instant is not past.
+  std::size_t purge(Instant settled_before, const std::function<void()>& interrupt = {});
+
   // Every violated property, each under its name; empty when all hold.
   std::vector<Violation> check();
   std::shared_ptr<Engine> fork(std::shared_ptr<Clock> clock);
@@ -74,8 +82,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // The whole state under the lock, for snapshots and digests.
   template <class Body>
-  auto with_storage(Body body) {
+  auto with_storage(Body body, Access access = Access::read) {
     std::lock_guard lock(mutex_);
+    const StorageTransaction transaction(*storage_, access);
     return body(*storage_);
   }
   // Replaces the whole state by `contents`, in one step.
@@ -91,13 +100,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void set_paused(bool paused) noexcept { paused_ = paused; }
   bool paused() const noexcept { return paused_; }
   std::size_t promise_count();
+  // Of the storage: the path of its file; empty: in memory.
+  std::string location();
+  // Gives the room of deleted rows back to the file system.
+  void vacuum();
 
  private:
   static std::shared_ptr<Engine> attached(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
 
   struct Transaction;
+  struct Caller;
   class Scope;
 
+  void share_commit(Caller& caller);
+  void run_group(std::span<Caller* const> group);
+  Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
+  bool nothing_to_tick(Instant at);
   Reply run(Transaction& transaction, Request& request, Instant now);
   std::size_t run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired);
   void commit(Transaction& transaction);
@@ -109,16 +127,21 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                              std::size_t limit);
   void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
+  void each_page(const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body);
+  std::size_t purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept);
   void end_trace();
 
   std::mutex mutex_;
   std::unique_ptr<Storage> storage_;
+  const bool durable_;  // of the storage; never changes
   std::shared_ptr<Clock> clock_;
   Options options_;
   std::unique_ptr<Transaction> transaction_;
   TraceSink trace_;
   std::exception_ptr trace_problem_;
   std::atomic<bool> paused_{false};
+  std::mutex callers_mutex_;     // never held while mutex_ is being waited for
+  std::deque<Caller*> callers_;  // in order of arrival; the first leads the next commit
 };
 
 }  // namespace resonate

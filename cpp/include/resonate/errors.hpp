@@ -7,7 +7,7 @@
 
 namespace resonate {
 
-enum class ErrorCode { invalid, closed, storage, invariant, unsupported };
+enum class ErrorCode { invalid, closed, storage, busy, read_only, invariant, unsupported };
 
 class Error : public std::runtime_error {
  public:

@@ -1,7 +1,8 @@
 // Storage: rows in, rows out. No rule of the protocol is in it, and none of its implementations knows one.
 //
-// An engine calls it from one thread at a time. Reads see what the last commit left; the engine lays its uncommitted changes over
-// them (see machine/working_set.hpp), so a back end needs no read-your-writes.
+// An engine calls it from one thread at a time, each read and write inside a transaction (StorageTransaction below). Reads see what
+// the last commit left; the engine lays its uncommitted changes over them (see machine/working_set.hpp), so a back end needs no
+// read-your-writes.
 #pragma once
 
 #include <cstddef>
@@ -60,9 +61,19 @@ struct RowScan {
   std::size_t limit = 0;
 };
 
+enum class Access : std::uint8_t { read, write };
+
 class Storage {
  public:
   virtual ~Storage() = default;
+
+  // A transaction: what is read until end() is one state. Where others may write to the same rows (another process), Access::write
+  // lets one in at a time; Error (busy) when its turn has not come within the storage's patience.
+  virtual void begin(Access) {}
+  // What was cleared and not written is undone.
+  virtual void end() noexcept {}
+  // Whether commits outlive the process. Then they cost, and callers share them.
+  virtual bool durable() const noexcept { return false; }
 
   virtual Counters counters() = 0;
 
@@ -91,16 +102,39 @@ class Storage {
 
   // Commits. On an exception nothing has changed.
   virtual void write(const Changes& changes) = 0;
-  // Deletes everything, counters included.
+  // Deletes everything, counters included; durable with the write() that follows in the same transaction.
   virtual void clear() = 0;
 
+  // Commits the instant and nothing else. write() may keep an instant that came with no other change to itself for a while, as a
+  // clock that moves is not worth a commit; nothing that was replied depends on it.
+  virtual void store_instant(Instant now) = 0;
+
+  // Gives the room of what was deleted back, where the back end holds on to it. Outside a transaction.
+  virtual void vacuum() {}
+  // Where the rows are: a path; empty: in memory.
+  virtual std::string location() const { return {}; }
   // Sizes, for reports.
   virtual std::size_t row_count() = 0;
 
-  // An independent copy, copy on write. Error (unsupported) where the back end cannot.
+  // An independent copy in memory; of a storage in memory it shares everything, copy on write.
   virtual std::unique_ptr<Storage> fork() = 0;
 };
 
+// begin() and end() as a scope.
+class StorageTransaction {
+ public:
+  StorageTransaction(Storage& storage, Access access) : storage_(storage) { storage_.begin(access); }
+  ~StorageTransaction() { storage_.end(); }
+  StorageTransaction(const StorageTransaction&) = delete;
+  StorageTransaction& operator=(const StorageTransaction&) = delete;
+
+ private:
+  Storage& storage_;
+};
+
 std::unique_ptr<Storage> make_memory_storage();
+
+// Makes `to`, which is empty, hold what `from` holds.
+void copy_state(Storage& from, Storage& to);
 
 }  // namespace resonate

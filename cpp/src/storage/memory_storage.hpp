@@ -30,6 +30,7 @@ class MemoryStorage final : public Storage {
   MessageRef oldest_unblock(std::int64_t after_seq) override;
   void write(const Changes& changes) override;
   void clear() override;
+  void store_instant(Instant now) override { counters_.now = now; }
   std::size_t row_count() override { return rows_.size(); }
   std::unique_ptr<Storage> fork() override;
 

@@ -1,0 +1,112 @@
+// Reclaiming the room of promises that were settled long ago.
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "engine_transaction.hpp"
+#include "resonate/errors.hpp"
+#include "state_view.hpp"
+
+namespace resonate {
+
+namespace {
+
+// Rows that are looked at between two commits, or between two reads.
+constexpr std::size_t kRowsAtOnce = 500;
+
+using Ids = std::unordered_set<std::string>;
+
+// The settled promises that a task has still to be told of.
+void keep_awaited(const Row& row, Ids& kept) {
+  if (row.state != PromiseState::pending) return;
+  if (row.resumes) kept.insert(row.resumes->items.begin(), row.resumes->items.end());
+  if (row.current) kept.insert(row.current->text);
+}
+
+}  // namespace
+
+// What must stay: what an undelivered message, a callback or a task that was not told yet refers to, and what belongs to a workflow
+// whose root is pending, since its next run reads what it has settled.
+//
+// The steps that are due are taken first, and that instant is stored. From then on nothing settles before it, and every promise
+// that was settled before it is drained: references to it only become fewer. So they may be collected in pages, and the rows
+// deleted in pages after that, while others go on with their work.
+std::size_t Engine::purge(Instant settled_before, const std::function<void()>& interrupt) {
+  const auto pause = [&interrupt] {
+    if (interrupt) interrupt();
+  };
+  (void)tick({}, interrupt);
+  {
+    std::lock_guard lock(mutex_);
+    const StorageTransaction writing(*storage_, Access::write);
+    const Instant now = present();
+    if (settled_before > now)
+      throw Error(ErrorCode::invalid, "settled_before is " + std::to_string(settled_before) +
+                                          ", and only what is past may be purged: it is " + std::to_string(now));
+    storage_->store_instant(now);
+  }
+  Ids kept;
+  with_storage(
+      [&kept](Storage& storage) { each_message(storage, [&kept](const MessageRef& message) { kept.insert(message->id); }); });
+  each_page(pause, [&](std::span<const RowRef> rows) {
+    for (const RowRef& row : rows) {
+      keep_awaited(*row, kept);
+      if (row->callbacks == 0) continue;
+      for (const EdgeRef& edge : all_edges(*storage_, EdgeKind::callback, row->id())) kept.insert(edge->other);
+    }
+  });
+  std::size_t purged = 0;
+  each_page(pause, [&](std::span<const RowRef> rows) { purged += purge_page(rows, settled_before, kept); });
+  if (purged > 0) {
+    std::lock_guard lock(mutex_);
+    tell_replaced();
+  }
+  return purged;
+}
+
+// Calls body for all rows in order of id, the lock free in between.
+void Engine::each_page(const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body) {
+  RowScan scan{.by = RowScan::By::id, .key = {}, .after = {}, .limit = kRowsAtOnce};
+  for (;;) {
+    {
+      std::lock_guard lock(mutex_);
+      std::vector<RowRef> rows;
+      {
+        const StorageTransaction reading(*storage_, Access::read);
+        rows = storage_->scan(scan);
+        if (!rows.empty()) scan.after = rows.back()->id();
+      }
+      body(rows);
+      if (rows.size() < kRowsAtOnce) return;
+    }
+    pause();
+  }
+}
+
+std::size_t Engine::purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept) {
+  const auto old = [&](const RowRef& row) {
+    return row->state != PromiseState::pending && row->settled_at < settled_before && row->callbacks == 0 && row->listeners == 0 &&
+           !kept.contains(row->id());
+  };
+  if (std::none_of(rows.begin(), rows.end(), old)) return 0;
+  const StorageTransaction writing(*storage_, Access::write);
+  const Instant now = present();
+  Changes changes;
+  changes.counters = storage_->counters();
+  for (const RowRef& seen : rows) {
+    if (!old(seen)) continue;
+    const RowRef row = storage_->load(seen->id());
+    if (!row || !old(row)) continue;
+    const std::string* origin = row->birth->tags.find("resonate:origin");
+    if (origin && *origin != row->id()) {
+      const RowRef root = storage_->load(*origin);
+      if (root && Projected(*root, now).pending()) continue;
+    }
+    changes.rows.push_back({row, RowRef()});
+  }
+  if (changes.rows.empty()) return 0;
+  storage_->write(changes);
+  return changes.rows.size();
+}
+
+}  // namespace resonate

@@ -1,0 +1,58 @@
+// What an engine works on while a transaction runs.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "machine/working_set.hpp"
+#include "resonate/engine.hpp"
+
+namespace resonate {
+
+// One transaction: its working set, and what the trace is told once it has been committed. The engine has one, which it uses again
+// and again under its lock.
+struct Engine::Transaction {
+  struct Event {
+    std::optional<Request> request;
+    Reply reply;
+    std::optional<Fired> fired;
+    Instant now = 0;
+  };
+  WorkingSet set;
+  std::vector<Event> events;
+};
+
+// A batch that waits to be run, or for the commit that it shares.
+struct Engine::Caller {
+  std::span<Request> requests;
+  std::span<const std::optional<Instant>> nows;
+  std::vector<Reply> replies;
+  std::exception_ptr failure;
+  bool done = false;
+  std::condition_variable turn;
+};
+
+// Begins the engine's transaction, and throws away what was not committed when it ends.
+class Engine::Scope {
+ public:
+  Scope(Engine& engine, Access access) : stored_(*engine.storage_, access), transaction_(*engine.transaction_) {
+    transaction_.set.begin(*engine.storage_);
+  }
+  ~Scope() {
+    transaction_.set.clear();
+    transaction_.events.clear();
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  Transaction* operator->() const noexcept { return &transaction_; }
+  Transaction& operator*() const noexcept { return transaction_; }
+
+ private:
+  StorageTransaction stored_;
+  Transaction& transaction_;
+};
+
+}  // namespace resonate

@@ -1,0 +1,55 @@
+#include "protocol/strings_json.hpp"
+
+#include "protocol/json_document.hpp"
+#include "protocol/json_sink.hpp"
+#include "protocol/reader.hpp"
+#include "protocol/strings_encode.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+namespace {
+
+template <class Read>
+auto read(std::string_view json, Read read_node) {
+  const JsonDocument document(json);
+  if (!document.problem().empty()) throw Error(ErrorCode::storage, "a stored text is damaged: " + document.problem());
+  try {
+    return document.visit(read_node);
+  } catch (const Malformed& malformed) {
+    throw Error(ErrorCode::storage, "a stored text is damaged: " + malformed.message);
+  }
+}
+
+const Path kDocument("document", nullptr);
+
+}  // namespace
+
+std::string to_json(const StringMap& strings) {
+  JsonSink sink;
+  encode_strings(sink, strings);
+  return sink.take();
+}
+
+std::string to_json(const std::vector<std::string>& strings) {
+  JsonSink sink;
+  sink.begin_array();
+  for (const std::string& text : strings) sink.string(text);
+  sink.end_array();
+  return sink.take();
+}
+
+StringMap string_map_of_json(std::string_view json) {
+  return read(json, [](const auto& node) { return read_string_map(node, kDocument); });
+}
+
+std::vector<std::string> strings_of_json(std::string_view json) {
+  return read(json, [](const auto& node) {
+    if (node.type() != NodeType::array) refuse_type(node, kDocument, "an array of strings");
+    std::vector<std::string> strings;
+    node.each_element([&](const auto& element) { strings.emplace_back(read_text(element, kDocument)); });
+    return strings;
+  });
+}
+
+}  // namespace resonate

@@ -1,0 +1,19 @@
+// Maps and lists of strings as the JSON text that a column holds, so that other tools can read it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "resonate/records.hpp"
+
+namespace resonate {
+
+std::string to_json(const StringMap& strings);
+std::string to_json(const std::vector<std::string>& strings);
+
+// Error (storage): the text is not what to_json wrote.
+StringMap string_map_of_json(std::string_view json);
+std::vector<std::string> strings_of_json(std::string_view json);
+
+}  // namespace resonate

@@ -1,0 +1,80 @@
+// A store's whole state into a new file.
+#include <SQLiteCpp/Backup.h>
+#include <sqlite3.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "resonate/errors.hpp"
+#include "storage/sqlite_file.hpp"
+
+namespace resonate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& target, const std::string& why) {
+  throw Error(ErrorCode::storage, "backup \"" + target + "\": " + why);
+}
+
+void sync(const std::string& path, const std::string& target) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  const int problem = errno;
+  if (file >= 0) (void)::close(file);
+  if (!synced) refuse(target, std::string("cannot be brought to the disk: ") + std::strerror(problem));
+}
+
+// Fills a file beside the target, and gives it the target's name once it is whole.
+void make_whole(const std::string& target, const std::function<void(const std::string&)>& fill) {
+  std::error_code problem;
+  if (fs::exists(fs::symlink_status(target, problem))) refuse(target, "there is something already");
+  const std::string partial = target + ".partial-" + std::to_string(::getpid());
+  try {
+    fill(partial);
+    sync(partial, target);
+    fs::create_hard_link(partial, target);  // unlike a rename it never replaces what came meanwhile
+    fs::remove(partial);
+  } catch (const fs::filesystem_error& error) {
+    for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
+    refuse(target, error.code().message());
+  } catch (...) {
+    for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
+    throw;
+  }
+  const fs::path folder = fs::path(target).parent_path();
+  sync(folder.empty() ? "." : folder.string(), target);
+}
+
+}  // namespace
+
+void backup_sqlite_file(const std::string& source, const std::string& target) {
+  make_whole(target, [&](const std::string& partial) {
+    const auto from = SqliteFile::open(source, {.durability = Durability::full, .read_only = true});
+    try {
+      SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      SQLite::Backup backup(to, from->database());
+      // All pages in one step, within one read transaction: writers do not make it begin again.
+      if (const int said = backup.executeStep(-1); said != SQLITE_DONE) refuse(target, sqlite3_errstr(said));
+    } catch (const SQLite::Exception& error) {
+      refuse(target, error.getErrorStr());
+    }
+  });
+}
+
+void write_sqlite_file(Storage& source, const std::string& target) {
+  make_whole(target, [&](const std::string& partial) {
+    const std::unique_ptr<Storage> to = open_sqlite_storage(partial, {});
+    const StorageTransaction writing(*to, Access::write);
+    copy_state(source, *to);
+  });
+}
+
+}  // namespace resonate

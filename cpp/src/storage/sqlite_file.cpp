@@ -1,0 +1,158 @@
+#include "storage/sqlite_file.hpp"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "resonate/errors.hpp"
+#include "storage/sqlite_schema.hpp"
+
+namespace resonate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string quoted_path(const std::string& path) { return "\"" + path + "\""; }
+
+// The cause in the words of whoever runs the machine.
+std::string cause_of(int code, const std::string& said, int system_error) {
+  const std::string system = system_error == 0 ? std::string() : std::string(": ") + std::strerror(system_error);
+  switch (code & 0xff) {
+    case SQLITE_NOTADB: return "it is not a SQLite database";
+    case SQLITE_CORRUPT: return "it is damaged (" + said + ")";
+    case SQLITE_FULL: return "the disk is full";
+    case SQLITE_READONLY: return "it cannot be written (" + said + ")";
+    case SQLITE_PERM: return "access is denied";
+    case SQLITE_CANTOPEN: return "the system does not open it" + system;
+    case SQLITE_IOERR: return "the disk or the network mount failed (" + said + ")" + system;
+    default: return said + system;
+  }
+}
+
+// A file that was made here and could not be completed goes again.
+class Unmade {
+ public:
+  explicit Unmade(const std::string& path) : path_(path) {
+    std::error_code ignored;
+    was_there_ = fs::exists(path, ignored);
+  }
+  ~Unmade() {
+    std::error_code ignored;
+    if (!kept_ && !was_there_ && fs::file_size(path_, ignored) == 0 && !ignored) fs::remove(path_, ignored);
+  }
+  void keep() noexcept { kept_ = true; }
+  Unmade(const Unmade&) = delete;
+  Unmade& operator=(const Unmade&) = delete;
+
+ private:
+  const std::string& path_;
+  bool was_there_ = false;
+  bool kept_ = false;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(ErrorCode::storage, "store " + quoted_path(path) + ": cannot open: " + why);
+}
+
+SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make) {
+  std::error_code problem;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, problem)) refuse(path, "there is no folder " + quoted_path(folder.string()));
+  if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
+  if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
+  const int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
+  const auto patience = static_cast<int>(std::min<Duration>(options.busy_timeout, std::numeric_limits<int>::max()));
+  try {
+    return SQLite::Database(path, access | SQLite::OPEN_NOMUTEX, patience);
+  } catch (const SQLite::Exception& error) {
+    refuse(path, cause_of(error.getErrorCode(), error.getErrorStr(), errno));
+  }
+}
+
+}  // namespace
+
+void SqliteFile::fail(const char* deed, const SQLite::Exception& error) const {
+  const int code = error.getErrorCode();
+  if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
+    throw Error(ErrorCode::busy, "store " + quoted_path(path_) + " is busy: cannot " + deed + ", another process has held it for " +
+                                     std::to_string(busy_timeout_) + " ms and more");
+  sqlite3* handle = database_.getHandle();
+  const int extended = error.getExtendedErrorCode() > 0 ? error.getExtendedErrorCode() : code;
+  throw Error(ErrorCode::storage, "store " + quoted_path(path_) + ": cannot " + deed + ": " +
+                                      cause_of(extended, error.getErrorStr(), handle ? sqlite3_system_errno(handle) : 0));
+}
+
+SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Absent absent)
+    : path_(path),
+      busy_timeout_(options.busy_timeout),
+      database_(connect(path, options, absent == Absent::make && !options.read_only)) {
+  try {
+    prepare(options);
+  } catch (const SQLite::Exception& error) {
+    fail("open", error);
+  }
+}
+
+std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent) {
+  Unmade unmade(path);
+  std::unique_ptr<SqliteFile> file(new SqliteFile(path, options, absent));
+  unmade.keep();
+  return file;
+}
+
+void SqliteFile::run(const char* sql) { database_.exec(sql); }
+
+std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(sql).getInt64(); }
+
+void SqliteFile::require_ours(std::int64_t version) {
+  const std::int64_t application = number("PRAGMA application_id");
+  if (application != kSqliteApplicationId)
+    refuse(path_, "it is another program's database (application id " + std::to_string(application) + ", a store's is " +
+                      std::to_string(kSqliteApplicationId) + ")");
+  if (version > sqlite_schema_version())
+    refuse(path_, "its schema is version " + std::to_string(version) +
+                      ", written by a newer release; this one reads up to version " + std::to_string(sqlite_schema_version()));
+}
+
+// Nothing is written before it is known whose file it is.
+void SqliteFile::prepare(const SqliteOptions& options) {
+  run("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
+  // EXTRA is FULL for a write-ahead log; until there is one it also syncs the folder, so that no journal comes back.
+  run("PRAGMA synchronous = EXTRA");
+  const std::int64_t version = number("PRAGMA user_version");
+  const bool empty = version == 0 && number("PRAGMA application_id") == 0 && number("SELECT count(*) FROM sqlite_schema") == 0;
+  if (!empty) require_ours(version);
+  if (options.read_only) {
+    if (empty) refuse(path_, "it is empty, and a read-only store makes no tables");
+    if (version < sqlite_schema_version())
+      refuse(path_, "its schema is version " + std::to_string(version) + " and has to be brought to version " +
+                        std::to_string(sqlite_schema_version()) + ", which a read-only store cannot do");
+    return;
+  }
+  if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
+    refuse(path_, "its file system does not carry a write-ahead log (journal mode " + mode + ")");
+  if (version < sqlite_schema_version()) migrate(empty);
+  if (options.durability == Durability::normal) run("PRAGMA synchronous = NORMAL");
+}
+
+void SqliteFile::migrate(bool was_empty) {
+  SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
+  // Another process may have been faster, and may be newer.
+  const std::int64_t version = number("PRAGMA user_version");
+  if (version > 0 || !was_empty) require_ours(version);
+  for (std::int64_t next = version; next < sqlite_schema_version(); ++next)
+    run(sqlite_migrations()[static_cast<std::size_t>(next)]);
+  if (version < sqlite_schema_version()) {
+    run(("PRAGMA user_version = " + std::to_string(sqlite_schema_version())).c_str());
+    run(("PRAGMA application_id = " + std::to_string(kSqliteApplicationId)).c_str());
+  }
+  transaction.commit();
+}
+
+}  // namespace resonate

@@ -1,0 +1,224 @@
+#include "storage/sqlite_rows.hpp"
+
+#include <limits>
+#include <string>
+
+#include "machine/derive.hpp"
+#include "protocol/strings_json.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+namespace {
+
+void bind_headers(Use& use, const Value& value) {
+  if (value.headers) {
+    use.copied(to_json(*value.headers));
+  } else {
+    use.null();
+  }
+}
+
+void bind_value(Use& use, const Value& value) {
+  bind_headers(use, value);
+  use.text_or_null(value.data ? &*value.data : nullptr);
+}
+
+void bind_tags(Use& use, const StringMap& tags) {
+  if (tags.empty()) {
+    use.null();
+  } else {
+    use.copied(to_json(tags));
+  }
+}
+
+void bind_shared(Use& use, const Shared<const SharedString>& text) { use.text_or_null(text ? &text->text : nullptr); }
+
+// Reads the columns of a statement's row in order.
+class Columns {
+ public:
+  explicit Columns(SQLite::Statement& statement) noexcept : statement_(statement) {}
+
+  std::int64_t integer() { return next().getInt64(); }
+  bool boolean() { return integer() != 0; }
+  std::optional<std::int64_t> optional_integer() {
+    const SQLite::Column column = next();
+    return column.isNull() ? std::nullopt : std::optional(column.getInt64());
+  }
+  Instant instant() { return optional_integer().value_or(kUnset); }
+  std::string text() { return text_of(next()); }
+  std::optional<std::string> optional_text() {
+    const SQLite::Column column = next();
+    return column.isNull() ? std::nullopt : std::optional(text_of(column));
+  }
+  Shared<const SharedString> shared() {
+    const SQLite::Column column = next();
+    return column.isNull() ? nullptr : Shared<const SharedString>(new SharedString(text_of(column)));
+  }
+  std::optional<StringMap> strings() {
+    const SQLite::Column column = next();
+    return column.isNull() ? std::nullopt : std::optional(string_map_of_json(view_of(column)));
+  }
+  Value value() {
+    Value value;
+    value.headers = strings();
+    value.data = optional_text();
+    return value;
+  }
+  void skip() { ++at_; }
+  // An enumeration whose last is `last`.
+  template <class Enum>
+  Enum one_of(Enum last) {
+    const std::int64_t number = integer();
+    if (number < 0 || number > static_cast<std::int64_t>(last))
+      throw Error(ErrorCode::storage,
+                  "a stored row is damaged: column " + std::to_string(at_) + " holds " + std::to_string(number));
+    return static_cast<Enum>(number);
+  }
+
+ private:
+  SQLite::Column next() { return statement_.getColumn(at_++); }
+  static std::string_view view_of(const SQLite::Column& column) {
+    const char* text = column.getText();
+    return {text, static_cast<std::size_t>(column.getBytes())};
+  }
+  static std::string text_of(const SQLite::Column& column) { return std::string(view_of(column)); }
+
+  SQLite::Statement& statement_;
+  int at_ = 0;
+};
+
+}  // namespace
+
+// As a date: 20260401.
+std::int64_t dialect_number(DialectId dialect) noexcept { return dialect == DialectId::k2025_01_15 ? 20250115 : 20260401; }
+
+DialectId dialect_of_number(std::int64_t number) {
+  for (const DialectId dialect : {DialectId::k2026_04_01, DialectId::k2025_01_15})
+    if (dialect_number(dialect) == number) return dialect;
+  throw Error(ErrorCode::storage, "a stored row is damaged: its dialect is " + std::to_string(number));
+}
+
+void bind_state(Use& use, const Row& row) {
+  static const Value kNoValue;
+  use.integer(static_cast<std::int64_t>(row.state)).integer(row.external).instant(row.settled_at);
+  bind_value(use, row.value ? row.value->value : kNoValue);
+  bind_shared(use, row.iku);
+  use.integer(row.callbacks).integer(row.listeners).integer(static_cast<std::int64_t>(row.task));
+  use.integer(row.acquisitions).integer(row.ttl).instant(row.expires_at).instant(row.retry_at);
+  if (row.resumes) {
+    use.copied(to_json(row.resumes->items));
+  } else {
+    use.null();
+  }
+  bind_shared(use, row.current);
+  use.integer(row.execute_seq);
+}
+
+void bind_pid(Use& use, const Row& row) { bind_shared(use, row.pid); }
+
+void bind_due(Use& use, const Row& row) {
+  if (row.due.kind == DueKind::none) {
+    use.null().null();
+  } else {
+    use.integer(row.due.at).integer(static_cast<std::int64_t>(row.due.kind));
+  }
+}
+
+void bind_new(Use& use, const Row& row) {
+  const Birth& birth = *row.birth;
+  use.text(birth.id).text_or_null(birth.tags.find("resonate:origin")).text_or_null(birth.branch);
+  use.integer(dialect_number(birth.dialect)).integer(birth.timeout_at).integer(birth.created_at);
+  bind_value(use, birth.param);
+  bind_tags(use, birth.tags);
+  bind_shared(use, birth.ikc);
+  bind_state(use, row);
+  bind_pid(use, row);
+  bind_due(use, row);
+}
+
+RowRef read_row(SQLite::Statement& at) {
+  Columns columns(at);
+  Shared<Birth> birth(new Birth);
+  birth->id = columns.text();
+  columns.skip();  // origin and branch are in the tags
+  columns.skip();
+  birth->dialect = dialect_of_number(columns.integer());
+  birth->timeout_at = columns.integer();
+  birth->created_at = columns.integer();
+  birth->param = columns.value();
+  if (auto tags = columns.strings()) birth->tags = *std::move(tags);
+  birth->ikc = columns.shared();
+  finish_birth(*birth);
+
+  Shared<Row> row(new Row);
+  row->birth = birth;
+  row->state = columns.one_of(PromiseState::rejected_timedout);
+  row->external = columns.boolean();
+  row->settled_at = columns.instant();
+  if (Value value = columns.value(); !value.empty()) row->value = Shared<const SharedValue>(new SharedValue(std::move(value)));
+  row->iku = columns.shared();
+  row->callbacks = static_cast<std::uint32_t>(columns.integer());
+  row->listeners = static_cast<std::uint32_t>(columns.integer());
+  row->task = columns.one_of(TaskState::fulfilled);
+  row->acquisitions = columns.integer();
+  row->ttl = columns.integer();
+  row->expires_at = columns.instant();
+  row->retry_at = columns.instant();
+  if (auto resumes = columns.optional_text())
+    row->resumes = Shared<const SharedStrings>(new SharedStrings(strings_of_json(*resumes)));
+  row->current = columns.shared();
+  row->execute_seq = columns.integer();
+  row->pid = columns.shared();
+  if (const auto due = columns.optional_integer()) row->due = {*due, columns.one_of(DueKind::dispatch)};
+  return row;
+}
+
+void bind_schedule(Use& use, const Schedule& schedule) {
+  use.text(schedule.id).text(schedule.cron).text(schedule.promise_id).integer(schedule.promise_timeout);
+  bind_value(use, schedule.promise_param);
+  bind_tags(use, schedule.promise_tags);
+  use.integer(schedule.created_at);
+  use.instant(schedule.next_run_at == kNever ? kUnset : schedule.next_run_at);
+  use.instant(schedule.last_run_at.value_or(kUnset));
+  use.integer(dialect_number(schedule.dialect));
+}
+
+ScheduleRef read_schedule(SQLite::Statement& at) {
+  Columns columns(at);
+  Shared<Schedule> schedule(new Schedule);
+  schedule->id = columns.text();
+  schedule->cron = columns.text();
+  schedule->promise_id = columns.text();
+  schedule->promise_timeout = columns.integer();
+  schedule->promise_param = columns.value();
+  if (auto tags = columns.strings()) schedule->promise_tags = *std::move(tags);
+  schedule->created_at = columns.integer();
+  schedule->next_run_at = columns.optional_integer().value_or(kNever);
+  schedule->last_run_at = columns.optional_integer();
+  schedule->dialect = dialect_of_number(columns.integer());
+  return schedule;
+}
+
+void bind_message(Use& use, const OutboxMessage& message) {
+  use.integer(message.seq).integer(static_cast<std::int64_t>(message.kind)).text(message.id).text(message.address);
+  use.integer(message.version).integer(message.resume).integer(dialect_number(message.dialect));
+  use.integer(message.attempts).integer(message.queued_at);
+}
+
+MessageRef read_message(SQLite::Statement& at) {
+  Columns columns(at);
+  Shared<OutboxMessage> message(new OutboxMessage);
+  message->seq = columns.integer();
+  message->kind = columns.one_of(MessageKind::unblock);
+  message->id = columns.text();
+  message->address = columns.text();
+  message->version = columns.integer();
+  message->resume = columns.boolean();
+  message->dialect = dialect_of_number(columns.integer());
+  message->attempts = columns.integer();
+  message->queued_at = columns.integer();
+  return message;
+}
+
+}  // namespace resonate

@@ -1,0 +1,29 @@
+// Rows to columns and back.
+#pragma once
+
+#include "resonate/records.hpp"
+#include "resonate/storage.hpp"
+#include "storage/sqlite_statements.hpp"
+
+namespace resonate {
+
+// The parameters of insert_row.
+void bind_new(Use& use, const Row& row);
+// Those of update_row and its forms, up to the id.
+void bind_state(Use& use, const Row& row);
+void bind_pid(Use& use, const Row& row);
+void bind_due(Use& use, const Row& row);
+
+// The row that a statement over the columns of promises stands at, and so on.
+RowRef read_row(SQLite::Statement& at);
+
+void bind_schedule(Use& use, const Schedule& schedule);
+ScheduleRef read_schedule(SQLite::Statement& at);
+
+void bind_message(Use& use, const OutboxMessage& message);
+MessageRef read_message(SQLite::Statement& at);
+
+std::int64_t dialect_number(DialectId dialect) noexcept;
+DialectId dialect_of_number(std::int64_t number);
+
+}  // namespace resonate

@@ -1,0 +1,109 @@
+#include "storage/sqlite_schema.hpp"
+
+#include <array>
+
+namespace resonate {
+
+namespace {
+
+// Instants and durations are in ms. What is not set is NULL. Ids compare bytewise (BINARY), as the protocol orders them.
+//
+// promises: promise and task are one row. A rowid table: rows may be fat, and the index of ids stays thin.
+//   dialect    the date of the protocol version as a number, 20260401
+//   state      0 pending, 1 resolved, 2 rejected, 3 rejected_canceled, 4 rejected_timedout
+//   task       0 none, 1 pending, 2 acquired, 3 suspended, 4 halted, 5 fulfilled
+//   tags, param_headers, value_headers  JSON objects of strings; resumes  a JSON array of ids
+//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch; one ordered index serves all of them
+// edges: kind 0 listener (other is an address), 1 callback (other is the awaiter's id).
+// messages: kind 0 execute, 1 unblock. counters: one row.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE promises (
+  id TEXT NOT NULL,
+  origin TEXT,
+  branch TEXT,
+  dialect INTEGER NOT NULL,
+  timeout_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  param_headers TEXT,
+  param_data TEXT,
+  tags TEXT,
+  ikc TEXT,
+  state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+  external INTEGER NOT NULL CHECK (external IN (0, 1)),
+  settled_at INTEGER,
+  value_headers TEXT,
+  value_data TEXT,
+  iku TEXT,
+  callbacks INTEGER NOT NULL CHECK (callbacks >= 0),
+  listeners INTEGER NOT NULL CHECK (listeners >= 0),
+  task INTEGER NOT NULL CHECK (task BETWEEN 0 AND 5),
+  acquisitions INTEGER NOT NULL,
+  ttl INTEGER NOT NULL,
+  expires_at INTEGER,
+  retry_at INTEGER,
+  resumes TEXT,
+  current TEXT,
+  execute_seq INTEGER NOT NULL,
+  pid TEXT,
+  due_at INTEGER,
+  due_kind INTEGER
+) STRICT;
+CREATE UNIQUE INDEX promises_by_id ON promises (id);
+CREATE INDEX promises_by_due ON promises (due_at, due_kind, id) WHERE due_at IS NOT NULL;
+CREATE INDEX promises_by_branch ON promises (branch, id) WHERE branch IS NOT NULL;
+CREATE INDEX promises_by_pid ON promises (pid, id) WHERE pid IS NOT NULL;
+
+CREATE TABLE schedules (
+  id TEXT NOT NULL PRIMARY KEY,
+  cron TEXT NOT NULL,
+  promise_id TEXT NOT NULL,
+  promise_timeout INTEGER NOT NULL,
+  param_headers TEXT,
+  param_data TEXT,
+  promise_tags TEXT,
+  created_at INTEGER NOT NULL,
+  next_run_at INTEGER,
+  last_run_at INTEGER,
+  dialect INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
+
+CREATE TABLE edges (
+  kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+  owner TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  other TEXT NOT NULL,
+  dialect INTEGER NOT NULL,
+  PRIMARY KEY (kind, owner, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX edges_by_pair ON edges (kind, owner, other);
+
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+  id TEXT NOT NULL,
+  address TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  resume INTEGER NOT NULL CHECK (resume IN (0, 1)),
+  dialect INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  queued_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
+
+CREATE TABLE counters (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  sequence INTEGER NOT NULL,
+  now INTEGER NOT NULL,
+  dropped INTEGER NOT NULL
+) STRICT;
+INSERT INTO counters VALUES (1, 0, 0, 0);
+)sql";
+
+constexpr std::array<const char*, 1> kMigrations = {kFirst};
+
+}  // namespace
+
+std::span<const char* const> sqlite_migrations() noexcept { return kMigrations; }
+
+}  // namespace resonate

@@ -1,0 +1,78 @@
+#include "storage/sqlite_statements.hpp"
+
+namespace resonate {
+
+namespace {
+
+// Columns in the order in which sqlite_rows.cpp binds and reads them.
+#define RESONATE_BIRTH_COLUMNS "id, origin, branch, dialect, timeout_at, created_at, param_headers, param_data, tags, ikc"
+#define RESONATE_STATE_COLUMNS                                                                                               \
+  "state, external, settled_at, value_headers, value_data, iku, callbacks, listeners, task, acquisitions, ttl, expires_at, " \
+  "retry_at, resumes, current, execute_seq"
+#define RESONATE_ROW_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
+#define RESONATE_SET_STATE                                                                                         \
+  "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
+  "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
+  "current = ?, execute_seq = ?"
+#define RESONATE_SCHEDULE_COLUMNS \
+  "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, dialect"
+#define RESONATE_MESSAGE_COLUMNS "seq, kind, id, address, version, resume, dialect, attempts, queued_at"
+
+constexpr const char* text_of(Sql which) noexcept {
+  switch (which) {
+    case Sql::begin_read: return "BEGIN";
+    case Sql::begin_write: return "BEGIN IMMEDIATE";
+    case Sql::commit: return "COMMIT";
+    case Sql::rollback: return "ROLLBACK";
+    case Sql::data_version: return "PRAGMA data_version";
+    case Sql::load_counters: return "SELECT sequence, now, dropped FROM counters";
+    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?";
+    case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
+    case Sql::insert_row:
+      return "INSERT INTO promises (" RESONATE_ROW_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    case Sql::update_row: return RESONATE_SET_STATE " WHERE id = ?";
+    case Sql::update_row_due: return RESONATE_SET_STATE ", due_at = ?, due_kind = ? WHERE id = ?";
+    case Sql::update_row_pid: return RESONATE_SET_STATE ", pid = ? WHERE id = ?";
+    case Sql::update_row_due_pid: return RESONATE_SET_STATE ", pid = ?, due_at = ?, due_kind = ? WHERE id = ?";
+    case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
+    case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";
+    case Sql::scan_by_branch:
+      return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
+    case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
+    case Sql::count_rows: return "SELECT count(*) FROM promises";
+    case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
+    case Sql::first_due_schedule: return "SELECT min(next_run_at) FROM schedules WHERE next_run_at IS NOT NULL";
+    case Sql::due_rows:
+      return "SELECT " RESONATE_ROW_COLUMNS
+             " FROM promises WHERE due_at <= ? AND (due_at, due_kind, id) > (?, ?, ?) ORDER BY due_at, due_kind, id LIMIT ?";
+    case Sql::due_schedules:
+      return "SELECT " RESONATE_SCHEDULE_COLUMNS
+             " FROM schedules WHERE next_run_at <= ? AND (next_run_at, id) > (?, ?) ORDER BY next_run_at, id LIMIT ?";
+    case Sql::load_schedule: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id = ?";
+    case Sql::replace_schedule:
+      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+    case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
+    case Sql::scan_schedules: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id > ? ORDER BY id LIMIT ?";
+    case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::has_edge: return "SELECT 1 FROM edges WHERE kind = ? AND owner = ? AND other = ?";
+    case Sql::insert_edge: return "INSERT INTO edges (kind, owner, seq, other, dialect) VALUES (?,?,?,?,?)";
+    case Sql::delete_edge: return "DELETE FROM edges WHERE kind = ? AND owner = ? AND seq = ?";
+    case Sql::messages: return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE seq > ? ORDER BY seq LIMIT ?";
+    case Sql::oldest_unblock:
+      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE kind = 1 AND seq > ? ORDER BY seq LIMIT 1";
+    case Sql::insert_message: return "INSERT INTO messages (" RESONATE_MESSAGE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?)";
+    case Sql::delete_message: return "DELETE FROM messages WHERE seq = ?";
+    case Sql::count: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+SQLite::Statement& SqliteStatements::operator[](Sql which) {
+  std::optional<SQLite::Statement>& slot = prepared_[static_cast<std::size_t>(which)];
+  if (!slot) slot.emplace(database_, text_of(which));
+  return *slot;
+}
+
+}  // namespace resonate

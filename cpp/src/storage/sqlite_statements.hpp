@@ -1,0 +1,107 @@
+// The statements of a store's file, each prepared at its first use and kept.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include "resonate/instant.hpp"
+
+namespace resonate {
+
+enum class Sql : std::uint8_t {
+  begin_read,
+  begin_write,
+  commit,
+  rollback,
+  data_version,
+  load_counters,
+  store_counters,
+  load_row,
+  insert_row,
+  update_row,  // its timers and its holder as before
+  update_row_due,
+  update_row_pid,
+  update_row_due_pid,
+  delete_row,
+  scan_by_id,
+  scan_by_branch,
+  scan_by_pid,
+  count_rows,
+  first_due_row,
+  first_due_schedule,
+  due_rows,
+  due_schedules,
+  load_schedule,
+  replace_schedule,
+  delete_schedule,
+  scan_schedules,
+  edges,
+  has_edge,
+  insert_edge,
+  delete_edge,
+  messages,
+  oldest_unblock,
+  insert_message,
+  delete_message,
+  count  // how many there are
+};
+
+class SqliteStatements {
+ public:
+  explicit SqliteStatements(SQLite::Database& database) : database_(database) {}
+  SQLite::Statement& operator[](Sql which);
+
+ private:
+  SQLite::Database& database_;
+  std::array<std::optional<SQLite::Statement>, static_cast<std::size_t>(Sql::count)> prepared_;
+};
+
+// One use of a statement: binds its parameters in order, and resets it at the end. Texts are not copied
+// (but by copied()): they have to live as long.
+class Use {
+ public:
+  explicit Use(SQLite::Statement& statement) noexcept : statement_(statement) {}
+  ~Use() { statement_.tryReset(); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  Use& integer(std::int64_t number) {
+    statement_.bind(++at_, number);
+    return *this;
+  }
+  // NULL where it is not set.
+  Use& instant(Instant at) { return at == kUnset ? null() : integer(at); }
+  Use& text(const std::string& text) {
+    statement_.bindNoCopy(++at_, text);
+    return *this;
+  }
+  Use& text_or_null(const std::string* given) { return given ? text(*given) : null(); }
+  Use& copied(std::string_view text) {
+    statement_.bind(++at_, std::string(text));
+    return *this;
+  }
+  Use& null() {
+    statement_.bind(++at_);
+    return *this;
+  }
+
+  bool step() { return statement_.executeStep(); }
+  void run() { (void)statement_.exec(); }
+
+  // The row that step() came to.
+  SQLite::Statement& statement() noexcept { return statement_; }
+  std::int64_t integer_at(int column) { return statement_.getColumn(column).getInt64(); }
+  bool is_null_at(int column) { return statement_.getColumn(column).isNull(); }
+  std::string text_at(int column) { return statement_.getColumn(column).getString(); }
+
+ private:
+  SQLite::Statement& statement_;
+  int at_ = 0;
+};
+
+}  // namespace resonate

@@ -1,0 +1,462 @@
+#include "storage/sqlite_storage.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "resonate/errors.hpp"
+#include "storage/sqlite_rows.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
+
+// SQLite takes a negative limit as none.
+std::int64_t sql_limit(std::size_t limit) noexcept {
+  return limit > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(limit);
+}
+
+bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
+  return changes.rows.empty() && changes.schedules.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
+         changes.messages_added.empty() && changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
+         changes.counters.dropped == before.dropped;
+}
+
+// Every storage of the process, for close_sqlite_files_for_fork.
+struct Open {
+  std::mutex mutex;
+  std::unordered_set<SqliteStorage*> storages;
+};
+Open& open_storages() {
+  static Open* const open = new Open;  // never destroyed: a storage may outlive every static object
+  return *open;
+}
+
+}  // namespace
+
+void close_sqlite_files_for_fork() noexcept {
+  Open& open = open_storages();
+  std::lock_guard lock(open.mutex);
+  for (SqliteStorage* storage : open.storages) storage->close_for_fork();
+}
+
+std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
+  return std::make_unique<SqliteStorage>(path, options);
+}
+
+SqliteStorage::SqliteStorage(std::string path, SqliteOptions options)
+    : path_(std::move(path)), options_(options), rows_(kCachedBytes) {
+  open(SqliteFile::Absent::make);
+  Open& all = open_storages();
+  std::lock_guard lock(all.mutex);
+  all.storages.insert(this);
+}
+
+SqliteStorage::~SqliteStorage() {
+  {
+    Open& all = open_storages();
+    std::lock_guard lock(all.mutex);
+    all.storages.erase(this);
+  }
+  if (!file_ || seen_now_ == kUnset || options_.read_only) return;
+  // The instant is all there is to lose, and whoever closes a store is not kept waiting for it.
+  try {
+    file_->database().setBusyTimeout(0);
+    begin(Access::write);
+    if (known_.counters.now < seen_now_) store_instant(seen_now_);
+  } catch (const std::exception&) {
+  }
+  end();
+}
+
+void SqliteStorage::open(SqliteFile::Absent absent) {
+  file_ = SqliteFile::open(path_, options_, absent);
+  statements_.emplace(file_->database());
+}
+
+void SqliteStorage::close_for_fork() noexcept {
+  statements_.reset();
+  file_.reset();
+  forget();
+}
+
+template <class Body>
+auto SqliteStorage::guarded(const char* deed, Body body) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& error) {
+    file_->fail(deed, error);
+  }
+}
+
+void SqliteStorage::begin(Access access) {
+  if (access == Access::write && options_.read_only)
+    throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
+  if (!file_) open(SqliteFile::Absent::refuse);
+  try {
+    use(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
+    in_transaction_ = true;
+    cleared_ = false;
+    look_for_others();
+  } catch (const SQLite::Exception& error) {
+    end();
+    file_->fail("begin", error);
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+// Also what makes a read transaction begin: from here on it sees one state.
+void SqliteStorage::look_for_others() {
+  Use version = use(Sql::data_version);
+  (void)version.step();
+  const std::int64_t seen = version.integer_at(0);
+  if (seen == known_.data_version) return;
+  forget();
+  Use stored = use(Sql::load_counters);
+  if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + path_ + "\" is damaged: it has no counters");
+  known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2)};
+  known_.data_version = seen;
+}
+
+void SqliteStorage::forget() {
+  rows_.clear();
+  known_ = {};
+}
+
+void SqliteStorage::end() noexcept {
+  if (!in_transaction_) return;
+  in_transaction_ = false;
+  // A failure to roll back leaves nothing behind either: SQLite undoes what no commit ended, at the latest when the file is opened.
+  try {
+    use(Sql::rollback).run();
+  } catch (const SQLite::Exception&) {
+    forget();
+  }
+}
+
+Counters SqliteStorage::counters() {
+  Counters counters = known_.counters;
+  counters.now = std::max(counters.now, seen_now_);
+  return counters;
+}
+
+RowRef SqliteStorage::load(std::string_view id) {
+  if (RowRef row = rows_.find(id)) return row;
+  return guarded("read", [&]() -> RowRef {
+    Use row = use(Sql::load_row);
+    row.copied(id);
+    if (!row.step()) return nullptr;
+    RowRef loaded = read_row(row.statement());
+    rows_.put(loaded);
+    return loaded;
+  });
+}
+
+std::vector<RowRef> SqliteStorage::load_many(std::span<const std::string_view> ids) {
+  std::vector<RowRef> found;
+  found.reserve(ids.size());
+  for (const std::string_view id : ids) found.push_back(load(id));
+  return found;
+}
+
+ScheduleRef SqliteStorage::load_schedule(std::string_view id) {
+  return guarded("read", [&]() -> ScheduleRef {
+    Use schedule = use(Sql::load_schedule);
+    schedule.copied(id);
+    return schedule.step() ? read_schedule(schedule.statement()) : nullptr;
+  });
+}
+
+Instant SqliteStorage::first_due() {
+  if (!known_.first_due) {
+    known_.first_due = guarded("read", [&] {
+      Instant first = kNever;
+      for (const Sql which : {Sql::first_due_row, Sql::first_due_schedule}) {
+        Use least = use(which);
+        if (least.step() && !least.is_null_at(0)) first = std::min<Instant>(first, least.integer_at(0));
+      }
+      return first;
+    });
+  }
+  return *known_.first_due;
+}
+
+std::vector<DueEntry> SqliteStorage::due_rows(Instant until, std::size_t limit, const DueEntry* after) {
+  std::vector<DueEntry> found;
+  Use rows = use(Sql::due_rows);
+  rows.integer(until).integer(after ? after->due.at : kAtOnce);
+  rows.integer(after ? static_cast<std::int64_t>(after->due.kind) : -1).copied(after ? after->id() : std::string_view());
+  rows.integer(sql_limit(limit));
+  while (rows.step()) {
+    RowRef row = read_row(rows.statement());
+    const Due due = row->due;
+    found.push_back({due, std::move(row), nullptr});
+  }
+  return found;
+}
+
+std::vector<DueEntry> SqliteStorage::due_schedules(Instant until, std::size_t limit, const DueEntry* after) {
+  std::vector<DueEntry> found;
+  Use schedules = use(Sql::due_schedules);
+  schedules.integer(until);
+  // At one instant schedules come after all rows.
+  const bool among_rows = after && after->due.kind < DueKind::schedule;
+  schedules.integer(after ? after->due.at : kAtOnce).copied(after && !among_rows ? after->id() : std::string_view());
+  schedules.integer(sql_limit(limit));
+  while (schedules.step()) {
+    ScheduleRef schedule = read_schedule(schedules.statement());
+    found.push_back({{schedule->next_run_at, DueKind::schedule}, nullptr, std::move(schedule)});
+  }
+  return found;
+}
+
+std::vector<DueEntry> SqliteStorage::due(Instant until, std::size_t limit, const DueEntry* after) {
+  if (limit == 0 || first_due() > until) return {};
+  return guarded("read", [&] {
+    std::vector<DueEntry> rows = due_rows(until, limit, after);
+    std::vector<DueEntry> schedules = due_schedules(until, limit, after);
+    if (schedules.empty()) return rows;
+    std::vector<DueEntry> all;
+    all.reserve(rows.size() + schedules.size());
+    std::merge(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()),
+               std::make_move_iterator(schedules.begin()), std::make_move_iterator(schedules.end()), std::back_inserter(all),
+               [](const DueEntry& a, const DueEntry& b) { return a.due < b.due; });
+    if (all.size() > limit) all.resize(limit);
+    return all;
+  });
+}
+
+std::vector<RowRef> SqliteStorage::scan(const RowScan& scan) {
+  return guarded("read", [&] {
+    std::vector<RowRef> found;
+    Use rows = use(scan.by == RowScan::By::id       ? Sql::scan_by_id
+                   : scan.by == RowScan::By::branch ? Sql::scan_by_branch
+                                                    : Sql::scan_by_pid);
+    if (scan.by != RowScan::By::id) rows.text(scan.key);
+    rows.text(scan.after).integer(sql_limit(scan.limit));
+    while (rows.step()) found.push_back(read_row(rows.statement()));
+    return found;
+  });
+}
+
+std::vector<ScheduleRef> SqliteStorage::scan_schedules(std::string_view after, std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<ScheduleRef> found;
+    Use schedules = use(Sql::scan_schedules);
+    schedules.copied(after).integer(sql_limit(limit));
+    while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
+    return found;
+  });
+}
+
+std::vector<EdgeRef> SqliteStorage::edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<EdgeRef> found;
+    Use edges = use(Sql::edges);
+    edges.integer(static_cast<std::int64_t>(kind)).copied(owner).integer(after_seq).integer(sql_limit(limit));
+    while (edges.step()) {
+      Shared<Edge> edge(new Edge);
+      edge->kind = kind;
+      edge->owner = owner;
+      edge->seq = edges.integer_at(0);
+      edge->other = edges.text_at(1);
+      edge->dialect = dialect_of_number(edges.integer_at(2));
+      found.push_back(std::move(edge));
+    }
+    return found;
+  });
+}
+
+bool SqliteStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+  return guarded("read",
+                 [&] { return use(Sql::has_edge).integer(static_cast<std::int64_t>(kind)).copied(owner).copied(other).step(); });
+}
+
+std::vector<MessageRef> SqliteStorage::messages(std::int64_t after_seq, std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<MessageRef> found;
+    Use messages = use(Sql::messages);
+    messages.integer(after_seq).integer(sql_limit(limit));
+    while (messages.step()) found.push_back(read_message(messages.statement()));
+    return found;
+  });
+}
+
+MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
+  if (known_.oldest_unblock_known && (!known_.oldest_unblock || known_.oldest_unblock->seq > after_seq))
+    return known_.oldest_unblock;
+  return guarded("read", [&] {
+    Use messages = use(Sql::oldest_unblock);
+    messages.integer(after_seq);
+    MessageRef oldest = messages.step() ? read_message(messages.statement()) : nullptr;
+    if (after_seq == 0) {
+      known_.oldest_unblock_known = true;
+      known_.oldest_unblock = oldest;
+    }
+    return oldest;
+  });
+}
+
+void SqliteStorage::write_row(const RowChange& change) {
+  const Row* before = change.before.get();
+  const Row* after = change.after.get();
+  if (!after) return use(Sql::delete_row).text(before->id()).run();
+  if (!before) {
+    Use insert = use(Sql::insert_row);
+    bind_new(insert, *after);
+    return insert.run();
+  }
+  // An index is written only where its columns are named.
+  const bool due_moved = before->due != after->due;
+  const bool holder_moved = before->pid != after->pid;
+  const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
+                              : (holder_moved ? Sql::update_row_pid : Sql::update_row);
+  Use update = use(which);
+  bind_state(update, *after);
+  if (holder_moved) bind_pid(update, *after);
+  if (due_moved) bind_due(update, *after);
+  update.text(after->id()).run();
+}
+
+void SqliteStorage::write_all(const Changes& changes) {
+  for (const RowChange& change : changes.rows) write_row(change);
+  for (const ScheduleChange& change : changes.schedules) {
+    if (change.after) {
+      Use replace = use(Sql::replace_schedule);
+      bind_schedule(replace, *change.after);
+      replace.run();
+    } else if (change.before) {
+      use(Sql::delete_schedule).text(change.before->id).run();
+    }
+  }
+  for (const EdgeRef& edge : changes.edges_removed)
+    use(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
+  for (const EdgeRef& edge : changes.edges_added) {
+    Use insert = use(Sql::insert_edge);
+    insert.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).text(edge->other);
+    insert.integer(dialect_number(edge->dialect)).run();
+  }
+  for (const std::int64_t seq : changes.messages_removed) use(Sql::delete_message).integer(seq).run();
+  for (const MessageRef& message : changes.messages_added) {
+    Use insert = use(Sql::insert_message);
+    bind_message(insert, *message);
+    insert.run();
+  }
+  const Counters& counters = changes.counters;
+  use(Sql::store_counters).integer(counters.sequence).integer(counters.now).integer(counters.dropped).run();
+  use(Sql::commit).run();
+  in_transaction_ = false;
+}
+
+void SqliteStorage::write(const Changes& changes) {
+  if (!cleared_ && only_the_instant_moves(changes, known_.counters)) {
+    seen_now_ = std::max(seen_now_, changes.counters.now);
+    return;
+  }
+  commit(changes);
+}
+
+void SqliteStorage::store_instant(Instant now) {
+  Changes only_now;
+  only_now.counters = counters();
+  only_now.counters.now = now;
+  commit(only_now);
+}
+
+void SqliteStorage::commit(const Changes& changes) {
+  try {
+    write_all(changes);
+    keep(changes);
+  } catch (const SQLite::Exception& error) {
+    // Whether the last commit reached the disk is not known: what was kept may be older or newer than the file.
+    forget();
+    file_->fail("commit", error);
+  } catch (...) {
+    forget();
+    throw;
+  }
+}
+
+void SqliteStorage::keep_first_due(const Changes& changes) {
+  if (!known_.first_due) return;
+  Instant first = *known_.first_due;
+  bool first_gone = false;
+  const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
+    if (before == first && after != before) first_gone = true;
+    if (after) first = std::min(first, *after);
+  };
+  const auto of_row = [](const RowRef& row) {
+    return row && row->due.kind != DueKind::none ? std::optional(row->due.at) : std::nullopt;
+  };
+  const auto of_schedule = [](const ScheduleRef& schedule) {
+    return schedule && schedule->next_run_at != kNever ? std::optional(schedule->next_run_at) : std::nullopt;
+  };
+  for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
+  for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
+  if (first_gone && first == *known_.first_due) {
+    known_.first_due.reset();  // others may be due at that instant, or none before a later one
+  } else {
+    known_.first_due = first;
+  }
+}
+
+void SqliteStorage::keep(const Changes& changes) {
+  keep_first_due(changes);
+  for (const RowChange& change : changes.rows) {
+    if (change.after) {
+      rows_.put(change.after);
+    } else {
+      rows_.erase(change.before->id());
+    }
+  }
+  if (known_.oldest_unblock_known) {
+    const auto& removed = changes.messages_removed;
+    if (!known_.oldest_unblock) {
+      const auto first = std::find_if(changes.messages_added.begin(), changes.messages_added.end(),
+                                      [](const MessageRef& message) { return message->kind == MessageKind::unblock; });
+      if (first != changes.messages_added.end()) known_.oldest_unblock = *first;
+    } else if (std::find(removed.begin(), removed.end(), known_.oldest_unblock->seq) != removed.end()) {
+      known_.oldest_unblock_known = false;
+    }
+  }
+  known_.counters = changes.counters;
+  cleared_ = false;
+}
+
+void SqliteStorage::clear() {
+  guarded("clear", [&] {
+    for (const char* table : {"promises", "schedules", "edges", "messages"})
+      file_->database().exec(std::string("DELETE FROM ") + table);
+  });
+  forget();
+  seen_now_ = kUnset;
+  cleared_ = true;
+}
+
+void SqliteStorage::vacuum() {
+  guarded("vacuum", [&] {
+    file_->database().exec("VACUUM");
+    file_->database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  });
+}
+
+std::size_t SqliteStorage::row_count() {
+  return guarded("read", [&] {
+    Use count = use(Sql::count_rows);
+    (void)count.step();
+    return static_cast<std::size_t>(count.integer_at(0));
+  });
+}
+
+std::unique_ptr<Storage> SqliteStorage::fork() {
+  std::unique_ptr<Storage> copy = make_memory_storage();
+  copy_state(*this, *copy);
+  return copy;
+}
+
+}  // namespace resonate

@@ -1,0 +1,85 @@
+// The SQLite home: the tables of sqlite_schema.cpp, read and written by the statements of sqlite_statements.cpp.
+//
+// Rows and the few values that every transaction asks for are kept in memory as long as `PRAGMA data_version` says that no other
+// connection has committed; after a commit of another process everything is read again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "resonate/sqlite.hpp"
+#include "storage/row_cache.hpp"
+#include "storage/sqlite_file.hpp"
+#include "storage/sqlite_statements.hpp"
+
+namespace resonate {
+
+class SqliteStorage final : public Storage {
+ public:
+  SqliteStorage(std::string path, SqliteOptions options);
+  ~SqliteStorage() override;
+
+  void begin(Access access) override;
+  void end() noexcept override;
+  bool durable() const noexcept override { return true; }
+
+  Counters counters() override;
+  RowRef load(std::string_view id) override;
+  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
+  ScheduleRef load_schedule(std::string_view id) override;
+  Instant first_due() override;
+  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
+  std::vector<RowRef> scan(const RowScan& scan) override;
+  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
+  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
+  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
+  MessageRef oldest_unblock(std::int64_t after_seq) override;
+  void write(const Changes& changes) override;
+  void clear() override;
+  void store_instant(Instant now) override;
+  void vacuum() override;
+  std::string location() const override { return path_; }
+  std::size_t row_count() override;
+  std::unique_ptr<Storage> fork() override;
+
+  // The connection goes; begin() opens the next.
+  void close_for_fork() noexcept;
+
+ private:
+  // What the file says, kept while nobody else commits.
+  struct Known {
+    std::int64_t data_version = -1;
+    Counters counters;
+    std::optional<Instant> first_due;
+    bool oldest_unblock_known = false;
+    MessageRef oldest_unblock;
+  };
+
+  template <class Body>
+  auto guarded(const char* deed, Body body);
+  void open(SqliteFile::Absent absent);
+  void look_for_others();
+  void forget();
+  std::vector<DueEntry> due_rows(Instant until, std::size_t limit, const DueEntry* after);
+  std::vector<DueEntry> due_schedules(Instant until, std::size_t limit, const DueEntry* after);
+  void write_row(const RowChange& change);
+  void write_all(const Changes& changes);
+  void commit(const Changes& changes);
+  void keep(const Changes& changes);
+  void keep_first_due(const Changes& changes);
+  Use use(Sql which) { return Use((*statements_)[which]); }
+
+  std::string path_;
+  SqliteOptions options_;
+  std::unique_ptr<SqliteFile> file_;
+  std::optional<SqliteStatements> statements_;
+  RowCache rows_;
+  Known known_;
+  Instant seen_now_ = kUnset;  // an instant that was seen and stored nothing: written with the next commit, or at the end
+  bool in_transaction_ = false;
+  bool cleared_ = false;  // in this transaction
+};
+
+}  // namespace resonate
