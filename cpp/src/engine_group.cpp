@@ -8,50 +8,59 @@ namespace {
 constexpr std::size_t kSharedRequests = 10'000;
 }  // namespace
 
-// The first caller in the queue leads. It takes everybody who has come by the time the engine is free, runs all of them
-// in one transaction, and hands the next turn on. A lone caller waits for nobody.
+// The first caller in the queue leads. It takes everybody who has come by the time the engine is free, runs all of them in one
+// transaction, and hands the next turn on. A lone caller waits for nobody.
 void Engine::share_commit(Caller& caller) {
   std::unique_lock waiting(callers_mutex_);
-  callers_.push_back(&caller);
-  caller.turn.wait(waiting, [&] { return caller.done || callers_.front() == &caller; });
+  (last_caller_ ? last_caller_->next : first_caller_) = &caller;
+  last_caller_ = &caller;
+  caller.turn.wait(waiting, [&] { return caller.done || first_caller_ == &caller; });
   if (!caller.done) {
     waiting.unlock();
-    std::vector<Caller*> group;
+    Caller* last = &caller;
     {
       std::lock_guard lock(mutex_);
       waiting.lock();
-      std::size_t requests = 0;
-      for (Caller* one : callers_) {
-        if (!group.empty() && requests + one->requests.size() > kSharedRequests) break;
-        requests += one->requests.size();
-        group.push_back(one);
+      for (std::size_t requests = caller.requests.size(); last->next; last = last->next) {
+        requests += last->next->requests.size();
+        if (requests > kSharedRequests) break;
       }
       waiting.unlock();
-      run_group(group);
+      run_group(caller, *last);
     }
     waiting.lock();
-    callers_.erase(callers_.begin(), callers_.begin() + static_cast<std::ptrdiff_t>(group.size()));
-    for (Caller* one : group) {
+    first_caller_ = last->next;
+    if (!first_caller_) last_caller_ = nullptr;
+    for (Caller* one = caller.next; &caller != last && one;) {
+      Caller* const after = one == last ? nullptr : one->next;  // once it is told, a caller may be gone
       one->done = true;
-      if (one != &caller) one->turn.notify_one();
+      one->turn.notify_one();
+      one = after;
     }
-    if (!callers_.empty()) callers_.front()->turn.notify_one();
+    if (first_caller_) first_caller_->turn.notify_one();
   }
   waiting.unlock();
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
 // Whatever goes wrong goes wrong for all of them: there is one commit.
-void Engine::run_group(std::span<Caller* const> group) {
+void Engine::run_group(Caller& first, const Caller& last) {
+  // The link of the last may be written meanwhile, by who comes now; it is not looked at.
+  const auto each = [&](auto body) {
+    for (Caller* one = &first;; one = one->next) {
+      body(*one);
+      if (one == &last) return;
+    }
+  };
   try {
     Scope transaction(*this, Access::write);
     const Instant before = present();
     Instant at = before;
-    for (Caller* caller : group) at = run_batch(*transaction, *caller, at, Atomicity::independent);
+    each([&](Caller& caller) { at = run_batch(*transaction, caller, at, Atomicity::independent); });
     commit(*transaction);
     if (at > before) move_clock(at);
   } catch (...) {
-    for (Caller* caller : group) caller->failure = std::current_exception();
+    each([failure = std::current_exception()](Caller& caller) { caller.failure = failure; });
   }
 }
 

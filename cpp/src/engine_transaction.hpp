@@ -33,6 +33,7 @@ struct Engine::Caller {
   std::exception_ptr failure;
   bool done = false;
   std::condition_variable turn;
+  Caller* next = nullptr;  // who came after; the queue is made of the callers themselves, so that joining it cannot fail
 };
 
 // Begins the engine's transaction, and throws away what was not committed when it ends.

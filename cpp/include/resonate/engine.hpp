@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -113,7 +112,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   class Scope;
 
   void share_commit(Caller& caller);
-  void run_group(std::span<Caller* const> group);
+  void run_group(Caller& first, const Caller& last);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
   Reply run(Transaction& transaction, Request& request, Instant now);
@@ -140,8 +139,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TraceSink trace_;
   std::exception_ptr trace_problem_;
   std::atomic<bool> paused_{false};
-  std::mutex callers_mutex_;     // never held while mutex_ is being waited for
-  std::deque<Caller*> callers_;  // in order of arrival; the first leads the next commit
+  std::mutex callers_mutex_;        // never held while mutex_ is being waited for
+  Caller* first_caller_ = nullptr;  // in order of arrival; the first leads the next commit
+  Caller* last_caller_ = nullptr;
 };
 
 }  // namespace resonate

@@ -1,9 +1,11 @@
 #include "storage/sqlite_storage.hpp"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <mutex>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "resonate/errors.hpp"
 #include "storage/sqlite_rows.hpp"
@@ -19,16 +21,10 @@ std::int64_t sql_limit(std::size_t limit) noexcept {
   return limit > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(limit);
 }
 
-bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
-  return changes.rows.empty() && changes.schedules.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
-         changes.messages_added.empty() && changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
-         changes.counters.dropped == before.dropped;
-}
-
 // Every storage of the process, for close_sqlite_files_for_fork.
 struct Open {
   std::mutex mutex;
-  std::unordered_set<SqliteStorage*> storages;
+  std::vector<SqliteStorage*> storages;
 };
 Open& open_storages() {
   static Open* const open = new Open;  // never destroyed: a storage may outlive every static object
@@ -40,7 +36,7 @@ Open& open_storages() {
 void close_sqlite_files_for_fork() noexcept {
   Open& open = open_storages();
   std::lock_guard lock(open.mutex);
-  for (SqliteStorage* storage : open.storages) storage->close_for_fork();
+  for (SqliteStorage* storage : open.storages) storage->disconnect();
 }
 
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
@@ -52,14 +48,14 @@ SqliteStorage::SqliteStorage(std::string path, SqliteOptions options)
   open(SqliteFile::Absent::make);
   Open& all = open_storages();
   std::lock_guard lock(all.mutex);
-  all.storages.insert(this);
+  all.storages.push_back(this);
 }
 
 SqliteStorage::~SqliteStorage() {
   {
     Open& all = open_storages();
     std::lock_guard lock(all.mutex);
-    all.storages.erase(this);
+    std::erase(all.storages, this);
   }
   if (!file_ || seen_now_ == kUnset || options_.read_only) return;
   // The instant is all there is to lose, and whoever closes a store is not kept waiting for it.
@@ -77,19 +73,10 @@ void SqliteStorage::open(SqliteFile::Absent absent) {
   statements_.emplace(file_->database());
 }
 
-void SqliteStorage::close_for_fork() noexcept {
+void SqliteStorage::disconnect() noexcept {
   statements_.reset();
   file_.reset();
   forget();
-}
-
-template <class Body>
-auto SqliteStorage::guarded(const char* deed, Body body) {
-  try {
-    return body();
-  } catch (const SQLite::Exception& error) {
-    file_->fail(deed, error);
-  }
 }
 
 void SqliteStorage::begin(Access access) {
@@ -131,11 +118,12 @@ void SqliteStorage::forget() {
 void SqliteStorage::end() noexcept {
   if (!in_transaction_) return;
   in_transaction_ = false;
-  // A failure to roll back leaves nothing behind either: SQLite undoes what no commit ended, at the latest when the file is opened.
+  // Of some failures SQLite has undone the transaction itself; then there is nothing left to roll back.
+  if (sqlite3_get_autocommit(file_->database().getHandle())) return;
   try {
     use(Sql::rollback).run();
   } catch (const SQLite::Exception&) {
-    forget();
+    disconnect();  // what no commit ended is undone with the connection
   }
 }
 
@@ -300,142 +288,6 @@ MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
     }
     return oldest;
   });
-}
-
-void SqliteStorage::write_row(const RowChange& change) {
-  const Row* before = change.before.get();
-  const Row* after = change.after.get();
-  if (!after) return use(Sql::delete_row).text(before->id()).run();
-  if (!before) {
-    Use insert = use(Sql::insert_row);
-    bind_new(insert, *after);
-    return insert.run();
-  }
-  // An index is written only where its columns are named.
-  const bool due_moved = before->due != after->due;
-  const bool holder_moved = before->pid != after->pid;
-  const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
-                              : (holder_moved ? Sql::update_row_pid : Sql::update_row);
-  Use update = use(which);
-  bind_state(update, *after);
-  if (holder_moved) bind_pid(update, *after);
-  if (due_moved) bind_due(update, *after);
-  update.text(after->id()).run();
-}
-
-void SqliteStorage::write_all(const Changes& changes) {
-  for (const RowChange& change : changes.rows) write_row(change);
-  for (const ScheduleChange& change : changes.schedules) {
-    if (change.after) {
-      Use replace = use(Sql::replace_schedule);
-      bind_schedule(replace, *change.after);
-      replace.run();
-    } else if (change.before) {
-      use(Sql::delete_schedule).text(change.before->id).run();
-    }
-  }
-  for (const EdgeRef& edge : changes.edges_removed)
-    use(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
-  for (const EdgeRef& edge : changes.edges_added) {
-    Use insert = use(Sql::insert_edge);
-    insert.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).text(edge->other);
-    insert.integer(dialect_number(edge->dialect)).run();
-  }
-  for (const std::int64_t seq : changes.messages_removed) use(Sql::delete_message).integer(seq).run();
-  for (const MessageRef& message : changes.messages_added) {
-    Use insert = use(Sql::insert_message);
-    bind_message(insert, *message);
-    insert.run();
-  }
-  const Counters& counters = changes.counters;
-  use(Sql::store_counters).integer(counters.sequence).integer(counters.now).integer(counters.dropped).run();
-  use(Sql::commit).run();
-  in_transaction_ = false;
-}
-
-void SqliteStorage::write(const Changes& changes) {
-  if (!cleared_ && only_the_instant_moves(changes, known_.counters)) {
-    seen_now_ = std::max(seen_now_, changes.counters.now);
-    return;
-  }
-  commit(changes);
-}
-
-void SqliteStorage::store_instant(Instant now) {
-  Changes only_now;
-  only_now.counters = counters();
-  only_now.counters.now = now;
-  commit(only_now);
-}
-
-void SqliteStorage::commit(const Changes& changes) {
-  try {
-    write_all(changes);
-    keep(changes);
-  } catch (const SQLite::Exception& error) {
-    // Whether the last commit reached the disk is not known: what was kept may be older or newer than the file.
-    forget();
-    file_->fail("commit", error);
-  } catch (...) {
-    forget();
-    throw;
-  }
-}
-
-void SqliteStorage::keep_first_due(const Changes& changes) {
-  if (!known_.first_due) return;
-  Instant first = *known_.first_due;
-  bool first_gone = false;
-  const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
-    if (before == first && after != before) first_gone = true;
-    if (after) first = std::min(first, *after);
-  };
-  const auto of_row = [](const RowRef& row) {
-    return row && row->due.kind != DueKind::none ? std::optional(row->due.at) : std::nullopt;
-  };
-  const auto of_schedule = [](const ScheduleRef& schedule) {
-    return schedule && schedule->next_run_at != kNever ? std::optional(schedule->next_run_at) : std::nullopt;
-  };
-  for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
-  for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
-  if (first_gone && first == *known_.first_due) {
-    known_.first_due.reset();  // others may be due at that instant, or none before a later one
-  } else {
-    known_.first_due = first;
-  }
-}
-
-void SqliteStorage::keep(const Changes& changes) {
-  keep_first_due(changes);
-  for (const RowChange& change : changes.rows) {
-    if (change.after) {
-      rows_.put(change.after);
-    } else {
-      rows_.erase(change.before->id());
-    }
-  }
-  if (known_.oldest_unblock_known) {
-    const auto& removed = changes.messages_removed;
-    if (!known_.oldest_unblock) {
-      const auto first = std::find_if(changes.messages_added.begin(), changes.messages_added.end(),
-                                      [](const MessageRef& message) { return message->kind == MessageKind::unblock; });
-      if (first != changes.messages_added.end()) known_.oldest_unblock = *first;
-    } else if (std::find(removed.begin(), removed.end(), known_.oldest_unblock->seq) != removed.end()) {
-      known_.oldest_unblock_known = false;
-    }
-  }
-  known_.counters = changes.counters;
-  cleared_ = false;
-}
-
-void SqliteStorage::clear() {
-  guarded("clear", [&] {
-    for (const char* table : {"promises", "schedules", "edges", "messages"})
-      file_->database().exec(std::string("DELETE FROM ") + table);
-  });
-  forget();
-  seen_now_ = kUnset;
-  cleared_ = true;
 }
 
 void SqliteStorage::vacuum() {

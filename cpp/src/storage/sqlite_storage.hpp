@@ -45,7 +45,7 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<Storage> fork() override;
 
   // The connection goes; begin() opens the next.
-  void close_for_fork() noexcept;
+  void disconnect() noexcept;
 
  private:
   // What the file says, kept while nobody else commits.
@@ -81,5 +81,15 @@ class SqliteStorage final : public Storage {
   bool in_transaction_ = false;
   bool cleared_ = false;  // in this transaction
 };
+
+// SQLite's errors as the core's.
+template <class Body>
+auto SqliteStorage::guarded(const char* deed, Body body) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& error) {
+    file_->fail(deed, error);
+  }
+}
 
 }  // namespace resonate
