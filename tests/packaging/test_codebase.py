@@ -22,7 +22,7 @@ def files() -> Files:
     ).stdout.splitlines()
     found = {}
     for path in listed:
-        if (ROOT / path).is_file():
+        if (ROOT / path).is_file() and not path.endswith(".db"):
             found[path] = (ROOT / path).read_text(encoding="utf-8")
     assert "CMakeLists.txt" in found
     return found

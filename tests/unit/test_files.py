@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -313,3 +315,22 @@ def test_the_check_command_tells_sound_from_broken(path, tmp_path):
     code, out, err = command("check", str(tmp_path / "nothing.db"))
     assert (code, out) == (2, "")
     assert "nothing.db" in err
+
+
+RELEASED = sorted((Path(__file__).parents[1] / "data").glob("store-*.db"))
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_a_file_of_a_released_version_opens(released, path):
+    """`tests/data` holds one of each, with the snapshot that it gave when it was written."""
+    shutil.copy(released, path)
+    with open_store(path) as store:
+        assert store.snapshot() == json.loads(released.with_suffix(".json").read_text())
+        assert store.check() == []
+        assert store.tasks.get("held").state == "acquired"
+        store.promises.create("afterwards", FAR)
+    assert rc.check_file(path) == []
+
+
+def test_there_is_a_file_of_a_released_version():
+    assert RELEASED
