@@ -42,6 +42,8 @@ TARGETS = [
     Target("get at 10k live", 0.8, "SDK server get at 10k live"),
     Target("create + settle at 1k live", 10, "SDK server create + settle at 1k live"),
     Target("create + settle at 10k live", 80, "SDK server create + settle at 10k live"),
+    Target("typed task cycle at 1k live", 30, "SDK server task cycle at 1k live"),
+    Target("typed task cycle at 10k live", 300, "SDK server task cycle at 10k live"),
     Target("task cycle at 1k live", 30, "SDK server task cycle at 1k live"),
     Target("task cycle at 10k live", 300, "SDK server task cycle at 10k live"),
     Target("core create at 1M live", 2.0, "core create at 1k live", at_most=True, unit="ns"),

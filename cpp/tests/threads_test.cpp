@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "fake_store.hpp"
+#include "resonate/sqlite.hpp"
 
 namespace resonate {
 namespace {
@@ -47,6 +50,43 @@ void work(Engine& engine, int worker) {
     if (i % 20 == 0) run(PromiseSearch{});
     if (i % 4 == 0) run(settlement(id));
   }
+}
+
+// Callers that arrive during a commit share the next one; each gets its own replies.
+TEST(Threads, CallersShareTheCommitsOfAFile) {
+  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
+  ASSERT_TRUE(::mkdtemp(folder.data()));
+  constexpr int kCallers = 8;
+  constexpr int kEach = 40;
+  {
+    const auto engine = Engine::create(
+        open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000}),
+        std::make_shared<ManualClock>(0), Options{});
+    std::atomic<int> wrong{0};
+    std::vector<std::function<void()>> bodies;
+    for (int caller = 0; caller < kCallers; ++caller)
+      bodies.emplace_back([&, caller] {
+        for (int i = 0; i < kEach; ++i) {
+          const std::string id = name(caller, i);
+          const Reply made = engine->apply(Request{kNew, creation(id, 100'000)});
+          wrong += !made.promise || made.promise->id() != id;
+          const auto batch =
+              engine->apply(std::vector<Request>{Request{kNew, creation(id + ".a", 50 + i)}, Request{kNew, settlement(id)}});
+          wrong += batch.size() != 2 || batch[0].promise->id() != id + ".a" || batch[1].promise->state != PromiseState::resolved;
+        }
+      });
+    bodies.emplace_back([&] {
+      for (int i = 0; i < kEach; ++i) {
+        engine->tick(i);
+        engine->take_messages(3);
+      }
+    });
+    together(bodies);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(engine->promise_count(), static_cast<std::size_t>(2 * kCallers * kEach));
+    EXPECT_TRUE(engine->check().empty());
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Threads, EverythingAtOnceOnOneEngine) {
