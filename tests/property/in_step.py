@@ -83,6 +83,8 @@ class Stores(Both):
 
     def reopen(self) -> None:
         """What a restart does to the file; memory goes on."""
+        if self.in_memory.snapshot()["now"] == 0 < self.clock.now:
+            return  # what has seen no instant yet begins, when it is opened, at its clock's; memory goes on with none
         before = self.in_file.digest()
         self.in_file.close()
         self.in_file = self.open_file()
