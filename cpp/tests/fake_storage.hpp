@@ -43,6 +43,12 @@ class FailingStorage final : public Storage {
     inner_->write(changes);
   }
   void clear() override { inner_->clear(); }
+  void store_instant(Instant now) override {
+    Changes only_now;
+    only_now.counters = counters();
+    only_now.counters.now = now;
+    write(only_now);
+  }
   std::size_t row_count() override { return inner_->row_count(); }
   std::unique_ptr<Storage> fork() override { return std::make_unique<FailingStorage>(writes_left_, inner_->fork()); }
 

@@ -221,7 +221,7 @@ TEST_F(SqliteStorageTest, AConnectionClosedForAForkOpensAgain) {
 
 TEST_F(SqliteStorageTest, PurgeKeepsWhatIsStillReferredTo) {
   const auto engine = open(path());
-  const auto& clock = static_cast<ManualClock&>(*engine->clock());
+  const Instant now = engine->clock()->now();
   create(*engine, "done");
   settle(*engine, "done");
   create(*engine, "heard");
@@ -234,7 +234,7 @@ TEST_F(SqliteStorageTest, PurgeKeepsWhatIsStillReferredTo) {
   child.tags.set("resonate:origin", "root");
   engine->apply(Request{DialectId::k2026_04_01, std::move(child)});
   settle(*engine, "root.1");
-  EXPECT_EQ(refusal([&] { engine->purge(clock.now() + 1); }).first, ErrorCode::invalid);
+  EXPECT_EQ(refusal([&] { engine->purge(now + 1); }).first, ErrorCode::invalid);
   engine->tick(100);
   EXPECT_EQ(engine->purge(100), 1u);
   EXPECT_EQ(get(*engine, "done").status, 404);
