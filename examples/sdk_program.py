@@ -4,12 +4,13 @@ Two free trials run at once on two workers. Each greets its customer, sends a su
 sleeps for 30 days, asks a person and charges. A report is made every Monday. One worker dies in the middle of a charge
 and the other one takes over. 33 days pass; the program takes about a second, and prints the same every time.
 
-Run it with Python 3.12 or newer: ``python examples/sdk_program.py``.
+Run it with Python 3.12 or newer: ``python examples/sdk_program.py [FILE]``; with a file the store is a new SQLite file there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -22,7 +23,7 @@ from resonate_core.connection import Connection
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 clock = rc.ManualClock(start=int(NEW_YEAR.timestamp() * 1000))
-store = rc.Store(clock=clock, check=True)
+store = rc.Store(sys.argv[1] if len(sys.argv) > 1 else None, clock=clock, check=True)
 
 
 @dataclass

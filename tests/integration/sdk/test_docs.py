@@ -49,3 +49,8 @@ def test_the_example_prints_exactly_this_within_ten_seconds():
     printed = run(ROOT / "examples" / "sdk_program.py")
     assert time.monotonic() - began < 10
     assert printed == (Path(__file__).parent / "sdk_program.txt").read_text()
+
+
+def test_the_example_prints_the_same_on_a_file(tmp_path: Path):
+    printed = run(ROOT / "examples" / "sdk_program.py", tmp_path / "trials.db")
+    assert printed == (Path(__file__).parent / "sdk_program.txt").read_text()
