@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -315,6 +316,31 @@ def test_the_check_command_tells_sound_from_broken(path, tmp_path):
     code, out, err = command("check", str(tmp_path / "nothing.db"))
     assert (code, out) == (2, "")
     assert "nothing.db" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    ("name", "words"), [("old.db", "Permission denied"), ("new.db", "cannot be made in its folder: Permission denied")]
+)
+def test_no_permission_is_said_so(name, words):
+    with tempfile.TemporaryDirectory() as folder:
+        open_store(Path(folder) / "old.db").close()
+        (Path(folder) / "old.db").chmod(0)
+        Path(folder).chmod(0o555)
+        child = os.fork()
+        if child == 0:
+            said = ""
+            try:
+                if os.geteuid() == 0:  # root may do everything
+                    os.setuid(65534)
+                rc.Store(Path(folder) / name)
+            except rc.StoreError as error:
+                said = str(error)
+            finally:
+                os._exit(0 if words in said and name in said else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert [one.name for one in Path(folder).iterdir()] == ["old.db"]
+        Path(folder).chmod(0o755)
 
 
 RELEASED = sorted((Path(__file__).parents[1] / "data").glob("store-*.db"))

@@ -1,6 +1,7 @@
 #include "storage/sqlite_file.hpp"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -66,6 +67,9 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (!folder.empty() && !fs::is_directory(folder, problem)) refuse(path, "there is no folder " + quoted_path(folder.string()));
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
   if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
+  // SQLite tries a second time without making the file, and would say that there is none.
+  if (make && !fs::exists(path, problem) && ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    refuse(path, "a file cannot be made in its folder: " + std::string(std::strerror(errno)));
   const int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
   const auto patience = static_cast<int>(std::min<Duration>(options.busy_timeout, std::numeric_limits<int>::max()));
   try {
