@@ -122,6 +122,7 @@ TEST_F(SqliteStorageTest, AReadOnlyStoreIsLookedAtOnly) {
   const auto engine = open(path(), {.durability = Durability::full, .read_only = true});
   EXPECT_EQ(get(*engine, "a").status, 200);
   EXPECT_EQ(refusal([&] { create(*engine, "b"); }).first, ErrorCode::read_only);
+  EXPECT_EQ(refusal([&] { engine->vacuum(); }).first, ErrorCode::read_only);
   EXPECT_EQ(get(*engine, "b").status, 404);
 }
 
@@ -214,6 +215,9 @@ TEST_F(SqliteStorageTest, AConnectionClosedForAForkOpensAgain) {
   EXPECT_EQ(get(*engine, "a").status, 200);
   close_sqlite_files_for_fork();
   EXPECT_EQ(settle(*engine, "a").status, 200);
+  close_sqlite_files_for_fork();
+  engine->vacuum();
+  EXPECT_TRUE(engine->check().empty());
   close_sqlite_files_for_fork();
   fs::rename(path(), path("elsewhere.db"));
   EXPECT_NE(refusal([&] { get(*engine, "a"); }).second.find("there is no such file"), std::string::npos);

@@ -79,20 +79,23 @@ void SqliteStorage::disconnect() noexcept {
   forget();
 }
 
-void SqliteStorage::begin(Access access) {
+void SqliteStorage::require(Access access) {
   if (access == Access::write && options_.read_only)
     throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
   if (!file_) open(SqliteFile::Absent::refuse);
+}
+
+void SqliteStorage::begin(Access access) {
+  require(access);
   try {
-    use(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
-    in_transaction_ = true;
-    cleared_ = false;
-    look_for_others();
-  } catch (const SQLite::Exception& error) {
-    end();
-    file_->fail("begin", error);
+    guarded("begin", [&] {
+      use(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
+      in_transaction_ = true;
+      cleared_ = false;
+      look_for_others();
+    });
   } catch (...) {
-    end();
+    end();  // after the error was told: it may close the connection that tells it
     throw;
   }
 }
@@ -291,6 +294,7 @@ MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
 }
 
 void SqliteStorage::vacuum() {
+  require(Access::write);
   guarded("vacuum", [&] {
     file_->database().exec("VACUUM");
     file_->database().exec("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -60,6 +60,7 @@ class SqliteStorage final : public Storage {
   template <class Body>
   auto guarded(const char* deed, Body body);
   void open(SqliteFile::Absent absent);
+  void require(Access access);  // a connection that may do it
   void look_for_others();
   void forget();
   std::vector<DueEntry> due_rows(Instant until, std::size_t limit, const DueEntry* after);
