@@ -60,8 +60,8 @@ def typed_create() -> Body:
     return body
 
 
-def typed_get() -> Body:
-    names, subject = ids(), store()
+def gets(subject: rc.Store, count: int) -> Body:
+    names = ids(count)
     subject.promises.create_many(names, FAR)
 
     def body() -> int:
@@ -71,6 +71,10 @@ def typed_get() -> Body:
         return len(names)
 
     return body
+
+
+def typed_get() -> Body:
+    return gets(store(), COUNT)
 
 
 def typed_settle() -> Body:
@@ -146,16 +150,7 @@ def settle_columns(size: int = 10_000) -> Body:
 
 
 def file_get(folder: str) -> Body:
-    names, subject = ids(5_000), rc.Store(f"{folder}/get-{next(_files)}.db", clock=rc.ManualClock(), durability="normal")
-    subject.promises.create_many(names, FAR)
-
-    def body() -> int:
-        get = subject.promises.get
-        for name in names:
-            get(name)
-        return len(names)
-
-    return body
+    return gets(rc.Store(f"{folder}/get-{next(_files)}.db", clock=rc.ManualClock(), durability="normal"), 5_000)
 
 
 def measure_file(folder: str, rounds: int) -> dict[str, float]:

@@ -1,5 +1,4 @@
 // Reclaiming the room of promises that were settled long ago.
-#include <algorithm>
 #include <string>
 #include <unordered_set>
 
@@ -48,7 +47,7 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
   Ids kept;
   with_storage(
       [&kept](Storage& storage) { each_message(storage, [&kept](const MessageRef& message) { kept.insert(message->id); }); });
-  each_page(pause, [&](std::span<const RowRef> rows) {
+  each_page(Access::read, pause, [&](std::span<const RowRef> rows) {
     for (const RowRef& row : rows) {
       keep_awaited(*row, kept);
       if (row->callbacks == 0) continue;
@@ -56,7 +55,7 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
     }
   });
   std::size_t purged = 0;
-  each_page(pause, [&](std::span<const RowRef> rows) { purged += purge_page(rows, settled_before, kept); });
+  each_page(Access::write, pause, [&](std::span<const RowRef> rows) { purged += purge_page(rows, settled_before, kept); });
   if (purged > 0) {
     std::lock_guard lock(mutex_);
     tell_replaced();
@@ -64,48 +63,36 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
   return purged;
 }
 
-// Calls body for all rows in order of id, the lock free in between.
-void Engine::each_page(const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body) {
+// Calls body for all rows in order of id, each page in a transaction of its own, the lock free in between.
+void Engine::each_page(Access access, const std::function<void()>& pause,
+                       const std::function<void(std::span<const RowRef>)>& body) {
   RowScan scan{.by = RowScan::By::id, .key = {}, .after = {}, .limit = kRowsAtOnce};
   for (;;) {
     {
       std::lock_guard lock(mutex_);
-      std::vector<RowRef> rows;
-      {
-        const StorageTransaction reading(*storage_, Access::read);
-        rows = storage_->scan(scan);
-        if (!rows.empty()) scan.after = rows.back()->id();
-      }
+      const StorageTransaction transaction(*storage_, access);
+      const std::vector<RowRef> rows = storage_->scan(scan);
       body(rows);
       if (rows.size() < kRowsAtOnce) return;
+      scan.after = rows.back()->id();
     }
     pause();
   }
 }
 
 std::size_t Engine::purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept) {
-  const auto old = [&](const RowRef& row) {
-    return row->state != PromiseState::pending && row->settled_at < settled_before && row->callbacks == 0 && row->listeners == 0 &&
-           !kept.contains(row->id());
-  };
-  if (std::none_of(rows.begin(), rows.end(), old)) return 0;
-  const StorageTransaction writing(*storage_, Access::write);
   const Instant now = present();
   Changes changes;
   changes.counters = storage_->counters();
-  for (const RowRef& seen : rows) {
-    if (!old(seen)) continue;
-    const RowRef row = storage_->load(seen->id());
-    if (!row || !old(row)) continue;
+  for (const RowRef& row : rows) {
+    if (row->state == PromiseState::pending || row->settled_at >= settled_before) continue;
+    if (row->callbacks > 0 || row->listeners > 0 || kept.contains(row->id())) continue;
     const std::string* origin = row->birth->tags.find("resonate:origin");
-    if (origin && *origin != row->id()) {
-      const RowRef root = storage_->load(*origin);
-      if (root && Projected(*root, now).pending()) continue;
-    }
+    const RowRef root = origin && *origin != row->id() ? storage_->load(*origin) : nullptr;
+    if (root && Projected(*root, now).pending()) continue;
     changes.rows.push_back({row, RowRef()});
   }
-  if (changes.rows.empty()) return 0;
-  storage_->write(changes);
+  if (!changes.rows.empty()) storage_->write(changes);
   return changes.rows.size();
 }
 

@@ -126,7 +126,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                              std::size_t limit);
   void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
-  void each_page(const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body);
+  void each_page(Access access, const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body);
   std::size_t purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept);
   void end_trace();
 

@@ -6,18 +6,20 @@ namespace resonate {
 
 namespace {
 
-std::size_t size_of(const Value& value) {
-  std::size_t size = value.data ? value.data->size() : 0;
-  if (value.headers)
-    for (const auto& [name, text] : *value.headers) size += name.size() + text.size() + sizeof(StringMap::Entry);
+std::size_t size_of(const StringMap& strings) {
+  std::size_t size = 0;
+  for (const auto& [name, text] : strings) size += name.size() + text.size() + sizeof(StringMap::Entry);
   return size;
+}
+
+std::size_t size_of(const Value& value) {
+  return (value.data ? value.data->size() : 0) + (value.headers ? size_of(*value.headers) : 0);
 }
 
 // About what a row holds, its own tables' overhead included.
 std::size_t size_of(const Row& row) {
   constexpr std::size_t kFixed = 512;
-  std::size_t size = kFixed + row.id().size() + size_of(row.birth->param);
-  for (const auto& [name, text] : row.birth->tags) size += name.size() + text.size() + sizeof(StringMap::Entry);
+  std::size_t size = kFixed + row.id().size() + size_of(row.birth->param) + size_of(row.birth->tags);
   if (row.value) size += size_of(row.value->value);
   if (row.resumes)
     for (const std::string& id : row.resumes->items) size += id.size() + sizeof(std::string);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <system_error>
 
+#include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
 #include "storage/sqlite_schema.hpp"
 
@@ -18,8 +19,6 @@ namespace resonate {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string quoted_path(const std::string& path) { return "\"" + path + "\""; }
 
 // The cause in the words of whoever runs the machine.
 std::string cause_of(int code, const std::string& said, int system_error) {
@@ -58,13 +57,14 @@ class Unmade {
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::storage, "store " + quoted_path(path) + ": cannot open: " + why);
+  throw Error(ErrorCode::storage, "store " + resonate::quoted(path) + ": cannot open: " + why);
 }
 
 SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make) {
   std::error_code problem;
   const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, problem)) refuse(path, "there is no folder " + quoted_path(folder.string()));
+  if (!folder.empty() && !fs::is_directory(folder, problem))
+    refuse(path, "there is no folder " + resonate::quoted(folder.string()));
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
   if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
   // SQLite tries a second time without making the file, and would say that there is none.
@@ -84,11 +84,11 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
 void SqliteFile::fail(const char* deed, const SQLite::Exception& error) const {
   const int code = error.getErrorCode();
   if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
-    throw Error(ErrorCode::busy, "store " + quoted_path(path_) + " is busy: cannot " + deed + ", another process has held it for " +
-                                     std::to_string(busy_timeout_) + " ms and more");
+    throw Error(ErrorCode::busy, "store " + resonate::quoted(path_) + " is busy: cannot " + deed +
+                                     ", another process has held it for " + std::to_string(busy_timeout_) + " ms and more");
   sqlite3* handle = database_.getHandle();
   const int extended = error.getExtendedErrorCode() > 0 ? error.getExtendedErrorCode() : code;
-  throw Error(ErrorCode::storage, "store " + quoted_path(path_) + ": cannot " + deed + ": " +
+  throw Error(ErrorCode::storage, "store " + resonate::quoted(path_) + ": cannot " + deed + ": " +
                                       cause_of(extended, error.getErrorStr(), handle ? sqlite3_system_errno(handle) : 0));
 }
 
