@@ -1,0 +1,308 @@
+"""Who a bearer token stands for: JWTs checked against one key, and what their bearer may touch."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jwt
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+if TYPE_CHECKING:
+    from jwt.types import Options
+
+    from .settings import AuthSettings
+
+__all__ = ["Authenticator", "Identity", "Unauthorized", "bearer"]
+
+LONGEST_TOKEN = 16_384
+REMEMBERED_TOKENS = 4096
+SMALLEST_RSA_KEY = 2048
+
+_Key = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey
+
+_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
+
+# A compact JWS and nothing else: no padding, no white space, nothing that a lenient base64 decoder would skip.
+_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+# Without re.ASCII the letters of IGNORECASE take in "ſ" and the Kelvin sign.
+_BEARER = re.compile(r"[ \t]*bearer +([A-Za-z0-9._~+/-]+=*)[ \t]*", re.IGNORECASE | re.ASCII)
+_PEM_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
+
+# What a log may say of a refusal. The library's own texts may quote the token.
+_WHY: tuple[tuple[type[Exception], str], ...] = (
+    (jwt.InvalidSignatureError, "the signature does not fit the key"),
+    (jwt.InvalidAlgorithmError, "the algorithm is not among the accepted ones"),
+    (jwt.InvalidIssuerError, "another issuer"),
+    (jwt.InvalidAudienceError, "another audience"),
+    (jwt.MissingRequiredClaimError, "a claim is missing that is asked for: exp, iss or aud"),
+)
+
+
+class Unauthorized(Exception):
+    """A token is missing or does not hold: 401.
+
+    Its text says why, for the server's own debug log: a client is told nothing, and the text never holds the token.
+    """
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the bearer of a verified token may do.
+
+    Attributes:
+        admin: The claim ``role`` was "admin": everything, the debug surface too.
+        prefix: The claim ``prefix``: ids that start with it; "" for all ids, None (no such claim, or not a text) for none.
+
+    Example:
+        >>> from resonate_core.server.auth import Identity
+        >>> Identity(admin=False, prefix="shop.").may_touch(["shop.1", "shop.2"])
+        True
+        >>> Identity(admin=False, prefix="shop.").may_touch(["shop.1", "bank.1"])
+        False
+    """
+
+    admin: bool
+    prefix: str | None
+
+    @property
+    def unrestricted(self) -> bool:
+        """Whether every id is theirs, so that operations over all of them (searches) are too."""
+        return self.admin or self.prefix == ""
+
+    def may_touch(self, ids: Iterable[str]) -> bool:
+        """Tells whether all of these ids are theirs.
+
+        Without ids it is whether any id could be: a request that forgot its id is then refused for that.
+        """
+        if self.unrestricted:
+            return True
+        prefix = self.prefix
+        return prefix is not None and all(id.startswith(prefix) for id in ids)
+
+
+def bearer(header: str | None) -> str | None:
+    """Takes the token out of an ``Authorization`` header; None where it is not exactly one bearer token.
+
+    A header of another scheme counts as none at all, so that it can neither stand for a token nor hide one that the
+    request carries elsewhere.
+
+    Example:
+        >>> from resonate_core.server.auth import bearer
+        >>> bearer("Bearer abc.def.ghi"), bearer("Basic dTpw"), bearer("Bearer a b"), bearer(None)
+        ('abc.def.ghi', None, None, None)
+    """
+    if header is None or len(header) > LONGEST_TOKEN + 64:
+        return None
+    found = _BEARER.fullmatch(header)
+    return None if found is None else found[1]
+
+
+class _Remembered(NamedTuple):
+    identity: Identity
+    expires: int | float
+
+
+class Authenticator:
+    """Tells tokens that hold from those that do not. Any thread may ask.
+
+    The algorithms follow from the key, never from the token: a token's ``alg`` is only compared with them, and ``kid``,
+    ``jku``, ``jwk``, ``x5u`` and ``x5c`` are not looked at. A token that held is remembered until it expires, by its SHA-256
+    digest, because a signature costs many times a look-up.
+
+    Args:
+        settings: The key, and what is asked of a token beside its signature.
+        clock: Seconds since 1970, as `time.time` tells them.
+        remember: How many tokens are remembered at most; those that were shown least recently are forgotten first.
+
+    Raises:
+        ValueError: There is no key, it is not a public key, it is too weak, or an algorithm does not fit it.
+        OSError: The key's file cannot be read.
+
+    Example:
+        >>> import jwt
+        >>> from resonate_core.server.auth import Authenticator
+        >>> from resonate_core.server.settings import AuthSettings
+        >>> secret = "a secret of thirty-two bytes, or more"
+        >>> authenticator = Authenticator(AuthSettings(secret=secret), clock=lambda: 1000.0)
+        >>> authenticator.identify(jwt.encode({"exp": 2000, "prefix": "shop."}, secret, "HS256"))
+        Identity(admin=False, prefix='shop.')
+        >>> authenticator.identify(jwt.encode({"exp": 500, "prefix": "shop."}, secret, "HS256"))
+        Traceback (most recent call last):
+            ...
+        resonate_core.server.auth.Unauthorized: expired
+    """
+
+    def __init__(
+        self, settings: AuthSettings, *, clock: Callable[[], float] = time.time, remember: int = REMEMBERED_TOKENS
+    ) -> None:
+        self._key, fitting = _key_and_algorithms(settings)
+        for name in settings.algorithms:
+            if name not in fitting:
+                raise ValueError(f"algorithm {name!r} does not fit the key, which takes {', '.join(fitting)}")
+        self.algorithms: tuple[str, ...] = tuple(settings.algorithms) or fitting
+        self._issuer = settings.issuer
+        self._audience = list(settings.audience) or None
+        self._leeway = settings.leeway
+        self._clock = clock
+        self._remember = remember
+        self._known: OrderedDict[bytes, _Remembered] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def identify(self, token: str | None) -> Identity:
+        """Tells whom a token stands for.
+
+        Raises:
+            Unauthorized: It is missing, malformed, not signed with the key, not valid now, or meant for somebody else.
+        """
+        if not isinstance(token, str) or not token:
+            raise Unauthorized("no token")
+        if len(token) > LONGEST_TOKEN:
+            raise Unauthorized(f"a token of {len(token)} characters; {LONGEST_TOKEN} are the limit")
+        if _COMPACT.fullmatch(token) is None:
+            raise Unauthorized("not a JWT")
+        digest = hashlib.sha256(token.encode()).digest()
+        now = self._clock()
+        known = self._recall(digest)
+        if known is None:
+            claims = self._verified(token)
+            known = _Remembered(_identity(claims), self._checked_times(claims, now))
+            self._keep(digest, known)
+        elif self._is_over(known.expires, now):
+            self._forget(digest)
+            raise Unauthorized("expired")
+        return known.identity
+
+    def _verified(self, token: str) -> dict[str, Any]:
+        """Checks all but the times, which follow this object's clock."""
+        options: Options = {
+            "verify_signature": True,
+            "verify_exp": False,
+            "verify_nbf": False,
+            "verify_iat": False,
+            "verify_sub": False,
+            "verify_jti": False,
+            "verify_iss": self._issuer is not None,
+            "verify_aud": self._audience is not None,
+            "require": ["exp"],
+        }
+        try:
+            whole = jwt.decode_complete(
+                token, self._key, algorithms=list(self.algorithms), options=options, audience=self._audience, issuer=self._issuer
+            )
+        except Exception as error:  # whatever a token makes the library do, it does not let its bearer in
+            why = next((text for kind, text in _WHY if isinstance(error, kind)), f"malformed ({type(error).__name__})")
+            raise Unauthorized(why) from None
+        if "crit" in whole["header"]:
+            raise Unauthorized("an extension is marked critical, and none is understood")
+        claims: dict[str, Any] = whole["payload"]
+        return claims
+
+    def _checked_times(self, claims: Mapping[str, Any], now: float) -> int | float:
+        """Checks the times and returns when the token expires."""
+        expires = _instant(claims, "exp")
+        if self._is_over(expires, now):
+            raise Unauthorized("expired")
+        for name in ("nbf", "iat"):
+            if name in claims and _instant(claims, name) > now + self._leeway:
+                raise Unauthorized(f"not valid yet: its {name} is in the future")
+        return expires
+
+    def _is_over(self, expires: int | float, now: float) -> bool:
+        # Not expires + leeway: an integer of a thousand digits has no sum with a float, but compares with one.
+        return expires <= now - self._leeway
+
+    def _recall(self, digest: bytes) -> _Remembered | None:
+        with self._lock:
+            known = self._known.get(digest)
+            if known is not None:
+                self._known.move_to_end(digest)
+            return known
+
+    def _keep(self, digest: bytes, known: _Remembered) -> None:
+        with self._lock:
+            self._known[digest] = known
+            while len(self._known) > self._remember:
+                self._known.popitem(last=False)
+
+    def _forget(self, digest: bytes) -> None:
+        with self._lock:
+            self._known.pop(digest, None)
+
+
+def _identity(claims: Mapping[str, Any]) -> Identity:
+    role, prefix = claims.get("role"), claims.get("prefix")
+    return Identity(
+        admin=isinstance(role, str) and role.lower() == "admin",
+        prefix=prefix if isinstance(prefix, str) else None,
+    )
+
+
+def _instant(claims: Mapping[str, Any], name: str) -> int | float:
+    """A NumericDate: a JSON number, and a finite one (Python's parser takes NaN and Infinity too)."""
+    value = claims[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise Unauthorized(f"its {name} is not a number of seconds")
+    return value
+
+
+def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, ...]]:
+    if settings.public_key is not None:
+        key = _public_key(settings.public_key)
+        return key, _algorithms_of(key, settings.public_key)
+    if settings.secret is None:
+        raise ValueError("neither public_key nor secret is set: there is nothing to check a token with")
+    secret = settings.secret.get_secret_value()
+    try:
+        jwt.get_algorithm_by_name("HS256").prepare_key(secret)
+    except jwt.InvalidKeyError:
+        raise ValueError("secret is a public key, certificate or JWK: whoever can read it could sign tokens with it") from None
+    # RFC 7518 3.2: the key is at least as long as the hash.
+    length = len(secret.encode())
+    fitting = tuple(name for name, least in _SECRET_BYTES.items() if length >= least)
+    if not fitting:
+        raise ValueError("secret is shorter than 32 bytes: it can be guessed")
+    return secret, fitting
+
+
+def _public_key(path: Path) -> _Key:
+    """Reads the one public key, or the first certificate of a chain, in a PEM file."""
+    pem = path.read_bytes()
+    labels = [label.decode() for label in _PEM_LABEL.findall(pem)]
+    if any(label.endswith("PRIVATE KEY") for label in labels):
+        raise ValueError(f"{str(path)!r} holds a private key: a server that only checks tokens is given the public one")
+    certificates = [label for label in labels if label == "CERTIFICATE"]
+    if not labels or (len(certificates) != len(labels) and len(labels) != 1):
+        held = ", ".join(labels) or "no PEM block"
+        raise ValueError(f"{str(path)!r} holds {held}: one public key, or a certificate chain, is expected")
+    try:
+        key = x509.load_pem_x509_certificate(pem).public_key() if certificates else load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"{str(path)!r} holds a {labels[0]} that cannot be read: {error}") from error
+    if not isinstance(key, _Key):
+        raise ValueError(f"{str(path)!r} holds a {type(key).__name__}: RSA, EC or Ed25519 is expected")
+    return key
+
+
+def _algorithms_of(key: _Key, path: Path) -> tuple[str, ...]:
+    if isinstance(key, rsa.RSAPublicKey):
+        if key.key_size < SMALLEST_RSA_KEY:
+            raise ValueError(f"{str(path)!r} holds an RSA key of {key.key_size} bits: {SMALLEST_RSA_KEY} is the least")
+        return ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        if key.curve.name not in _CURVES:
+            raise ValueError(f"{str(path)!r} holds a key of the curve {key.curve.name}: P-256, P-384 or P-521 is expected")
+        return (_CURVES[key.curve.name],)
+    return ("EdDSA",)
