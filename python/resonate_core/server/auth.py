@@ -6,9 +6,8 @@ import hashlib
 import math
 import re
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +17,8 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from resonate_core._core import Clock, SystemClock
 
 if TYPE_CHECKING:
     from jwt.types import Options
@@ -124,7 +125,7 @@ class Authenticator:
 
     Args:
         settings: The key, and what is asked of a token beside its signature.
-        clock: Seconds since 1970, as `time.time` tells them.
+        clock: Tells whether a token is still, or already, valid; the system's where none is given.
         remember: How many tokens are remembered at most; those that were shown least recently are forgotten first.
 
     Raises:
@@ -133,10 +134,11 @@ class Authenticator:
 
     Example:
         >>> import jwt
+        >>> import resonate_core as rc
         >>> from resonate_core.server.auth import Authenticator
         >>> from resonate_core.server.settings import AuthSettings
         >>> secret = "a secret of thirty-two bytes, or more"
-        >>> authenticator = Authenticator(AuthSettings(secret=secret), clock=lambda: 1000.0)
+        >>> authenticator = Authenticator(AuthSettings(secret=secret), clock=rc.ManualClock(start=1_000_000))
         >>> authenticator.identify(jwt.encode({"exp": 2000, "prefix": "shop."}, secret, "HS256"))
         Identity(admin=False, prefix='shop.')
         >>> authenticator.identify(jwt.encode({"exp": 500, "prefix": "shop."}, secret, "HS256"))
@@ -145,9 +147,7 @@ class Authenticator:
         resonate_core.server.auth.Unauthorized: expired
     """
 
-    def __init__(
-        self, settings: AuthSettings, *, clock: Callable[[], float] = time.time, remember: int = REMEMBERED_TOKENS
-    ) -> None:
+    def __init__(self, settings: AuthSettings, *, clock: Clock | None = None, remember: int = REMEMBERED_TOKENS) -> None:
         self._key, fitting = _key_and_algorithms(settings)
         for name in settings.algorithms:
             if name not in fitting:
@@ -156,7 +156,7 @@ class Authenticator:
         self._issuer = settings.issuer
         self._audience = list(settings.audience) or None
         self._leeway = settings.leeway
-        self._clock = clock
+        self._clock = clock if clock is not None else SystemClock()
         self._remember = remember
         self._known: OrderedDict[bytes, _Remembered] = OrderedDict()
         self._lock = threading.Lock()
@@ -174,7 +174,7 @@ class Authenticator:
         if _COMPACT.fullmatch(token) is None:
             raise Unauthorized("not a JWT")
         digest = hashlib.sha256(token.encode()).digest()
-        now = self._clock()
+        now = self._clock.now / 1000
         known = self._recall(digest)
         if known is None:
             claims = self._verified(token)
