@@ -1,0 +1,50 @@
+"""All commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import resonate_core as rc
+from resonate_core.cli import bench, files, invoke, promises, schedules, server, tasks, tree
+from resonate_core.cli.exits import MEANINGS
+
+__all__ = ["app_for"]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(rc.__version__)
+        raise typer.Exit
+
+
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version", show_default=False)
+    ] = False,
+) -> None:
+    """Durable promises, tasks and schedules: serve them, look at them, act on them, in a file or on a server."""
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The program.
+
+    Args:
+        arguments: What it is about to be given; see `server.add_to`.
+    """
+    app = typer.Typer(
+        name="resonate-core",
+        epilog="Exit codes: " + "; ".join(f"{int(code)} {text}" for code, text in MEANINGS.items()) + ".",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(root)
+    server.add_to(app, arguments)
+    app.add_typer(promises.app, name="promises")
+    app.add_typer(tasks.app, name="tasks")
+    app.add_typer(schedules.app, name="schedules")
+    for part in (invoke, tree, files, bench):
+        part.add_to(app)
+    return app

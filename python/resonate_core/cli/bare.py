@@ -1,0 +1,64 @@
+"""What works without the extra `cli`: `check`. Nothing here but the standard library and the engine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import resonate_core as rc
+from resonate_core.cli.exits import Exit, Failure
+
+__all__ = ["problems_of", "run_bare"]
+
+
+def problems_of(path: Path) -> tuple[list[str], str]:
+    """What is wrong with a file, a line each, and one line that sums it up.
+
+    Raises:
+        Failure: It cannot be read as a store (USAGE, as `check` has always said it).
+    """
+    counts: dict[str, dict[str, int] | int] | None = None
+    try:
+        problems = rc.check_file(path)
+        # Damaged pages make every further reading a guess.
+        if not any(problem.startswith("integrity") for problem in problems):
+            with rc.Store(path, read_only=True) as store:
+                problems += [f"{violation.name} ({violation.id}): {violation.detail}" for violation in store.check()]
+                counts = store.counts()
+    except rc.errors.StoreError as error:
+        raise Failure(str(error), Exit.USAGE) from error
+    if problems or counts is None:
+        return problems, f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    promises = counts["promises"]
+    assert isinstance(promises, dict)
+    total = sum(promises.values())
+    return [], f"{path}: sound; {total} promises, {counts['schedules']} schedules, {counts['messages']} messages"
+
+
+def run_bare(arguments: Sequence[str]) -> int:
+    """The command line where typer is not installed."""
+    parser = argparse.ArgumentParser(
+        prog="resonate-core",
+        description="Only `check` is here: every other command needs the extra, pip install 'resonate-core[cli]'.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    checked = commands.add_parser(
+        "check",
+        help="look for damage in a store's file",
+        description="SQLite's own integrity check, the schema, and every property of the state by name. "
+        "Exit status: 0 sound, 1 something is wrong, 2 the file cannot be read as a store.",
+    )
+    checked.add_argument("file", type=Path)
+    try:
+        path: Path = parser.parse_args(arguments).file
+    except SystemExit as ended:  # argparse has said why
+        return int(ended.code or 0)
+    try:
+        problems, summary = problems_of(path)
+    except Failure as failure:
+        print(failure.message, file=sys.stderr)
+        return failure.code
+    print(*problems, summary, sep="\n")
+    return Exit.FAILED if problems else Exit.DONE

@@ -1,0 +1,82 @@
+"""How a command ends: exit codes that scripts can tell apart, and the one exception that carries them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["Exit", "Failure", "code_of", "is_done"]
+
+
+class Exit(IntEnum):
+    """Exit codes.
+
+    Example:
+        >>> from resonate_core.cli.exits import Exit
+        >>> int(Exit.NOT_FOUND)
+        4
+    """
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_FOUND = 4
+    CONFLICT = 5
+    REFUSED = 6
+    NOT_ALLOWED = 7
+
+
+MEANINGS: dict[Exit, str] = {
+    Exit.DONE: "done",
+    Exit.FAILED: "failed: damage was found, what was waited for was not resolved, or the other side broke",
+    Exit.USAGE: "the command line or the configuration is wrong; for check: the file cannot be read as a store",
+    Exit.UNREACHABLE: "the file cannot be opened, the server cannot be reached, or either is too busy (429, 503)",
+    Exit.NOT_FOUND: "no such promise, task or schedule (404)",
+    Exit.CONFLICT: "another state or version than asked for (409)",
+    Exit.REFUSED: "refused as it was asked (400, 413, 422)",
+    Exit.NOT_ALLOWED: "no token, a bad one, or one that may not (401, 403)",
+}
+
+_CODES = {
+    400: Exit.REFUSED,
+    401: Exit.NOT_ALLOWED,
+    403: Exit.NOT_ALLOWED,
+    404: Exit.NOT_FOUND,
+    409: Exit.CONFLICT,
+    413: Exit.REFUSED,
+    422: Exit.REFUSED,
+    429: Exit.UNREACHABLE,
+    503: Exit.UNREACHABLE,
+}
+
+
+def is_done(status: int) -> bool:
+    """Whether a request with this answer was carried out: 300 is how a suspend says that there is nothing to wait for."""
+    return status in (200, 300)
+
+
+def code_of(status: int) -> Exit:
+    """The exit code for a status of the protocol.
+
+    Example:
+        >>> from resonate_core.cli.exits import code_of
+        >>> code_of(409).name
+        'CONFLICT'
+    """
+    return Exit.DONE if is_done(status) else _CODES.get(status, Exit.FAILED)
+
+
+class Failure(Exception):
+    """What ends a command: said on standard error, without a traceback.
+
+    Attributes:
+        message: What is wrong, naming the value and the rule.
+        code: The exit code.
+        status: The protocol's status, where the protocol refused.
+    """
+
+    def __init__(self, message: str, code: Exit, status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.status = status

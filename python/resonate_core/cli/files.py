@@ -1,0 +1,124 @@
+"""What is done to a store as a whole: its outbox, and its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from resonate_core.cli.bare import problems_of
+from resonate_core.cli.command import JSON, Session, on_file, on_store
+from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.show import Output
+from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
+from resonate_core.cli.values import duration, instant, now
+
+__all__ = ["add_to"]
+
+_FILE = Annotated[Path, typer.Argument(metavar="FILE", help="a store's file", show_default=False)]
+
+
+def _subject(message: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a message as it goes over the wire."""
+    data = message["message"]["data"]
+    about = data.get("task") or data.get("promise") or {}
+    return {
+        "address": message["address"],
+        "kind": message["message"]["kind"],
+        "id": about.get("id"),
+        "version": about.get("version"),
+    }
+
+
+def _waiting(target: Target) -> list[dict[str, Any]]:
+    """The messages of the outbox, with the columns that are shown and the message itself."""
+    if isinstance(target, FileTarget):
+        return [
+            {
+                "address": one.address,
+                "kind": one.kind,
+                "id": one.id,
+                "version": one.version,
+                "attempts": one.attempts,
+                "queuedAt": one.queued_at,
+                "message": one.message,
+            }
+            for one in target.store.messages()
+        ]
+    status, snapshot = target.ask("debug.snap", {})
+    if status == 403:
+        raise refusal(
+            status, f"{target.name}: {snapshot}; of a server, messages are read with debug.snap, which `serve --debug` allows"
+        )
+    if status != 200:
+        raise refusal(status, snapshot)
+    return [{**_subject(one), "message": one["message"]} for one in snapshot["messages"]]
+
+
+def messages(
+    session: Session,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="NUMBER", help="how many at most", min=1)] = None,
+) -> None:
+    """Show the messages that wait to be delivered. They stay there."""
+    session.out.answer({"messages": _waiting(session.target)[:limit]})
+
+
+def check(file: _FILE, json: JSON = False) -> None:
+    """Look for damage: SQLite's own check, the schema, every property of the state. Exit code 0: sound; 1: damaged; 2: no store."""
+    problems, summary = problems_of(file)
+    if json:
+        Output(True).json({"file": str(file), "sound": not problems, "problems": problems})
+    else:
+        print(*problems, summary, sep="\n")
+    raise typer.Exit(Exit.FAILED if problems else Exit.DONE)
+
+
+def backup(
+    file: _FILE,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="where no file is yet", show_default=False)],
+    json: JSON = False,
+) -> None:
+    """Copy a store's file as of one instant, while others use it."""
+    with FileTarget(file, Access.READ) as source:
+        assert isinstance(source, FileTarget)
+        source.store.backup(target)
+    size = target.stat().st_size
+    Output(json).line(f"{target}: {size} bytes", {"file": str(file), "target": str(target), "bytes": size})
+
+
+def purge(
+    session: Session,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="LENGTH", help="settled longer ago than this: 7d, 12h")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="TIME", help="settled before this: 2026-05-01, -7d, or Unix ms")
+    ] = None,
+) -> None:
+    """Delete promises that were settled long ago, with their tasks. What is still referred to stays."""
+    if (older_than is None) == (before is None):
+        raise Failure("purge: give one of --older-than and --before", Exit.USAGE)
+    assert isinstance(session.target, FileTarget)
+    until = instant(before, "--before") if before is not None else now() - duration(older_than or "", "--older-than")
+    gone = session.target.store.purge(settled_before=max(until, 0))
+    session.out.line(f"{gone} promise{'' if gone == 1 else 's'} deleted", {"deleted": gone, "settledBefore": max(until, 0)})
+
+
+def vacuum(session: Session) -> None:
+    """Give the room of what was deleted back to the file system. Others wait meanwhile."""
+    assert isinstance(session.target, FileTarget)
+    path = Path(session.target.name)
+    size = path.stat().st_size
+    session.target.store.vacuum()
+    left = path.stat().st_size
+    session.out.line(f"{path}: {size} bytes before, {left} after", {"file": str(path), "before": size, "after": left})
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds them to the program."""
+    on_store(app, "messages", Access.READ, dialects=DIALECTS[:1])(messages)
+    app.command("check")(check)
+    app.command("backup")(backup)
+    on_file(app, "purge", Access.WRITE)(purge)
+    on_file(app, "vacuum", Access.WRITE)(vacuum)

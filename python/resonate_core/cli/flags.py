@@ -1,0 +1,96 @@
+"""A flag for each setting of the server, made from the models that hold them, so that none is forgotten and all say the same."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from resonate_core.cli.configuration import Given
+from resonate_core.server.settings import Settings
+
+__all__ = ["flag_of", "given_by", "parameters"]
+
+# Tables whose keys need no prefix, and what is not named after its key.
+_BARE = ("store", "server")
+_NAMES = {("store", "path"): "--db", ("server", "cors_origins"): "--cors-origin", ("log", "access"): "--access-log"}
+
+
+def flag_of(table: str, key: str) -> str:
+    """The flag of a setting.
+
+    Example:
+        >>> from resonate_core.cli.flags import flag_of
+        >>> flag_of("store", "path"), flag_of("server", "tls_key"), flag_of("log", "level")
+        ('--db', '--tls-key', '--log-level')
+    """
+    name = key if table in _BARE else f"{table}_{key}"
+    return _NAMES.get((table, key), "--" + name.replace("_", "-"))
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The types that a value may have, None aside."""
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
+        return _members(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return [member for part in typing.get_args(annotation) for member in _members(part) if member is not type(None)]
+    return [annotation]
+
+
+def _metavar(field: FieldInfo) -> str:
+    words = []
+    for member in _members(field.annotation):
+        if typing.get_origin(member) is Literal:
+            words += [str(choice) for choice in typing.get_args(member)]
+        else:
+            names = {int: "NUMBER", float: "SECONDS", Path: "FILE", SecretStr: "SECRET"}
+            words.append(names.get(member, "TEXT"))
+    return "|".join(dict.fromkeys(words))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default in (None, [], ""):
+        return ""
+    return f" (default: {'on' if field.default is True else 'off' if field.default is False else field.default})"
+
+
+def parameters() -> list[inspect.Parameter]:
+    """The parameters of a function that takes every setting, each None where it was not given."""
+    made = []
+    for table, field in Settings.model_fields.items():
+        model = typing.cast(Any, field.annotation)
+        panel = f"\\[{table}] {(model.__doc__ or '').splitlines()[0].split('; see')[0].rstrip('.')}"
+        for key, setting in model.model_fields.items():
+            members = _members(setting.annotation)
+            flag = flag_of(table, key)
+            text = (setting.description or "").replace("[", "\\[") + _default(setting)
+            kind: Any = str | None
+            metavar: str | None = _metavar(setting)
+            if members == [bool]:
+                kind, metavar, flag = bool | None, None, f"{flag}/--no-{flag[2:]}"
+            elif typing.get_origin(members[0]) is list:
+                kind, text = list[str] | None, text + "; may be repeated"
+            option = typer.Option(flag, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)
+            made.append(
+                inspect.Parameter(
+                    f"{table}__{key}", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
+                )
+            )
+    return made
+
+
+def given_by(arguments: dict[str, Any]) -> Given:
+    """The tables that flags spoke of, out of the arguments of such a function."""
+    tables: Given = {}
+    for name, value in arguments.items():
+        table, _, key = name.partition("__")
+        if key and value is not None and value != []:
+            tables.setdefault(table, {})[key] = ",".join(value) if isinstance(value, list) else value
+    return tables

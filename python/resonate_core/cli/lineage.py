@@ -1,0 +1,162 @@
+"""The calls of a workflow, out of the promises that they made: who called whom, and what each waits for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from resonate_core.cli.show import length, moment
+from resonate_core.cli.target import Target
+
+__all__ = ["Call", "calls_of", "in_order"]
+
+_ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
+
+
+@dataclass
+class Call:
+    """One promise of a workflow, its task, and the calls that it made."""
+
+    promise: dict[str, Any]
+    task: dict[str, Any] | None = None
+    children: list[Call] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """Its promise's id."""
+        return str(self.promise["id"])
+
+    @property
+    def state(self) -> str:
+        """Its promise's state."""
+        return str(self.promise["state"])
+
+    @property
+    def func(self) -> str | None:
+        """The function that was called, where the param says so as the SDKs write it."""
+        try:
+            call = json.loads(base64.b64decode(self.promise["param"].get("data") or "", validate=True))
+        except (binascii.Error, ValueError):
+            return None
+        func = call.get("func") if isinstance(call, dict) else None
+        return func if isinstance(func, str) else None
+
+    @property
+    def waits_for(self) -> list[str]:
+        """The ids that a suspended call can go on with: its own calls that are pending."""
+        if self.task is None or self.task.get("state") != "suspended":
+            return []
+        return [child.id for child in self.children if child.state == "pending"]
+
+    def took(self, now: int) -> int:
+        """How long it took, or has been there, in ms."""
+        return max(int(self.promise.get("settledAt", now)) - int(self.promise["createdAt"]), 0)
+
+    def note(self, now: int) -> str:
+        """What happens to it at present; empty where it is settled."""
+        if self.state != "pending":
+            return ""
+        tags: dict[str, str] = self.promise["tags"]
+        deadline = int(self.promise["timeoutAt"])
+        left = f"{moment(deadline)}" + (f" (in {length(deadline - now)})" if 0 < deadline - now < 366 * 86_400_000 else "")
+        target = tags.get("resonate:target") or tags.get("resonate:invoke")
+        if tags.get("resonate:timer") == "true":
+            return f"sleeps until {left}"
+        if self.task is not None:
+            state = self.task.get("state")
+            if state == "acquired":
+                return f"run by {self.task.get('pid')}"
+            if state == "suspended":
+                return f"waits for {', '.join(self.waits_for)}" if self.waits_for else "suspended"
+            if state == "halted":
+                return "halted until `tasks continue`"
+            delay = tags.get("resonate:delay", "")
+            if delay.isascii() and delay.isdigit() and int(delay) > now:
+                return f"delayed until {moment(int(delay))}"
+            return f"waits for a worker at {target}" if target else "waits for a worker"
+        if tags.get(_SCOPE) == "local":
+            return "run by its caller"
+        return f"waits to be settled, until {left}"
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """So that child 10 stands after child 9."""
+    return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
+
+
+def _parent(promise: dict[str, Any], known: dict[str, Call]) -> str | None:
+    """The caller: by tag, else the longest beginning of the id that is one."""
+    id, named = promise["id"], promise["tags"].get(_PARENT)
+    if named in known and named != id:
+        return str(named)
+    return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
+
+
+def _promises(target: Target, root: dict[str, Any]) -> dict[str, Call]:
+    """Every promise that may belong to a workflow: of its origin, or whose ids extend its own, as detached calls' and untagged ones' do."""
+    id = root["id"]
+    found = {id: Call(root)}
+    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: root["tags"].get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
+    for query in queries:
+        for promise in target.pages("promise.search", "promises", {**query, "limit": 1000}):
+            # A star in the id itself is a wildcard of the search too.
+            if "tags" in query or promise["id"].startswith(query["id"][:-1]):
+                found.setdefault(promise["id"], Call(promise))
+    return found
+
+
+def calls_of(target: Target, id: str) -> Call:
+    """The call tree below a promise.
+
+    Args:
+        target: Where it is.
+        id: The root of a workflow, or any call in it.
+
+    Returns:
+        The call of that id, with those that it made.
+
+    Raises:
+        Failure: There is no such promise (NOT_FOUND), or the target cannot search.
+    """
+    root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
+    known = _promises(target, root)
+    parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
+    for each in parents:
+        seen = {each}
+        above = parents[each]
+        while above is not None and above != id and above not in seen:
+            seen.add(above)
+            above = parents[above]
+        if above in seen and above == each:  # tags are anybody's: a ring of parents hangs at the root, so that it is seen
+            parents[each] = id
+    is_whole = root["tags"].get(_ORIGIN, id) == id
+    for each, above in parents.items():
+        if above is not None or is_whole:
+            known[above or id].children.append(known[each])
+    for call in known.values():
+        call.children.sort(key=lambda child: (child.promise["createdAt"], _natural(child.id)))
+    tree = known[id]
+    _add_tasks(target, [call for call, _ in in_order(tree) if call.state == "pending"])
+    return tree
+
+
+def _add_tasks(target: Target, calls: list[Call]) -> None:
+    """Tasks of what is not settled; the others' say nothing more."""
+    requests = [target.envelope("task.get", {"id": call.id}) for call in calls]
+    for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
+        if answer["head"]["status"] == 200:
+            call.task = answer["data"]["task"]
+
+
+def in_order(root: Call) -> Iterator[tuple[Call, int]]:
+    """Every call, callers first, with how deep it is; without recursion, since workflows may be deeper than Python's stack."""
+    waiting = [(root, 0)]
+    while waiting:
+        call, depth = waiting.pop()
+        yield call, depth
+        waiting.extend((child, depth + 1) for child in reversed(call.children))

@@ -1,0 +1,93 @@
+"""``resonate-core serve`` and ``resonate-core config``: the commands that have a flag for every setting."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+
+from resonate_core.cli.command import CONFIG, JSON, dressed, group
+from resonate_core.cli.configuration import config_file, described, load
+from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.show import Output, say
+
+__all__ = ["add_to"]
+
+
+def serve(**given: Any) -> None:
+    """Serve a store over HTTP, until it is told to stop (Ctrl-C, SIGTERM).
+
+    A flag beats the environment (RESONATE_STORE__PATH for store.path), which beats the configuration file. Secrets are better given in the
+    environment or the file: other users can see the flags of a process.
+    """
+    from resonate_core.cli.flags import given_by
+
+    file = config_file(given.pop("config"))
+    settings = load(file, given_by(given))
+    try:
+        from resonate_core.server.run import serve as run_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("resonate_core"):
+            raise
+        raise Failure(f"serve needs {error.name}: pip install 'resonate-core[server]'", Exit.USAGE) from error
+    if settings.store.path is None:
+        say("serving from memory: what is in it is gone when this ends; --db FILE keeps it")
+    raise typer.Exit(run_server(settings))
+
+
+def config_show(**given: Any) -> None:
+    """Show every setting, its value, and where that comes from. Takes the flags of serve. Secrets are not shown."""
+    from resonate_core.cli.flags import given_by
+
+    out = Output(given.pop("json"))
+    file = config_file(given.pop("config"))
+    tables = given_by(given)
+    rows = described(load(file, tables), file, tables)
+    if out.as_json:
+        values: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            origin = {"value": row.value, "origin": row.origin} | ({"source": row.source} if row.source else {})
+            values.setdefault(row.table, {})[row.key] = origin
+        out.json({"file": None if file is None else str(file), "settings": values})
+        return
+    cells = [[f"{row.table}.{row.key}", _told(row.value), row.origin, row.source] for row in rows]
+    out.table(("setting", "value", "origin", "named"), cells, "settings")
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return {None: "", True: "on", False: "off"}.get(value, str(value)) if value is None or isinstance(value, bool) else str(value)
+
+
+def _wants_flags(arguments: Sequence[str]) -> bool:
+    """Whether the flags will be looked at. The settings take a quarter of a second to import, which no other command should pay."""
+    return bool({"serve", "config"} & set(arguments)) or any(name.endswith("_COMPLETE") for name in os.environ)
+
+
+def add_to(app: typer.Typer, arguments: Sequence[str]) -> None:
+    """Adds them to the program, with their flags if these arguments may need them."""
+    flags: list[inspect.Parameter] = []
+    if _wants_flags(arguments):
+        from resonate_core.cli.flags import parameters
+
+        flags = parameters()
+    config = _keyword("config", CONFIG, None)
+    app.command("serve")(_flagged(serve, [*flags, config]))
+    shown = group("The configuration: flags, environment and file together.")
+    shown.command("show")(_flagged(config_show, [*flags, config, _keyword("json", JSON, False)]))
+    app.add_typer(shown, name="config")
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _flagged(function: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        function(**given)
+
+    return dressed(function, parameters, run)

@@ -1,0 +1,248 @@
+"""What commands print: one JSON document, tables for people, or bare lines where nobody looks (a pipe, a file)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from resonate_core.cli.values import now
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.tree import Tree
+
+__all__ = ["COLOURS", "Output", "clean", "length", "moment", "payload_text", "say"]
+
+COLOURS = {
+    "pending": "yellow",
+    "acquired": "cyan",
+    "suspended": "blue",
+    "halted": "magenta",
+    "resolved": "green",
+    "fulfilled": "green",
+    "rejected": "red",
+    "rejected_canceled": "red",
+    "rejected_timedout": "red",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LONGEST = 200
+_COLUMNS = {
+    "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
+    "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
+    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt"),
+    "messages": ("address", "kind", "id", "version", "attempts", "queuedAt"),
+}
+
+
+def clean(text: str) -> str:
+    r"""A text that other people wrote, without what a terminal would act on.
+
+    Example:
+        >>> from resonate_core.cli.show import clean
+        >>> clean("a\x1b[31mb\n")
+        'a\\x1b[31mb\\n'
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def length(ms: int) -> str:
+    """A length of time in its two largest units.
+
+    Example:
+        >>> from resonate_core.cli.show import length
+        >>> length(5_430_000), length(1500), length(42)
+        ('1h 30m', '1.5s', '42ms')
+    """
+    if ms < 1000:
+        return f"{ms}ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.3g}s"
+    seconds = ms // 1000
+    units = [("d", seconds // 86_400), ("h", seconds // 3600 % 24), ("m", seconds // 60 % 60), ("s", seconds % 60)]
+    first = next(index for index, (_, count) in enumerate(units) if count)
+    return " ".join(f"{count}{unit}" for unit, count in units[first : first + 2] if count)
+
+
+def moment(ms: int) -> str:
+    """An instant in UTC; as a number where the calendar does not reach.
+
+    Example:
+        >>> from resonate_core.cli.show import moment
+        >>> moment(1500), moment(2**62)
+        ('1970-01-01T00:00:01.500Z', '4611686018427387904')
+    """
+    try:
+        return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        return str(ms)
+
+
+def _beside(ms: int, present: int) -> str:
+    away = ms - present
+    if abs(away) > 366 * 86_400_000:
+        return ""
+    return f"in {length(away)}" if away > 0 else f"{length(-away)} ago"
+
+
+def payload_text(value: Mapping[str, Any]) -> str:
+    """The data of a value to read: its JSON where it is JSON in base64, else the data as it is."""
+    data = value.get("data")
+    if not data:
+        return ""
+    try:
+        text = base64.b64decode(data, validate=True).decode("utf-8")
+        json.loads(text)
+    except (binascii.Error, ValueError):
+        return clean(data)
+    return clean(text)
+
+
+def say(text: str) -> None:
+    """A remark that is no result: on standard error."""
+    print(text, file=sys.stderr)
+
+
+class Output:
+    """Standard output, in the form that was asked for.
+
+    Args:
+        as_json: One JSON document and nothing else.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self._console: Console | None = None
+
+    @property
+    def is_rich(self) -> bool:
+        """Whether a person looks at it."""
+        return not self.as_json and sys.stdout.isatty()
+
+    @property
+    def console(self) -> Console:
+        """The terminal."""
+        if self._console is None:
+            from rich.console import Console
+
+            self._console = Console(highlight=False, emoji=False, markup=False)
+        return self._console
+
+    def json(self, document: Any) -> None:
+        """Prints a document, with indents where a person looks."""
+        print(json.dumps(document, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
+
+    def line(self, text: str, document: Any) -> None:
+        """Prints one line, or the document that says the same."""
+        if self.as_json:
+            self.json(document)
+        else:
+            print(text)
+
+    def answer(self, data: dict[str, Any], done: str = "done") -> None:
+        """Prints the data of an answer by its members; `done` where it has none."""
+        if self.as_json:
+            self.json(data)
+            return
+        for member in ("task", "promise", "schedule"):
+            if isinstance(data.get(member), dict):
+                self.record(data[member], title=member)
+        for member in _COLUMNS:
+            if member in data:
+                self.rows(member, data[member])
+        if data.get("preload"):
+            self.rows("promises", data["preload"], title="preload")
+        if not any(member in data for member in ("task", "promise", "schedule", *_COLUMNS)):
+            print(done)
+        if data.get("cursor") is not None:
+            say(f"there is more: --cursor {data['cursor']!r}, or --all")
+
+    def record(self, record: Mapping[str, Any], title: str) -> None:
+        """Prints the members of one record, a line each."""
+        cells = [(name, cell) for name, value in record.items() for cell in [self._cell(name, value)] if cell or name == "id"]
+        if not self.is_rich:
+            for name, cell in cells:
+                print(name, cell, sep="\t")
+            return
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
+        table.add_column(style="dim")
+        table.add_column(overflow="fold")
+        for name, cell in cells:
+            table.add_row(Text(name), Text(cell, style=COLOURS.get(cell, "") if name == "state" else ""))
+        self.console.print(table)
+
+    def rows(self, kind: str, records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
+        """Prints records, a line each: their usual columns."""
+        self.table(_COLUMNS[kind], [[record.get(name) for name in _COLUMNS[kind]] for record in records], title or kind)
+
+    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> None:
+        """Prints a table; to a pipe: tabs between its cells, and no heads."""
+        if not self.is_rich:
+            for row in rows:
+                print(*(self._cell(name, value) for name, value in zip(names, row, strict=True)), sep="\t")
+            return
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        used = [
+            index
+            for index, name in enumerate(names)
+            if not rows or name == "id" or any(row[index] not in (None, "") for row in rows)
+        ]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for index in used:
+            numeric = all(isinstance(row[index], int | None) for row in rows) and not names[index].endswith("At")
+            table.add_column(Text(names[index]), justify="right" if numeric and rows else "left", overflow="fold")
+        for row in rows:
+            cells = [(names[index], self._cell(names[index], row[index])) for index in used]
+            table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name == "state" else "") for name, cell in cells))
+        if rows:
+            self.console.print(table)
+        say(f"{len(rows)} {title}" if len(rows) != 1 else f"1 {title.removesuffix('s')}")
+
+    def tree(self, tree: Callable[[], Tree]) -> None:
+        """Prints a tree, without colours and with no line cut where nobody looks."""
+        if self.is_rich:
+            self.console.print(tree())
+            return
+        from rich.console import Console
+
+        console = Console(file=sys.stdout, width=100_000, color_system=None, force_terminal=False, highlight=False)
+        with console.capture() as captured:
+            console.print(tree())
+        print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+    def _cell(self, name: str, value: Any) -> str:
+        if value is None:
+            return ""
+        if name.endswith("At") and isinstance(value, int):
+            return self._instant(value)
+        if name in ("ttl", "promiseTimeout") and isinstance(value, int):
+            return length(value)
+        if name in ("param", "value", "promiseParam") and isinstance(value, dict):
+            text = payload_text(value)
+            headers = " ".join(f"{clean(key)}={clean(str(held))}" for key, held in (value.get("headers") or {}).items())
+            text = (
+                text
+                if len(text) <= _LONGEST or not self.is_rich
+                else text[:_LONGEST] + f"… ({len(text)} characters; --json has all)"
+            )
+            return f"{text}  [{headers}]" if headers else text
+        if name in ("tags", "promiseTags") and isinstance(value, dict):
+            separator = "\n" if self.is_rich else " "
+            return separator.join(f"{clean(key)}={clean(str(held))}" for key, held in value.items())
+        return clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def _instant(self, ms: int) -> str:
+        if not self.is_rich:
+            return moment(ms)
+        beside = _beside(ms, now())
+        return moment(ms) + (f" ({beside})" if beside else "")

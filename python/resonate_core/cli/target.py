@@ -1,0 +1,227 @@
+"""Where a command goes: a store's file or a server's URL. Both speak the protocol's envelopes, so commands need not know which it is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import resonate_core as rc
+from resonate_core.cli.exits import Exit, Failure, code_of, is_done
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
+
+DIALECTS = ("2026-04-01", "2025-01-15")
+Envelope = dict[str, Any]
+
+
+class Access(Enum):
+    """What a command does to a file."""
+
+    READ = "reads"
+    WRITE = "writes"
+    MAKE = "writes, and makes the file where there is none"
+
+
+class Target(ABC):
+    """One door to a store.
+
+    Args:
+        dialect: The version that requests are in.
+        token: Sent with each of them.
+    """
+
+    def __init__(self, dialect: str = DIALECTS[0], token: str | None = None) -> None:
+        self.dialect = dialect
+        self._token = token
+        self._numbers = itertools.count(1)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The file or URL, as people call it."""
+
+    @abstractmethod
+    def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
+        """The answers to several requests, in order, refusals among them.
+
+        Raises:
+            Failure: It cannot be reached or does not answer in the protocol.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes it."""
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def envelope(self, kind: str, data: dict[str, Any]) -> Envelope:
+        """A request with its head."""
+        head: dict[str, Any] = {"corrId": f"cli-{next(self._numbers)}", "version": self.dialect}
+        if self._token is not None:
+            head["auth"] = self._token
+        return {"kind": kind, "head": head, "data": data}
+
+    def ask(self, kind: str, data: dict[str, Any]) -> tuple[int, Any]:
+        """Status and data of an answer, whatever it is."""
+        (answer,) = self.exchange([self.envelope(kind, data)])
+        return answer["head"]["status"], answer["data"]
+
+    def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The data of an answer.
+
+        Raises:
+            Failure: The request was refused; the exit code tells how.
+        """
+        status, answered = self.ask(kind, data)
+        if not is_done(status) or not isinstance(answered, dict):
+            raise refusal(status, answered)
+        return answered
+
+    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every record that a search finds, page after page."""
+        cursor: str | None = data.get("cursor")
+        while True:
+            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
+            yield from page[member]
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
+
+
+def refusal(status: int, said: Any) -> Failure:
+    """What a refused request ends a command with."""
+    return Failure(said if isinstance(said, str) else json.dumps(said), code_of(status), status)
+
+
+class FileTarget(Target):
+    """A store's file, used in this process.
+
+    Args:
+        path: The file.
+        access: What is done with it; READ and WRITE want it to be there.
+        dialect: The version that requests are in.
+        options: Of `resonate_core.Store`.
+
+    Raises:
+        Failure: It is missing, or cannot be opened (UNREACHABLE).
+    """
+
+    def __init__(self, path: Path, access: Access, dialect: str = DIALECTS[0], **options: Any) -> None:
+        super().__init__(dialect)
+        self._path = path
+        if access is not Access.MAKE and not path.exists():
+            raise Failure(f"there is no file {str(path)!r}", Exit.UNREACHABLE)
+        try:
+            self.store = rc.Store(path, read_only=access is Access.READ, **options)
+        except rc.ResonateError as error:
+            code = Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE
+            raise Failure(str(error), code, error.status) from error
+
+    @property
+    def name(self) -> str:
+        """The path as it was given."""
+        return str(self._path)
+
+    def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
+        """One transaction for all of them."""
+        return self.store.apply(list(requests))
+
+    def close(self) -> None:
+        """Closes the store."""
+        self.store.close()
+
+
+class UrlTarget(Target):
+    """A server of the protocol.
+
+    Args:
+        url: Its address, with the path under which it is mounted.
+        dialect: The version that requests are in.
+        token: A bearer token, sent in the head of each request and in the Authorization header.
+        timeout: How long to wait for one answer, in seconds.
+
+    Raises:
+        Failure: The URL or the token is none (USAGE).
+    """
+
+    def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
+        super().__init__(dialect, token)
+        import httpx  # here, since commands on files need none of it
+
+        self._url = url.rstrip("/") + "/"
+        if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
+            raise Failure("the token holds a character that no token has (it is not shown here)", Exit.USAGE)
+        try:
+            parsed = httpx.URL(self._url)
+        except httpx.InvalidURL as error:
+            raise Failure(f"--url: {url!r} is no URL: {error}", Exit.USAGE) from error
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise Failure(f"--url: {url!r} is no http:// or https:// address", Exit.USAGE)
+        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
+        self._timeout = timeout
+        self._client = httpx.Client(headers=headers, timeout=timeout)
+
+    def another(self) -> UrlTarget:
+        """A second connection to the same server."""
+        return UrlTarget(self._url, self.dialect, self._token, self._timeout)
+
+    @property
+    def name(self) -> str:
+        """The URL, without a password that may stand in it."""
+        import httpx
+
+        url = httpx.URL(self._url)
+        return str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
+
+    def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
+        """One after the other, over one connection."""
+        return [self._post(request) for request in requests]
+
+    def _post(self, request: Envelope) -> Envelope:
+        import httpx
+
+        try:
+            body = json.dumps(request, ensure_ascii=True).encode("ascii")
+            response = self._client.post(self._url, content=body)
+        except httpx.TimeoutException as error:
+            raise Failure(f"{self.name} did not answer in time ({type(error).__name__})", Exit.UNREACHABLE) from error
+        except httpx.HTTPError as error:
+            raise Failure(f"{self.name} cannot be reached: {error}", Exit.UNREACHABLE) from error
+        return self._read(request, response)
+
+    def _read(self, request: Envelope, response: httpx.Response) -> Envelope:
+        try:
+            answer = response.json()
+            head = answer["head"]
+            status = head["status"]
+            told = answer["kind"], head["corrId"], answer["data"]
+        except (ValueError, KeyError, TypeError) as error:
+            # A proxy, or a limit of the server that comes before any protocol.
+            text = response.text.strip().splitlines()
+            said = f": {text[0][:200]}" if text else ""
+            if response.status_code in (401, 403, 413, 429, 503):
+                raise refusal(response.status_code, f"{self.name} answered {response.status_code}{said}") from error
+            raise Failure(
+                f"{self.name} does not speak the protocol: it answered {response.status_code} {response.reason_phrase}{said}",
+                Exit.UNREACHABLE,
+            ) from error
+        if not isinstance(status, int) or (told[1] != request["head"]["corrId"] and is_done(status)):
+            raise Failure(f"{self.name} answered another request than was asked (corrId {told[1]!r})", Exit.FAILED)
+        return {"kind": told[0], "head": {"status": status}, "data": told[2]}
+
+    def close(self) -> None:
+        """Ends its connections."""
+        self._client.close()

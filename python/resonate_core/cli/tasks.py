@@ -1,0 +1,176 @@
+"""``resonate-core tasks``: what workers do, one request at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from resonate_core.cli.command import Session, group, on_store
+from resonate_core.cli.exits import Exit, Failure, is_done
+from resonate_core.cli.options import (
+    ACTOR,
+    ALL,
+    CURSOR,
+    HEADERS,
+    ID,
+    KEY,
+    LIMIT,
+    MATCH,
+    PARAM,
+    PID,
+    RAW,
+    TAGS,
+    TASK_VERSION,
+    TIMEOUT,
+    TTL,
+    VALUE,
+)
+from resonate_core.cli.searches import search
+from resonate_core.cli.target import DIALECTS, Access, refusal
+from resonate_core.cli.values import duration, instant, pairs, payload
+
+__all__ = ["app"]
+
+app = group("Tasks: take them, keep them, give them back, as a worker does.")
+
+
+@on_store(app, "get", Access.READ)
+def get(session: Session, id: ID) -> None:
+    """Show a task."""
+    session.out.answer(session.target.send("task.get", {"id": id}))
+
+
+@on_store(app, "create", Access.MAKE)
+def create(
+    session: Session,
+    id: ID,
+    pid: PID,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", metavar="ADDRESS", help="who works on it when the lease is lost; short for --tag resonate:target=…"
+        ),
+    ] = None,
+    ttl: TTL = "60s",
+    timeout: TIMEOUT = "+24h",
+    param: PARAM = None,
+    raw: RAW = False,
+    header: HEADERS = None,
+    tag: TAGS = None,
+    key: KEY = None,
+) -> None:
+    """Create a promise and hold its task at once; a pending task that exists is acquired."""
+    promise: dict[str, Any] = {
+        "id": id,
+        "timeoutAt": instant(timeout, "--timeout"),
+        "param": payload(param, "--param", raw=raw, headers=pairs(header, "--header")),
+        "tags": pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target}),
+    }
+    action = session.target.envelope("promise.create", promise | ({} if key is None else {"ikc": key}))
+    session.out.answer(session.target.send("task.create", {"pid": pid, "ttl": duration(ttl, "--ttl"), "action": action}))
+
+
+@on_store(app, "acquire", Access.WRITE)
+def acquire(session: Session, id: ID, pid: PID, task_version: TASK_VERSION, ttl: TTL = "60s") -> None:
+    """Take a pending task under a lease."""
+    session.out.answer(
+        session.target.send("task.acquire", {"id": id, "version": task_version, "pid": pid, "ttl": duration(ttl, "--ttl")})
+    )
+
+
+@on_store(app, "release", Access.WRITE)
+def release(session: Session, id: ID, task_version: TASK_VERSION) -> None:
+    """Give an acquired task back; it is offered again at once."""
+    session.out.answer(session.target.send("task.release", {"id": id, "version": task_version}), done="released")
+
+
+@on_store(app, "fulfill", Access.WRITE)
+def fulfill(
+    session: Session,
+    id: ID,
+    task_version: TASK_VERSION,
+    state: Annotated[str, typer.Option("--state", metavar="STATE", help="resolved, rejected or rejected_canceled")] = "resolved",
+    value: VALUE = None,
+    raw: RAW = False,
+    header: HEADERS = None,
+    key: KEY = None,
+) -> None:
+    """Settle the promise of an acquired task."""
+    settle: dict[str, Any] = {
+        "id": id,
+        "state": state,
+        "value": payload(value, "--value", raw=raw, headers=pairs(header, "--header")),
+    }
+    action = session.target.envelope("promise.settle", settle | ({} if key is None else {"iku": key}))
+    session.out.answer(session.target.send("task.fulfill", {"id": id, "version": task_version, "action": action}))
+
+
+@on_store(app, "suspend", Access.WRITE)
+def suspend(
+    session: Session,
+    id: ID,
+    task_version: TASK_VERSION,
+    awaiting: Annotated[
+        list[str], typer.Option("--await", metavar="ID", help="a promise to wait for; may be repeated", show_default=False)
+    ],
+) -> None:
+    """Let an acquired task wait for promises. Where one is settled already it goes on, and what it may read is shown."""
+    kind = "promise.register" if session.target.dialect == DIALECTS[1] else "promise.register_callback"
+    actions = [session.target.envelope(kind, {"awaited": awaited, "awaiter": id}) for awaited in awaiting]
+    status, data = session.target.ask("task.suspend", {"id": id, "version": task_version, "actions": actions})
+    if not is_done(status):
+        raise refusal(status, data)
+    if session.out.as_json:
+        session.out.json({"suspended": status == 200, **data})
+    else:
+        session.out.answer(data, done="suspended" if status == 200 else "not suspended: one of them is settled; go on")
+
+
+@on_store(app, "heartbeat", Access.WRITE)
+def heartbeat(
+    session: Session,
+    pid: ACTOR,
+    task: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID=VERSION]...", help="leases to renew; none: all that the pid holds", show_default=False),
+    ] = None,
+) -> None:
+    """Renew leases. What the pid does not hold any more is skipped."""
+    tasks = []
+    for text in task or []:
+        id, equals, version = text.rpartition("=")
+        if not equals or not (version.isascii() and version.isdigit()):
+            raise Failure(f"heartbeat: {text!r} is not written as ID=VERSION", Exit.USAGE)
+        tasks.append({"id": id, "version": int(version)})
+    session.out.answer(session.target.send("task.heartbeat", {"pid": pid, "tasks": tasks}), done="renewed what it holds")
+
+
+@on_store(app, "halt", Access.WRITE)
+def halt(session: Session, id: ID) -> None:
+    """Stop a task until `continue`: nobody holds it, and it is not offered."""
+    session.out.answer(session.target.send("task.halt", {"id": id}), done="halted")
+
+
+@on_store(app, "continue", Access.WRITE)
+def continue_(session: Session, id: ID) -> None:
+    """Let a halted task go on; it is offered at once."""
+    session.out.answer(session.target.send("task.continue", {"id": id}), done="pending again")
+
+
+@on_store(app, "search", Access.READ)
+def search_tasks(
+    session: Session,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="pending, acquired, suspended, halted or fulfilled")
+    ] = None,
+    tag: TAGS = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="ADDRESS", help="tasks of this address")] = None,
+    id: MATCH = None,
+    limit: LIMIT = None,
+    cursor: CURSOR = None,
+    every: ALL = False,
+) -> None:
+    """List the tasks that match, ordered by id."""
+    filters = {"state": state, "tags": pairs(tag, "--tag"), "target": target, "id": id}
+    search(session, "task.search", "tasks", filters, limit, cursor, every)

@@ -1,0 +1,82 @@
+"""``resonate-core tree``: a workflow and all that it called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.lineage import Call, calls_of, in_order
+from resonate_core.cli.options import ID
+from resonate_core.cli.show import COLOURS, clean, length
+from resonate_core.cli.target import DIALECTS, Access
+from resonate_core.cli.values import now
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+__all__ = ["add_to"]
+
+
+def _label(call: Call, present: int) -> Text:
+    from rich.text import Text
+
+    state = call.state if call.task is None else f"{call.state}, {call.task.get('state', 'task')}"
+    parts = [(clean(call.id), "bold"), ("  " + state, COLOURS[call.state])]
+    if call.func:
+        parts.append((f"  {clean(call.func)}", ""))
+    parts.append((f"  {length(call.took(present))}", "dim"))
+    note = call.note(present)
+    if note:
+        parts.append((f"  {clean(note)}", "italic"))
+    return Text.assemble(*parts)
+
+
+def _drawn(root: Call) -> Tree:
+    from rich.tree import Tree
+
+    present = now()
+    drawn = Tree(_label(root, present), guide_style="dim")
+    branches = [drawn]
+    for call, depth in in_order(root):
+        if depth:
+            del branches[depth:]
+            branches.append(branches[-1].add(_label(call, present)))
+    return drawn
+
+
+def _document(root: Call) -> dict[str, Any]:
+    """Flat, in the order of the tree: `parent` and `depth` say the rest."""
+    present = now()
+    rows: list[dict[str, Any]] = []
+    parents: list[str] = []
+    for call, depth in in_order(root):
+        del parents[depth:]
+        row: dict[str, Any] = {
+            "id": call.id,
+            "depth": depth,
+            "parent": parents[-1] if parents else None,
+            "state": call.state,
+            "func": call.func,
+        }
+        row |= {name: call.promise[name] for name in ("createdAt", "timeoutAt", "settledAt") if name in call.promise}
+        row |= {"durationMs": call.took(present), "task": call.task, "waitsFor": call.waits_for, "note": call.note(present) or None}
+        rows.append(row)
+        parents.append(call.id)
+    return {"root": root.id, "calls": rows}
+
+
+def tree(session: Session, id: ID) -> None:
+    """Show the call tree of a workflow: states, how long each call took, and what it waits for."""
+    root = calls_of(session.target, id)
+    if session.out.as_json:
+        session.out.json(_document(root))
+    else:
+        session.out.tree(lambda: _drawn(root))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds it to the program."""
+    on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)

@@ -1,0 +1,176 @@
+"""What people write on a command line, as the protocol has it: instants, durations, payloads, tags."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NoReturn
+
+import resonate_core as rc
+from resonate_core.cli.exits import Exit, Failure
+
+__all__ = ["duration", "encode", "instant", "now", "pairs", "payload", "read_json"]
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_MOST = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def now() -> int:
+    """The present instant in Unix ms, as the engine reads it."""
+    return rc.SystemClock().now
+
+
+def refuse(option: str, text: str, rule: str) -> NoReturn:
+    """Ends the command: a value breaks its rule."""
+    raise Failure(f"{option}: {text!r} {rule}", Exit.USAGE)
+
+
+def duration(text: str, option: str) -> int:
+    """A length of time in ms.
+
+    Args:
+        text: Such as `90s`, `1h30m`, `2d`, `250ms`, or a bare number of ms.
+        option: What it was given for, to be named when it is wrong.
+
+    Raises:
+        Failure: It is none (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.values import duration
+        >>> duration("1h30m", "--ttl"), duration("250", "--ttl")
+        (5400000, 250)
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        length = int(text)
+    elif text and not _PART.sub("", text):
+        length = round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
+    else:
+        refuse(option, text, "is no length of time: write it as 90s, 1h30m, 2d, 250ms, or as a number of milliseconds")
+    if length > _MOST:
+        refuse(option, text, "is longer than the protocol's 64 bits of milliseconds")
+    return length
+
+
+def instant(text: str, option: str, *, clock: Callable[[], int] = now) -> int:
+    """An instant in Unix ms.
+
+    Args:
+        text: ISO 8601 (UTC where it names no offset), `+10m` from now, `-7d` before now, a bare length of time from now (`10m`), or Unix
+            ms as a number.
+        option: What it was given for.
+        clock: Says what now is.
+
+    Raises:
+        Failure: It is none (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.values import instant
+        >>> instant("1970-01-02", "--timeout"), instant("+10m", "--timeout", clock=lambda: 5)
+        (86400000, 600005)
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return duration(text, option)
+    if text[:1] in ("+", "-") and text[1:]:
+        length = duration(text[1:], option)
+        return clock() + length if text[0] == "+" else max(clock() - length, 0)
+    if text and not _PART.sub("", text):
+        return clock() + duration(text, option)
+    try:
+        # Python 3.10 knows no Z.
+        read = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
+    except ValueError:
+        refuse(option, text, "is no instant: write it as 2026-05-01T12:00Z, as +10m from now, or as Unix milliseconds")
+    at = (read if read.tzinfo else read.replace(tzinfo=timezone.utc)) - _EPOCH
+    return at // timedelta(milliseconds=1)
+
+
+def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """Names and their texts, each written `name=text`.
+
+    Raises:
+        Failure: One has no `=`, no name, or a name that was given before (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.values import pairs
+        >>> pairs(["team=blue", "note=a=b"], "--tag")
+        {'team': 'blue', 'note': 'a=b'}
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            refuse(option, text, "is not written as name=value")
+        if name in found:
+            refuse(option, text, f"names {name!r} a second time")
+        found[name] = value
+    return found
+
+
+def _given(text: str, option: str) -> str:
+    """The text itself, that of a file (`@file`), or standard input's (`-`)."""
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise Failure(f"{option}: cannot read {text[1:]!r}: {reason}", Exit.USAGE) from error
+
+
+def read_json(text: str, option: str) -> Any:
+    """What a JSON text says, which may stand in a file or come from standard input.
+
+    Raises:
+        Failure: It is no JSON, or cannot be read (USAGE).
+    """
+    text = _given(text, option)
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except ValueError as error:
+        shown = text.strip() if len(text) < 60 else text.strip()[:57] + "..."
+        hint = "; a text has its quotes: '\"text\"'" if re.fullmatch(r"[\w .:/-]+", shown) else ""
+        raise Failure(f"{option}: {shown!r} is no JSON: {error}{hint}", Exit.USAGE) from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def encode(value: Any) -> str:
+    """JSON in base64, as the clients of the protocol write the data of a value.
+
+    Example:
+        >>> from resonate_core.cli.values import encode
+        >>> encode({"ok": True})
+        'eyJvayI6dHJ1ZX0='
+    """
+    return base64.b64encode(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()).decode("ascii")
+
+
+def payload(text: str | None, option: str, *, raw: bool, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """A value of the protocol: `{"headers", "data"}`, each where it was given.
+
+    Args:
+        text: JSON, `@file` with it, or `-` for standard input; None: no data.
+        option: What it was given for.
+        raw: Give the text as it is, instead of its JSON in base64.
+        headers: The headers.
+
+    Raises:
+        Failure: It is no JSON, or cannot be read (USAGE).
+    """
+    made: dict[str, Any] = {"headers": headers} if headers else {}
+    if text is not None:
+        made["data"] = _given(text, option) if raw else encode(read_json(text, option))
+    return made
