@@ -1,0 +1,53 @@
+"""Says with a failure what its processes logged, and at the end what each client did of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from integration.clients.published import CLIENTS, version
+from integration.clients.table import PROGRAMS
+
+RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "skipped": "skipped"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Moves the logs from the test to its report."""
+    report = yield
+    if report.failed:
+        report.sections += [(name, str(log)) for name, log in item.user_properties if name.startswith("log of ")]
+    item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("log of ")]
+    report.user_properties = list(item.user_properties)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints the table: client × program."""
+    cells: dict[tuple[str, str], str] = {}
+    names = "|".join(re.escape(client.name) for client in CLIENTS)
+    for outcome, word in RESULTS.items():
+        for report in terminalreporter.stats.get(outcome, []):
+            found = re.search(rf"clients/test_programs\.py::test_program\[({names})-(.*)\]$", report.nodeid)
+            if found:
+                seconds = f" {report.duration:.1f} s" if outcome == "passed" else ""
+                cells[found[1], found[2]] = word + seconds
+    if not cells:
+        return
+    terminalreporter.section("published clients")
+    heads = [f"{client.name} ({version(client)})" if client.missing is None else f"{client.name} (missing)" for client in CLIENTS]
+    terminalreporter.write_line("".join(f"{head:24}" for head in ["program", *heads]).rstrip())
+    for program in dict.fromkeys(program.name for program in PROGRAMS):
+        row = [
+            cells.get((client.name, program), "not applicable" if _not_its(client, program) else "not run") for client in CLIENTS
+        ]
+        terminalreporter.write_line("".join(f"{cell:24}" for cell in [program, *row]).rstrip())
+
+
+def _not_its(client: Any, program: str) -> bool:
+    return not any(row.name == program and client.language in row.languages for row in PROGRAMS)

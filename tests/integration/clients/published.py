@@ -1,0 +1,121 @@
+"""The published clients: where each is, how its programs are run, and what it cannot do by its own limits."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+SET_UP = ROOT / "build" / "clients"
+"""Where scripts/lib/clients.sh puts what is not in this environment."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """One published client.
+
+    Attributes:
+        name: What the test ids show.
+        language: Which of the two sets of programs it runs.
+        missing: Why it cannot be used here, or None.
+        command: How a program in a folder made by `prepare` is run.
+        prepare: Puts our programs into a folder, where they find the client.
+        readme: The text of the README that was published with it.
+    """
+
+    name: str
+    language: str
+    missing: str | None
+    command: Callable[[str], list[str]]
+    prepare: Callable[[Path], None]
+    readme: Callable[[], str]
+
+
+def _copy(programs: Path, folder: Path) -> None:
+    for program in programs.iterdir():
+        if program.is_file():
+            (folder / program.name).write_bytes(program.read_bytes())
+
+
+def _python(name: str, interpreter: Path, missing: str | None, metadata: Callable[[], str]) -> Client:
+    return Client(
+        name=name,
+        language="python",
+        missing=missing,
+        command=lambda program: [str(interpreter), "-u", f"{program}.py"],
+        prepare=lambda folder: _copy(HERE / "programs" / "python", folder),
+        readme=metadata,
+    )
+
+
+def _newest_python() -> Client:
+    missing: str | None = None
+    try:
+        importlib.metadata.version("resonate-sdk")
+    except importlib.metadata.PackageNotFoundError:
+        missing = f"resonate-sdk is not installed beside Python {sys.version.split()[0]} (it needs 3.12)"
+
+    def readme() -> str:
+        return importlib.metadata.distribution("resonate-sdk").read_text("METADATA") or ""
+
+    return _python("python-0.8", Path(sys.executable), missing, readme)
+
+
+def _set_up(name: str, needed: Path) -> str | None:
+    if (SET_UP / name / "client.stamp").is_file() and needed.exists():
+        return None
+    log = SET_UP / name / "setup.log"
+    told = log.read_text(encoding="utf-8").strip().splitlines()[-1:] if log.is_file() else []
+    return f"scripts/setup has not set it up: {told[0] if told else 'it was not run'}"
+
+
+def _older_python() -> Client:
+    environment = SET_UP / "python-0.7" / "venv"
+    interpreter = environment / "bin" / "python"
+
+    def readme() -> str:
+        (found,) = environment.glob("lib/python*/site-packages/resonate_sdk-*.dist-info/METADATA")
+        return found.read_text(encoding="utf-8")
+
+    return _python("python-0.7", interpreter, _set_up("python-0.7", interpreter), readme)
+
+
+def _typescript() -> Client:
+    modules = SET_UP / "typescript" / "node_modules"
+    node = modules / "node" / "bin" / "node"
+
+    def prepare(folder: Path) -> None:
+        _copy(HERE / "typescript", folder)
+        (folder / "node_modules").symlink_to(modules)
+
+    return Client(
+        name="typescript-0.11",
+        language="typescript",
+        missing=_set_up("typescript", node),
+        command=lambda program: [str(node), "--disable-warning=ExperimentalWarning", f"{program}.ts"],
+        prepare=prepare,
+        readme=lambda: (modules / "@resonatehq" / "sdk" / "README.md").read_text(encoding="utf-8"),
+    )
+
+
+CLIENTS = [_newest_python(), _older_python(), _typescript()]
+
+
+def code_blocks(readme: str, language: str) -> list[str]:
+    """The programs in a README, as published."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
+
+
+def version(client: Client) -> str:
+    """The exact version of a client that is here."""
+    if client.language == "typescript":
+        package = SET_UP / "typescript" / "node_modules" / "@resonatehq" / "sdk" / "package.json"
+        return str(json.loads(package.read_text(encoding="utf-8"))["version"])
+    (found,) = re.findall(r"^Version: (.*)$", client.readme(), flags=re.MULTILINE)
+    return str(found)

@@ -1,0 +1,75 @@
+"""Programs in whose middle a process dies."""
+
+from __future__ import annotations
+
+from integration.clients.scene import Record, Scene
+
+STEPS = 4
+VALUE = [0, 100, 1, 2, 3]
+LEASE_MS = 2000
+"""Short: what died is taken over when its lease has run out."""
+
+
+def _unchanged(scene: Scene, id: str, before: dict[str, Record]) -> None:
+    """What was settled is as it was, to the last member."""
+    after = scene.settled(id)
+    assert {child: after.get(child) for child in before} == before
+
+
+def worker_killed(scene: Scene) -> None:
+    """A worker is killed in the middle of a step; another one finishes, and does only what was not done."""
+    scene.serve()
+    first = scene.worker("first", ttl_ms=LEASE_MS)
+    called = scene.caller("caller").do("rpc", "order", "steps", ["log", STEPS], target="workers")
+    for i in range(2):
+        scene.open_gate("log", i)
+    scene.until("the third step has begun", lambda: "2 begun by first" in scene.trace("log"))
+    before = scene.settled("order")
+    assert len(before) == 4, before  # two steps, the call of another worker, a sleep
+    first.kill()
+
+    scene.worker("second", ttl_ms=LEASE_MS)
+    for i in range(2, STEPS):
+        scene.open_gate("log", i)
+    assert called.value() == VALUE
+    assert scene.ended("order") == VALUE
+    _unchanged(scene, "order", before)
+    assert scene.trace("log") == [
+        *("0 begun by first", "0 ended by first", "1 begun by first", "1 ended by first", "2 begun by first"),
+        *("2 begun by second", "2 ended by second", "3 begun by second", "3 ended by second"),
+    ]
+    assert len(scene.tree("order")) == 1 + len(VALUE) + 1
+
+
+def server_killed(scene: Scene) -> None:
+    """The server is killed twice in the middle of a step, which goes on meanwhile, and started again on its file."""
+    server = scene.serve()
+    scene.worker("w1", ttl_ms=LEASE_MS)
+    called = scene.caller("caller").do("rpc", "order", "steps", ["log", STEPS], target="workers").begun()
+    for i in (1, 3):
+        scene.open_gate("log", i - 1)
+        scene.until(f"step {i} has begun", lambda i=i: f"{i} begun by w1" in scene.trace("log"))
+        before = scene.settled("order")
+        server.kill()
+        scene.open_gate("log", i)
+        scene.until(f"step {i} has ended", lambda i=i: f"{i} ended by w1" in scene.trace("log"))
+        server.start()
+        _unchanged(scene, "order", before)
+    assert called.value() == VALUE
+    assert scene.ended("order") == VALUE
+    _unchanged(scene, "order", before)
+    assert len(scene.tree("order")) == 1 + len(VALUE) + 1
+    for i in (0, 2):  # their results were there when the server died; the others may have been done again
+        assert scene.trace("log").count(f"{i} begun by w1") == 1
+
+
+def heartbeats(scene: Scene) -> None:
+    """Two workflows of one worker outlast their leases more than twice over, and neither is begun again."""
+    scene.serve()
+    scene.worker("w1", ttl_ms=2500)
+    scene.worker("w2", ttl_ms=2500)
+    caller = scene.caller("caller")
+    called = [caller.do("rpc", key, "work", [key, 6], target="workers") for key in ("a", "b", "c")]
+    assert [call.value() for call in called] == ["a done", "b done", "c done"]
+    assert [len(scene.trace(key)) for key in ("a", "b", "c")] == [1, 1, 1]
+    assert {scene.task(key)["version"] for key in ("a", "b", "c")} == {1}

@@ -1,0 +1,139 @@
+"""What a program of the table plays in: a server, processes with the client, and the folder where they leave traces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import resonate_core as rc
+from integration.clients.peer_process import DEADLINE, PeerProcess
+from integration.clients.published import Client
+from integration.clients.server_process import ServerProcess, clean_environment, decoded
+
+Record = dict[str, Any]
+
+
+class Scene:
+    """One server and whatever processes of one client a test starts.
+
+    Args:
+        client: The client in the processes.
+        folder: An empty one.
+    """
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client = client
+        self.folder = folder
+        self.programs = folder / "programs"
+        self.programs.mkdir()
+        client.prepare(self.programs)
+        self.traces = folder / "traces"
+        self.traces.mkdir()
+        self.server = ServerProcess(folder)
+        self.peers: list[PeerProcess] = []
+
+    def serve(self, **settings: Any) -> ServerProcess:
+        """Starts the server. A message that nobody took is sent again soon, unless the settings say otherwise."""
+        self.server = ServerProcess(self.folder, **({"STORE__RETRY_TIMEOUT_MS": 1000} | settings))
+        return self.server.start()
+
+    def run(self, program: str, name: str, **environment: str) -> PeerProcess:
+        """Starts a program in the folder of programs."""
+        everything = (
+            clean_environment()
+            | {"RESONATE_URL": self.server.url, "PEER_NAME": name, "PEER_FOLDER": str(self.traces)}
+            | environment
+        )
+        self.peers.append(PeerProcess(name, self.client.command(program), self.programs, everything))
+        return self.peers[-1]
+
+    def worker(
+        self, name: str, group: str = "workers", ttl_ms: int = 10_000, token: str | None = None, **environment: str
+    ) -> PeerProcess:
+        """Starts a process that has the functions."""
+        environment |= {"PEER_GROUP": group, "PEER_TTL_MS": str(ttl_ms), "PEER_FUNCTIONS": environment.get("PEER_FUNCTIONS", "all")}
+        if token is not None:
+            environment["RESONATE_TOKEN"] = token
+        started = self.run("peer", name, **environment)
+        started.wait_for("ready")
+        return started
+
+    def caller(self, name: str, **options: Any) -> PeerProcess:
+        """Starts a process that has no functions, in a group of its own."""
+        return self.worker(name, group="callers", PEER_FUNCTIONS="", **options)
+
+    def until(self, what: str, happened: Callable[[], Any]) -> Any:
+        """Waits for something; returns it."""
+        end = time.monotonic() + DEADLINE
+        while not (found := happened()):
+            assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
+            time.sleep(0.02)
+        return found
+
+    def trace(self, name: str) -> list[str]:
+        """The lines of a file that the functions write."""
+        file = self.traces / name
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+    def open_gate(self, key: str, i: int) -> None:
+        """Lets a step go on."""
+        (self.traces / f"{key}.gate{i}").touch()
+
+    def promise(self, id: str) -> Record:
+        """A promise as the server has it."""
+        found: Record = self.server.must("promise.get", {"id": id})["promise"]
+        return found
+
+    def task(self, id: str) -> Record:
+        """A task as the server has it."""
+        found: Record = self.server.must("task.get", {"id": id})["task"]
+        return found
+
+    def tree(self, origin: str, tag: str = "resonate:origin") -> dict[str, Record]:
+        """All promises of a workflow, by id."""
+        found: dict[str, Record] = {}
+        request: dict[str, Any] = {"tags": {tag: origin}, "limit": 1000}
+        while True:
+            page = self.server.must("promise.search", request)
+            found |= {promise["id"]: promise for promise in page["promises"]}
+            if "cursor" not in page:
+                return found
+            request["cursor"] = page["cursor"]
+
+    def settled(self, origin: str) -> dict[str, Record]:
+        """Those of a workflow that are settled, which nothing may ever change."""
+        return {id: promise for id, promise in self.tree(origin).items() if promise["state"] != "pending"}
+
+    def ended(self, id: str, state: str = "resolved") -> Any:
+        """Checks that a workflow ended whole: it is settled, as is all that belongs to it; returns its value."""
+        root = self.promise(id)
+        assert root["state"] == state, root
+        tree = self.tree(id)
+        assert {promise["state"] for promise in tree.values() if promise["id"] != id} <= {"resolved"}, tree
+        assert self.task(id)["state"] == "fulfilled"
+        return decoded(root["value"])
+
+    def close(self) -> None:
+        """Ends everything, and looks at the file that the server leaves behind."""
+        for peer in self.peers:
+            peer.end()
+        self.server.stop()
+        if self.server.path.exists():
+            with rc.Store(self.server.path) as store:
+                broken = store.check()
+            assert not broken, broken
+
+    def abandon(self) -> None:
+        """Ends everything at once, after a failure."""
+        for peer in self.peers:
+            peer.kill()
+            peer.end()
+        if self.server.process is not None:
+            self.server.kill()
+
+    def logs(self) -> dict[str, str]:
+        """The end of what each process logged."""
+        files = {"server": self.server.log} | {peer.name: peer.log for peer in self.peers}
+        return {name: file.read_text(encoding="utf-8", errors="replace")[-6000:] for name, file in files.items() if file.exists()}

@@ -1,0 +1,46 @@
+"""The table: what every published client is to do on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from integration.clients.scenarios import calls, failures, quickstart, surroundings, waiting
+from integration.clients.scene import Scene
+
+
+@dataclass(frozen=True)
+class Program:
+    """One row.
+
+    Attributes:
+        name: What the test ids show.
+        play: Runs it, and checks what came of it.
+        languages: Of which clients.
+    """
+
+    name: str
+    play: Callable[[Scene], None]
+    languages: tuple[str, ...] = ("python", "typescript")
+
+
+PROGRAMS = [
+    Program("run", calls.run),
+    Program("rpc", calls.rpc),
+    Program("nested-and-parallel", calls.nested_and_parallel),
+    Program("sleep", waiting.sleep),
+    Program("human-in-the-loop", waiting.human_in_the_loop),
+    Program("detached", waiting.detached),
+    Program("schedule", waiting.schedule),
+    Program("retries", calls.retries),
+    Program("errors", calls.errors),
+    Program("cancellation", waiting.cancellation),
+    Program("heartbeats", failures.heartbeats),
+    Program("worker-killed", failures.worker_killed),
+    Program("server-killed", failures.server_killed),
+    Program("streams", surroundings.streams),
+    Program("tokens", surroundings.tokens),
+    Program("quickstart", quickstart.python, ("python",)),
+    Program("quickstart", quickstart.typescript, ("typescript",)),
+    Program("quickstart-async", quickstart.typescript_async, ("typescript",)),
+]
