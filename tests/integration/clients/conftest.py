@@ -30,24 +30,24 @@ def pytest_runtest_makereport(
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints the table: client × program."""
     cells: dict[tuple[str, str], str] = {}
-    names = "|".join(re.escape(client.name) for client in CLIENTS)
+    limits = {(client, program.name): limit for program in PROGRAMS for client, limit in program.limits.items()}
+    names = "|".join(re.escape(client.name) for client in sorted(CLIENTS, key=lambda client: -len(client.name)))
     for outcome, word in RESULTS.items():
         for report in terminalreporter.stats.get(outcome, []):
             found = re.search(rf"clients/test_programs\.py::test_program\[({names})-(.*)\]$", report.nodeid)
             if found:
                 seconds = f" {report.duration:.1f} s" if outcome == "passed" else ""
-                cells[found[1], found[2]] = word + seconds
+                cells[found[1], found[2]] = word + seconds + (" (limit)" if found.groups() in limits else "")
     if not cells:
         return
     terminalreporter.section("published clients")
-    heads = [f"{client.name} ({version(client)})" if client.missing is None else f"{client.name} (missing)" for client in CLIENTS]
-    terminalreporter.write_line("".join(f"{head:24}" for head in ["program", *heads]).rstrip())
-    for program in dict.fromkeys(program.name for program in PROGRAMS):
-        row = [
-            cells.get((client.name, program), "not applicable" if _not_its(client, program) else "not run") for client in CLIENTS
-        ]
-        terminalreporter.write_line("".join(f"{cell:24}" for cell in [program, *row]).rstrip())
+    _line(terminalreporter, "program", *(client.name for client in CLIENTS))
+    _line(terminalreporter, "", *("missing" if client.missing else version(client) for client in CLIENTS))
+    for name in dict.fromkeys(program.name for program in PROGRAMS):
+        _line(terminalreporter, name, *(cells.get((client.name, name), "not run") for client in CLIENTS))
+    for (client, program), limit in limits.items():
+        terminalreporter.write_line(f"limit of {client} in {program}: {limit.reason}")
 
 
-def _not_its(client: Any, program: str) -> bool:
-    return not any(row.name == program and client.language in row.languages for row in PROGRAMS)
+def _line(terminalreporter: Any, *cells: str) -> None:
+    terminalreporter.write_line("".join(f"{cell:23}" for cell in cells).rstrip())

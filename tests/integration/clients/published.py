@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -26,6 +26,7 @@ class Client:
         missing: Why it cannot be used here, or None.
         command: How a program in a folder made by `prepare` is run.
         prepare: Puts our programs into a folder, where they find the client.
+        environment: What they are told besides.
         readme: The text of the README that was published with it.
     """
 
@@ -35,6 +36,7 @@ class Client:
     command: Callable[[str], list[str]]
     prepare: Callable[[Path], None]
     readme: Callable[[], str]
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 def _copy(programs: Path, folder: Path) -> None:
@@ -86,7 +88,7 @@ def _older_python() -> Client:
     return _python("python-0.7", interpreter, _set_up("python-0.7", interpreter), readme)
 
 
-def _typescript() -> Client:
+def _typescript(name: str, engine: str) -> Client:
     modules = SET_UP / "typescript" / "node_modules"
     node = modules / "node" / "bin" / "node"
 
@@ -95,16 +97,23 @@ def _typescript() -> Client:
         (folder / "node_modules").symlink_to(modules)
 
     return Client(
-        name="typescript-0.11",
+        name=name,
         language="typescript",
         missing=_set_up("typescript", node),
         command=lambda program: [str(node), "--disable-warning=ExperimentalWarning", f"{program}.ts"],
         prepare=prepare,
         readme=lambda: (modules / "@resonatehq" / "sdk" / "README.md").read_text(encoding="utf-8"),
+        environment={"PEER_ENGINE": engine},
     )
 
 
-CLIENTS = [_newest_python(), _older_python(), _typescript()]
+# The TypeScript SDK has two engines that do not share the code which runs functions: each is a client of its own here.
+CLIENTS = [
+    _newest_python(),
+    _older_python(),
+    _typescript("typescript-0.11", "generators"),
+    _typescript("typescript-0.11-async", "async"),
+]
 
 
 def code_blocks(readme: str, language: str) -> list[str]:

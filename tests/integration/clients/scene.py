@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +65,13 @@ class Scene:
     def caller(self, name: str, **options: Any) -> PeerProcess:
         """Starts a process that has no functions, in a group of its own."""
         return self.worker(name, group="callers", PEER_FUNCTIONS="", **options)
+
+    def command(self, *words: str) -> str:
+        """Runs our command line on the server; returns what it prints."""
+        command = [sys.executable, "-m", "resonate_core", *words, "--url", self.server.url]
+        ran = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=DEADLINE, check=False)
+        assert ran.returncode == 0, f"{' '.join(words)}: exit status {ran.returncode}: {ran.stdout}{ran.stderr}"
+        return ran.stdout
 
     def until(self, what: str, happened: Callable[[], Any]) -> Any:
         """Waits for something; returns it."""

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from integration.clients.scenarios import calls, failures, quickstart, surroundings, waiting
 from integration.clients.scene import Scene
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a client cannot do on any server.
+
+    Attributes:
+        reason: Why.
+        play: Shows it, and checks what comes of it instead.
+    """
+
+    reason: str
+    play: Callable[[Scene], None]
 
 
 @dataclass(frozen=True)
@@ -17,11 +30,19 @@ class Program:
         name: What the test ids show.
         play: Runs it, and checks what came of it.
         languages: Of which clients.
+        limits: Of clients, by name.
     """
 
     name: str
     play: Callable[[Scene], None]
     languages: tuple[str, ...] = ("python", "typescript")
+    limits: dict[str, Limit] = field(default_factory=dict)
+
+
+NO_HEARTBEAT = Limit(
+    "it sends heartbeats for tasks that it was sent, not for those that it creates itself by run",
+    failures.long_run_without_heartbeat,
+)
 
 
 PROGRAMS = [
@@ -36,11 +57,11 @@ PROGRAMS = [
     Program("errors", calls.errors),
     Program("cancellation", waiting.cancellation),
     Program("heartbeats", failures.heartbeats),
+    Program("long-run", failures.long_run, limits={"typescript-0.11": NO_HEARTBEAT, "typescript-0.11-async": NO_HEARTBEAT}),
     Program("worker-killed", failures.worker_killed),
     Program("server-killed", failures.server_killed),
     Program("streams", surroundings.streams),
     Program("tokens", surroundings.tokens),
     Program("quickstart", quickstart.python, ("python",)),
     Program("quickstart", quickstart.typescript, ("typescript",)),
-    Program("quickstart-async", quickstart.typescript_async, ("typescript",)),
 ]

@@ -28,7 +28,8 @@ def test_program(client: Client, program: Program, tmp_path: Path, request: pyte
         pytest.skip(f"client {client.name}: {client.missing}")
     scene = Scene(client, tmp_path)
     try:
-        program.play(scene)
+        limit = program.limits.get(client.name)
+        (limit or program).play(scene)
         scene.close()
     except BaseException:
         scene.abandon()

@@ -73,3 +73,22 @@ def heartbeats(scene: Scene) -> None:
     assert [call.value() for call in called] == ["a done", "b done", "c done"]
     assert [len(scene.trace(key)) for key in ("a", "b", "c")] == [1, 1, 1]
     assert {scene.task(key)["version"] for key in ("a", "b", "c")} == {1}
+
+
+def _long_run(scene: Scene) -> tuple[int, int]:
+    """Runs, where it was called, a step that outlasts its lease; returns how often it began, and its task's version."""
+    scene.serve()
+    assert scene.worker("w1", ttl_ms=2500).do("run", "long", "work", ["long", 6]).value() == "long done"
+    scene.ended("long")
+    return len(scene.trace("long")), scene.task("long")["version"]
+
+
+def long_run(scene: Scene) -> None:
+    """A workflow that runs where it was called keeps its lease, and is begun once."""
+    assert _long_run(scene) == (1, 1)
+
+
+def long_run_without_heartbeat(scene: Scene) -> None:
+    """The same with a client that does not renew such a lease: the step is begun again, and the workflow still ends once."""
+    begun, version = _long_run(scene)
+    assert begun == version > 1

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from integration.clients.peer_process import PeerProcess
 from integration.clients.published import code_blocks
 from integration.clients.scene import Scene
-from integration.clients.server_process import encoded
 
 PRINTED = [*(f"Countdown: {i}" for i in range(5, 0, -1)), "Done!"]
 URL = "http://localhost:8001"
@@ -35,24 +32,13 @@ def python(scene: Scene) -> None:
 
 
 def typescript(scene: Scene) -> None:
-    """The worker of the README; what its step 6 does with another program is done over the protocol: an invocation."""
-    _invoked(scene, 'from "@resonatehq/sdk";')
-
-
-def typescript_async(scene: Scene) -> None:
-    """The same with the README's async functions."""
-    _invoked(scene, 'from "@resonatehq/sdk/async";')
-
-
-def _invoked(scene: Scene, opening: str) -> None:
+    """The worker of the README, and its step 6 with our command line; with the engine's program of the two that are there."""
     scene.serve()
-    started = _program(scene, opening)
-    param = encoded({"func": "countdown", "args": [5, 1], "version": 1})
-    tags = dict.fromkeys(("resonate:origin", "resonate:branch", "resonate:parent"), "countdown.1")
-    tags |= {"resonate:scope": "global", "resonate:target": "poll://any@default"}
-    timeout = int(time.time() * 1000) + 3_600_000
-    scene.server.must("promise.create", {"id": "countdown.1", "timeoutAt": timeout, "param": param, "tags": tags})
+    module = "@resonatehq/sdk/async" if scene.client.environment["PEER_ENGINE"] == "async" else "@resonatehq/sdk"
+    started = _program(scene, f'from "{module}";')
+    scene.command("invoke", "countdown.1", "--func", "countdown", "--arg", "5", "--arg", "1")
     scene.until("the workflow has ended", lambda: scene.promise("countdown.1")["state"] != "pending")
+    assert "countdown.1" in scene.command("tree", "countdown.1")
     started.kill()  # a worker goes on for ever
     assert started.lines() == PRINTED
     scene.ended("countdown.1")

@@ -23,6 +23,7 @@ def _asked(scene: Scene) -> str:
     file = scene.traces / "asked"
     scene.until("the workflow has asked", lambda: file.exists() and file.read_text(encoding="utf-8"))
     id: str = json.loads(file.read_text(encoding="utf-8"))["id"]
+    scene.until("the promise that it asked for is there", lambda: scene.server.ask("promise.get", {"id": id})[0] == 200)
     return id
 
 

@@ -1,27 +1,41 @@
 // A process with the TypeScript SDK that does what its standard input says, as programs/python/peer.py does: a JSON command
-// a line; what a command comes to is a line of standard output that begins with `@@ `.
+// a line; what a command comes to is a line of standard output that begins with `@@ `. PEER_ENGINE says which of the SDK's
+// two engines it has: `generators` or `async`.
 
 import { createInterface } from "node:readline";
-import { Resonate } from "@resonatehq/sdk";
-import { FUNCTIONS } from "./functions.ts";
+import * as generators from "@resonatehq/sdk";
+import * as async from "@resonatehq/sdk/async";
+import { FUNCTIONS as OF_GENERATORS } from "./functions.ts";
+import { FUNCTIONS as OF_ASYNC } from "./functions_async.ts";
 
 function say(what: object) {
   process.stdout.write(`@@ ${JSON.stringify(what)}\n`);
 }
 
 const group = process.env.PEER_GROUP!;
-const resonate = new Resonate({
+const settings = {
   url: process.env.RESONATE_URL!,
   group,
   pid: process.env.PEER_NAME!,
   ttl: Number(process.env.PEER_TTL_MS!),
   token: process.env.RESONATE_TOKEN, // from the environment alone this SDK would poll without it
-  logLevel: "info",
-});
-if (process.env.PEER_FUNCTIONS) {
-  for (const [name, func] of Object.entries(FUNCTIONS)) resonate.register(name, func);
+  logLevel: "info" as const,
+};
+const functions = Boolean(process.env.PEER_FUNCTIONS);
+
+// Either engine: what one calls beginRun is run in the other.
+function client() {
+  if (process.env.PEER_ENGINE === "async") {
+    const resonate = new async.Resonate(settings);
+    if (functions) for (const [name, func] of Object.entries(OF_ASYNC)) resonate.register(name, func);
+    return { resonate, run: resonate.run.bind(resonate), rpc: resonate.rpc.bind(resonate) };
+  }
+  const resonate = new generators.Resonate(settings);
+  if (functions) for (const [name, func] of Object.entries(OF_GENERATORS)) resonate.register(name, func);
+  return { resonate, run: resonate.beginRun.bind(resonate), rpc: resonate.beginRpc.bind(resonate) };
 }
 
+const { resonate, run, rpc } = client();
 const schedules = new Map<string, { delete(): Promise<void> }>();
 
 async function carryOut(command: any): Promise<any> {
@@ -30,7 +44,7 @@ async function carryOut(command: any): Promise<any> {
   switch (what) {
     case "run":
     case "rpc": {
-      const handle = await (what === "run" ? resonate.beginRun(id, func, ...args) : resonate.beginRpc(id, func, ...args, options));
+      const handle: any = await (what === "run" ? run(id, func, ...args) : rpc(id, func, ...args, options));
       say({ n, created: true });
       return await handle.result();
     }
