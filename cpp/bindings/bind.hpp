@@ -17,6 +17,8 @@ void bind_promises(py::module_& module);
 void bind_tasks(py::module_& module);
 void bind_schedules(py::module_& module);
 void bind_traces(py::module_& module);
+void bind_requests(py::module_& module);
+void bind_watch(py::module_& module);
 void bind_store(py::module_& module);
 void bind_check_file(py::module_& module);
 void bind_cron(py::module_& module);

@@ -4,6 +4,7 @@
 
 #include "bind.hpp"
 #include "event_dicts.hpp"
+#include "protocol/json_sink.hpp"
 #include "protocol/messages.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
@@ -20,6 +21,12 @@ JsonDict message_body(const MessageRecord& record) {
   PythonSink sink;
   encode_message(sink, *record.message, record.record);
   return JsonDict(sink.take());
+}
+
+py::bytes message_json(const MessageRecord& record, const std::optional<std::string>& server_url) {
+  JsonSink sink;
+  encode_message(sink, *record.message, record.record, server_url.value_or(std::string()));
+  return py::bytes(sink.take());
 }
 
 std::optional<std::int64_t> message_version(const MessageRecord& record) {
@@ -72,6 +79,24 @@ Example:
       .def_property_readonly(
           "key", [](const MessageRecord& self) { return key_of(*self.message); },
           "Its key: a new message replaces one of the same key.")
+      .def_property_readonly(
+          "number", [](const MessageRecord& self) { return self.message->seq; },
+          "Its place in the order of queueing, which no other message of the store ever has: what `Store.acknowledge` takes.")
+      .def_property_readonly(
+          "stale", [](const MessageRecord& self) { return self.stale; },
+          "Whether it was of no use any more when it was read: its task had been acquired in another way, or was over.")
+      .def("to_json", &message_json, py::arg("server_url") = py::none(), R"doc(
+The message as it goes over the wire, as JSON in ASCII on one line.
+
+Args:
+    server_url: What an execute tells its receiver to call back, in its head.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.messages()[0].to_json("http://localhost:8001")
+    b'{"kind":"execute","head":{"serverUrl":"http://localhost:8001"},"data":{"task":{"id":"job","version":0}}}'
+)doc")
       .def_property_readonly("message", &message_body, "The message as it goes over the wire, a new dict each time.");
   def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_dict,
                                                 .to_dict_doc = R"doc(

@@ -26,15 +26,6 @@ std::size_t limit_of(const OptionalInt& given) {
   return static_cast<std::size_t>(limit);
 }
 
-py::typing::List<MessageRecord> messages(const StoreHandle& store, const OptionalInt& limit) {
-  const std::size_t most = limit_of(limit);
-  py::typing::List<MessageRecord> made;
-  for (auto& [message, record] : open(store).without_gil([most](Engine& engine) { return engine.messages_with_records(most); })) {
-    made.append(MessageRecord{std::move(message), std::move(record)});
-  }
-  return made;
-}
-
 // Exact addresses, and beginnings of addresses where a pattern ends in `*`.
 class AddressFilter {
  public:
@@ -53,6 +44,31 @@ class AddressFilter {
   std::vector<std::string> patterns_;
 };
 
+py::typing::List<MessageRecord> messages(const StoreHandle& store, const OptionalInt& limit, std::int64_t after,
+                                         const Addresses& addresses) {
+  const std::size_t most = limit_of(limit);
+  Found found;
+  if (addresses.is_none()) {
+    found = open(store).without_gil(
+        [&](Engine& engine) { return engine.messages_with_records_if([](const OutboxMessage&) { return true; }, after, most); });
+  } else {
+    const AddressFilter wanted(texts(addresses, "addresses"));
+    found = open(store).without_gil([&](Engine& engine) { return engine.messages_with_records_if(wanted, after, most); });
+  }
+  py::typing::List<MessageRecord> made;
+  for (auto& [message, row] : found) {
+    const bool stale = is_stale(*message, row);
+    made.append(MessageRecord{std::move(message), std::move(row), stale});
+  }
+  return made;
+}
+
+std::vector<std::int64_t> acknowledge(const StoreHandle& store, const Shown<"collections.abc.Iterable[int]">& numbers) {
+  std::vector<std::int64_t> wanted;
+  for (py::handle one : py::iter(numbers)) wanted.push_back(integer(one, "numbers"));
+  return open(store).without_gil([&wanted](Engine& engine) { return engine.acknowledge(wanted); });
+}
+
 py::typing::List<JsonDict> take_messages(const StoreHandle& store, const OptionalInt& limit, const Addresses& addresses) {
   const std::size_t most = limit_of(limit);
   Found taken;
@@ -63,7 +79,22 @@ py::typing::List<JsonDict> take_messages(const StoreHandle& store, const Optiona
     taken = open(store).without_gil([&](Engine& engine) { return engine.take_messages_if(wanted, most); });
   }
   py::typing::List<JsonDict> made;
-  for (auto& [message, record] : taken) made.append(message_dict({std::move(message), std::move(record)}));
+  for (auto& [message, record] : taken) made.append(message_dict({std::move(message), std::move(record), false}));
+  return made;
+}
+
+py::typing::Dict<py::str, py::int_> outbox_counts(const StoreHandle& store) {
+  std::size_t waiting = 0;
+  std::int64_t dropped = 0;
+  open(store).without_gil([&](Engine& engine) {
+    engine.with_storage([&](Storage& storage) {
+      waiting = storage.message_count();
+      dropped = storage.counters().dropped;
+    });
+  });
+  py::dict made;
+  made["waiting"] = waiting;
+  made["dropped"] = dropped;
   return made;
 }
 
@@ -71,17 +102,49 @@ py::typing::List<JsonDict> take_messages(const StoreHandle& store, const Optiona
 
 void bind_outbox(StoreClass& bound) {
   bound
-      .def("messages", &messages, py::arg("limit") = py::none(), R"doc(
+      .def("messages", &messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("after") = 0,
+           py::arg("addresses") = py::none(), R"doc(
 What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
 
 Args:
     limit: How many at most.
+    after: Only those with a greater `number`.
+    addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
     >>> [(message.kind, message.address) for message in store.messages()]
     [('execute', 'poll://any@workers')]
+)doc")
+      .def("acknowledge", &acknowledge, py::arg("numbers"), R"doc(
+Takes the messages of these numbers out of the outbox: they were delivered (PROTOCOL 5).
+
+Args:
+    numbers: `Message.number` of each. One that does not wait any more is passed over.
+
+Returns:
+    Those that waited, in order. Of several callers who name one message one is told its number.
+
+Raises:
+    Closed: The store was closed.
+    StoreError: The commit failed; all of them still wait.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.acknowledge([message.number for message in store.messages()])
+    [1]
+)doc")
+      .def("outbox_counts", &outbox_counts, R"doc(
+How many messages wait, and how many unblocks were dropped since the store began, because nobody took them within its
+`unblock_retention`.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.outbox_counts()
+    {'waiting': 1, 'dropped': 0}
 )doc")
       .def("take_messages", &take_messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("addresses") = py::none(), R"doc(
 Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).

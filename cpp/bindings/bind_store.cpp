@@ -154,6 +154,16 @@ void bind_life(StoreClass& bound) {
           "paused", [](const StoreHandle& self) { return open(self).engine()->paused(); },
           "Between debug.start and debug.stop: whoever ticks this store in the background should hold still.")
       .def_property_readonly(
+          "path",
+          [](const StoreHandle& self) {
+            const std::string path = open(self).without_gil([](Engine& engine) { return engine.location(); });
+            return path.empty() ? std::nullopt : std::optional(path);
+          },
+          "The path of its file; None where it lives in memory.")
+      .def_property_readonly(
+          "debug", [](const StoreHandle& self) { return open(self).engine()->options().debug; },
+          "Whether it serves debug operations.")
+      .def_property_readonly(
           "closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it was closed.")
       .def(
           "close", [](const StoreHandle& self) { self.open->close(); }, R"doc(
@@ -286,6 +296,8 @@ Example:
   bind_envelopes(bound);
   bind_time(bound);
   bind_outbox(bound);
+  bind_run(bound);
+  bind_store_watch(bound);
   bind_state(bound);
   bind_copies(bound);
   bind_file(bound);

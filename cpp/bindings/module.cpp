@@ -18,6 +18,8 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_tasks(module);
   bindings::bind_schedules(module);
   bindings::bind_traces(module);
+  bindings::bind_requests(module);
+  bindings::bind_watch(module);
   bindings::bind_store(module);
   bindings::bind_check_file(module);
   bindings::bind_cron(module);

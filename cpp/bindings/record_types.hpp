@@ -31,7 +31,14 @@ struct ScheduleRecord {
 struct MessageRecord {
   MessageRef message;
   RowRef record;  // of an unblock: the settled promise
+  bool stale = false;
 };
+
+// An execute that nobody can act on any more: its task was acquired in another way, or is over.
+inline bool is_stale(const OutboxMessage& message, const RowRef& row) noexcept {
+  if (message.kind != MessageKind::execute) return false;
+  return !row || row->task != TaskState::pending || row->acquisitions != message.version || row->execute_seq != message.seq;
+}
 
 // task.create and task.acquire.
 struct Claim {

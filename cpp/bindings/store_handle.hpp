@@ -24,9 +24,11 @@ inline const OpenStore& open(const StoreHandle& store) { return *store.open; }
 
 // The parts of Store's class that have files of their own.
 using StoreClass = py::class_<StoreHandle>;
-void bind_envelopes(StoreClass& bound);  // apply, apply_json
-void bind_outbox(StoreClass& bound);     // messages, take_messages
-void bind_file(StoreClass& bound);       // backup, purge, vacuum
-void bind_state(StoreClass& bound);      // check, counts, snapshot, restore, digest
+void bind_envelopes(StoreClass& bound);    // apply, apply_json
+void bind_outbox(StoreClass& bound);       // messages, take_messages
+void bind_file(StoreClass& bound);         // backup, purge, vacuum
+void bind_run(StoreClass& bound);          // run
+void bind_store_watch(StoreClass& bound);  // watch
+void bind_state(StoreClass& bound);        // check, counts, snapshot, restore, digest
 
 }  // namespace resonate::python

@@ -74,7 +74,11 @@ std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::sh
 }
 
 void Engine::commit(Transaction& transaction) {
-  if (transaction.set.changed()) storage_->write(transaction.set.finish());
+  if (transaction.set.changed()) {
+    const Changes& changes = transaction.set.finish();
+    storage_->write(changes);
+    if (!watches_.empty()) ring(changes);
+  }
   if (!trace_) return;
   for (const Transaction::Event& event : transaction.events) {
     TraceEvent told;
@@ -114,7 +118,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
     set.drop_unblocks(saturating_add(now, -options_.unblock_retention));
     if (options_.check) set.checkpoint();
   }
-  Reply reply = Machine(set, now, dialect(request.dialect), options_).run(request.operation);
+  Reply reply = Machine(set, now, dialect(request.dialect), options_, request.scope).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
   if (!read) run_steps(transaction, now, nullptr);
@@ -291,6 +295,7 @@ void Engine::tell(const TraceEvent& event) noexcept {
 }
 
 void Engine::tell_replaced() {
+  ring_all();
   if (!trace_) return;
   const StorageTransaction reading(*storage_, Access::read);
   TraceEvent told;

@@ -10,12 +10,16 @@ namespace {
 
 constexpr std::string_view kCorrId = "trace";
 
-void begin_line(JsonSink& sink, std::string_view kind, Instant now) {
+void begin_line(JsonSink& sink, std::string_view kind, Instant now, std::string_view scope = {}) {
   sink.begin_object();
   sink.key(Field::kind);
   sink.string(kind);
   sink.key(Field::now);
   sink.integer(now);
+  if (!scope.empty()) {
+    sink.key(Field::scope);
+    sink.string(scope);
+  }
   sink.key(Field::req);
 }
 
@@ -101,7 +105,7 @@ void write_taken(JsonSink& sink, Instant now, const std::vector<MessageRef>& tak
 
 void write_request(JsonSink& sink, Instant now, const Request& request, const Reply& reply) {
   const ReplyHead head = head_of(request, std::string(kCorrId));
-  begin_line(sink, name_of(head.kind, head.dialect), now);
+  begin_line(sink, name_of(head.kind, head.dialect), now, request.scope);
   encode_request(sink, kCorrId, request);
   sink.key(Field::res);
   encode_reply(sink, head, reply);

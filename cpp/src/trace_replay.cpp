@@ -34,6 +34,7 @@ struct Line {
   NlohmannDocument content;  // what the nodes look into
   std::string kind;
   Instant now = 0;
+  std::string scope;
   std::optional<Node> request;
   std::optional<Node> answer;
 
@@ -55,9 +56,10 @@ std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t 
   auto line = std::make_unique<Line>(at + 1, NlohmannDocument(lines[at]));
   if (!line->content.problem().empty()) refuse(line->number, "is not JSON");
   line->blame([&] {
-    const Members<Node, Field::kind, Field::now, Field::req, Field::res> members(Node(line->content), nullptr);
+    const Members<Node, Field::kind, Field::now, Field::scope, Field::req, Field::res> members(Node(line->content), nullptr);
     line->kind = members.text<Field::kind>();
     line->now = members.integer<Field::now>();
+    if (const Node* scope = members.find_given<Field::scope>()) line->scope = read_text(*scope, members.path(Field::scope));
     line->request = members.need<Field::req>();
     line->answer = members.need<Field::res>();
   });
@@ -142,7 +144,9 @@ class Player {
     if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
     auto& envelope = std::get<Envelope>(decoded);
     if (is_debug(envelope.head.kind)) throw Malformed{"req must not be a debug operation"};
-    (void)engine_->apply(std::get<Request>(std::move(envelope.operation)), line.now);
+    auto& request = std::get<Request>(envelope.operation);
+    request.scope = line.scope;
+    (void)engine_->apply(std::move(request), line.now);
   }
   void take(const Line& line) {
     std::unordered_set<std::string> keys;

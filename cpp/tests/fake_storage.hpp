@@ -50,6 +50,7 @@ class FailingStorage final : public Storage {
     write(only_now);
   }
   std::size_t row_count() override { return inner_->row_count(); }
+  std::size_t message_count() override { return inner_->message_count(); }
   std::unique_ptr<Storage> fork() override { return std::make_unique<FailingStorage>(writes_left_, inner_->fork()); }
 
  private:

@@ -22,6 +22,7 @@
 #include "resonate/requests.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/storage.hpp"
+#include "resonate/watch.hpp"
 
 namespace resonate {
 
@@ -62,13 +63,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The next instant at which something is due, never earlier than what the store has seen.
   std::optional<Instant> next_due();
 
-  // What waits, in order of queueing; each unblock with the settled record that it carries.
+  // What waits and was queued after the message numbered `after`, in order of queueing; each with its row, of an unblock the
+  // settled record that it carries.
   std::vector<std::pair<MessageRef, RowRef>> messages_with_records(std::size_t limit = SIZE_MAX);
+  std::vector<std::pair<MessageRef, RowRef>> messages_with_records_if(const std::function<bool(const OutboxMessage&)>& wanted,
+                                                                      std::int64_t after, std::size_t limit);
   // Removes the messages: an acknowledged delivery.
   std::vector<std::pair<MessageRef, RowRef>> take_messages(std::size_t limit = SIZE_MAX);
   // The same for those that `wanted` accepts.
   std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
                                                               std::size_t limit);
+  // Removes the messages of those numbers, as far as they still wait: their delivery was acknowledged. The numbers that did, so
+  // that of several who want one message one gets it.
+  std::vector<std::int64_t> acknowledge(std::span<const std::int64_t> numbers);
+
+  // Rings at every commit that gives whoever watches something to do.
+  std::shared_ptr<Watch> watch(int descriptor);
 
   // Deletes the promises that were settled before that instant and that nothing refers to which is still to be delivered or run;
   // how many. In bounded transactions; `interrupt` is called between them and may throw. Error (invalid): the instant is not past.
@@ -96,7 +106,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void stop_trace();
 
   // debug.start and debug.stop: whoever drives this engine in the background holds still while it is paused.
-  void set_paused(bool paused) noexcept { paused_ = paused; }
+  void set_paused(bool paused) noexcept;
   bool paused() const noexcept { return paused_; }
   std::size_t promise_count();
   // Of the storage: the path of its file; empty: in memory.
@@ -123,7 +133,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void move_clock(Instant to);
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
   std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
-                                                             std::size_t limit);
+                                                             std::int64_t after, std::size_t limit, bool every_row);
+  void remove_messages(std::vector<MessageRef> messages);
+  void ring(const Changes& changes) noexcept;
+  void ring_all() noexcept;
   void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
   void each_page(Access access, const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body);
@@ -138,6 +151,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Transaction> transaction_;
   TraceSink trace_;
   std::exception_ptr trace_problem_;
+  std::vector<std::weak_ptr<Watch>> watches_;
   std::atomic<bool> paused_{false};
   std::mutex callers_mutex_;        // never held while mutex_ is being waited for
   Caller* first_caller_ = nullptr;  // in order of arrival; the first leads the next commit

@@ -128,6 +128,9 @@ using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, Registe
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
   Operation operation;
+  // What a request finds by itself (a search, a preload, every lease of a pid) is only what has an id that begins so. The ids that
+  // it names are for whoever let it in to judge.
+  std::string scope{};
 };
 
 // True for requests that neither store anything nor are followed by internal steps.

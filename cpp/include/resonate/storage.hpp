@@ -115,6 +115,7 @@ class Storage {
   virtual std::string location() const { return {}; }
   // Sizes, for reports.
   virtual std::size_t row_count() = 0;
+  virtual std::size_t message_count() = 0;
 
   // An independent copy in memory; of a storage in memory it shares everything, copy on write.
   virtual std::unique_ptr<Storage> fork() = 0;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "machine/transitions.hpp"
 #include "machine/working_set.hpp"
@@ -17,8 +18,8 @@ namespace resonate {
 
 class Machine {
  public:
-  Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options)
-      : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules)), options_(options) {}
+  Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options, std::string_view scope = {})
+      : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules)), options_(options), scope_(scope) {}
 
   // Runs a request that validation accepted. Moves what it stores out of the operation.
   Reply run(Operation& operation);
@@ -71,12 +72,14 @@ class Machine {
   Reply claimed(const Entry& entry) const;
   void add_preload(Reply& reply, const Row& row) const;
   Reply search_rows(SearchQuery& query, bool tasks);
+  bool in_scope(std::string_view id) const noexcept { return id.starts_with(scope_); }
 
   WorkingSet& set_;
   Instant now_;
   const Dialect& dialect_;
   const Rules& rules_;
   const Options& options_;
+  std::string_view scope_;
 };
 
 // Shared by requests and steps.

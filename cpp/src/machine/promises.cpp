@@ -206,7 +206,7 @@ Reply Machine::search_rows(SearchQuery& query, bool tasks) {
   const Filter& filter = query.filter;
   const auto limit = static_cast<std::size_t>(query.limit.value_or(100));
   auto wanted = [&](const Row& row) {
-    if (tasks && !row.has_task()) return false;
+    if (!in_scope(row.id()) || (tasks && !row.has_task())) return false;
     const Projected seen(row, now_);
     if (filter.state && *filter.state != (tasks ? name_of(seen.task()) : name_of(seen.state()))) return false;
     if (filter.target && (!row.birth->target || *row.birth->target != *filter.target)) return false;

@@ -16,9 +16,10 @@ namespace {
 
 constexpr Duration kMisfireGrace = 60'000;  // catchup "none": an occurrence that is later than this is skipped
 
+constexpr std::string_view kId = "{{.id}}";
+constexpr std::string_view kTimestamp = "{{.timestamp}}";
+
 std::string expand(const std::string& text, const std::string& id, Instant at) {
-  static constexpr std::string_view kId = "{{.id}}";
-  static constexpr std::string_view kTimestamp = "{{.timestamp}}";
   std::string expanded;
   for (std::size_t i = 0; i < text.size();) {
     if (text.compare(i, kId.size(), kId) == 0) {
@@ -119,13 +120,18 @@ Reply Machine::schedule_search(ScheduleSearch& request) {
   const auto limit = static_cast<std::size_t>(query.limit.value_or(10));
   Reply reply = ok();
   reply.schedules = set_.scan_schedules(query.cursor, limit + 1, [&](const Schedule& schedule) {
-    return schedule.promise_tags.contains(query.filter.tags) && (!query.filter.id || glob_matches(*query.filter.id, schedule.id));
+    return in_scope(schedule.id) && schedule.promise_tags.contains(query.filter.tags) &&
+           (!query.filter.id || glob_matches(*query.filter.id, schedule.id));
   });
   if (reply.schedules.size() > limit) {
     reply.schedules.pop_back();
     reply.cursor = reply.schedules.back()->id;
   }
   return reply;
+}
+
+std::string fixed_beginning(const std::string& promise_id_template, const std::string& schedule_id) {
+  return expand(promise_id_template.substr(0, promise_id_template.find(kTimestamp)), schedule_id, 0);
 }
 
 Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {

@@ -73,7 +73,7 @@ void Machine::add_preload(Reply& reply, const Row& row) const {
   scan.by = RowScan::By::branch;
   scan.key = *row.birth->branch;
   scan.limit = SIZE_MAX;
-  reply.preload = set_.scan(std::move(scan), [&](const Row& other) { return other.id() != row.id(); });
+  reply.preload = set_.scan(std::move(scan), [&](const Row& other) { return other.id() != row.id() && in_scope(other.id()); });
 }
 
 Reply Machine::task_get(TaskGet& request) {
@@ -216,7 +216,7 @@ Reply Machine::task_heartbeat(TaskHeartbeat& request) {
     scan.by = RowScan::By::pid;
     scan.key = request.pid;
     scan.limit = SIZE_MAX;
-    const auto alive = [this](const Row& row) { return !row.dead_at(now_); };
+    const auto alive = [this](const Row& row) { return in_scope(row.id()) && !row.dead_at(now_); };
     for (const RowRef& row : set_.scan(std::move(scan), alive)) renew(*set_.find(row->id()));
     return ok();
   }

@@ -58,7 +58,8 @@ Envelope decode_members(const EnvelopeMembers<Node>& members) {
   const HeadMembers<Node> head(members.template need<Field::head>(), &head_path);
   const std::string_view corr_id = read_text(head.template need<Field::corr_id>(), head.path(Field::corr_id));
   const std::string_view version = read_text(head.template need<Field::version>(), head.path(Field::version));
-  if (const Node* auth = head.template find_given<Field::auth>()) (void)read_text(*auth, head.path(Field::auth));
+  std::string auth;
+  if (const Node* given = head.template find_given<Field::auth>()) auth = read_text(*given, head.path(Field::auth));
   const std::optional<Instant> debug_time = head.template optional_integer<Field::debug_time>();
   if (kind_text.empty()) throw Malformed{"kind must not be empty"};
   const Node& data = members.template need<Field::data>();
@@ -74,11 +75,11 @@ Envelope decode_members(const EnvelopeMembers<Node>& members) {
 
   if (is_debug(*kind)) {
     ReplyHead answer{.kind = *kind, .dialect = *dialect_id, .corr_id = std::string(corr_id)};
-    return Envelope{std::move(answer), debug_time, decode_debug(*kind, data, debug_time)};
+    return Envelope{std::move(answer), std::move(auth), debug_time, decode_debug(*kind, data, debug_time)};
   }
   Request request{.dialect = *dialect_id, .operation = decode_operation(*kind, *dialect_id, data, data_path)};
   ReplyHead answer = head_of(request, std::string(corr_id));
-  return Envelope{std::move(answer), debug_time, std::move(request)};
+  return Envelope{std::move(answer), std::move(auth), debug_time, std::move(request)};
 }
 
 }  // namespace detail

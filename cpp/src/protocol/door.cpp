@@ -3,7 +3,6 @@
 #include <utility>
 
 namespace resonate {
-namespace {
 
 Refusal refusal_of(const ReplyHead& head, int status, std::string message) {
   return {.kind = std::string(name_of(head.kind, head.dialect)),
@@ -12,6 +11,14 @@ Refusal refusal_of(const ReplyHead& head, int status, std::string message) {
           .status = status,
           .message = std::move(message)};
 }
+
+int status_of(const Answer& answer) noexcept {
+  if (const auto* answered = std::get_if<Answered>(&answer)) return answered->reply.status;
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return refusal->status;
+  return status::kOk;
+}
+
+namespace {
 
 // An envelope that is refused keeps its place in a batch as this request, which every engine refuses.
 Request placeholder() { return {.dialect = DialectId::k2026_04_01, .operation = PromiseGet{}}; }

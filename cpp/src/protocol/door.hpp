@@ -35,6 +35,10 @@ struct DebugAnswered {
 };
 using Answer = std::variant<Answered, Refusal, DebugAnswered>;
 
+int status_of(const Answer& answer) noexcept;
+// An envelope that is not let in, answered in its own words.
+Refusal refusal_of(const ReplyHead& head, int status, std::string message);
+
 class EnvelopeDoor {
  public:
   explicit EnvelopeDoor(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
@@ -45,6 +49,10 @@ class EnvelopeDoor {
 
   // Between debug.start and debug.stop (or debug.reset): whoever ticks and delivers on its own is asked to wait.
   bool paused() const noexcept { return engine_->paused(); }
+
+  // Why it is not JSON, or what it says: a Decoded in any case.
+  static Decoded decode_json(std::string_view text);
+  static std::string encode_json(const Answer& answer);
 
   // The text of one envelope; an answer in any case.
   std::string apply_json(std::string_view text, std::optional<Instant> now = {});

@@ -35,6 +35,7 @@ struct DebugOperation {
 
 struct Envelope {
   ReplyHead head;
+  std::string auth;  // head.auth, for whoever asks who sent it
   std::optional<Instant> debug_time;
   std::variant<Request, DebugOperation> operation;
 };

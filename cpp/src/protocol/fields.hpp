@@ -34,11 +34,11 @@ namespace resonate {
   X(external, "external") X(callbacks, "callbacks") X(listeners, "listeners") X(acquisitions, "acquisitions")            \
   X(expires_at, "expiresAt") X(last_ttl, "lastTtl") X(retry_at, "retryAt") X(current, "current") X(attempts, "attempts") \
   X(queued_at, "queuedAt") X(promise_timeouts, "promiseTimeouts") X(task_timeouts, "taskTimeouts") X(timeout, "timeout") \
-  X(type, "type") X(message, "message")                                                                                  \
+  X(type, "type") X(message, "message") X(server_url, "serverUrl")                                                                                  \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \
-  X(snapshot, "snapshot") X(step_promise_id, "promise_id")
+  X(snapshot, "snapshot") X(step_promise_id, "promise_id") X(scope, "scope")
 // clang-format on
 
 enum class Field : std::uint8_t {

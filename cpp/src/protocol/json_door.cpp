@@ -4,34 +4,31 @@
 #include "protocol/json_sink.hpp"
 
 namespace resonate {
-namespace {
 
-Decoded decode_text(std::string_view text) {
+Decoded EnvelopeDoor::decode_json(std::string_view text) {
   const JsonDocument document(text);
   if (!document.problem().empty()) return Refusal{.message = document.problem()};
   return document.visit([](const auto& node) { return decode_envelope(node); });
 }
 
-std::string text_of(const Answer& answer) {
+std::string EnvelopeDoor::encode_json(const Answer& answer) {
   JsonSink sink;
   encode_answer(sink, answer);
   return sink.take();
 }
 
-}  // namespace
-
 std::string EnvelopeDoor::apply_json(std::string_view text, std::optional<Instant> now) {
-  return text_of(run(decode_text(text), now));
+  return encode_json(run(decode_json(text), now));
 }
 
 std::vector<std::string> EnvelopeDoor::apply_json(std::span<const std::string_view> texts, std::optional<Instant> now,
                                                   Atomicity atomicity) {
   std::vector<Decoded> envelopes;
   envelopes.reserve(texts.size());
-  for (const std::string_view text : texts) envelopes.push_back(decode_text(text));
+  for (const std::string_view text : texts) envelopes.push_back(decode_json(text));
   std::vector<std::string> replies;
   replies.reserve(texts.size());
-  for (const Answer& answer : run(std::move(envelopes), now, atomicity)) replies.push_back(text_of(answer));
+  for (const Answer& answer : run(std::move(envelopes), now, atomicity)) replies.push_back(encode_json(answer));
   return replies;
 }
 

@@ -32,6 +32,7 @@ class MemoryStorage final : public Storage {
   void clear() override;
   void store_instant(Instant now) override { counters_.now = now; }
   std::size_t row_count() override { return rows_.size(); }
+  std::size_t message_count() override { return messages_.size(); }
   std::unique_ptr<Storage> fork() override;
 
  private:

@@ -40,6 +40,7 @@ constexpr const char* text_of(Sql which) noexcept {
       return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::count_rows: return "SELECT count(*) FROM promises";
+    case Sql::count_messages: return "SELECT count(*) FROM messages";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(next_run_at) FROM schedules WHERE next_run_at IS NOT NULL";
     case Sql::due_rows:

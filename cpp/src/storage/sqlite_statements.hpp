@@ -32,6 +32,7 @@ enum class Sql : std::uint8_t {
   scan_by_branch,
   scan_by_pid,
   count_rows,
+  count_messages,
   first_due_row,
   first_due_schedule,
   due_rows,

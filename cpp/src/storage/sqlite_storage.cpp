@@ -301,11 +301,15 @@ void SqliteStorage::vacuum() {
   });
 }
 
-std::size_t SqliteStorage::row_count() {
+std::size_t SqliteStorage::row_count() { return count(Sql::count_rows); }
+
+std::size_t SqliteStorage::message_count() { return count(Sql::count_messages); }
+
+std::size_t SqliteStorage::count(Sql statement) {
   return guarded("read", [&] {
-    Use count = use(Sql::count_rows);
-    (void)count.step();
-    return static_cast<std::size_t>(count.integer_at(0));
+    Use counted = use(statement);
+    (void)counted.step();
+    return static_cast<std::size_t>(counted.integer_at(0));
   });
 }
 

@@ -42,6 +42,7 @@ class SqliteStorage final : public Storage {
   void vacuum() override;
   std::string location() const override { return path_; }
   std::size_t row_count() override;
+  std::size_t message_count() override;
   std::unique_ptr<Storage> fork() override;
 
   // The connection goes; begin() opens the next.
@@ -71,6 +72,7 @@ class SqliteStorage final : public Storage {
   void keep(const Changes& changes);
   void keep_first_due(const Changes& changes);
   Use use(Sql which) { return Use((*statements_)[which]); }
+  std::size_t count(Sql statement);
 
   std::string path_;
   SqliteOptions options_;

@@ -1,0 +1,65 @@
+// Watch, Store.watch: how an event loop learns that a store has something for it to do.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arguments.hpp"
+#include "bind.hpp"
+#include "resonate/watch.hpp"
+#include "store_handle.hpp"
+
+namespace resonate::python {
+
+void bind_watch(py::module_& module) {
+  py::class_<Watch, std::shared_ptr<Watch>>(module, "Watch", R"doc(
+Rings when a store has something to do for whoever ticks it and delivers its messages; `Store.watch` makes it.
+
+Ringing is one byte written to a descriptor. After it there is silence until `rearm`.
+
+Example:
+    >>> import os
+    >>> reader, writer = os.pipe()
+    >>> os.set_blocking(writer, False)
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> watch = store.watch(writer)
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> os.read(reader, 1)
+    b'!'
+    >>> watch.close(); os.close(reader); os.close(writer)
+)doc")
+      .def(
+          "rearm", [](Watch& self, const OptionalInt& until) { self.rearm(optional_integer(until, "until").value_or(kNever)); },
+          py::arg("until") = py::none(), R"doc(
+Makes it ring again: at the next message, and at the next change that makes something due before `until`.
+
+Whatever happened since it last rang did not ring, so whoever calls this looks at the store once more afterwards.
+
+Args:
+    until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+)doc")
+      .def("close", &Watch::close, "Ends it. The descriptor is not written to afterwards; whoever opened it closes it.")
+      .def_property_readonly("closed", &Watch::closed, "Whether it was closed.");
+}
+
+void bind_store_watch(StoreClass& bound) {
+  bound.def(
+      "watch",
+      [](const StoreHandle& self, int descriptor) {
+        return open(self).without_gil([descriptor](Engine& engine) { return engine.watch(descriptor); });
+      },
+      py::arg("descriptor"), R"doc(
+Makes this store write a byte to a descriptor as soon as a message was queued, or something became due sooner than was known.
+
+Commits of this store ring, from whatever thread they come; those of other processes on the same file do not.
+
+Args:
+    descriptor: Of a pipe or a socket that does not block.
+
+Returns:
+    A Watch. The ringing ends with it.
+
+Raises:
+    Closed: The store was closed.
+)doc");
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,1 @@
+"""The HTTP server's parts: what it may be told, who may ask for what, and how messages leave the store."""

@@ -1,0 +1,105 @@
+"""Requests of many connections, run in shared transactions off the event loop's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from .._core import Envelope, Store
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
+
+__all__ = ["Answer", "Batcher"]
+
+#: Status, and the answering envelope as JSON.
+Answer = tuple[int, bytes]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: More in one transaction would make those that wait for the next one wait long.
+_MOST_AT_ONCE = 1000
+
+
+class Batcher:
+    """One line of requests in front of a store.
+
+    What comes in one turn of the loop, or while a transaction is under way, runs in the next one. A lone request waits
+    for nobody.
+    """
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="resonate-requests")
+        self._waiting: list[tuple[Envelope, asyncio.Future[Answer]]] = []
+        self._under_way: list[tuple[Envelope, asyncio.Future[Answer]]] = []
+        self._scheduled = False
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait or run."""
+        return len(self._waiting) + len(self._under_way)
+
+    def submit(self, envelope: Envelope) -> asyncio.Future[Answer]:
+        """Puts a request into the line; its answer, or what the store raised for its transaction."""
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._waiting.append((envelope, future))
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._begin)
+        return future
+
+    def close(self) -> None:
+        """Waits for the transaction under way. Requests are not to be submitted any more."""
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        batch = self._under_way = self._waiting[:_MOST_AT_ONCE]
+        del self._waiting[:_MOST_AT_ONCE]
+        self._metrics.batch_size.observe(len(batch))
+        envelopes = [envelope for envelope, _ in batch]
+        self._loop.run_in_executor(self._thread, self._run, envelopes).add_done_callback(self._done)
+
+    def _run(self, envelopes: Sequence[Envelope]) -> list[Answer]:
+        started = time.perf_counter()
+        run = self._store.run
+        if len(envelopes) > 1 and any(envelope.debug for envelope in envelopes):  # they have no place in a batch
+            answers = [answer for group in _apart(envelopes) for answer in run(group)]
+        else:
+            answers = run(list(envelopes))
+        self._metrics.commit_seconds.observe(time.perf_counter() - started)
+        return answers
+
+    def _done(self, result: asyncio.Future[list[Answer]]) -> None:
+        batch, self._under_way = self._under_way, []
+        if self._waiting:
+            self._begin()
+        else:
+            self._scheduled = False
+        error = result.exception()
+        if error is not None:
+            _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error)
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), answer in zip(batch, result.result(), strict=True):
+            if not future.done():  # whoever asked may be gone
+                future.set_result(answer)
+
+
+def _apart(envelopes: Sequence[Envelope]) -> list[list[Envelope]]:
+    """The same in order, each debug operation alone."""
+    groups: list[list[Envelope]] = []
+    for envelope in envelopes:
+        if envelope.debug or not groups or groups[-1][0].debug:
+            groups.append([envelope])
+        else:
+            groups[-1].append(envelope)
+    return groups

@@ -1,0 +1,176 @@
+"""How messages leave a store: read from its outbox, given to the transport that serves their address, acknowledged.
+
+An execute is taken out of the store by whoever delivers it, just before: of several processes on one store one gets it,
+and one that gets lost is sent again by the dispatch timer. An unblock has nothing behind it and is taken out only once it
+has been delivered (PROTOCOL 5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .addresses import scheme_of
+
+if TYPE_CHECKING:
+    from .._core import Message, Store
+    from .metrics import Metrics
+
+__all__ = ["Call", "Delivery", "Send", "Transport", "is_execute"]
+
+#: Runs a function of the store off the loop's thread.
+Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
+#: What a transport promises to do with a message: called with True it sends it, with False it forgets it.
+Send = Callable[[bool], None]
+
+_log = logging.getLogger("resonate_core.delivery")
+
+
+def is_execute(message: Message) -> bool:
+    """Whether the dispatch timer stands behind it."""
+    return message.version is not None
+
+
+class Transport(Protocol):
+    """One way to deliver messages. It tells the `Delivery` what became of each."""
+
+    def offer(self, message: Message) -> Send | None:
+        """Keeps a place for a message; None where it cannot be taken now. The transport asks again when it can."""
+
+    async def close(self) -> None:
+        """Ends it; what it was sending is delivered or not by then."""
+
+
+class Delivery:
+    """Hands out the messages of one store, on one event loop.
+
+    Args:
+        store: The store.
+        call: Runs a function of it off the loop's thread.
+        metrics: What is counted.
+        wake: Called when the outbox is to be read again.
+    """
+
+    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None]) -> None:
+        self._store = store
+        self._call = call
+        self._metrics = metrics
+        self._wake = wake
+        self.transports: dict[str, Transport] = {}
+        self._under_way: set[int] = set()  # numbers of messages that a transport has
+        self._again: set[str] = set()
+        self._delivered: list[int] = []  # unblocks that are still in the store
+        self._acknowledging: asyncio.Task[None] | None = None
+
+    async def deliver(self, messages: Sequence[Message]) -> None:
+        """Sends what can be sent now, of messages that were read from the outbox in order."""
+        useless: list[int] = []
+        chosen: list[tuple[Message, Send]] = []
+        for message in messages:
+            if message.number in self._under_way:
+                continue
+            if message.stale:
+                useless.append(message.number)
+                continue
+            send = self._offer(message)
+            if send is not None:
+                self._under_way.add(message.number)
+                chosen.append((message, send))
+        if useless or any(is_execute(message) for message, _ in chosen):
+            chosen = await self._take(useless, chosen)
+        for _, send in chosen:
+            send(True)
+
+    def _offer(self, message: Message) -> Send | None:
+        transport = self.transports.get(scheme_of(message.address))
+        return transport.offer(message) if transport is not None else None
+
+    async def _take(self, useless: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
+        """Takes executes out of the store, and what is of no use to anybody; those that are ours to send."""
+        wanted = {message.number for message, _ in chosen if is_execute(message)}
+        try:
+            taken = set(await self._call(lambda: self._store.acknowledge([*useless, *wanted])))
+        except BaseException:
+            for message, send in chosen:
+                self._under_way.discard(message.number)
+                send(False)
+            self._again.update(message.address for message, _ in chosen)
+            raise
+        if useless:
+            self._metrics.deliveries.labels("none", "execute", "stale").inc(len(useless))
+        ours = []
+        for message, send in chosen:
+            if message.number in wanted and message.number not in taken:  # another process was faster
+                self._under_way.discard(message.number)
+                send(False)
+            else:
+                ours.append((message, send))
+        return ours
+
+    # -- what transports tell -----------------------------------------------------------------------------------------
+
+    def look_at(self, addresses: Iterable[str]) -> None:
+        """Makes the outbox be read again for these addresses; one that ends in ``*`` stands for all that begin so."""
+        self._again.update(addresses)
+        if self._again:
+            self._wake()
+
+    def addresses_to_look_at(self) -> list[str]:
+        """What `look_at` was told since the last call."""
+        addresses, self._again = sorted(self._again), set()
+        return addresses
+
+    def delivered(self, messages: Iterable[Message]) -> None:
+        """These arrived."""
+        for message in messages:
+            if is_execute(message):
+                self._under_way.discard(message.number)
+            else:
+                self._delivered.append(message.number)
+        if self._delivered and self._acknowledging is None:
+            self._acknowledging = asyncio.get_running_loop().create_task(self._acknowledge())
+
+    def undelivered(self, messages: Iterable[Message]) -> None:
+        """These did not, or nobody knows: others may have them."""
+        again = []
+        for message in messages:
+            self._under_way.discard(message.number)
+            if not is_execute(message):
+                again.append(message.address)
+                continue
+            # It is out of the store. Whoever else is there gets it at once, else the dispatch timer makes another.
+            send = self._offer(message)
+            if send is not None:
+                self._under_way.add(message.number)
+                send(True)
+        self.look_at(again)
+
+    async def _acknowledge(self) -> None:
+        try:
+            while self._delivered:
+                numbers, self._delivered = self._delivered, []
+                try:
+                    await self._call(lambda numbers=numbers: self._store.acknowledge(numbers))  # type: ignore[misc]
+                except Exception:
+                    # They stay under way here: this process does not send them twice, and goes on trying.
+                    _log.exception("%d messages were delivered and could not be taken out of the store; trying again", len(numbers))
+                    self._delivered += numbers
+                    await asyncio.sleep(1)
+                else:
+                    self._under_way.difference_update(numbers)
+        finally:
+            self._acknowledging = None
+
+    async def close(self, patience: float) -> None:
+        """Ends all transports, and waits so many seconds at most until what was delivered is acknowledged."""
+        for transport in dict.fromkeys(self.transports.values()):
+            await transport.close()
+        if self._acknowledging is not None:
+            acknowledging = self._acknowledging
+            await asyncio.wait([acknowledging], timeout=patience)
+            if not acknowledging.done():
+                _log.error("%d delivered messages stay in the store, and will be delivered again", len(self._delivered))
+                acknowledging.cancel()
+                await asyncio.gather(acknowledging, return_exceptions=True)

@@ -1,0 +1,149 @@
+"""What keeps a store going on an event loop: ticks when something is due, and delivers as soon as there is a message."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import Closed, StoreError
+
+if TYPE_CHECKING:
+    from .._core import Fired, Message, Store
+    from .delivery import Call, Delivery
+    from .metrics import Metrics
+
+__all__ = ["Driver"]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: How many messages are read in one go, and so how many executes are taken out in one transaction.
+_PAGE = 1000
+#: Seconds until a store that failed is looked at again.
+_PAUSE = 1.0
+
+
+class _Seen(NamedTuple):
+    due: int | None
+    now: int
+    fired: list[Fired]
+    messages: list[Message]
+    older: list[Message]
+
+
+class Driver:
+    """Drives one store. Commits of this process wake it; those of others to the same file are looked for.
+
+    Args:
+        store: The store.
+        call: Runs a function of it off the loop's thread.
+        metrics: What is counted.
+        foreign_interval: Seconds between two looks at what other processes wrote; None where there can be none.
+    """
+
+    def __init__(self, store: Store, call: Call, metrics: Metrics, foreign_interval: float | None) -> None:
+        self._store = store
+        self._call = call
+        self._metrics = metrics
+        self._foreign_interval = foreign_interval
+        self._news = asyncio.Event()
+        self._last = 0  # number of the last message that was seen
+        self.deliver: Callable[[Sequence[Message]], Awaitable[None]]
+        self.addresses: Callable[[], list[str]] = list
+
+    def serve(self, delivery: Delivery) -> None:
+        """Gives all messages to a delivery."""
+        self.deliver = delivery.deliver
+        self.addresses = delivery.addresses_to_look_at
+
+    def wake(self) -> None:
+        """Makes it look now. From the loop's thread."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled, or the store is closed."""
+        loop = asyncio.get_running_loop()
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+
+        def rang() -> None:
+            with contextlib.suppress(BlockingIOError):
+                os.read(reader, 64)
+            self._news.set()
+
+        loop.add_reader(reader, rang)
+        try:
+            watch = self._store.watch(writer)
+            try:
+                until: int | None = None
+                while True:
+                    self._news.clear()
+                    watch.rearm(until)
+                    try:
+                        seen = await self._turn()
+                    except Closed:
+                        _log.info("the store was closed: no more ticks and deliveries")
+                        return
+                    except StoreError as error:
+                        self._metrics.tick_failures.inc()
+                        _log.error("the store could not be driven: %s; again in %.0f s", error, _PAUSE, exc_info=error)
+                        await self._wait(_PAUSE)
+                        continue
+                    if seen is None:  # paused: debug.stop rings
+                        until = None
+                        await self._wait(self._foreign_interval)
+                        continue
+                    later = until is not None and (seen.due is None or seen.due > until)
+                    until = seen.due
+                    if later or len(seen.messages) == _PAGE:
+                        continue  # what became due in between did not ring; and there is more
+                    await self._wait(self._patience(seen))
+            finally:
+                watch.close()
+        finally:
+            loop.remove_reader(reader)
+            os.close(reader)
+            os.close(writer)
+
+    def _patience(self, seen: _Seen) -> float | None:
+        """Seconds until the next look; None: until it is woken."""
+        waits = [] if self._foreign_interval is None else [self._foreign_interval]
+        # A manual clock does not come nearer by waiting; whoever moves it ticks.
+        if seen.due is not None and not hasattr(self._store.clock, "advance"):
+            waits.append(max(0.0, (seen.due - seen.now) / 1000))
+        return min(waits, default=None)
+
+    async def _wait(self, seconds: float | None) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._news.wait(), seconds)
+
+    async def _turn(self) -> _Seen | None:
+        if self._store.paused:
+            return None
+        addresses = self.addresses()
+        seen: _Seen = await self._call(lambda: self._look(addresses))
+        for fired in seen.fired:
+            self._metrics.steps.labels(fired.kind).inc()
+        if seen.fired:
+            self._metrics.due_lag.set(max(fired.now - fired.at for fired in seen.fired) / 1000)
+        if seen.older:
+            await self.deliver(seen.older)
+        if seen.messages:
+            await self.deliver(seen.messages)
+            self._last = seen.messages[-1].number
+        return seen
+
+    def _look(self, addresses: list[str]) -> _Seen:
+        """In a thread: takes what is due, and reads what is new in the outbox."""
+        store = self._store
+        fired: list[Fired] = []
+        due = store.next_due()
+        if due is not None and due <= store.now:
+            fired = store.tick()
+            due = store.next_due()
+        older = store.messages(addresses=addresses) if addresses else []
+        return _Seen(due, store.now, fired, store.messages(_PAGE, after=self._last), [one for one in older if one.number <= self._last])

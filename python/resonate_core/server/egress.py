@@ -1,0 +1,279 @@
+"""Where the server may be led: addresses taken apart strictly, and connections to permitted ones only.
+
+Whoever creates a promise names the address that this process then calls, from inside of its own network. So a host is
+resolved here, each of its addresses is judged when it is connected to, and the connection goes to the very address that
+was judged: neither an odd spelling nor a name that changes its answer leads elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+import httpcore
+
+__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "Target", "system_resolver", "take_apart"]
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+MOST_ADDRESSES = 8  # of one name that are tried
+
+_URL = re.compile(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", re.IGNORECASE | re.ASCII)
+_AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{0,5}))?")
+_NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_MAPPED = IPv6Network("::ffff:0:0/96")
+# Special by IANA's registries, and taken for public by `ipaddress` of one Python or another.
+_SPECIAL: tuple[Network, ...] = tuple(
+    ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+# What hands out credentials to whoever asks from inside: AWS, GCP, Azure (a public address), Alibaba, Oracle.
+_METADATA = frozenset(
+    ip_address(text)
+    for text in (
+        "169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "168.63.129.16", "192.0.0.192",
+        "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+    )
+)  # fmt: skip
+
+
+class NotCallable(ValueError):
+    """An address that cannot be called, or that leads where it must not. Its text names the host at most."""
+
+
+class AddressPolicy:
+    """Which addresses may be called: public unicast ones and those of `allow`, without those of `deny`.
+
+    An IPv4 address inside of an IPv6 one (mapped, 6to4, Teredo, NAT64) is judged too. The metadata services of clouds may
+    be called only where `allow` names the address alone, as in 169.254.169.254/32: a wider network does not mean them.
+
+    Example:
+        >>> from ipaddress import ip_network
+        >>> from resonate_core.server.egress import AddressPolicy
+        >>> policy = AddressPolicy(allow=[ip_network("10.1.0.0/16")])
+        >>> policy.refusal("10.1.2.3"), policy.refusal("8.8.8.8")
+        (None, None)
+        >>> policy.refusal("::ffff:127.0.0.1")
+        '127.0.0.1 is not a public address, and push.allow does not hold it'
+    """
+
+    def __init__(self, allow: Iterable[Network] = (), deny: Iterable[Network] = ()) -> None:
+        self._allow = [_unmapped_network(network) for network in allow]
+        self._deny = [_unmapped_network(network) for network in deny]
+
+    def refusal(self, address: str) -> str | None:
+        """Says why an address may not be called; None where it may.
+
+        Raises:
+            ValueError: It is not an IPv4 or IPv6 address.
+        """
+        for face in _faces(ip_address(address)):
+            for network in self._deny:
+                if face in network:
+                    return f"{face} is in {network}, which push.deny holds"
+            holding = [network for network in self._allow if face in network]
+            if face in _METADATA:
+                if not any(network.num_addresses == 1 for network in holding):
+                    return f"{face} is the metadata service of a cloud, and push.allow does not name it alone"
+            elif not holding and not _is_public(face):
+                return f"{face} is not a public address, and push.allow does not hold it"
+        return None
+
+
+def _unmapped_network(network: Network) -> Network:
+    """Networks of mapped addresses are written as what they hold, since that is how addresses are judged."""
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((int(network.network_address) & 0xFFFF_FFFF, network.prefixlen - 96))
+    return network
+
+
+def _faces(address: Address) -> Iterator[Address]:
+    """Yields the address and every other one that packets to it may end up at."""
+    if isinstance(address, IPv4Address):
+        yield address
+    elif address.ipv4_mapped is not None:
+        yield address.ipv4_mapped  # the system connects to this one
+    else:
+        yield address
+        if address.sixtofour is not None:
+            yield address.sixtofour
+        if address.teredo is not None:
+            yield from address.teredo
+        if address in _NAT64:
+            yield IPv4Address(int(address) & 0xFFFF_FFFF)
+
+
+def _is_public(address: Address) -> bool:
+    if address in _NAT64:
+        return True  # as public as the IPv4 address in it, which is judged by itself
+    if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
+        return False
+    if any(address in network for network in _SPECIAL):
+        return False
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A URL taken apart.
+
+    Attributes:
+        url: Its parts, a host in one spelling.
+        authority: What stands in the Host header.
+    """
+
+    url: httpcore.URL
+    authority: str
+
+
+def take_apart(url: str) -> Target:
+    """Takes a URL apart, strictly: what two parsers could read in two ways is refused.
+
+    Raises:
+        NotCallable: It is not an http or https URL, or a dubious one.
+
+    Example:
+        >>> from resonate_core.server.egress import take_apart
+        >>> take_apart("HTTP://Example.com.:8080/a?b#c").authority
+        'example.com:8080'
+        >>> take_apart("http://0x7f.1/")
+        Traceback (most recent call last):
+            ...
+        resonate_core.server.egress.NotCallable: not an IPv4 address of four decimal numbers: '0x7f.1'
+    """
+    parts = None if _NEVER_IN_A_URL.search(url) else _URL.fullmatch(url)
+    if parts is None or not parts[2]:
+        raise NotCallable("not an http or https address with a host")
+    scheme, authority, rest = parts[1].lower(), parts[2], parts[3]
+    if "@" in authority:
+        raise NotCallable("an address with credentials in it is not taken")
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None:
+        raise NotCallable(f"not a host and port in ASCII: {authority[:100]!a}")
+    host = _ipv6(found[1]) if found[1] is not None else _name(found[2])
+    port = int(found[3]) if found[3] else None
+    if port is not None and not 0 < port < 65_536:
+        raise NotCallable(f"port {port} is not in 1 to 65535")
+    try:
+        path = quote(rest if rest.startswith("/") else "/" + rest, safe=_PRINTABLE)
+    except UnicodeEncodeError:
+        raise NotCallable("its path is not Unicode text") from None
+    shown = f"[{host}]" if ":" in host else host
+    if port is not None and port != {"http": 80, "https": 443}[scheme]:
+        shown += f":{port}"
+    return Target(httpcore.URL(scheme=scheme, host=host, port=port, target=path), shown)
+
+
+def _ipv6(text: str) -> str:
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        raise NotCallable(f"not an IPv6 address: {text[:100]!r}") from None
+
+
+def _name(text: str) -> str:
+    """A host's name or IPv4 address; without the final dot, which is not part of a certificate's name."""
+    name = text.lower().removesuffix(".")
+    labels = name.split(".")
+    if len(name) > 253 or not all(0 < len(label) < 64 for label in labels):
+        raise NotCallable(f"not a host name: {text[:100]!r}")
+    if _NUMBER.fullmatch(labels[-1]):
+        try:
+            return str(IPv4Address(name))
+        except ValueError:
+            raise NotCallable(f"not an IPv4 address of four decimal numbers: {text[:100]!r}") from None
+    return name
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Asks the system for the addresses of a name, the preferred one first.
+
+    Raises:
+        OSError: There are none, or nobody could be asked.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(entry[4][0]) for entry in found]
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to what the policy permits. TLS on top of it still goes by the host's name.
+
+    Attributes:
+        stream: The connection that was made last, below TLS, so that it can be closed even where a handshake was cut off.
+
+    Args:
+        policy: Judges addresses.
+        resolver: Gives the addresses of a name, in the order in which to try them.
+    """
+
+    def __init__(self, policy: AddressPolicy, resolver: Resolver) -> None:
+        self.stream: httpcore.AsyncNetworkStream | None = None
+        self._policy = policy
+        self._resolver = resolver
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connects to the first permitted address that answers.
+
+        Raises:
+            NotCallable: None is permitted.
+            httpcore.ConnectError: There is no such host, or nobody listens.
+            httpcore.ConnectTimeout: It took longer than `timeout` seconds.
+        """
+        failure: Exception = httpcore.ConnectTimeout()
+        deadline = anyio.current_time() + (math.inf if timeout is None else timeout)
+        try:
+            with anyio.fail_after(timeout):
+                addresses = await self._permitted(host, port)
+        except TimeoutError:
+            raise httpcore.ConnectTimeout from None
+        for turn, address in enumerate(addresses):
+            # Each gets its share, so that one that swallows packets leaves time for the next.
+            share = max(0.0, deadline - anyio.current_time()) / (len(addresses) - turn)
+            try:
+                self.stream = await self._network.connect_tcp(
+                    address, port, timeout=share, local_address=local_address, socket_options=socket_options
+                )
+                return self.stream
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def _permitted(self, host: str, port: int) -> list[str]:
+        try:
+            addresses: Sequence[str] = [str(ip_address(host))]
+        except ValueError:
+            try:
+                addresses = await self._resolver(host, port)
+            except OSError as error:
+                raise httpcore.ConnectError(f"{host} cannot be resolved") from error
+        judged = {address: self._policy.refusal(address) for address in addresses}
+        permitted = [address for address, refusal in judged.items() if refusal is None]
+        if not permitted:
+            refusals = [refusal for refusal in judged.values() if refusal is not None]
+            if not refusals:
+                raise httpcore.ConnectError(f"{host} has no address")
+            raise NotCallable(f"{host} may not be called: {refusals[0]}")
+        return permitted[:MOST_ADDRESSES]

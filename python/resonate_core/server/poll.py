@@ -1,0 +1,173 @@
+"""The poll transport: messages as server-sent events, one stream a client (WIRE 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from .addresses import parse_poll
+from .delivery import Delivery, Send, is_execute
+from .streams import Stream, Streams
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Send as AsgiSend
+
+    from .._core import Message
+    from .metrics import Metrics
+    from .settings import StreamSettings
+
+__all__ = ["Poll"]
+
+#: How many addresses of a group are remembered to have messages; beyond that all of the outbox is looked through.
+_REMEMBERED = 1000
+_ALL = "poll:*"
+
+_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+# A comment. Some servers send no headers before there is a body.
+_SILENCE = b":\n\n"
+
+
+class Poll:
+    """All poll streams of one server.
+
+    Args:
+        delivery: What is told what became of each message.
+        settings: Lifetimes and sizes.
+        metrics: What is counted.
+        server_url: What executes tell their receivers to call back.
+    """
+
+    def __init__(self, delivery: Delivery, settings: StreamSettings, metrics: Metrics, server_url: str | None) -> None:
+        self._delivery = delivery
+        self._settings = settings
+        self._metrics = metrics
+        self._server_url = server_url
+        self._parked: dict[str, set[str]] = {}  # by group: addresses whose messages nobody could take
+        self._closed = False
+        self.streams = Streams(settings.grace, time.monotonic)
+
+    # -- as a transport -----------------------------------------------------------------------------------------------
+
+    def offer(self, message: Message) -> Send | None:
+        """Keeps a place in the stream that the address names."""
+        address = parse_poll(message.address)
+        if address is None:
+            return None
+        stream = self.streams.choose(address, message.id)
+        if stream is None:
+            parked = self._parked.setdefault(address.group, set())
+            parked.add(message.address if len(parked) < _REMEMBERED else _ALL)
+            wait = self.streams.returns_in(address)
+            if wait > 0:
+                asyncio.get_running_loop().call_later(wait + 0.001, self._look_again, address.group)
+            return None
+        stream.reserved += 1
+
+        def send(really: bool) -> None:
+            stream.reserved -= 1
+            if not really:
+                return
+            if stream.open and not stream.closing:
+                stream.put(message, b"data: " + message.to_json(self._server_url) + b"\n\n")
+            else:
+                self._delivery.undelivered([message])
+
+        return send
+
+    def end_all(self) -> None:
+        """Ends every stream, each after what waits in it, and opens no new one: the server is about to stop."""
+        self._closed = True
+        for stream in list(self.streams):
+            stream.end()
+
+    async def close(self) -> None:
+        """Ends every stream and waits for their ends, but not longer than a client takes to notice."""
+        self.end_all()
+        patience = time.monotonic() + 1
+        while len(self.streams) and time.monotonic() < patience:
+            await asyncio.sleep(0.01)
+
+    def _look_again(self, group: str) -> None:
+        parked = self._parked.pop(group, None)
+        if parked:
+            self._delivery.look_at([_ALL] if _ALL in parked else parked)
+
+    # -- one stream ---------------------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether no stream is opened any more."""
+        return self._closed
+
+    async def serve(self, group: str, id: str, prefix: str, receive: Receive, send: AsgiSend) -> None:
+        """Answers one GET with events about ids that begin with `prefix`, until its time is over or its client is gone."""
+        stream = Stream(group, id, self._settings.buffer, prefix)
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send({"type": "http.response.body", "body": _SILENCE, "more_body": True})
+        gone = asyncio.get_running_loop().create_task(_until_gone(receive))
+        gone.add_done_callback(lambda _: stream.end())
+        self._opened(stream)
+        clean = False
+        try:
+            clean = await self._write_events(stream, send, gone)
+        finally:
+            self._ended(stream, clean)
+            gone.cancel()
+
+    async def _write_events(self, stream: Stream, send: AsgiSend, gone: asyncio.Task[None]) -> bool:
+        """Whether the stream ended by our own will, everything written."""
+        ends_at = time.monotonic() + self._settings.lifetime
+        while not gone.done():
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                stream.end()
+            message = await stream.next(min(self._settings.keepalive, max(left, 0)))
+            if message is not None:
+                await send({"type": "http.response.body", "body": stream.event, "more_body": True})
+                self._written(stream)
+            elif stream.closing:
+                if gone.done():
+                    break
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return not gone.done()
+            elif left > 0:
+                await send({"type": "http.response.body", "body": _SILENCE, "more_body": True})
+        return False
+
+    def _opened(self, stream: Stream) -> None:
+        self.streams.add(stream)
+        self._metrics.streams_opened.inc()
+        self._look_again(stream.group)
+        if self._closed:
+            stream.end()
+
+    def _written(self, stream: Stream) -> None:
+        message = stream.written()
+        self._metrics.deliveries.labels("poll", "execute" if is_execute(message) else "unblock", "sent").inc()
+        if len(stream.unconfirmed) == 1:
+            asyncio.get_running_loop().call_later(self._settings.acknowledge_after, self._confirm, stream)
+        if stream.group in self._parked and stream.has_room:
+            self._look_again(stream.group)
+
+    def _confirm(self, stream: Stream) -> None:
+        """A moment after an event was written its stream is still open: what was written by now counts as delivered."""
+        if stream.unconfirmed:
+            messages, stream.unconfirmed = stream.unconfirmed, []
+            self._delivery.delivered(messages)
+
+    def _ended(self, stream: Stream, clean: bool) -> None:
+        self.streams.remove(stream)
+        unwritten = stream.leave()
+        if clean:
+            self._confirm(stream)
+        else:
+            unwritten = stream.unconfirmed + unwritten
+            stream.unconfirmed = []
+        self._delivery.undelivered(unwritten)
+
+
+async def _until_gone(receive: Receive) -> None:
+    message: Any = None
+    while message is None or message["type"] != "http.disconnect":
+        message = await receive()

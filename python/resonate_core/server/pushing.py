@@ -1,0 +1,136 @@
+"""The push transport: messages to http and https addresses, with a pause for those that do not take them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from typing import TYPE_CHECKING
+
+from .delivery import Delivery, Send, is_execute
+from .push import Pusher, PushFailed
+
+if TYPE_CHECKING:
+    from .._core import Message
+    from .metrics import Metrics
+    from .settings import PushSettings
+
+__all__ = ["Push"]
+
+_log = logging.getLogger("resonate_core.delivery")
+
+#: How many messages are held by this process at once; the others stay in the store.
+_HELD = 10_000
+
+
+class _Pause:
+    """What is known of an address that failed."""
+
+    __slots__ = ("failures", "over")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.over = True
+
+
+class Push:
+    """Delivers by POST. An address that fails is left alone for a while, longer each time; its messages stay in the store.
+
+    Args:
+        delivery: What is told what became of each message.
+        settings: Timeouts, pauses, and who may be called.
+        metrics: What is counted.
+        server_url: What executes tell their receivers to call back.
+    """
+
+    def __init__(self, delivery: Delivery, settings: PushSettings, metrics: Metrics, server_url: str | None) -> None:
+        self._delivery = delivery
+        self._settings = settings
+        self._metrics = metrics
+        self._server_url = server_url
+        self._pusher = Pusher(settings)
+        self._pauses: dict[str, _Pause] = {}
+        self._passed_over: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reserved = 0
+
+    def offer(self, message: Message) -> Send | None:
+        """Takes it, unless its address is being left alone or too many are under way."""
+        pause = self._pauses.get(message.address)
+        if pause is not None and not pause.over:
+            return None  # looked at again when the pause is over
+        if len(self._tasks) + self._reserved >= _HELD:
+            self._passed_over.add(message.address)
+            return None
+        self._reserved += 1
+
+        def send(really: bool) -> None:
+            self._reserved -= 1
+            if really:
+                task = asyncio.get_running_loop().create_task(self._push(message))
+                self._tasks.add(task)
+                task.add_done_callback(self._ended)
+
+        return send
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._passed_over and len(self._tasks) < _HELD // 2:
+            addresses, self._passed_over = self._passed_over, set()
+            self._delivery.look_at(addresses)
+
+    async def _push(self, message: Message) -> None:
+        kind = "execute" if is_execute(message) else "unblock"
+        started = time.perf_counter()
+        try:
+            await self._pusher.push(message.address, message.to_json(self._server_url))
+        except PushFailed as failure:
+            self._metrics.deliveries.labels("push", kind, "failed").inc()
+            self._failed(message, failure)
+            self._delivery.undelivered([message])
+            return
+        except BaseException:
+            self._delivery.undelivered([message])
+            raise
+        self._metrics.deliveries.labels("push", kind, "sent").inc()
+        self._metrics.delivery_seconds.labels("push").observe(time.perf_counter() - started)
+        self._pauses.pop(message.address, None)
+        self._delivery.delivered([message])
+
+    def _failed(self, message: Message, failure: PushFailed) -> None:
+        pause = self._pauses.setdefault(message.address, _Pause())
+        if not pause.over:
+            return  # several were under way at once: that is one failure of the address
+        pause.failures += 1
+        pause.over = False
+        longest = self._settings.longest_retry
+        seconds = longest if failure.permanent else min(longest, self._settings.first_retry * 2 ** min(pause.failures - 1, 30))
+        seconds *= random.uniform(0.8, 1.2)  # those that failed together do not come back together
+        _log.warning(
+            "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",
+            message.id,
+            failure.reason,  # it names the host alone: the rest of an address is often a secret
+            pause.failures,
+            seconds,
+            extra={"id": message.id, "failures": pause.failures},
+        )
+        asyncio.get_running_loop().call_later(seconds, self._try_again, message.address, pause)
+
+    def _try_again(self, address: str, pause: _Pause) -> None:
+        pause.over = True
+        self._delivery.look_at([address])
+        # An address that nothing comes for any more is forgotten.
+        forget = 2 * self._settings.longest_retry
+        asyncio.get_running_loop().call_later(forget, self._forget, address, pause, pause.failures)
+
+    def _forget(self, address: str, pause: _Pause, failures: int) -> None:
+        if self._pauses.get(address) is pause and pause.over and pause.failures == failures:
+            del self._pauses[address]
+
+    async def close(self) -> None:
+        """Cancels what is under way: unblocks stay in the store, executes are sent again by their timer."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._pusher.close()

@@ -1,0 +1,158 @@
+"""``resonate-core serve``: the app on a server of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from .._core import Store
+from ..errors import ResonateError
+from .app import ResonateApp
+from .settings import Settings, StoreSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["make_app", "open_store", "serve"]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: Exit statuses of `serve`.
+DONE, FAILED, CANNOT_START = 0, 1, 3
+
+#: How workers are told what the command was told.
+_HANDED_ON = "RESONATE_CORE_SETTINGS"
+
+
+def open_store(settings: StoreSettings, debug: bool = False) -> Store:
+    """Opens the store that a server is told to serve.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+    return Store(
+        settings.path,
+        durability=settings.durability,
+        busy_timeout=settings.busy_timeout_ms,
+        rules=settings.rules,
+        retry_timeout=settings.retry_timeout_ms,
+        catchup=settings.catchup,
+        unblock_retention=settings.unblock_retention_ms,
+        debug=debug,
+    )
+
+
+def make_app(settings: Settings, store: Store) -> ResonateApp:
+    """The app of these settings."""
+    return ResonateApp(
+        store, settings.server, settings.auth, settings.limits, settings.streams, settings.push, settings.delivery
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but streams end when it is told to stop, so that it does not wait for them."""
+
+    def __init__(self, config: uvicorn.Config, app: ResonateApp) -> None:
+        super().__init__(config)
+        self._served = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._served.end_streams()
+        await super().shutdown(sockets)
+
+
+def _url(settings: Settings, port: int) -> str:
+    scheme = "https" if settings.server.tls_certificate else "http"
+    host = settings.server.host
+    if host in ("0.0.0.0", "::", ""):
+        host = "localhost"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}:{port}{settings.server.root_path}"
+
+
+def _with_url(settings: Settings, port: int) -> Settings:
+    if settings.server.url is not None:
+        return settings
+    return settings.model_copy(update={"server": settings.server.model_copy(update={"url": _url(settings, port)})})
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError:
+        listening.close()
+        raise
+    listening.set_inheritable(True)
+    return listening
+
+
+def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
+    server = settings.server
+    return uvicorn.Config(
+        app,
+        host=server.host,
+        port=server.port,
+        root_path=server.root_path,
+        ssl_certfile=server.tls_certificate,
+        ssl_keyfile=server.tls_key,
+        access_log=settings.log.access,
+        log_config=None,
+        log_level=settings.log.level,
+        lifespan="on",
+        timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
+        server_header=False,
+        ws="none",
+    )
+
+
+def serve(settings: Settings) -> int:
+    """Serves until it is told to stop; the exit status of the command.
+
+    A stop lets requests under way finish, ends poll streams and closes the store.
+    """
+    if settings.server.engine == "granian":
+        from .run_granian import serve_granian
+
+        return serve_granian(settings)
+    try:
+        listening = _listen(settings.server.host, settings.server.port)
+    except OSError as error:
+        print(f"cannot listen on {settings.server.host}:{settings.server.port}: {error.strerror or error}", file=sys.stderr)
+        return CANNOT_START
+    settings = _with_url(settings, listening.getsockname()[1])
+    if settings.server.workers > 1:
+        from .run_workers import serve_workers
+
+        return serve_workers(settings, listening)
+    with listening:
+        return serve_here(settings, [listening])
+
+
+def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
+    """Serves in this process, on sockets that listen."""
+    try:
+        store = open_store(settings.store, settings.server.debug)
+    except ResonateError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_START
+    with store:
+        try:
+            app = make_app(settings, store)
+        except (OSError, ValueError, ImportError) as error:
+            print(error, file=sys.stderr)
+            return CANNOT_START
+        server = _Server(_uvicorn_config(settings, app), app)
+        kept = settings.store.path or "memory: gone when this stops"
+        _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
+        server.run(list(sockets))
+    return DONE if server.started else FAILED
