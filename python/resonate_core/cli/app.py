@@ -13,6 +13,8 @@ from resonate_core.cli.exits import MEANINGS
 
 __all__ = ["app_for"]
 
+PROTOCOL = "The protocol's requests"
+
 
 def _print_version(asked: bool) -> None:
     if asked:
@@ -42,9 +44,9 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(root)
     server.add_to(app, arguments)
-    app.add_typer(promises.app, name="promises")
-    app.add_typer(tasks.app, name="tasks")
-    app.add_typer(schedules.app, name="schedules")
+    app.add_typer(promises.app, name="promises", rich_help_panel=PROTOCOL)
+    app.add_typer(tasks.app, name="tasks", rich_help_panel=PROTOCOL)
+    app.add_typer(schedules.app, name="schedules", rich_help_panel=PROTOCOL)
     for part in (invoke, tree, files, bench):
         part.add_to(app)
     return app

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import resonate_core as rc
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.show import clean
 
 __all__ = ["problems_of", "run_bare"]
 
@@ -60,5 +61,5 @@ def run_bare(arguments: Sequence[str]) -> int:
     except Failure as failure:
         print(failure.message, file=sys.stderr)
         return failure.code
-    print(*problems, summary, sep="\n")
+    print(*map(clean, problems), summary, sep="\n")
     return Exit.FAILED if problems else Exit.DONE

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from resonate_core.cli import configuration
-from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.exits import Exit, Failure, ReaderGone
 from resonate_core.cli.show import Output
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget
 
@@ -134,10 +134,17 @@ def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Param
 
 def dressed(function: Callable[..., None], parameters: list[inspect.Parameter], run: Callable[..., None]) -> Callable[..., None]:
     """`run`, with the name and text of a command and a signature that typer reads."""
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+
+    def command(**given: Any) -> None:
+        try:
+            run(**given)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
 
 
 def _register(

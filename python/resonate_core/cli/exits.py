@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Exit", "Failure", "code_of", "is_done"]
+__all__ = ["Exit", "Failure", "ReaderGone", "code_of", "is_done"]
 
 
 class Exit(IntEnum):
@@ -80,3 +80,7 @@ class Failure(Exception):
         self.message = message
         self.code = code
         self.status = status
+
+
+class ReaderGone(Exception):
+    """Nobody reads standard output any more: no fault, and nothing more to do. No OSError, since typer would end with 1 at those."""

@@ -10,12 +10,13 @@ import typer
 from resonate_core.cli.bare import problems_of
 from resonate_core.cli.command import JSON, Session, on_file, on_store
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.show import Output
+from resonate_core.cli.show import Output, clean
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
 from resonate_core.cli.values import duration, instant, now
 
 __all__ = ["add_to"]
 
+_PANEL = "A store's file"
 _FILE = Annotated[Path, typer.Argument(metavar="FILE", help="a store's file", show_default=False)]
 
 
@@ -60,17 +61,23 @@ def messages(
     session: Session,
     limit: Annotated[int | None, typer.Option("--limit", metavar="NUMBER", help="how many at most", min=1)] = None,
 ) -> None:
-    """Show the messages that wait to be delivered. They stay there."""
+    """Show the messages that wait to be delivered.
+
+    They stay there.
+    """
     session.out.answer({"messages": _waiting(session.target)[:limit]})
 
 
 def check(file: _FILE, json: JSON = False) -> None:
-    """Look for damage: SQLite's own check, the schema, every property of the state. Exit code 0: sound; 1: damaged; 2: no store."""
+    """Look for damage: SQLite's own check, the schema, every property of the state.
+
+    Exit code 0: sound; 1: damaged; 2: no store.
+    """
     problems, summary = problems_of(file)
     if json:
         Output(True).json({"file": str(file), "sound": not problems, "problems": problems})
     else:
-        print(*problems, summary, sep="\n")
+        print(*map(clean, problems), summary, sep="\n")
     raise typer.Exit(Exit.FAILED if problems else Exit.DONE)
 
 
@@ -96,7 +103,10 @@ def purge(
         str | None, typer.Option("--before", metavar="TIME", help="settled before this: 2026-05-01, -7d, or Unix ms")
     ] = None,
 ) -> None:
-    """Delete promises that were settled long ago, with their tasks. What is still referred to stays."""
+    """Delete promises that were settled long ago, with their tasks.
+
+    What is still referred to stays.
+    """
     if (older_than is None) == (before is None):
         raise Failure("purge: give one of --older-than and --before", Exit.USAGE)
     assert isinstance(session.target, FileTarget)
@@ -106,7 +116,10 @@ def purge(
 
 
 def vacuum(session: Session) -> None:
-    """Give the room of what was deleted back to the file system. Others wait meanwhile."""
+    """Give the room of what was deleted back to the file system.
+
+    Others wait meanwhile.
+    """
     assert isinstance(session.target, FileTarget)
     path = Path(session.target.name)
     size = path.stat().st_size
@@ -118,7 +131,7 @@ def vacuum(session: Session) -> None:
 def add_to(app: typer.Typer) -> None:
     """Adds them to the program."""
     on_store(app, "messages", Access.READ, dialects=DIALECTS[:1])(messages)
-    app.command("check")(check)
-    app.command("backup")(backup)
-    on_file(app, "purge", Access.WRITE)(purge)
-    on_file(app, "vacuum", Access.WRITE)(vacuum)
+    app.command("check", rich_help_panel=_PANEL)(check)
+    app.command("backup", rich_help_panel=_PANEL)(backup)
+    on_file(app, "purge", Access.WRITE, rich_help_panel=_PANEL)(purge)
+    on_file(app, "vacuum", Access.WRITE, rich_help_panel=_PANEL)(vacuum)

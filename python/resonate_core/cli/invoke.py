@@ -64,7 +64,10 @@ def invoke(
         str | None, typer.Option("--limit", metavar="LENGTH", help="with --wait: give up after this; the workflow goes on")
     ] = None,
 ) -> None:
-    """Start a workflow: create its root promise, which a worker of the target group takes up. The same id again starts nothing new."""
+    """Start a workflow: create its root promise, which a worker of the target group takes up.
+
+    The same id again starts nothing new.
+    """
     if limit is not None and not wait:
         raise Failure("--limit is for --wait", Exit.USAGE)
     named = {name: read_json(text, f"--kwarg {name}") for name, text in pairs(kwarg, "--kwarg").items()}

@@ -62,7 +62,10 @@ def settle_as(
 
 @on_store(app, "resolve", Access.WRITE)
 def resolve(session: Session, id: ID, value: VALUE = None, raw: RAW = False, header: HEADERS = None, key: KEY = None) -> None:
-    """Settle a promise as resolved. One that is settled already stays as it is, and is shown."""
+    """Settle a promise as resolved.
+
+    One that is settled already stays as it is, and is shown.
+    """
     settle_as(session, "resolved", id, value, raw, header, key)
 
 
@@ -100,7 +103,10 @@ def wait(
     id: ID,
     limit: Annotated[str | None, typer.Option("--limit", metavar="LENGTH", help="give up after this: 30s, 5m")] = None,
 ) -> None:
-    """Wait until a promise is settled, and show it. Exit code 0: resolved; 1: rejected in any way, or not settled in time."""
+    """Wait until a promise is settled, and show it.
+
+    Exit code 0: resolved; 1: rejected in any way, or not settled in time.
+    """
     wait_for(session, id, limit)
 
 

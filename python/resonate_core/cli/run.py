@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 import resonate_core as rc
-from resonate_core.cli.exits import Exit, Failure, code_of
-from resonate_core.cli.show import say
+from resonate_core.cli.exits import Exit, Failure, ReaderGone, code_of
+from resonate_core.cli.show import clean, say
 
 __all__ = ["run"]
 
@@ -22,7 +22,9 @@ _ClickError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 
 
 def _tell(message: str, status: int | None, code: int, as_json: bool) -> int:
-    say(json.dumps({"error": message, "status": status, "exit": int(code)}) if as_json else message)
+    # Messages quote ids and answers, which other people wrote.
+    text = "\n".join(clean(line) for line in message.split("\n"))
+    say(json.dumps({"error": message, "status": status, "exit": int(code)}) if as_json else text)
     return int(code)
 
 
@@ -41,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
         return _tell(str(error), error.status, Exit.UNREACHABLE, as_json)
     except rc.ResonateError as error:
         return _tell(str(error), error.status, code_of(error.status), as_json)
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         # Who read it has gone. What Python would flush at its end has nowhere to go either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE

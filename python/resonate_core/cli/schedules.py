@@ -59,7 +59,10 @@ def create(
 
 @on_store(app, "delete", Access.WRITE)
 def delete(session: Session, id: ID) -> None:
-    """Delete a schedule. What it has made stays."""
+    """Delete a schedule.
+
+    What it has made stays.
+    """
     session.out.answer(session.target.send("schedule.delete", {"id": id}), done="deleted")
 
 

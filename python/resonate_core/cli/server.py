@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -76,18 +76,11 @@ def add_to(app: typer.Typer, arguments: Sequence[str]) -> None:
 
         flags = parameters()
     config = _keyword("config", CONFIG, None)
-    app.command("serve")(_flagged(serve, [*flags, config]))
+    app.command("serve")(dressed(serve, [*flags, config], serve))
     shown = group("The configuration: flags, environment and file together.")
-    shown.command("show")(_flagged(config_show, [*flags, config, _keyword("json", JSON, False)]))
+    shown.command("show")(dressed(config_show, [*flags, config, _keyword("json", JSON, False)], config_show))
     app.add_typer(shown, name="config")
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _flagged(function: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
-    def run(**given: Any) -> None:
-        function(**given)
-
-    return dressed(function, parameters, run)

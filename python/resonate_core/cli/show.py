@@ -30,6 +30,7 @@ COLOURS = {
     "rejected_timedout": "red",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST_OF_THE_CALENDAR = 253_402_300_800_000  # the year 10000
 _LONGEST = 200
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
@@ -199,10 +200,10 @@ class Output:
         ]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for index in used:
-            numeric = all(isinstance(row[index], int | None) for row in rows) and not names[index].endswith("At")
+            numeric = all(isinstance(row[index], int | float | None) for row in rows) and not names[index].endswith("At")
             table.add_column(Text(names[index]), justify="right" if numeric and rows else "left", overflow="fold")
         for row in rows:
-            cells = [(names[index], self._cell(names[index], row[index])) for index in used]
+            cells = [(names[index], self._listed(names[index], row[index])) for index in used]
             table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name == "state" else "") for name, cell in cells))
         if rows:
             self.console.print(table)
@@ -240,6 +241,12 @@ class Output:
             separator = "\n" if self.is_rich else " "
             return separator.join(f"{clean(key)}={clean(str(held))}" for key, held in value.items())
         return clean(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def _listed(self, name: str, value: Any) -> str:
+        """A cell among many: an instant to the second, since columns are narrow."""
+        if name.endswith("At") and isinstance(value, int):
+            return moment(value)[:19].replace("T", " ") + "Z" if value < _LAST_OF_THE_CALENDAR else str(value)
+        return self._cell(name, value)
 
     def _instant(self, ms: int) -> str:
         if not self.is_rich:

@@ -115,7 +115,10 @@ def suspend(
         list[str], typer.Option("--await", metavar="ID", help="a promise to wait for; may be repeated", show_default=False)
     ],
 ) -> None:
-    """Let an acquired task wait for promises. Where one is settled already it goes on, and what it may read is shown."""
+    """Let an acquired task wait for promises.
+
+    Where one is settled already it goes on, and what it may read is shown.
+    """
     kind = "promise.register" if session.target.dialect == DIALECTS[1] else "promise.register_callback"
     actions = [session.target.envelope(kind, {"awaited": awaited, "awaiter": id}) for awaited in awaiting]
     status, data = session.target.ask("task.suspend", {"id": id, "version": task_version, "actions": actions})
@@ -136,7 +139,10 @@ def heartbeat(
         typer.Argument(metavar="[ID=VERSION]...", help="leases to renew; none: all that the pid holds", show_default=False),
     ] = None,
 ) -> None:
-    """Renew leases. What the pid does not hold any more is skipped."""
+    """Renew leases.
+
+    What the pid does not hold any more is skipped.
+    """
     tasks = []
     for text in task or []:
         id, equals, version = text.rpartition("=")

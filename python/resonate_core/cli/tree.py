@@ -23,8 +23,9 @@ __all__ = ["add_to"]
 def _label(call: Call, present: int) -> Text:
     from rich.text import Text
 
-    state = call.state if call.task is None else f"{call.state}, {call.task.get('state', 'task')}"
-    parts = [(clean(call.id), "bold"), ("  " + state, COLOURS[call.state])]
+    # Of a pending promise the task says more; the older dialect's says nothing.
+    state = call.state if call.task is None else call.task.get("state", call.state)
+    parts = [(clean(call.id), "bold"), ("  " + state, COLOURS[state])]
     if call.func:
         parts.append((f"  {clean(call.func)}", ""))
     parts.append((f"  {length(call.took(present))}", "dim"))

@@ -1,0 +1,69 @@
+"""What the tests of the command line share: how a command ended, what is behind every door, and a server to ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import resonate_core as rc
+
+FAR = 4_000_000_000_000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its one document."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """Its error, as JSON."""
+        return json.loads(self.err)
+
+
+Run = Callable[..., Ran]
+
+
+def fill(store: rc.Store) -> None:
+    """What every door is tested with."""
+    store.promises.create("done", FAR, param={"amount": 3}, tags={"team": "blue"})
+    store.promises.resolve("done", "ok")
+    store.promises.create("open", FAR)
+    store.promises.create("job", FAR, tags={"resonate:target": "poll://any@shop"})
+    store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000)
+
+
+@dataclass
+class Server:
+    """A server of the protocol over a store in memory, and what it was asked."""
+
+    store: rc.Store
+    url: str = ""
+    token: str | None = None
+    answer: Callable[[bytes], tuple[int, str, bytes]] | None = None
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
+
+    def reply(self, body: bytes, authorization: str | None) -> tuple[int, str, bytes]:
+        """Status, content type and body of an answer."""
+        self.authorizations.append(authorization)
+        if self.answer is not None:
+            return self.answer(body)
+        request = json.loads(body)
+        self.asked.append(request)
+        head = request["head"]
+        if self.token is not None and (head.get("auth"), authorization) != (self.token, f"Bearer {self.token}"):
+            refused = {"kind": request["kind"], "head": {**head, "status": 401}, "data": "Unauthorized"}
+            return 401, "application/json", json.dumps(refused).encode()
+        answer = self.store.apply_json(body)
+        return json.loads(answer)["head"]["status"], "application/json", answer
