@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -123,9 +123,9 @@ def open_target(where: Where, access: Access) -> Target:
 
 def _own(function: Callable[..., None]) -> list[inspect.Parameter]:
     """The parameters of a command, its session aside, with their annotations resolved."""
-    hints = get_type_hints(function, include_extras=True)
-    found = list(inspect.signature(function).parameters.values())[1:]
-    return [one.replace(annotation=hints[one.name], kind=inspect.Parameter.KEYWORD_ONLY) for one in found]
+    # Not get_type_hints: in Python 3.10 it hides what is Annotated where the default is None.
+    found = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in found]
 
 
 def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
