@@ -52,9 +52,9 @@ class HeldEnvelope {
     (void)decoded();
     if (auto* known = std::get_if<resonate::Envelope>(&decoded_)) known->debug_time.reset();
   }
-  std::string refusal(int status, std::string message) const {
-    return EnvelopeDoor::encode_json(
-        Refusal{.kind = kind_, .corr_id = corr_id_, .version = version_, .status = status, .message = std::move(message)});
+  py::bytes refusal(int status, std::string message) const {
+    return py::bytes(EnvelopeDoor::encode_json(
+        Refusal{.kind = kind_, .corr_id = corr_id_, .version = version_, .status = status, .message = std::move(message)}));
   }
   Decoded take() {
     (void)decoded();

@@ -13,6 +13,7 @@ import typing
 __all__: list[str] = [
     "Claim",
     "Clock",
+    "Envelope",
     "Fenced",
     "Fired",
     "ManualClock",
@@ -24,6 +25,7 @@ __all__: list[str] = [
     "Promises",
     "Recording",
     "Replay",
+    "RequestLimits",
     "Schedule",
     "SchedulePage",
     "Schedules",
@@ -35,6 +37,7 @@ __all__: list[str] = [
     "Tasks",
     "Value",
     "Violation",
+    "Watch",
     "check_file",
     "cron_next",
     "replay",
@@ -352,6 +355,19 @@ class Message:
             >>> store.messages()[0].to_dict()["key"]
             'execute:job'
         """
+    def to_json(self, server_url: str | None = None) -> bytes:
+        """
+        The message as it goes over the wire, as JSON in ASCII on one line.
+
+        Args:
+            server_url: What an execute tells its receiver to call back, in its head.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.messages()[0].to_json("http://localhost:8001")
+            b'{"kind":"execute","head":{"serverUrl":"http://localhost:8001"},"data":{"task":{"id":"job","version":0}}}'
+        """
     @property
     def address(self) -> str:
         """
@@ -383,9 +399,19 @@ class Message:
         The message as it goes over the wire, a new dict each time.
         """
     @property
+    def number(self) -> int:
+        """
+        Its place in the order of queueing, which no other message of the store ever has: what `Store.acknowledge` takes.
+        """
+    @property
     def queued_at(self) -> int:
         """
         When it was queued, in Unix ms.
+        """
+    @property
+    def stale(self) -> bool:
+        """
+        Whether it was of no use any more when it was read: its task had been acquired in another way, or was over.
         """
     @property
     def version(self) -> int | None:
@@ -1629,6 +1655,132 @@ class Replay:
         How many lines came out as recorded.
         """
 
+class RequestLimits:
+    """
+    How large a request may be; what is larger is answered with status 400.
+
+    Args:
+        id_bytes: Of an id, a pid, an address or the name of a tag.
+        tags: Tags of a promise, headers of a value.
+        list_length: Tasks of a heartbeat, actions of a suspend.
+        nesting: Levels of brackets in the JSON.
+
+    Example:
+        >>> from resonate_core._core import Envelope, RequestLimits
+        >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
+        True
+    """
+    def __init__(
+        self,
+        *,
+        id_bytes: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        tags: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        list_length: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        nesting: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+    ) -> None: ...
+
+class Envelope:
+    """
+    A request as a server holds it: decoded once, judged, then run by `Store.run`.
+
+    Args:
+        text: JSON in UTF-8. Whatever it is, it makes an envelope; a malformed one is `refused` and answered with status 400.
+        limits: How large it may be.
+
+    Example:
+        >>> from resonate_core._core import Envelope, RequestLimits
+        >>> text = b'{"kind":"promise.get","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"a"}}'
+        >>> envelope = Envelope(text, RequestLimits())
+        >>> envelope.kind, envelope.ids
+        ('promise.get', ['a'])
+        >>> rc.Store(clock=rc.ManualClock()).run([envelope])[0][0]
+        404
+    """
+    def __init__(self, text: bytes, limits: RequestLimits) -> None: ...
+    def forget_debug_time(self) -> None:
+        """
+        Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
+        """
+    def refusal(self, status: typing.SupportsInt | typing.SupportsIndex, message: str) -> bytes:
+        """
+        The envelope, as JSON, that answers it with this status and text.
+        """
+    def restrict(self, prefix: str) -> None:
+        """
+        What the request finds by itself (searches, preloads, all leases of a pid) becomes only what has an id that begins with `prefix`.
+        """
+    @property
+    def auth(self) -> str | None:
+        """
+        head.auth; None where there is none, or an empty one.
+        """
+    @property
+    def corr_id(self) -> str:
+        """
+        What its answer repeats.
+        """
+    @property
+    def debug(self) -> bool:
+        """
+        Whether it is a debug operation. It is run alone.
+        """
+    @property
+    def ids(self) -> list[str]:
+        """
+        Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its promises begin.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        What is asked for, as far as it can be told; any text where it is refused.
+        """
+    @property
+    def refused(self) -> bool:
+        """
+        Whether it is malformed or too large, and so answered with status 400.
+        """
+    @property
+    def version(self) -> str:
+        """
+        The dialect in which it is answered.
+        """
+
+class Watch:
+    """
+    Rings when a store has something to do for whoever ticks it and delivers its messages; `Store.watch` makes it.
+
+    Ringing is one byte written to a descriptor. After it there is silence until `rearm`.
+
+    Example:
+        >>> import os
+        >>> reader, writer = os.pipe()
+        >>> os.set_blocking(writer, False)
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> watch = store.watch(writer)
+        >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+        >>> os.read(reader, 1)
+        b'!'
+        >>> watch.close(); os.close(reader); os.close(writer)
+    """
+    def close(self) -> None:
+        """
+        Ends it. The descriptor is not written to afterwards; whoever opened it closes it.
+        """
+    def rearm(self, until: int | None = None) -> None:
+        """
+        Makes it ring again: at the next message, and at the next change that makes something due before `until`.
+
+        Whatever happened since it last rang did not ring, so whoever calls this looks at the store once more afterwards.
+
+        Args:
+            until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+        """
+    @property
+    def closed(self) -> bool:
+        """
+        Whether it was closed.
+        """
+
 class Store:
     """
     A store of durable promises, tasks and schedules: one engine, its rows and its clock (DESIGN 1).
@@ -1680,6 +1832,26 @@ class Store:
     ) -> None: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
+    def acknowledge(self, numbers: collections.abc.Iterable[int]) -> list[int]:
+        """
+        Takes the messages of these numbers out of the outbox: they were delivered (PROTOCOL 5).
+
+        Args:
+            numbers: `Message.number` of each. One that does not wait any more is passed over.
+
+        Returns:
+            Those that waited, in order. Of several callers who name one message one is told its number.
+
+        Raises:
+            Closed: The store was closed.
+            StoreError: The commit failed; all of them still wait.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.acknowledge([message.number for message in store.messages()])
+            [1]
+        """
     @typing.overload
     def apply(self, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]:
         """
@@ -1846,12 +2018,20 @@ class Store:
             >>> what_if.promises.get("a").state, store.promises.get("a").state
             ('resolved', 'pending')
         """
-    def messages(self, limit: int | None = None) -> list[Message]:
+    def messages(
+        self,
+        limit: int | None = None,
+        *,
+        after: typing.SupportsInt | typing.SupportsIndex = 0,
+        addresses: collections.abc.Iterable[str] | None = None,
+    ) -> list[Message]:
         """
         What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
 
         Args:
             limit: How many at most.
+            after: Only those with a greater `number`.
+            addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1868,6 +2048,17 @@ class Store:
             >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
             >>> store.next_due()
             500
+        """
+    def outbox_counts(self) -> dict[str, int]:
+        """
+        How many messages wait, and how many unblocks were dropped since the store began, because nobody took them within its
+        `unblock_retention`.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.outbox_counts()
+            {'waiting': 1, 'dropped': 0}
         """
     def purge(self, *, settled_before: int) -> int:
         """
@@ -1938,6 +2129,25 @@ class Store:
             >>> other.restore(store.snapshot())
             >>> other.digest() == store.digest()
             True
+        """
+    def run(self, envelopes: list[Envelope]) -> list[tuple[int, bytes]]:
+        """
+        Runs envelopes in one transaction, in order, each with its own answer (PROTOCOL 8). For servers.
+
+        Args:
+            envelopes: Each is run once. A debug operation is answered with 400 unless it comes alone.
+
+        Returns:
+            Of each its status and its answer as JSON in ASCII.
+
+        Raises:
+            Closed: The store was closed.
+            StoreError: The commit failed, and nothing of it was done.
+
+        Example:
+            >>> from resonate_core._core import Envelope, RequestLimits
+            >>> rc.Store(clock=rc.ManualClock()).run([Envelope(b"{", RequestLimits())])[0][0]
+            400
         """
     def snapshot(self, format: typing.Literal["full", "debug"] = "full") -> dict[str, typing.Any]:
         """
@@ -2011,6 +2221,21 @@ class Store:
         Example:
             >>> rc.Store(clock=rc.ManualClock()).vacuum()
         """
+    def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex) -> Watch:
+        """
+        Makes this store write a byte to a descriptor as soon as a message was queued, or something became due sooner than was known.
+
+        Commits of this store ring, from whatever thread they come; those of other processes on the same file do not.
+
+        Args:
+            descriptor: Of a pipe or a socket that does not block.
+
+        Returns:
+            A Watch. The ringing ends with it.
+
+        Raises:
+            Closed: The store was closed.
+        """
     @property
     def catchup(self) -> str:
         """
@@ -2027,9 +2252,19 @@ class Store:
         Whether it was closed.
         """
     @property
+    def debug(self) -> bool:
+        """
+        Whether it serves debug operations.
+        """
+    @property
     def now(self) -> int:
         """
         The present instant of its clock, in Unix ms.
+        """
+    @property
+    def path(self) -> str | None:
+        """
+        The path of its file; None where it lives in memory.
         """
     @property
     def paused(self) -> bool:

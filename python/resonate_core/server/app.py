@@ -225,7 +225,9 @@ class ResonateApp:
             identity = self._identify(request.headers.get("authorization"))
             if identity is None or not identity.unrestricted:
                 self.metrics.refused.labels("metrics").inc()
-                return JSONResponse({"error": "Unauthorized" if identity is None else "Forbidden"}, 401 if identity is None else 403)
+                return JSONResponse(
+                    {"error": "Unauthorized" if identity is None else "Forbidden"}, 401 if identity is None else 403
+                )
         running = self._here()
         counts = await running.loop.run_in_executor(running.threads, self.store.outbox_counts)
         self.metrics.outbox.set(counts["waiting"])

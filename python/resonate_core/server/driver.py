@@ -146,4 +146,6 @@ class Driver:
             fired = store.tick()
             due = store.next_due()
         older = store.messages(addresses=addresses) if addresses else []
-        return _Seen(due, store.now, fired, store.messages(_PAGE, after=self._last), [one for one in older if one.number <= self._last])
+        return _Seen(
+            due, store.now, fired, store.messages(_PAGE, after=self._last), [one for one in older if one.number <= self._last]
+        )

@@ -28,28 +28,42 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        made = {"registry": self.registry}
-        self.requests = Counter("resonate_requests", "Requests answered.", ["kind", "status"], **made)
+        registry = self.registry
+        self.requests = Counter("resonate_requests", "Requests answered.", ["kind", "status"], registry=registry)
         self.request_seconds = Histogram(
-            "resonate_request_duration_seconds", "From a request's last byte to its answer.", ["kind"], buckets=_SECONDS, **made
+            "resonate_request_duration_seconds",
+            "From a request's last byte to its answer.",
+            ["kind"],
+            buckets=_SECONDS,
+            registry=registry,
         )
-        self.batch_size = Histogram("resonate_batch_requests", "Requests that shared a transaction.", buckets=_SIZES, **made)
-        self.commit_seconds = Histogram("resonate_commit_duration_seconds", "One transaction.", buckets=_SECONDS, **made)
-        self.in_flight = Gauge("resonate_requests_in_flight", "Requests that wait or run.", **made)
-        self.due_lag = Gauge("resonate_due_lag_seconds", "How late the last timer that fired was.", **made)
-        self.steps = Counter("resonate_steps", "What the store did by itself.", ["kind"], **made)
-        self.tick_failures = Counter("resonate_tick_failures", "Ticks that the store refused or could not commit.", **made)
-        self.outbox = Gauge("resonate_outbox_messages", "Messages that wait, those under way among them.", **made)
-        self.dropped = Gauge("resonate_unblocks_dropped", "Unblocks that nobody took within their retention, since the store began.", **made)
+        self.batch_size = Histogram(
+            "resonate_batch_requests", "Requests that shared a transaction.", buckets=_SIZES, registry=registry
+        )
+        self.commit_seconds = Histogram("resonate_commit_duration_seconds", "One transaction.", buckets=_SECONDS, registry=registry)
+        self.in_flight = Gauge("resonate_requests_in_flight", "Requests that wait or run.", registry=registry)
+        self.due_lag = Gauge("resonate_due_lag_seconds", "How late the last timer that fired was.", registry=registry)
+        self.steps = Counter("resonate_steps", "What the store did by itself.", ["kind"], registry=registry)
+        self.tick_failures = Counter(
+            "resonate_tick_failures", "Ticks that the store refused or could not commit.", registry=registry
+        )
+        self.outbox = Gauge("resonate_outbox_messages", "Messages that wait, those under way among them.", registry=registry)
+        self.dropped = Gauge(
+            "resonate_unblocks_dropped", "Unblocks that nobody took in time, since the store began.", registry=registry
+        )
         self.deliveries = Counter(
-            "resonate_deliveries", "Messages that left the store.", ["transport", "kind", "outcome"], **made
+            "resonate_deliveries", "Messages that left the store.", ["transport", "kind", "outcome"], registry=registry
         )
         self.delivery_seconds = Histogram(
-            "resonate_delivery_duration_seconds", "From being read in the outbox to being sent.", ["transport"], buckets=_SECONDS, **made
+            "resonate_delivery_duration_seconds",
+            "From being read in the outbox to being sent.",
+            ["transport"],
+            buckets=_SECONDS,
+            registry=registry,
         )
-        self.streams = Gauge("resonate_poll_streams", "Open poll streams.", **made)
-        self.streams_opened = Counter("resonate_poll_streams_opened", "Poll streams that were opened.", **made)
-        self.refused = Counter("resonate_refused", "Requests that were not let in.", ["reason"], **made)
+        self.streams = Gauge("resonate_poll_streams", "Open poll streams.", registry=registry)
+        self.streams_opened = Counter("resonate_poll_streams_opened", "Poll streams that were opened.", registry=registry)
+        self.refused = Counter("resonate_refused", "Requests that were not let in.", ["reason"], registry=registry)
         self._by_kind: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
 
     def answered(self, kind: str, status: int, seconds: float) -> None:
@@ -64,4 +78,5 @@ class Metrics:
 
     def exposition(self) -> tuple[bytes, str]:
         """What /metrics answers, and its content type."""
-        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+        text: bytes = generate_latest(self.registry)  # type: ignore[no-untyped-call]
+        return text, CONTENT_TYPE_LATEST

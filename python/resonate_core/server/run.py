@@ -6,17 +6,16 @@ import logging
 import os
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import uvicorn
 
 from .._core import Store
 from ..errors import ResonateError
 from .app import ResonateApp
+from .logs import configure
 from .settings import Settings, StoreSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["make_app", "open_store", "serve"]
 
@@ -24,9 +23,6 @@ _log = logging.getLogger("resonate_core.server")
 
 #: Exit statuses of `serve`.
 DONE, FAILED, CANNOT_START = 0, 1, 3
-
-#: How workers are told what the command was told.
-_HANDED_ON = "RESONATE_CORE_SETTINGS"
 
 
 def open_store(settings: StoreSettings, debug: bool = False) -> Store:
@@ -49,9 +45,7 @@ def open_store(settings: StoreSettings, debug: bool = False) -> Store:
 
 def make_app(settings: Settings, store: Store) -> ResonateApp:
     """The app of these settings."""
-    return ResonateApp(
-        store, settings.server, settings.auth, settings.limits, settings.streams, settings.push, settings.delivery
-    )
+    return ResonateApp(store, settings.server, settings.auth, settings.limits, settings.streams, settings.push, settings.delivery)
 
 
 class _Server(uvicorn.Server):
@@ -120,6 +114,7 @@ def serve(settings: Settings) -> int:
 
     A stop lets requests under way finish, ends poll streams and closes the store.
     """
+    configure(settings.log)
     if settings.server.engine == "granian":
         from .run_granian import serve_granian
 

@@ -57,7 +57,9 @@ class ServerSettings(_Table):
 
     host: str = Field("127.0.0.1", description="the address to listen on; 0.0.0.0 for all of the machine's")
     port: int = Field(8001, ge=0, le=65_535, description="the port to listen on; 0: a free one, which is printed")
-    url: str | None = Field(None, description="what clients call this server: serverUrl of execute messages; none: http(s)://host:port")
+    url: str | None = Field(
+        None, description="what clients call this server: serverUrl of execute messages; none: http(s)://host:port"
+    )
     engine: Literal["uvicorn", "granian"] = Field("uvicorn", description="the HTTP server that carries the app")
     workers: int = Field(1, ge=1, le=64, description="processes; more than one needs a file that they share")
     tls_certificate: Path | None = Field(None, description="PEM file of the certificate chain")
@@ -99,7 +101,7 @@ class AuthSettings(_Table):
     @model_validator(mode="after")
     def _one_key(self) -> AuthSettings:
         if self.public_key is not None and self.secret is not None:
-            raise ValueError("public_key and secret exclude each other: a server that takes both can be shown its public key as the secret")
+            raise ValueError("public_key and secret exclude each other: whoever takes both can be shown the public key as a secret")
         if self.secret is not None and len(self.secret.get_secret_value().encode()) < 32:
             raise ValueError("secret is shorter than 32 bytes: it can be guessed")
         if not self.enabled and (self.issuer or self.audience or self.algorithms):
@@ -126,7 +128,9 @@ class StreamSettings(_Table):
     grace: float = Field(5, ge=0, le=600, description="how long messages that prefer an id wait for it to come back")
     keepalive: Seconds = Field(15, description="a comment is sent after this much silence")
     buffer: int = Field(100, ge=1, description="events that wait for a slow reader; more stay in the store")
-    acknowledge_after: float = Field(0.25, ge=0, le=60, description="an event counts as delivered when its stream is still open this much later")
+    acknowledge_after: float = Field(
+        0.25, ge=0, le=60, description="an event counts as delivered if its stream is open this much later"
+    )
 
 
 class PushSettings(_Table):
@@ -136,7 +140,9 @@ class PushSettings(_Table):
     timeout: Seconds = Field(30, description="for the whole of one delivery")
     connect_timeout: Seconds = Field(10, description="for its connection")
     concurrency: int = Field(256, ge=1, description="deliveries under way at once")
-    first_retry: Seconds = Field(1, description="an unblock that was not taken is tried again after this, then twice that, and so on")
+    first_retry: Seconds = Field(
+        1, description="an unblock that was not taken is tried again after this, then twice that, and so on"
+    )
     longest_retry: Seconds = Field(300, description="but never later than this")
     allow: Annotated[list[Network], NoDecode] = Field(
         [], description="networks that may be called although they are not public, such as 127.0.0.0/8 or 10.1.0.0/16"
@@ -151,7 +157,9 @@ class DeliverySettings(_Table):
     """How messages leave the store."""
 
     enabled: bool = Field(True, description="whether this process ticks and delivers at all; one that shares a file need not")
-    foreign_interval_ms: int = Field(50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file")
+    foreign_interval_ms: int = Field(
+        50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file"
+    )
 
 
 class LogSettings(_Table):
@@ -172,7 +180,12 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="RESONATE_", env_nested_delimiter="__", env_ignore_empty=True, extra="forbid", frozen=True, nested_model_default_partial_update=True
+        env_prefix="RESONATE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
     )
     file: ClassVar[Path | None] = None
 

@@ -1,0 +1,91 @@
+"""Several processes that serve one file on one socket."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+    from .settings import Settings
+
+__all__ = ["serve_workers"]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: A worker that ends sooner than this after its start would only end again.
+_SOONEST_RESTART = 1.0
+
+
+def _work(settings: Settings, listening: socket.socket) -> None:
+    """One worker."""
+    from .logs import configure
+    from .run import serve_here
+
+    configure(settings.log)
+    sys.exit(serve_here(settings, [listening]))
+
+
+class _Workers:
+    """The processes, each started again when it dies, until they are told to stop."""
+
+    def __init__(self, settings: Settings, listening: socket.socket) -> None:
+        self._settings = settings
+        self._listening = listening
+        self._context = multiprocessing.get_context("spawn")  # a fork would carry this process's threads' locks with it
+        self._stopping = threading.Event()
+
+    def _start(self) -> SpawnProcess:
+        worker = self._context.Process(target=_work, args=(self._settings, self._listening))
+        worker.start()
+        return worker
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping.set()
+
+    def run(self) -> int:
+        """Until a signal; 0, or the first status with which a worker refused to start."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        workers = [self._start() for _ in range(self._settings.server.workers)]
+        status = 0
+        while not self._stopping.wait(_SOONEST_RESTART):
+            for at, worker in enumerate(workers):
+                if worker.is_alive():
+                    continue
+                if worker.exitcode is not None and worker.exitcode > 0:  # it said why; another would say the same
+                    status = worker.exitcode
+                    self._stopping.set()
+                    break
+                _log.error("worker %s ended with status %s: another takes its place", worker.pid, worker.exitcode)
+                workers[at] = self._start()
+        for worker in workers:
+            if worker.pid is not None and worker.is_alive():
+                os.kill(worker.pid, signal.SIGTERM)
+        for worker in workers:
+            worker.join(self._settings.server.graceful_timeout + 10)
+            if worker.is_alive():
+                _log.error("worker %s does not stop: it is killed", worker.pid)
+                worker.kill()
+                worker.join()
+                status = status or 1
+        return status
+
+
+def serve_workers(settings: Settings, listening: socket.socket) -> int:
+    """Serves by `server.workers` processes until SIGINT or SIGTERM; the exit status.
+
+    Args:
+        settings: All of them.
+        listening: The socket that they share.
+    """
+    with listening:
+        return _Workers(settings, listening).run()
