@@ -153,7 +153,8 @@ class Authenticator:
             if name not in fitting:
                 raise ValueError(f"algorithm {name!r} does not fit the key, which takes {', '.join(fitting)}")
         self.algorithms: tuple[str, ...] = tuple(settings.algorithms) or fitting
-        self._issuer = settings.issuer
+        # In a list: PyJWT 2.10.0 looks for the token's issuer within a text, so that "m" would pass for "me".
+        self._issuer = None if settings.issuer is None else [settings.issuer]
         self._audience = list(settings.audience) or None
         self._leeway = settings.leeway
         self._clock = clock if clock is not None else SystemClock()
