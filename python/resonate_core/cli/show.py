@@ -149,9 +149,10 @@ class Output:
         if self.as_json:
             self.json(data)
             return
-        for member in ("task", "promise", "schedule"):
-            if isinstance(data.get(member), dict):
-                self.record(data[member], title=member)
+        records = [member for member in ("task", "promise", "schedule") if isinstance(data.get(member), dict)]
+        for member in records:
+            # Of two records in a pipe, each line says which it is of.
+            self.record(data[member], title=member, prefix=f"{member}." if len(records) > 1 else "")
         for member in _COLUMNS:
             if member in data:
                 self.rows(member, data[member])
@@ -162,12 +163,12 @@ class Output:
         if data.get("cursor") is not None:
             say(f"there is more: --cursor {data['cursor']!r}, or --all")
 
-    def record(self, record: Mapping[str, Any], title: str) -> None:
-        """Prints the members of one record, a line each."""
+    def record(self, record: Mapping[str, Any], title: str, prefix: str = "") -> None:
+        """Prints the members of one record, a line each; to a pipe: their names after a prefix, and a tab."""
         cells = [(name, cell) for name, value in record.items() for cell in [self._cell(name, value)] if cell or name == "id"]
         if not self.is_rich:
             for name, cell in cells:
-                print(name, cell, sep="\t")
+                print(prefix + name, cell, sep="\t")
             return
         from rich.table import Table
         from rich.text import Text

@@ -1,0 +1,92 @@
+"""docs/cli.md is one session in a shell: each of its commands is run, and prints what the page says."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from doors import Server
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ADDRESS = "http://127.0.0.1:8001"
+MARK = "-- end of command --"
+# What differs from run to run, and what stands for it on both sides.
+CHANGING = [
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
+    (re.compile(r"\b\d{13}\b"), "MS"),
+    (re.compile(r'"durationMs": \d+'), "DURATION"),
+    (re.compile(r"Errno \d+"), "ERRNO"),
+    (re.compile(r"\b\d+(\.\d+)?(ms|s|m|h|d)( \d+[smh])?\b"), "LENGTH"),
+    (re.compile(r"\b\d+\.\d+\b"), "FIGURE"),
+    (re.compile(r"^(promise\.\w+|all)\t(\d+)\t\d+\t", re.MULTILINE), r"\1\t\2\tRATE\t"),
+    (re.compile(r"\b\d+ bytes before, \d+ after|\b\d{4,6} bytes"), "BYTES"),
+]
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Each command of the page, and what it prints."""
+    found: list[tuple[str, str]] = []
+    for block in BLOCK.findall(page):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def outputs(asked: list[str], folder: Path) -> list[str]:
+    """What a shell prints at each command, one after the other in one session."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
+    program = f'resonate-core() {{ {sys.executable!r} -m resonate_core "$@"; }}\n'
+    program += "".join(f"{command}\necho '{MARK}'\n" for command in asked)
+    done = subprocess.run(
+        ["bash", "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment,
+    )
+    return done.stdout.split(MARK + "\n")[:-1]
+
+
+def steady(text: str) -> str:
+    """A text without what changes."""
+    for pattern, stands in CHANGING:
+        text = pattern.sub(stands, text)
+    return text
+
+
+def test_the_session(server: Server, tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    asked = commands(page)
+    assert len(asked) > 40
+    printed = outputs([command.replace(ADDRESS, server.url) for command, _ in asked], tmp_path)
+    assert len(printed) == len(asked)
+    for (command, expected), got in zip(asked, printed, strict=True):
+        wanted, seen = steady(expected), steady(got.replace(server.url, ADDRESS))
+        same = doctest.OutputChecker().check_output(wanted, seen, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        assert same, f"$ {command}\n{seen}instead of\n{wanted}"
+
+
+def test_the_table_of_exit_codes_is_the_programs() -> None:
+    from resonate_core.cli.exits import MEANINGS
+
+    told = dict(re.findall(r"^\| (\d) \| ([^|]*?) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert list(told) == [str(int(code)) for code in MEANINGS]
+
+
+def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
+    from resonate_core.server.settings import Settings
+
+    (written,) = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "resonate.toml").write_text(written)
+    settings = Settings.load(tmp_path / "resonate.toml")
+    assert (settings.server.port, settings.store.durability) == (9000, "normal")
