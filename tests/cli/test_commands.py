@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,6 +142,13 @@ def test_waiting(run: Run, door: list[str]) -> None:
     refused = run("promises", "wait", "open", *door, "--json")
     assert (refused.code, refused.json["promise"]["state"]) == (1, "rejected")
     assert run("promises", "wait", "nobody", *door).code == 4
+
+
+def test_waiting_ends_with_what_another_process_does(run: Run, door: list[str]) -> None:
+    settle = [sys.executable, "-m", "resonate_core", "promises", "resolve", "open", *door]
+    with subprocess.Popen(settle, stdout=subprocess.DEVNULL) as other:
+        waited = run("promises", "wait", "open", "--limit", "60s", *door, "--json")
+    assert (other.returncode, waited.code, waited.json["promise"]["state"]) == (0, 0, "resolved")
 
 
 def test_invoke_makes_the_root_that_clients_make(run: Run, door: list[str]) -> None:

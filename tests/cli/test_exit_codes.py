@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -181,6 +182,40 @@ def test_a_server_under_a_path_and_from_the_environment(run: Run, server: Server
     assert run("promises", "get", "done", "--url", f"{server.url}//").code == 0
     monkeypatch.setenv("RESONATE_URL", server.url)
     assert run("promises", "get", "done").code == 0
+
+
+def test_bytes_that_are_no_text(run: Run, door: list[str]) -> None:
+    ran = run("promises", "get", "\udcff", *door, "--json")
+    assert ran.code in (2, 6)
+    assert ran.error["error"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
+def test_a_full_disk_is_said_so(db: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_core", "promises", "search", "--db", str(db)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "output: No space left on device\n")
+
+
+def test_an_encoding_without_the_letters(db: Path) -> None:
+    with rc.Store(db) as store:
+        store.promises.create("ünïcode", FAR)
+        store.promises.create("ünïcode.1", FAR)
+    done = subprocess.run(
+        [sys.executable, "-m", "resonate_core", "tree", "ünïcode", "--db", str(db)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xfcn\\xefcode.1" in done.stdout
 
 
 def test_two_stores_in_the_environment_are_not_guessed(run: Run, server: Server, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         epilog="Exit codes: " + "; ".join(f"{int(code)} {text}" for code, text in MEANINGS.items()) + ".",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(root)
     server.add_to(app, arguments)

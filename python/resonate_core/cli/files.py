@@ -32,7 +32,7 @@ def _subject(message: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _waiting(target: Target) -> list[dict[str, Any]]:
+def _waiting(target: Target, limit: int | None) -> list[dict[str, Any]]:
     """The messages of the outbox, with the columns that are shown and the message itself."""
     if isinstance(target, FileTarget):
         return [
@@ -45,7 +45,7 @@ def _waiting(target: Target) -> list[dict[str, Any]]:
                 "queuedAt": one.queued_at,
                 "message": one.message,
             }
-            for one in target.store.messages()
+            for one in target.store.messages(limit)
         ]
     status, snapshot = target.ask("debug.snap", {})
     if status == 403:
@@ -54,7 +54,7 @@ def _waiting(target: Target) -> list[dict[str, Any]]:
         )
     if status != 200:
         raise refusal(status, snapshot)
-    return [{**_subject(one), "message": one["message"]} for one in snapshot["messages"]]
+    return [{**_subject(one), "message": one["message"]} for one in snapshot["messages"][:limit]]
 
 
 def messages(
@@ -65,7 +65,7 @@ def messages(
 
     They stay there.
     """
-    session.out.answer({"messages": _waiting(session.target)[:limit]})
+    session.out.answer({"messages": _waiting(session.target, limit)})
 
 
 def check(file: _FILE, json: JSON = False) -> None:

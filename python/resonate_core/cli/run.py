@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -33,7 +34,13 @@ def run(arguments: Sequence[str]) -> int:
     from resonate_core.cli.app import app_for
 
     as_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding does not have is no reason to stop
     try:
+        if not arguments:
+            app_for(())(args=["--help"], prog_name="resonate-core", standalone_mode=False)
+            return Exit.USAGE
         ended = app_for(arguments)(args=list(arguments), prog_name="resonate-core", standalone_mode=False)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else Exit.DONE
@@ -43,10 +50,14 @@ def run(arguments: Sequence[str]) -> int:
         return _tell(str(error), error.status, Exit.UNREACHABLE, as_json)
     except rc.ResonateError as error:
         return _tell(str(error), error.status, code_of(error.status), as_json)
+    except UnicodeEncodeError as error:  # bytes of the command line that are no UTF-8
+        return _tell(f"{error.object!r} is no UTF-8", None, Exit.USAGE, as_json)
     except (BrokenPipeError, ReaderGone):
         # Who read it has gone. What Python would flush at its end has nowhere to go either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        return _tell(f"{error.filename or 'output'}: {error.strerror or error}", None, Exit.FAILED, as_json)
     except (KeyboardInterrupt, typer.Abort):
         return _tell("interrupted", None, 128 + signal.SIGINT, as_json)
     except _ClickError as error:

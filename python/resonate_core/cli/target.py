@@ -122,7 +122,11 @@ class FileTarget(Target):
     def __init__(self, path: Path, access: Access, dialect: str = DIALECTS[0], **options: Any) -> None:
         super().__init__(dialect)
         self._path = path
-        if access is not Access.MAKE and not path.exists():
+        try:
+            missing = access is not Access.MAKE and not path.exists()
+        except OSError as error:  # a folder that may not be looked into
+            raise Failure(f"{path}: {error.strerror}", Exit.UNREACHABLE) from error
+        if missing:
             raise Failure(f"there is no file {str(path)!r}", Exit.UNREACHABLE)
         try:
             self.store = rc.Store(path, read_only=access is Access.READ, **options)
