@@ -29,13 +29,11 @@ class Program:
     Attributes:
         name: What the test ids show.
         play: Runs it, and checks what came of it.
-        languages: Of which clients.
         limits: Of clients, by name.
     """
 
     name: str
     play: Callable[[Scene], None]
-    languages: tuple[str, ...] = ("python", "typescript")
     limits: dict[str, Limit] = field(default_factory=dict)
 
 
@@ -62,6 +60,6 @@ PROGRAMS = [
     Program("server-killed", failures.server_killed),
     Program("streams", surroundings.streams),
     Program("tokens", surroundings.tokens),
-    Program("quickstart", quickstart.python, ("python",)),
-    Program("quickstart", quickstart.typescript, ("typescript",)),
+    Program("quickstart", quickstart.quickstart),
+    Program("quickstart-killed", quickstart.killed),
 ]

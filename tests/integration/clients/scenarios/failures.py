@@ -66,10 +66,10 @@ def server_killed(scene: Scene) -> None:
 def heartbeats(scene: Scene) -> None:
     """Two workflows of one worker outlast their leases more than twice over, and neither is begun again."""
     scene.serve()
-    scene.worker("w1", ttl_ms=2500)
-    scene.worker("w2", ttl_ms=2500)
+    scene.worker("w1", ttl_ms=3000)
+    scene.worker("w2", ttl_ms=3000)
     caller = scene.caller("caller")
-    called = [caller.do("rpc", key, "work", [key, 6], target="workers") for key in ("a", "b", "c")]
+    called = [caller.do("rpc", key, "work", [key, 7], target="workers") for key in ("a", "b", "c")]
     assert [call.value() for call in called] == ["a done", "b done", "c done"]
     assert [len(scene.trace(key)) for key in ("a", "b", "c")] == [1, 1, 1]
     assert {scene.task(key)["version"] for key in ("a", "b", "c")} == {1}
@@ -78,7 +78,7 @@ def heartbeats(scene: Scene) -> None:
 def _long_run(scene: Scene) -> tuple[int, int]:
     """Runs, where it was called, a step that outlasts its lease; returns how often it began, and its task's version."""
     scene.serve()
-    assert scene.worker("w1", ttl_ms=2500).do("run", "long", "work", ["long", 6]).value() == "long done"
+    assert scene.worker("w1", ttl_ms=3000).do("run", "long", "work", ["long", 7]).value() == "long done"
     scene.ended("long")
     return len(scene.trace("long")), scene.task("long")["version"]
 

@@ -8,37 +8,64 @@ from integration.clients.scene import Scene
 
 PRINTED = [*(f"Countdown: {i}" for i in range(5, 0, -1)), "Done!"]
 URL = "http://localhost:8001"
+WORKFLOW = "countdown.1"
 
 
-def _program(scene: Scene, opening: str) -> PeerProcess:
-    """Starts the one program of the README that has all of these parts."""
-    (program,) = (
-        block for block in code_blocks(scene.client.readme(), scene.client.language) if opening in block and "countdown" in block
+def _program(scene: Scene) -> str:
+    """The one program of the README that counts down with this client."""
+    module = {"generators": '"@resonatehq/sdk"', "async": '"@resonatehq/sdk/async"'}.get(
+        scene.client.environment.get("PEER_ENGINE", ""), ""
     )
+    blocks = code_blocks(scene.client.readme(), scene.client.language)
+    (program,) = (block for block in blocks if "countdown" in block and f"from {module}" in block)
     assert URL in program
+    return program.replace(URL, scene.server.url)
+
+
+def _start(scene: Scene, name: str) -> PeerProcess:
     suffix = "py" if scene.client.language == "python" else "ts"
-    (scene.programs / f"quickstart.{suffix}").write_text(program.replace(URL, scene.server.url), encoding="utf-8")
-    return scene.run("quickstart", "quickstart")
+    (scene.programs / f"quickstart.{suffix}").write_text(_program(scene), encoding="utf-8")
+    return scene.run("quickstart", name)
 
 
-def python(scene: Scene) -> None:
-    """`python countdown.py`: it starts the workflow, works on it, and ends."""
+def _invoke(scene: Scene) -> None:
+    """Step 6 of the TypeScript README, with our command line; the Python program does it itself."""
+    if scene.client.language == "typescript":
+        scene.command("invoke", WORKFLOW, "--func", "countdown", "--arg", "5", "--arg", "1")
+
+
+def _finish(scene: Scene, started: PeerProcess) -> None:
+    """Waits for the workflow's end, and the Python program's own."""
+    if scene.client.language == "python":
+        scene.until("the program has ended", lambda: started.process.poll() is not None)
+        assert started.end() == 0
+    else:
+        scene.until("the workflow has ended", lambda: scene.promise(WORKFLOW)["state"] != "pending")
+        scene.until("it has said so", lambda: PRINTED[-1] in started.lines())
+        started.kill()  # a worker goes on for ever
+    assert WORKFLOW in scene.command("tree", WORKFLOW)
+    scene.ended(WORKFLOW)
+
+
+def quickstart(scene: Scene) -> None:
+    """It prints what the README says."""
     scene.serve()
-    started = _program(scene, "asyncio.run(main())")
-    scene.until("the program has ended", lambda: started.process.poll() is not None)
-    assert started.end() == 0
+    started = _start(scene, "quickstart")
+    _invoke(scene)
+    _finish(scene, started)
     assert started.lines() == PRINTED
-    scene.ended("countdown.1")
 
 
-def typescript(scene: Scene) -> None:
-    """The worker of the README, and its step 6 with our command line; with the engine's program of the two that are there."""
+def killed(scene: Scene) -> None:
+    """What the README says to try: killed in the middle of it and started again, it picks up where it was."""
     scene.serve()
-    module = "@resonatehq/sdk/async" if scene.client.environment["PEER_ENGINE"] == "async" else "@resonatehq/sdk"
-    started = _program(scene, f'from "{module}";')
-    scene.command("invoke", "countdown.1", "--func", "countdown", "--arg", "5", "--arg", "1")
-    scene.until("the workflow has ended", lambda: scene.promise("countdown.1")["state"] != "pending")
-    assert "countdown.1" in scene.command("tree", "countdown.1")
-    started.kill()  # a worker goes on for ever
-    assert started.lines() == PRINTED
-    scene.ended("countdown.1")
+    first = _start(scene, "first")
+    _invoke(scene)
+    scene.until("it has counted once", lambda: PRINTED[1] in first.lines())
+    scene.until("it sleeps", lambda: scene.task(WORKFLOW)["state"] == "suspended")
+    first.kill()
+    first.end()
+    second = _start(scene, "second")
+    _finish(scene, second)
+    assert second.lines()[-1] == PRINTED[-1] and PRINTED[0] not in second.lines()
+    assert list(dict.fromkeys(first.lines() + second.lines())) == PRINTED
