@@ -1,0 +1,216 @@
+"""A store behind its HTTP server, with the interface of a store: so that the tests of the protocol run over HTTP too.
+
+Every envelope is put through the whole app; what has no request (the clock, snapshots) goes to the store itself. That each
+answer is JSON, and that its HTTP status is the one in its head, is checked here for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import http.client
+import json
+import threading
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Protocol
+
+from resonate_core import Store
+from resonate_core.asgi import DeliverySettings, LimitSettings, PushSettings, ResonateApp, ServerSettings, create_app
+from server.app_calls import Answer, call
+from server.live_server import Live, live
+
+__all__ = ["OVER_HTTP", "HttpStore", "app_of", "checked", "open_in_process", "open_over_a_socket"]
+
+#: The protocol's own limits are tested here, not the server's.
+WIDE = LimitSettings(body_bytes=2**30, id_bytes=2**30, tags=2**20, list_length=2**20, nesting=1000)
+
+
+def app_of(store: Store) -> ResonateApp:
+    """An app that does nothing but answer: the tests take messages and move time themselves."""
+    return create_app(
+        store,
+        server=ServerSettings(debug=store.debug),
+        limits=WIDE,
+        push=PushSettings(enabled=False),
+        delivery=DeliverySettings(enabled=False),
+    )
+
+
+def checked(answer: Answer) -> bytes:
+    """The body of an answer that is one of the protocol's."""
+    assert answer.headers["content-type"] == "application/json", answer
+    assert int(answer.headers["content-length"]) == len(answer.body), answer
+    assert answer.body.isascii(), answer
+    assert json.loads(answer.body)["head"]["status"] == answer.status, answer
+    return answer.body
+
+
+class Exchange(Protocol):
+    """A way to an app."""
+
+    def open(self, app: ResonateApp) -> None:
+        """Starts it."""
+
+    def close(self, app: ResonateApp) -> None:
+        """Stops it."""
+
+    def post(self, app: ResonateApp, bodies: Sequence[bytes]) -> list[Answer]:
+        """Answers in order; what can be under way at once is."""
+
+
+class InProcess:
+    """ASGI calls on an event loop that runs only while they do."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._lives: dict[ResonateApp, AsyncExitStack] = {}
+        atexit.register(self._loop.close)
+
+    def open(self, app: ResonateApp) -> None:
+        self._lives[app] = life = AsyncExitStack()
+        self._loop.run_until_complete(life.enter_async_context(app.lifespan()))
+
+    def close(self, app: ResonateApp) -> None:
+        self._loop.run_until_complete(self._lives.pop(app).aclose())
+
+    def post(self, app: ResonateApp, bodies: Sequence[bytes]) -> list[Answer]:
+        if len(bodies) == 1:
+            return [self._loop.run_until_complete(call(app, body=bodies[0]))]
+        return self._loop.run_until_complete(self._together(app, bodies))
+
+    async def _together(self, app: ResonateApp, bodies: Sequence[bytes]) -> list[Answer]:
+        return list(await asyncio.gather(*(call(app, body=body) for body in bodies)))
+
+
+class OverASocket:
+    """One real server for all tests of a process, and for each app a connection that stays open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._app: ResonateApp | None = None
+        self._life: AsyncExitStack | None = None
+        self._live: Live | None = None
+        self._connection: http.client.HTTPConnection | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert self._app is not None and scope["type"] == "http"
+        await self._app(scope, receive, send)
+
+    def open(self, app: ResonateApp) -> None:
+        if self._live is None:
+            running = live(self)
+            self._live = running.__enter__()
+            atexit.register(running.__exit__, None, None, None)
+
+    def _serve(self, app: ResonateApp | None) -> None:
+        """Which app the server serves; there is one connection, so one at a time."""
+        assert self._live is not None
+        if app is self._app:
+            return
+        if self._life is not None:
+            self._live.run(self._life.aclose())
+        self._app, self._life = app, None
+        if self._connection is not None:
+            self._connection.close()
+        if app is not None:
+            self._life = AsyncExitStack()
+            self._live.run(self._life.enter_async_context(app.lifespan()))
+            self._connection = http.client.HTTPConnection("127.0.0.1", self._live.port, timeout=60)
+
+    def close(self, app: ResonateApp) -> None:
+        if app is self._app:
+            self._serve(None)
+
+    def post(self, app: ResonateApp, bodies: Sequence[bytes]) -> list[Answer]:
+        with self._lock:
+            self._serve(app)
+            return [self._one(body) for body in bodies]
+
+    def _one(self, body: bytes) -> Answer:
+        assert self._connection is not None
+        self._connection.request("POST", "/", body)
+        response = self._connection.getresponse()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+
+
+class HttpStore:
+    """A store whose envelopes go over HTTP.
+
+    Args:
+        exchange: How they go.
+        options: What the store is opened with.
+    """
+
+    def __init__(self, exchange: Exchange, **options: Any) -> None:
+        self._exchange = exchange
+        self._store = Store(None, **options)
+        self._app = app_of(self._store)
+        exchange.open(self._app)
+
+    def apply(self, envelope: Any, now: int | None = None, atomic: bool = False) -> Any:
+        """One envelope, or a list of them, sent at once."""
+        if isinstance(envelope, list):
+            at_once = [self._dated(one, now) for one in envelope]
+            if atomic or (now is not None and None in at_once):  # a caller's own transaction has no request
+                return self._store.apply(envelope, now=now, atomic=atomic)
+            return [json.loads(text) for text in self._post([json.dumps(one).encode() for one in at_once])]
+        dated = self._dated(envelope, now)
+        if now is not None and dated is None:
+            return self._store.apply(envelope, now=now)
+        return json.loads(self._post([json.dumps(dated).encode()])[0])
+
+    def apply_json(self, text: Any, now: int | None = None, atomic: bool = False) -> Any:
+        """The same as text."""
+        if now is not None or atomic:
+            return self._store.apply_json(text, now=now, atomic=atomic)
+        if isinstance(text, list):
+            return self._post([_encoded(one) for one in text])
+        return self._post([_encoded(text)])[0]
+
+    def _dated(self, envelope: Any, now: int | None) -> Any:
+        """The envelope with the instant at which it is to run in its head; None where that has no place there."""
+        if now is None:
+            return envelope
+        if not isinstance(envelope, dict) or not isinstance(envelope.get("head"), dict) or not self._store.debug:
+            return None
+        if envelope.get("kind") == "debug.tick" or "resonate:debug_time" in envelope["head"]:
+            return None
+        return {**envelope, "head": {**envelope["head"], "resonate:debug_time": now}}
+
+    def _post(self, bodies: Sequence[bytes]) -> list[bytes]:
+        return [checked(answer) for answer in self._exchange.post(self._app, bodies)] if bodies else []
+
+    def close(self) -> None:
+        """Stops the app and closes the store."""
+        self._exchange.close(self._app)
+        self._store.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def _encoded(text: bytes | str) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+_exchanges: dict[type, Exchange] = {}
+
+
+def _exchange(kind: type) -> Exchange:
+    if kind not in _exchanges:
+        _exchanges[kind] = kind()
+    return _exchanges[kind]
+
+
+def open_in_process(**options: Any) -> HttpStore:
+    """An empty store in memory, behind the app."""
+    return HttpStore(_exchange(InProcess), **options)
+
+
+def open_over_a_socket(**options: Any) -> HttpStore:
+    """An empty store in memory, behind the app on a real server."""
+    return HttpStore(_exchange(OverASocket), **options)
+
+
+OVER_HTTP = {"http": open_in_process, "socket": open_over_a_socket}
