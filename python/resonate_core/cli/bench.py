@@ -101,7 +101,7 @@ def bench(
         session.out.json({"target": target.name, "measured": measured, "seconds": round(elapsed, 3), "left": left, "results": rows})
         return
     names = tuple(rows[0])
-    session.out.table(names, [[row[name] for name in names] for row in rows], "results")
+    session.out.table(names, [[row[name] for name in names] for row in rows])
     print(f"{target.name}: {measured}. {left}.")
 
 

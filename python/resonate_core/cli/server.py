@@ -54,7 +54,7 @@ def config_show(**given: Any) -> None:
         out.json({"file": None if file is None else str(file), "settings": values})
         return
     cells = [[f"{row.table}.{row.key}", _told(row.value), row.origin, row.source] for row in rows]
-    out.table(("setting", "value", "origin", "named"), cells, "settings")
+    out.table(("setting", "value", "origin", "named"), cells)
 
 
 def _told(value: Any) -> str:

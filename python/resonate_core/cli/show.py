@@ -181,10 +181,13 @@ class Output:
         self.console.print(table)
 
     def rows(self, kind: str, records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
-        """Prints records, a line each: their usual columns."""
-        self.table(_COLUMNS[kind], [[record.get(name) for name in _COLUMNS[kind]] for record in records], title or kind)
+        """Prints records, a line each: their usual columns; and to a person how many there are."""
+        self.table(_COLUMNS[kind], [[record.get(name) for name in _COLUMNS[kind]] for record in records])
+        if self.is_rich:
+            name = title or kind
+            say(f"{len(records)} {name.removesuffix('s') if len(records) == 1 else name}")
 
-    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> None:
+    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Prints a table; to a pipe: tabs between its cells, and no heads."""
         if not self.is_rich:
             for row in rows:
@@ -208,7 +211,6 @@ class Output:
             table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name == "state" else "") for name, cell in cells))
         if rows:
             self.console.print(table)
-        say(f"{len(rows)} {title}" if len(rows) != 1 else f"1 {title.removesuffix('s')}")
 
     def tree(self, tree: Callable[[], Tree]) -> None:
         """Prints a tree, without colours and with no line cut where nobody looks."""
