@@ -136,6 +136,59 @@ Example:
     >>> store.acknowledge([message.number for message in store.messages()])
     [1]
 )doc")
+      .def(
+          "on_message",
+          [](const Shown<"resonate_core._core.Store">& self, const std::string& scheme,
+             const Shown<"collections.abc.Callable[[resonate_core._core.Message], typing.Any]">& handler,
+             const OptionalBool& background) {
+            return Shown<"resonate_core._messages.Subscription">(
+                py::module_::import("resonate_core._messages").attr("on_message")(self, scheme, handler, background));
+          },
+          py::arg("scheme"), py::arg("handler"), py::kw_only(), py::arg("background") = py::none(), R"doc(
+Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
+
+A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
+with one message at a time, at least once, and should return soon.
+
+Args:
+    scheme: What stands before the colon of the addresses, in lower case.
+    handler: Is given a `Message`.
+    background: Whether a thread calls it as soon as a message is queued; else `deliver` does. By default that depends on the clock:
+        a system clock's store delivers by itself, a manual clock's when it is told to, so that runs repeat.
+
+Returns:
+    A Subscription, whose `close` ends it. It ends with the store too.
+
+Raises:
+    Invalid: No scheme, or one that has a handler.
+    TypeError: `handler` cannot be called.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> subscription = store.on_message("local", lambda message: print(message.kind, message.id))
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "local://here"})
+    >>> store.deliver()
+    execute job
+    1
+)doc")
+      .def(
+          "deliver",
+          [](const Shown<"resonate_core._core.Store">& self) {
+            return py::cast<std::size_t>(py::module_::import("resonate_core._messages").attr("deliver")(self));
+          },
+          R"doc(
+Hands what waits now to the functions that `on_message` was given, in order of queueing; how many messages they took.
+
+A function that raises is logged and keeps nothing from the others.
+
+Raises:
+    Closed: The store was closed.
+    StoreError: What was taken could not be taken out of the store, and will be delivered again.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock()).deliver()
+    0
+)doc")
       .def("outbox_counts", &outbox_counts, R"doc(
 How many messages wait, and how many unblocks were dropped since the store began, because nobody took them within its
 `unblock_retention`.

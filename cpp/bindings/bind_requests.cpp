@@ -139,7 +139,7 @@ Args:
     nesting: Levels of brackets in the JSON.
 
 Example:
-    >>> from resonate_core._core import Envelope, RequestLimits
+    >>> from resonate_core import Envelope, RequestLimits
     >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
     True
 )doc")
@@ -157,7 +157,7 @@ Args:
     limits: How large it may be.
 
 Example:
-    >>> from resonate_core._core import Envelope, RequestLimits
+    >>> from resonate_core import Envelope, RequestLimits
     >>> text = b'{"kind":"promise.get","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"a"}}'
     >>> envelope = Envelope(text, RequestLimits())
     >>> envelope.kind, envelope.ids
@@ -183,10 +183,21 @@ Example:
           "restrict", &HeldEnvelope::set_scope, py::arg("prefix"),
           "What the request finds by itself (searches, preloads, all leases of a pid) becomes only what has an id that begins with "
           "`prefix`.")
-      .def("forget_debug_time", &HeldEnvelope::forget_debug_time,
-           "Makes it run at the store's own instant, whatever its `resonate:debug_time` says.")
-      .def("refusal", &HeldEnvelope::refusal, py::arg("status"), py::arg("message"),
-           "The envelope, as JSON, that answers it with this status and text.");
+      .def("forget_debug_time", &HeldEnvelope::forget_debug_time, R"doc(
+Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
+
+Example:
+    >>> from resonate_core import Envelope, RequestLimits
+    >>> Envelope(b"{}", RequestLimits()).forget_debug_time()
+)doc")
+      .def("refusal", &HeldEnvelope::refusal, py::arg("status"), py::arg("message"), R"doc(
+The envelope, as JSON, that answers it with this status and text.
+
+Example:
+    >>> from resonate_core import Envelope, RequestLimits
+    >>> Envelope(b"{}", RequestLimits()).refusal(429, "later")
+    b'{"kind":"unknown","head":{"corrId":"0","status":429,"version":"2026-04-01"},"data":"later"}'
+)doc");
 }
 
 void bind_run(StoreClass& bound) {
@@ -204,7 +215,7 @@ Raises:
     StoreError: The commit failed, and nothing of it was done.
 
 Example:
-    >>> from resonate_core._core import Envelope, RequestLimits
+    >>> from resonate_core import Envelope, RequestLimits
     >>> rc.Store(clock=rc.ManualClock()).run([Envelope(b"{", RequestLimits())])[0][0]
     400
 )doc");

@@ -35,8 +35,25 @@ Whatever happened since it last rang did not ring, so whoever calls this looks a
 
 Args:
     until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+
+Example:
+    >>> import os
+    >>> reader, writer = os.pipe()
+    >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+    >>> watch.rearm(until=5000)
+    >>> watch.close(); os.close(reader); os.close(writer)
 )doc")
-      .def("close", &Watch::close, "Ends it. The descriptor is not written to afterwards; whoever opened it closes it.")
+      .def("close", &Watch::close, R"doc(
+Ends it. The descriptor is not written to afterwards; whoever opened it closes it.
+
+Example:
+    >>> import os
+    >>> reader, writer = os.pipe()
+    >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+    >>> watch.close(); os.close(reader); os.close(writer)
+    >>> watch.closed
+    True
+)doc")
       .def_property_readonly("closed", &Watch::closed, "Whether it was closed.");
 }
 
@@ -59,6 +76,12 @@ Returns:
 
 Raises:
     Closed: The store was closed.
+
+Example:
+    >>> import os
+    >>> reader, writer = os.pipe()
+    >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+    >>> watch.close(); os.close(reader); os.close(writer)
 )doc");
 }
 

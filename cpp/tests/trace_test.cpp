@@ -281,5 +281,16 @@ TEST(EncodeRequestTest, ComesBackAsItWas) {
   }
 }
 
+TEST_F(TraceTest, ARequestKeepsItsScope) {
+  create("mine.1", 9000);
+  create("other.1", 9000);
+  record();
+  engine->apply(Request{DialectId::k2026_04_01, PromiseSearch{}, "mine."});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(json::parse(lines[1])["scope"], "mine.");
+  EXPECT_EQ(json::parse(lines[1])["res"]["data"]["promises"].size(), 1u);
+  EXPECT_TRUE(replay(lines).ok);
+}
+
 }  // namespace
 }  // namespace resonate

@@ -10,6 +10,8 @@ import datetime
 import os
 import typing
 
+import resonate_core._messages
+
 __all__: list[str] = [
     "Claim",
     "Clock",
@@ -1666,7 +1668,7 @@ class RequestLimits:
         nesting: Levels of brackets in the JSON.
 
     Example:
-        >>> from resonate_core._core import Envelope, RequestLimits
+        >>> from resonate_core import Envelope, RequestLimits
         >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
         True
     """
@@ -1688,7 +1690,7 @@ class Envelope:
         limits: How large it may be.
 
     Example:
-        >>> from resonate_core._core import Envelope, RequestLimits
+        >>> from resonate_core import Envelope, RequestLimits
         >>> text = b'{"kind":"promise.get","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"a"}}'
         >>> envelope = Envelope(text, RequestLimits())
         >>> envelope.kind, envelope.ids
@@ -1700,10 +1702,19 @@ class Envelope:
     def forget_debug_time(self) -> None:
         """
         Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
+
+        Example:
+            >>> from resonate_core import Envelope, RequestLimits
+            >>> Envelope(b"{}", RequestLimits()).forget_debug_time()
         """
     def refusal(self, status: typing.SupportsInt | typing.SupportsIndex, message: str) -> bytes:
         """
         The envelope, as JSON, that answers it with this status and text.
+
+        Example:
+            >>> from resonate_core import Envelope, RequestLimits
+            >>> Envelope(b"{}", RequestLimits()).refusal(429, "later")
+            b'{"kind":"unknown","head":{"corrId":"0","status":429,"version":"2026-04-01"},"data":"later"}'
         """
     def restrict(self, prefix: str) -> None:
         """
@@ -1765,6 +1776,14 @@ class Watch:
     def close(self) -> None:
         """
         Ends it. The descriptor is not written to afterwards; whoever opened it closes it.
+
+        Example:
+            >>> import os
+            >>> reader, writer = os.pipe()
+            >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+            >>> watch.close(); os.close(reader); os.close(writer)
+            >>> watch.closed
+            True
         """
     def rearm(self, until: int | None = None) -> None:
         """
@@ -1774,6 +1793,13 @@ class Watch:
 
         Args:
             until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+
+        Example:
+            >>> import os
+            >>> reader, writer = os.pipe()
+            >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+            >>> watch.rearm(until=5000)
+            >>> watch.close(); os.close(reader); os.close(writer)
         """
     @property
     def closed(self) -> bool:
@@ -1994,6 +2020,20 @@ class Store:
             >>> store.counts()
             {'promises': {'pending': 1}, 'tasks': {}, 'schedules': 0, 'messages': 0}
         """
+    def deliver(self) -> int:
+        """
+        Hands what waits now to the functions that `on_message` was given, in order of queueing; how many messages they took.
+
+        A function that raises is logged and keeps nothing from the others.
+
+        Raises:
+            Closed: The store was closed.
+            StoreError: What was taken could not be taken out of the store, and will be delivered again.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).deliver()
+            0
+        """
     def digest(self) -> str:
         """
         A hash of the whole state in hex: equal states have equal digests, in every process and storage.
@@ -2048,6 +2088,36 @@ class Store:
             >>> _ = store.promises.create("a", timeout=500, tags={"resonate:timer": "true"})
             >>> store.next_due()
             500
+        """
+    def on_message(
+        self, scheme: str, handler: collections.abc.Callable[[Message], typing.Any], *, background: bool | None = None
+    ) -> resonate_core._messages.Subscription:
+        """
+        Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
+
+        A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
+        with one message at a time, at least once, and should return soon.
+
+        Args:
+            scheme: What stands before the colon of the addresses, in lower case.
+            handler: Is given a `Message`.
+            background: Whether a thread calls it as soon as a message is queued; else `deliver` does. By default that depends on the clock:
+                a system clock's store delivers by itself, a manual clock's when it is told to, so that runs repeat.
+
+        Returns:
+            A Subscription, whose `close` ends it. It ends with the store too.
+
+        Raises:
+            Invalid: No scheme, or one that has a handler.
+            TypeError: `handler` cannot be called.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> subscription = store.on_message("local", lambda message: print(message.kind, message.id))
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "local://here"})
+            >>> store.deliver()
+            execute job
+            1
         """
     def outbox_counts(self) -> dict[str, int]:
         """
@@ -2145,7 +2215,7 @@ class Store:
             StoreError: The commit failed, and nothing of it was done.
 
         Example:
-            >>> from resonate_core._core import Envelope, RequestLimits
+            >>> from resonate_core import Envelope, RequestLimits
             >>> rc.Store(clock=rc.ManualClock()).run([Envelope(b"{", RequestLimits())])[0][0]
             400
         """
@@ -2235,6 +2305,12 @@ class Store:
 
         Raises:
             Closed: The store was closed.
+
+        Example:
+            >>> import os
+            >>> reader, writer = os.pipe()
+            >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
+            >>> watch.close(); os.close(reader); os.close(writer)
         """
     @property
     def catchup(self) -> str:

@@ -1,14 +1,17 @@
 """The Resonate server as an ASGI app, to run alone or mounted into another (extra ``server``).
 
 Example:
+    >>> import asyncio, httpx
     >>> import resonate_core as rc
     >>> from resonate_core.asgi import create_app
-    >>> app = create_app(rc.Store())
-    >>> from starlette.testclient import TestClient
-    >>> with TestClient(app) as client:
-    ...     head = {"corrId": "1", "version": "2026-04-01"}
-    ...     client.post("/", json={"kind": "promise.get", "head": head, "data": {"id": "nobody"}}).status_code
-    404
+    >>> async def main():
+    ...     app = create_app(rc.Store())
+    ...     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+    ...         head = {"corrId": "1", "version": "2026-04-01"}
+    ...         request = {"kind": "promise.get", "head": head, "data": {"id": "nobody"}}
+    ...         return (await client.post("http://server/", json=request)).json()["data"]
+    >>> asyncio.run(main())
+    'promise "nobody" does not exist'
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class _Running:
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:
-            push = Push(self.deliveries, app.push, metrics, app.server.url)
+            push = Push(self.deliveries, app.push, metrics, app.server.url, app.delivery.part, app.delivery.parts)
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
         self.driving = self.loop.create_task(self.driver.run()) if app.delivery.enabled else None

@@ -10,20 +10,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .._messages import handled_schemes
 from .addresses import scheme_of
 
 if TYPE_CHECKING:
     from .._core import Message, Store
     from .metrics import Metrics
 
-__all__ = ["Call", "Delivery", "Send", "Transport", "is_execute"]
+__all__ = ["Call", "Delivery", "NotNow", "Send", "Transport", "is_execute"]
 
 #: Runs a function of the store off the loop's thread.
 Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
 #: What a transport promises to do with a message: called with True it sends it, with False it forgets it.
 Send = Callable[[bool], None]
+
+
+class NotNow(Enum):
+    """Why a transport does not take a message: because of its address, or of this message."""
+
+    ADDRESS = "address"
+    MESSAGE = "message"
+
 
 _log = logging.getLogger("resonate_core.delivery")
 
@@ -36,8 +46,8 @@ def is_execute(message: Message) -> bool:
 class Transport(Protocol):
     """One way to deliver messages. It tells the `Delivery` what became of each."""
 
-    def offer(self, message: Message) -> Send | None:
-        """Keeps a place for a message; None where it cannot be taken now. The transport asks again when it can."""
+    def offer(self, message: Message) -> Send | NotNow:
+        """Keeps a place for a message. Where it cannot be taken now the transport asks again when it can."""
 
     async def close(self) -> None:
         """Ends it; what it was sending is delivered or not by then."""
@@ -64,28 +74,37 @@ class Delivery:
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
 
-    async def deliver(self, messages: Sequence[Message]) -> None:
-        """Sends what can be sent now, of messages that were read from the outbox in order."""
+    async def deliver(self, messages: Sequence[Message]) -> set[str]:
+        """Sends what can be sent now, of messages that were read from the outbox in order; the addresses that take no more."""
         useless: list[int] = []
         chosen: list[tuple[Message, Send]] = []
+        blocked: set[str] = set()
         for message in messages:
             if message.number in self._under_way:
                 continue
             if message.stale:
                 useless.append(message.number)
                 continue
+            if message.address in blocked:
+                continue
             send = self._offer(message)
-            if send is not None:
+            if send is NotNow.ADDRESS:
+                blocked.add(message.address)
+            elif send is not NotNow.MESSAGE:
                 self._under_way.add(message.number)
                 chosen.append((message, send))
         if useless or any(is_execute(message) for message, _ in chosen):
             chosen = await self._take(useless, chosen)
         for _, send in chosen:
             send(True)
+        return blocked
 
-    def _offer(self, message: Message) -> Send | None:
-        transport = self.transports.get(scheme_of(message.address))
-        return transport.offer(message) if transport is not None else None
+    def _offer(self, message: Message) -> Send | NotNow:
+        scheme = scheme_of(message.address)
+        if scheme in handled_schemes(self._store):
+            return NotNow.ADDRESS  # a function of this process has them
+        transport = self.transports.get(scheme)
+        return transport.offer(message) if transport is not None else NotNow.ADDRESS
 
     async def _take(self, useless: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
         """Takes executes out of the store, and what is of no use to anybody; those that are ours to send."""
@@ -142,7 +161,7 @@ class Delivery:
                 continue
             # It is out of the store. Whoever else is there gets it at once, else the dispatch timer makes another.
             send = self._offer(message)
-            if send is not None:
+            if not isinstance(send, NotNow):
                 self._under_way.add(message.number)
                 send(True)
         self.look_at(again)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +33,6 @@ class _Seen(NamedTuple):
     now: int
     fired: list[Fired]
     messages: list[Message]
-    older: list[Message]
 
 
 class Driver:
@@ -51,7 +52,7 @@ class Driver:
         self._foreign_interval = foreign_interval
         self._news = asyncio.Event()
         self._last = 0  # number of the last message that was seen
-        self.deliver: Callable[[Sequence[Message]], Awaitable[None]]
+        self.deliver: Callable[[Sequence[Message]], Awaitable[set[str]]]
         self.addresses: Callable[[], list[str]] = list
 
     def serve(self, delivery: Delivery) -> None:
@@ -125,19 +126,29 @@ class Driver:
         if self._store.paused:
             return None
         addresses = self.addresses()
-        seen: _Seen = await self._call(lambda: self._look(addresses))
-        for fired in seen.fired:
-            self._metrics.steps.labels(fired.kind).inc()
+        seen: _Seen = await self._call(self._look)
+        for kind, count in Counter(fired.kind for fired in seen.fired).items():
+            self._metrics.steps.labels(kind).inc(count)
         if seen.fired:
             self._metrics.due_lag.set(max(fired.now - fired.at for fired in seen.fired) / 1000)
-        if seen.older:
-            await self.deliver(seen.older)
+        await self._deliver_older(addresses, self._last)
         if seen.messages:
             await self.deliver(seen.messages)
             self._last = seen.messages[-1].number
         return seen
 
-    def _look(self, addresses: list[str]) -> _Seen:
+    async def _deliver_older(self, addresses: list[str], last: int) -> None:
+        """Delivers what was passed over, to addresses that may take it now. One that does not is not read for again."""
+        after = 0
+        while addresses:
+            page = await self._call(functools.partial(self._store.messages, _PAGE, after=after, addresses=addresses))
+            blocked = await self.deliver([message for message in page if message.number <= last])
+            if len(page) < _PAGE or page[-1].number >= last:
+                return
+            after = page[-1].number
+            addresses = [address for address in addresses if address not in blocked]
+
+    def _look(self) -> _Seen:
         """In a thread: takes what is due, and reads what is new in the outbox."""
         store = self._store
         fired: list[Fired] = []
@@ -145,7 +156,4 @@ class Driver:
         if due is not None and due <= store.now:
             fired = store.tick()
             due = store.next_due()
-        older = store.messages(addresses=addresses) if addresses else []
-        return _Seen(
-            due, store.now, fired, store.messages(_PAGE, after=self._last), [one for one in older if one.number <= self._last]
-        )
+        return _Seen(due, store.now, fired, store.messages(_PAGE, after=self._last))

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .addresses import parse_poll
-from .delivery import Delivery, Send, is_execute
+from .delivery import Delivery, NotNow, Send, is_execute
 from .streams import Stream, Streams
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Poll:
 
     # -- as a transport -----------------------------------------------------------------------------------------------
 
-    def offer(self, message: Message) -> Send | None:
+    def offer(self, message: Message) -> Send | NotNow:
         """Keeps a place in the stream that the address names."""
         address = parse_poll(message.address)
         if address is None:
-            return None
+            return NotNow.ADDRESS
         stream = self.streams.choose(address, message.id)
         if stream is None:
             parked = self._parked.setdefault(address.group, set())
@@ -61,7 +61,7 @@ class Poll:
             wait = self.streams.returns_in(address)
             if wait > 0:
                 asyncio.get_running_loop().call_later(wait + 0.001, self._look_again, address.group)
-            return None
+            return NotNow.MESSAGE if self.streams.any_restricted(address.group) else NotNow.ADDRESS
         stream.reserved += 1
 
         def send(really: bool) -> None:
@@ -143,28 +143,34 @@ class Poll:
             stream.end()
 
     def _written(self, stream: Stream) -> None:
-        message = stream.written()
+        message = stream.written(time.monotonic())
         self._metrics.deliveries.labels("poll", "execute" if is_execute(message) else "unblock", "sent").inc()
         if len(stream.unconfirmed) == 1:
             asyncio.get_running_loop().call_later(self._settings.acknowledge_after, self._confirm, stream)
-        if stream.group in self._parked and stream.has_room:
+        if stream.group in self._parked and stream.half_empty:
             self._look_again(stream.group)
 
     def _confirm(self, stream: Stream) -> None:
-        """A moment after an event was written its stream is still open: what was written by now counts as delivered."""
+        """A moment after an event was written its stream is still open: it counts as delivered."""
+        now = time.monotonic()
+        confirmed = []
+        while stream.unconfirmed and stream.unconfirmed[0][0] + self._settings.acknowledge_after <= now:
+            confirmed.append(stream.unconfirmed.popleft()[1])
+        self._delivery.delivered(confirmed)
         if stream.unconfirmed:
-            messages, stream.unconfirmed = stream.unconfirmed, []
-            self._delivery.delivered(messages)
+            wait = stream.unconfirmed[0][0] + self._settings.acknowledge_after - now
+            asyncio.get_running_loop().call_later(wait, self._confirm, stream)
 
     def _ended(self, stream: Stream, clean: bool) -> None:
         self.streams.remove(stream)
         unwritten = stream.leave()
+        unconfirmed = [message for _, message in stream.unconfirmed]
+        stream.unconfirmed.clear()
         if clean:
-            self._confirm(stream)
+            self._delivery.delivered(unconfirmed)
+            self._delivery.undelivered(unwritten)
         else:
-            unwritten = stream.unconfirmed + unwritten
-            stream.unconfirmed = []
-        self._delivery.undelivered(unwritten)
+            self._delivery.undelivered(unconfirmed + unwritten)
 
 
 async def _until_gone(receive: Receive) -> None:

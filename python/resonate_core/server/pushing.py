@@ -8,7 +8,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from .delivery import Delivery, Send, is_execute
+from .delivery import Delivery, NotNow, Send, is_execute
 from .push import Pusher, PushFailed
 
 if TYPE_CHECKING:
@@ -42,27 +42,34 @@ class Push:
         settings: Timeouts, pauses, and who may be called.
         metrics: What is counted.
         server_url: What executes tell their receivers to call back.
+        part: Of several processes on one store each pushes the messages of its part, ...
+        parts: ... and so many there are.
     """
 
-    def __init__(self, delivery: Delivery, settings: PushSettings, metrics: Metrics, server_url: str | None) -> None:
+    def __init__(
+        self, delivery: Delivery, settings: PushSettings, metrics: Metrics, server_url: str | None, part: int = 0, parts: int = 1
+    ) -> None:
         self._delivery = delivery
         self._settings = settings
         self._metrics = metrics
         self._server_url = server_url
+        self._part, self._parts = part, parts
         self._pusher = Pusher(settings)
         self._pauses: dict[str, _Pause] = {}
         self._passed_over: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reserved = 0
 
-    def offer(self, message: Message) -> Send | None:
+    def offer(self, message: Message) -> Send | NotNow:
         """Takes it, unless its address is being left alone or too many are under way."""
+        if message.number % self._parts != self._part:
+            return NotNow.MESSAGE
         pause = self._pauses.get(message.address)
         if pause is not None and not pause.over:
-            return None  # looked at again when the pause is over
+            return NotNow.ADDRESS  # looked at again when the pause is over
         if len(self._tasks) + self._reserved >= _HELD:
             self._passed_over.add(message.address)
-            return None
+            return NotNow.ADDRESS
         self._reserved += 1
 
         def send(really: bool) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -54,6 +56,10 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: ResonateApp) -> None:
         super().__init__(config)
         self._served = app
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        """As a signal's handler, before uvicorn has its own."""
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._served.end_streams()
@@ -149,5 +155,8 @@ def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
         server = _Server(_uvicorn_config(settings, app), app)
         kept = settings.store.path or "memory: gone when this stops"
         _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
+        # uvicorn raises the signal that stopped it again, once it has stopped: by then there is nothing to stop.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, server.stop)
         server.run(list(sockets))
     return DONE if server.started else FAILED

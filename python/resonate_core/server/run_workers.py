@@ -43,8 +43,10 @@ class _Workers:
         self._context = multiprocessing.get_context("spawn")  # a fork would carry this process's threads' locks with it
         self._stopping = threading.Event()
 
-    def _start(self) -> SpawnProcess:
-        worker = self._context.Process(target=_work, args=(self._settings, self._listening))
+    def _start(self, part: int) -> SpawnProcess:
+        delivery = self._settings.delivery.model_copy(update={"part": part, "parts": self._settings.server.workers})
+        settings = self._settings.model_copy(update={"delivery": delivery})
+        worker = self._context.Process(target=_work, args=(settings, self._listening))
         worker.start()
         return worker
 
@@ -55,7 +57,7 @@ class _Workers:
         """Until a signal; 0, or the first status with which a worker refused to start."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
-        workers = [self._start() for _ in range(self._settings.server.workers)]
+        workers = [self._start(part) for part in range(self._settings.server.workers)]
         status = 0
         while not self._stopping.wait(_SOONEST_RESTART):
             for at, worker in enumerate(workers):
@@ -66,7 +68,7 @@ class _Workers:
                     self._stopping.set()
                     break
                 _log.error("worker %s ended with status %s: another takes its place", worker.pid, worker.exitcode)
-                workers[at] = self._start()
+                workers[at] = self._start(at)
         for worker in workers:
             if worker.pid is not None and worker.is_alive():
                 os.kill(worker.pid, signal.SIGTERM)

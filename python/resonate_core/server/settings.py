@@ -157,6 +157,8 @@ class DeliverySettings(_Table):
     """How messages leave the store."""
 
     enabled: bool = Field(True, description="whether this process ticks and delivers at all; one that shares a file need not")
+    part: int = Field(0, ge=0, description="of several processes on one file, each pushes the messages of its part")
+    parts: int = Field(1, ge=1, description="how many there are")
     foreign_interval_ms: int = Field(
         50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file"
     )

@@ -36,7 +36,7 @@ class Stream:
         self.open = True
         self.closing = False  # it ends once everything that waits is written
         self.reserved = 0  # places that are kept for messages which are being taken out of the store
-        self.unconfirmed: list[Message] = []  # written a moment ago
+        self.unconfirmed: deque[tuple[float, Message]] = deque()  # written a moment ago, and when
         self._buffer = buffer
         self._events: deque[tuple[Message, bytes]] = deque()
         self._news = asyncio.Event()
@@ -48,6 +48,11 @@ class Stream:
     def has_room(self) -> bool:
         """Whether it takes another event now."""
         return self.open and not self.closing and len(self._events) + self.reserved < self._buffer
+
+    @property
+    def half_empty(self) -> bool:
+        """Whether it has room for more than a few: reading the store for one event at a time would be slow."""
+        return self.has_room and len(self._events) + self.reserved <= self._buffer // 2
 
     def put(self, message: Message, event: bytes) -> None:
         """Adds an event to be written."""
@@ -74,10 +79,10 @@ class Stream:
         """The next message as it is written."""
         return self._events[0][1]
 
-    def written(self) -> Message:
+    def written(self, now: float) -> Message:
         """The next message was handed to the connection."""
         message, _ = self._events.popleft()
-        self.unconfirmed.append(message)
+        self.unconfirmed.append((now, message))
         return message
 
     def leave(self) -> list[Message]:
@@ -154,6 +159,10 @@ class Streams:
                 ids[id] = ids.pop(id)  # to the end of the line
                 return chosen
         return None
+
+    def any_restricted(self, group: str) -> bool:
+        """Whether a stream of the group is given messages about some ids only."""
+        return any(stream.prefix for streams in self._groups.get(group, {}).values() for stream in streams)
 
     def returns_in(self, address: PollAddress) -> float:
         """For how many more seconds the preferred id of an address is waited for; 0: it is not, or is here."""

@@ -1,0 +1,30 @@
+"""A Starlette app with a Resonate server under /resonate.
+
+Run it with ``uvicorn examples.mounted_in_starlette:app``; workers connect to http://localhost:8000/resonate.
+"""
+
+from __future__ import annotations
+
+import os
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
+
+import resonate_core as rc
+from resonate_core.asgi import ServerSettings, create_app
+
+store = rc.Store(os.environ.get("SHOP_DB", "shop.db"))
+resonate = create_app(store, server=ServerSettings(url="http://localhost:8000/resonate"))
+
+
+async def state(request: Request) -> JSONResponse:
+    """Says how an order is doing."""
+    try:
+        return JSONResponse({"state": store.promises.get(f"order.{request.path_params['order']}").state})
+    except rc.NotFound:
+        return JSONResponse({"error": "there is no such order"}, 404)
+
+
+app = Starlette(routes=[Route("/orders/{order}", state), Mount("/resonate", resonate)], lifespan=resonate.lifespan)

@@ -1,0 +1,192 @@
+"""Messages handed to functions of this process: what `Store.on_message` and `Store.deliver` do."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import select
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, ref
+
+from .errors import Closed, Invalid, StoreError
+
+if TYPE_CHECKING:
+    from ._core import Message, Store, Watch
+
+__all__ = ["Subscription", "deliver", "handled_schemes", "on_message"]
+
+Handler = Callable[["Message"], object]
+
+_log = logging.getLogger("resonate_core.delivery")
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+#: Seconds after which a message whose handler raised is handed to it again: doubled each time, up to the longest.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
+#: How often a thread looks whether its store is still there, in seconds.
+_LOOK = 1.0
+
+
+class _Failed:
+    __slots__ = ("again_at", "failures")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.again_at = 0.0
+
+
+class _Post:
+    """The handlers of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = ref(store)
+        self.handlers: dict[str, Handler] = {}
+        self.failed: dict[int, _Failed] = {}  # by message
+        self.thread: threading.Thread | None = None
+        self.delivering = threading.Lock()
+        self._watch: Watch | None = None
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def __del__(self) -> None:
+        if self._watch is not None:
+            self._watch.close()  # before its descriptor is somebody else's
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def deliver(self, store: Store) -> int:
+        """Hands out what waits now; how many messages were taken."""
+        with self.delivering:
+            done: list[int] = []
+            handlers = dict(self.handlers)
+            waiting = store.messages(addresses=[f"{scheme}:*" for scheme in handlers])
+            try:
+                for message in waiting:
+                    if self._hand_over(message, handlers):
+                        done.append(message.number)
+            finally:  # whatever ends it, what was taken was taken
+                if done:
+                    store.acknowledge(done)
+            self.failed = {message.number: self.failed[message.number] for message in waiting if message.number in self.failed}
+            return len(done)
+
+    def _hand_over(self, message: Message, handlers: dict[str, Handler]) -> bool:
+        if message.stale:
+            return True
+        failed = self.failed.get(message.number)
+        if failed is not None and failed.again_at > time.monotonic():
+            return False
+        try:
+            handlers[message.address.partition(":")[0]](message)
+        except Exception:
+            failed = self.failed.setdefault(message.number, _Failed())
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed.failures, 20))
+            failed.failures += 1
+            failed.again_at = time.monotonic() + pause
+            _log.exception("the handler of %r raised for %s; it gets it again in %.1f s", message.address, message.key, pause)
+            return False
+        self.failed.pop(message.number, None)
+        return True
+
+    # -- in the background --------------------------------------------------------------------------------------------
+
+    def start(self, store: Store) -> None:
+        """Begins to deliver whenever a message is queued."""
+        if self.thread is None or not self.thread.is_alive():
+            if self._watch is None:
+                self._watch = store.watch(self._writer)
+            self.thread = threading.Thread(target=_run, args=(ref(self), self._watch), name="resonate-messages", daemon=True)
+            self.thread.start()
+        self.wake()
+
+    def wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # full: it is awake
+            os.write(self._writer, b"!")
+
+    def wait(self) -> None:
+        """Until a message was queued, one that failed is to be tried again, or it is time to look around."""
+        pauses = [failed.again_at - time.monotonic() for failed in self.failed.values()]
+        ready, _, _ = select.select([self._reader], [], [], max(0.0, min([_LOOK, *pauses])))
+        if ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._reader, 64)
+
+
+def _run(post: ref[_Post], watch: Watch) -> None:
+    """The thread of a store's handlers. It ends with the store, or with the last handler."""
+    while True:
+        here = post()
+        store = here.store() if here is not None else None
+        if here is None or store is None or not here.handlers:
+            return
+        watch.rearm(0)  # timers are somebody else's
+        try:
+            here.deliver(store)
+        except Closed:
+            return
+        except StoreError:
+            _log.exception("messages could not be read or taken out of the store; trying again")
+            time.sleep(_LOOK)
+        del store
+        here.wait()
+        del here
+
+
+_posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
+
+
+class Subscription:
+    """A handler in its place; `Store.on_message` makes it. As a context it ends with it."""
+
+    def __init__(self, post: _Post, scheme: str, handler: Handler) -> None:
+        self._post = post
+        self._handler = handler
+        self.scheme = scheme
+
+    def __repr__(self) -> str:
+        return f"<Subscription to {self.scheme}:>"
+
+    def close(self) -> None:
+        """Ends it: the messages of its scheme wait in the store from now on."""
+        if self._post.handlers.get(self.scheme) is self._handler:
+            del self._post.handlers[self.scheme]
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def on_message(store: Store, scheme: str, handler: Handler, background: bool | None) -> Subscription:
+    """What `Store.on_message` gives."""
+    if not _SCHEME.fullmatch(scheme):
+        raise Invalid(f"scheme is {scheme!r}; it has to be what stands before the colon of an address, such as 'local'")
+    if not callable(handler):
+        raise TypeError(f"handler has to be callable, unlike {handler!r}")
+    post = _posts.get(store)
+    if post is None:
+        post = _posts[store] = _Post(store)
+    if scheme in post.handlers:
+        raise Invalid(f"scheme is {scheme!r}, and has a handler; close its subscription first")
+    post.handlers[scheme] = handler
+    if background or (background is None and not hasattr(store.clock, "advance")):
+        post.start(store)
+    return Subscription(post, scheme, handler)
+
+
+def deliver(store: Store) -> int:
+    """What `Store.deliver` does."""
+    post = _posts.get(store)
+    return post.deliver(store) if post is not None else 0
+
+
+def handled_schemes(store: Store) -> frozenset[str]:
+    """The schemes that have a handler in this process."""
+    post = _posts.get(store)
+    return frozenset(post.handlers) if post is not None else frozenset()

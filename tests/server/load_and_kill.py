@@ -1,0 +1,182 @@
+"""64 connections that create and settle, while the server is killed and started again on its file: what was answered is there.
+
+    python tests/server/load_and_kill.py --seconds 120 --kills 10
+
+Prints how many answers there were, and how many of them the file does not hold; exit status 1 where that is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import resonate_core as rc
+
+FAR = 4_000_000_000_000
+VERSION = "2026-04-01"
+
+
+class Server:
+    """The command, on one file and one port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "app.db"
+        self.log = folder / "log"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
+        command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(self.path), "--port", str(self.port)]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    async def ready(self) -> None:
+        """Until it says so; what clients read may be the last words of the one before."""
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.write(b"GET /ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+                answer = await reader.read()
+                writer.close()
+                if answer.startswith(b"HTTP/1.1 200"):
+                    return
+            except OSError:
+                pass
+            assert self.process is not None and self.process.poll() is None, self.log.read_text()
+            await asyncio.sleep(0.05)
+
+    def end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+class Client:
+    """One connection: creates a promise, settles it, again and again; notes what was answered."""
+
+    def __init__(self, name: str, port: int, answered: list[tuple[str, str]]) -> None:
+        self.name = name
+        self.port = port
+        self.answered = answered
+        self.count = 0
+        self.reader: asyncio.StreamReader | None = None
+        self.writer: asyncio.StreamWriter | None = None
+
+    async def ask(self, kind: str, **data: object) -> dict:
+        if self.writer is None or self.reader is None:
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        body = json.dumps({"kind": kind, "head": {"corrId": self.name, "version": VERSION}, "data": data}).encode()
+        head = f"POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        self.writer.write(head.encode() + body)
+        answer = await self.reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        reply: dict = json.loads(await self.reader.readexactly(length))
+        assert reply["head"]["status"] == 200, reply
+        return reply
+
+    async def step(self, id: str) -> None:
+        await self.ask("promise.create", id=id, timeoutAt=FAR, tags={"resonate:target": "poll://any@nobody"})
+        self.answered.append(("pending", id))
+        await self.ask("promise.settle", id=id, state="resolved", value={"data": id})
+        self.answered.append(("resolved", id))
+
+    async def run(self) -> None:
+        while True:
+            self.count += 1
+            try:
+                await self.step(f"{self.name}.{self.count}")
+            except (OSError, asyncio.IncompleteReadError):  # killed: nothing is known of the request under way
+                self.close()
+                await asyncio.sleep(0.02)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+        self.reader = self.writer = None
+
+
+async def load(server: Server, seconds: float, kills: int, connections: int, chance: random.Random) -> list[tuple[str, str]]:
+    """Runs it; what was answered, in order."""
+    answered: list[tuple[str, str]] = []
+    server.start()
+    clients = [Client(f"c{number}", server.port, answered) for number in range(connections)]
+    running = [asyncio.create_task(client.run()) for client in clients]
+    await server.ready()
+    for _ in range(kills):
+        before = len(answered)
+        await asyncio.sleep(seconds / (kills + 1) * chance.uniform(0.8, 1.2))
+        await asyncio.to_thread(server.end, signal.SIGKILL)
+        server.start()
+        await server.ready()
+        assert len(answered) > before, "nothing was answered between two kills"
+    await asyncio.sleep(seconds / (kills + 1))
+    status = await asyncio.to_thread(server.end, signal.SIGTERM)
+    for task in running:
+        task.cancel()
+    ended = await asyncio.gather(*running, return_exceptions=True)
+    for client in clients:
+        client.close()
+    wrong = [error for error in ended if not isinstance(error, asyncio.CancelledError)]
+    assert not wrong, wrong
+    assert status == 0, f"SIGTERM ended the server with {status}"
+    return answered
+
+
+def lost(path: Path, answered: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was answered and is not there."""
+    missing = []
+    with rc.Store(path, read_only=True) as store:
+        for state, id in answered:
+            try:
+                promise = store.promises.get(id)
+            except rc.NotFound:
+                missing.append((state, id))
+                continue
+            if state == "resolved" and (promise.state != "resolved" or promise.value.data != id):
+                missing.append((state, id))
+        broken = store.check()
+    assert not broken, broken
+    return missing
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        try:
+            answered = asyncio.run(load(server, given.seconds, given.kills, given.connections, random.Random(given.seed)))
+            missing = lost(server.path, answered)
+        finally:
+            if server.process is not None and server.process.poll() is None:
+                server.end(signal.SIGKILL)
+            tracebacks = server.log.read_text().count("Traceback") if server.log.exists() else 0
+            if tracebacks:
+                print(server.log.read_text(), file=sys.stderr)
+    print(
+        f"connections {given.connections}, seconds {given.seconds:g}, kills {given.kills}, seed {given.seed}: "
+        f"acknowledged {len(answered)}, acknowledged and lost {len(missing)}, tracebacks {tracebacks}"
+    )
+    for state, id in missing[:20]:
+        print(f"lost: {id} was answered as {state}")
+    return 1 if missing or tracebacks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
