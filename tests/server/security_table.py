@@ -1,0 +1,261 @@
+"""Who may do what: every token on every operation, as data and as a table.
+
+    python tests/server/security_table.py
+
+A prefix token ("tenant1.") is tried on ids of its own and on others; where an operation names several ids, each of them is the
+one outside in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import jwt
+
+from resonate_core import ManualClock, Store
+from resonate_core.asgi import AuthSettings, DeliverySettings, PushSettings, ResonateApp, ServerSettings, create_app
+from server.app_calls import Answer, call
+
+V26, V25 = "2026-04-01", "2025-01-15"
+SECRET = "a secret of the tests, thirty-two bytes or more"
+FAR = 10**15
+OWN, OTHER = "tenant1.", "tenant2."
+TARGET = {"resonate:target": "poll://any@workers"}
+
+
+def token(claims: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> str:
+    """A token that does not expire."""
+    return jwt.encode({"exp": 4_000_000_000, **claims}, secret, algorithm)
+
+
+def _unsigned() -> str:
+    return jwt.encode({"exp": 4_000_000_000, "role": "admin"}, None, "none")
+
+
+def _changed() -> str:
+    """The signature of one token under the claims of another."""
+    header, _, signature = token({"prefix": OWN}).split(".")
+    return f"{header}.{token({'role': 'admin'}).split('.')[1]}.{signature}"
+
+
+#: Name, token, and what its bearer is: nobody (401), without rights (403), restricted to OWN, or free.
+TOKENS: list[tuple[str, str | None, str]] = [
+    ("none", None, "nobody"),
+    ("garbage", "not.a.token", "nobody"),
+    ("expired", token({"role": "admin", "exp": 1000}), "nobody"),
+    ("wrong key", token({"role": "admin"}, secret="another secret, thirty-two bytes or more"), "nobody"),
+    ("alg none", _unsigned(), "nobody"),
+    ("forged", _changed(), "nobody"),
+    ("no claim", token({}), "without rights"),
+    ("role user", token({"role": "user"}), "without rights"),
+    ("prefix 5", token({"prefix": 5}), "without rights"),
+    ("tenant1.", token({"prefix": OWN}), "restricted"),
+    ('prefix ""', token({"prefix": ""}), "free"),
+    ("admin", token({"role": "admin"}), "free"),
+]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One request, and whose ids it names.
+
+    Attributes:
+        name: What the table calls it.
+        scope: "open" to everybody, "own" ids, ids of "other"s among them, "found" by itself, or of an "administrator".
+        status: What those who may are answered.
+        envelope: What is posted; None for a GET.
+        target: What is got.
+    """
+
+    name: str
+    scope: str
+    status: int
+    envelope: dict[str, Any] | None = None
+    target: str = "/"
+
+    def expected(self, bearer: str) -> int:
+        """The status for a bearer."""
+        if self.scope == "open":
+            return self.status
+        if bearer == "nobody":
+            return 401
+        if bearer == "without rights" or (bearer == "restricted" and self.scope in ("other", "administrator")):
+            return 403
+        return self.status
+
+
+def world() -> Store:
+    """The same things in both halves: promises, tasks in each state, a schedule; all in one branch and held by one pid."""
+    store = Store(clock=ManualClock(1000), debug=True)
+    branch = {"resonate:branch": "shared"}
+    for half in (OWN, OTHER):
+        for name in ("p", "q", "settled"):
+            store.promises.create(half + name, FAR, tags={"resonate:external": "true", **branch})
+        store.promises.resolve(half + "settled", f"secret of {half}")
+        for name in ("t", "acquired", "halted"):
+            store.promises.create(half + name, FAR, tags={**TARGET, **branch})
+        store.tasks.acquire(half + "acquired", 0, pid="w", ttl=5000)
+        store.tasks.halt(half + "halted")
+        store.schedules.create(half + "s", "@hourly", promise_id=half + "{{.timestamp}}", promise_timeout=FAR)
+    return store
+
+
+def envelope(kind: str, data: Any, version: str = V26) -> dict[str, Any]:
+    """A request without a token."""
+    return {"kind": kind, "head": {"corrId": "c", "version": version}, "data": data}
+
+
+def _create(id: str, tags: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"id": id, "timeoutAt": FAR, "param": {}, "tags": tags or {}}
+
+
+def _act(kind: str, data: Any) -> dict[str, Any]:
+    return {"kind": kind, "head": {"corrId": "i", "version": V26}, "data": data}
+
+
+# Of each kind its data, by the half of its first id and of its second.
+Make = Callable[[str, str], Any]
+
+
+def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
+    """Name of the second id ("" where there is one alone), kind, status, data."""
+    new = version == V26
+    held = 1 if new else 0  # the version that the dialect shows of a task acquired once
+    register = "promise.register_callback" if new else "promise.register"
+    settled = {"state": "resolved", "value": {}}
+    yield "", "promise.get", 200, lambda a, b: {"id": a + "p"}
+    yield "", "promise.create", 200, lambda a, b: _create(a + "new")
+    yield "", "promise.settle", 200, lambda a, b: {"id": a + "p", **settled}
+    yield "awaiter", register, 200, lambda a, b: {"awaited": a + "p", "awaiter": b + "acquired"}
+    listen = "promise.register_listener" if new else "promise.subscribe"
+    yield "", listen, 200, lambda a, b: {"awaited": a + "p", "address": "poll://uni@g/me"}
+    yield "", "task.get", 200, lambda a, b: {"id": a + "t"}
+    yield "", "task.create", 200, lambda a, b: {"pid": "w", "ttl": 9, "action": _act("promise.create", _create(a + "new", TARGET))}
+    yield "", "task.acquire", 200, lambda a, b: {"id": a + "t", "version": 0, "pid": "w", "ttl": 9}
+    yield "", "task.release", 200, lambda a, b: {"id": a + "acquired", "version": held}
+    # fmt: off
+    yield "an awaited", "task.suspend", 200, lambda a, b: {"id": a + "acquired", "version": held, "actions": [
+        _act(register, {"awaited": half + "p", "awaiter": a + "acquired"}) for half in dict.fromkeys((a, b))]}
+    # fmt: on
+    yield (
+        "",
+        "task.fulfill",
+        200,
+        lambda a, b: {"id": a + "acquired", "version": held, "action": _act("promise.settle", {"id": a + "acquired", **settled})},
+    )  # fmt: skip
+    for inner, data in (("create", _create), ("settle", lambda id: {"id": id, **settled})):
+        yield f"fenced {inner}", "task.fence", 200, lambda a, b, inner=inner, data=data: {
+            "id": a + "acquired", "version": held, "action": _act(f"promise.{inner}", data(b + "q"))
+        }  # fmt: skip
+    yield "a task", "task.heartbeat", 200, lambda a, b: {
+        "pid": "w", "tasks": [{"id": half + "acquired", "version": held} for half in dict.fromkeys((a, b))]
+    }  # fmt: skip
+    if new:
+        yield "", "task.halt", 200, lambda a, b: {"id": a + "t"}
+        yield "", "task.continue", 200, lambda a, b: {"id": a + "halted"}
+    yield "", "schedule.get", 200, lambda a, b: {"id": a + "s"}
+    yield "", "schedule.delete", 200, lambda a, b: {"id": a + "s"}
+    yield "promiseId", "schedule.create", 200, lambda a, b: {
+        "id": a + "new", "cron": "@hourly", "promiseId": b + "{{.timestamp}}", "promiseTimeout": 5, "promiseParam": {}, "promiseTags": {}
+    }  # fmt: skip
+
+
+def _of_ids() -> Iterator[Operation]:
+    for version in (V26, V25):
+        for second, kind, status, make in _kinds(version):
+            name = f"{version[:4]} {kind}" + (f" ({second})" if second.startswith("fenced") else "")
+            yield Operation(f"{name}: own", "own", status, envelope(kind, make(OWN, OWN), version))
+            yield Operation(f"{name}: others'", "other", status, envelope(kind, make(OTHER, OTHER), version))
+            if second:
+                yield Operation(f"{name}: {second} of others", "other", status, envelope(kind, make(OWN, OTHER), version))
+                yield Operation(f"{name}: all but {second} of others", "other", status, envelope(kind, make(OTHER, OWN), version))
+    schedule = {"id": OWN + "new", "cron": "@hourly", "promiseTimeout": 5}
+    for template, scope in (
+        ("{{.id}}.{{.timestamp}}", "own"),
+        ("tenant1.{{.id}}", "own"),
+        ("{{.timestamp}}", "other"),
+        ("tenant{{.timestamp}}", "other"),
+        ("x{{.id}}", "other"),
+    ):
+        yield Operation(
+            f"2026 schedule.create: promiseId {template}",
+            scope,
+            200,
+            envelope("schedule.create", {**schedule, "promiseId": template}),
+        )
+
+
+def _others() -> Iterator[Operation]:
+    for kind in ("promise.search", "task.search", "schedule.search"):
+        yield Operation(f"2026 {kind}", "found", 200, envelope(kind, {}))
+    for version in (V26, V25):
+        yield Operation(
+            f"{version[:4]} task.heartbeat: empty list",
+            "found",
+            200,
+            envelope("task.heartbeat", {"pid": "w", "tasks": []}, version),
+        )
+    for kind, data in (("start", {}), ("stop", {}), ("reset", {}), ("snap", {}), ("tick", {"time": 5000})):
+        yield Operation(f"2026 debug.{kind}", "administrator", 200, envelope(f"debug.{kind}", data))
+    yield Operation("GET /poll/{group}/{id}", "found", 200, target="/poll/workers/w1")
+    yield Operation("GET /metrics", "administrator", 200, target="/metrics")
+    yield Operation("GET /health", "open", 200, target="/health")
+    yield Operation("GET /ready", "open", 200, target="/ready")
+    yield Operation("GET /promises/x", "open", 410, target="/promises/x")
+    yield Operation("GET /elsewhere", "open", 404, target="/elsewhere")
+
+
+OPERATIONS = [*_of_ids(), *_others()]
+
+
+def app_of(store: Store) -> ResonateApp:
+    """The app that is judged: tokens, debug operations on."""
+    return create_app(
+        store,
+        server=ServerSettings(debug=True),
+        auth=AuthSettings(secret=SECRET),
+        push=PushSettings(enabled=False),
+        delivery=DeliverySettings(enabled=False),
+    )
+
+
+async def answer(app: ResonateApp, operation: Operation, token: str | None, place: str = "header") -> Answer:
+    """Asks for an operation, its token in the ``Authorization`` header or in ``head.auth``."""
+    headers = {"Authorization": f"Bearer {token}"} if token is not None and place == "header" else {}
+    if operation.envelope is None:
+        return await call(app, "GET", operation.target, headers=headers)
+    sent = dict(operation.envelope)
+    if place == "head" and token is not None:
+        sent["head"] = {**sent["head"], "auth": token}
+    return await call(app, body=json.dumps(sent).encode(), headers=headers)
+
+
+async def cell(operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
+    """The answer of a world of its own, and whether that changed."""
+    with world() as store:
+        app = app_of(store)
+        async with app.lifespan():
+            before = store.snapshot()
+            given = await answer(app, operation, token, place)
+            return given, store.snapshot() != before
+
+
+async def _print() -> None:
+    width = max(len(operation.name) for operation in OPERATIONS)
+    print(" " * width, *(name for name, _, _ in TOKENS), sep=" | ")
+    for operation in OPERATIONS:
+        cells = [str((await cell(operation, token))[0].status).center(max(3, len(name))) for name, token, _ in TOKENS]
+        print(operation.name.ljust(width), *cells, sep=" | ")
+
+
+if __name__ == "__main__":
+    asyncio.run(_print())
