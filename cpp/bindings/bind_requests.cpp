@@ -179,10 +179,14 @@ Example:
           "ids", &HeldEnvelope::ids,
           "Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its "
           "promises begin.")
-      .def(
-          "restrict", &HeldEnvelope::set_scope, py::arg("prefix"),
-          "What the request finds by itself (searches, preloads, all leases of a pid) becomes only what has an id that begins with "
-          "`prefix`.")
+      .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"), R"doc(
+Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
+
+Example:
+    >>> from resonate_core import Envelope, RequestLimits
+    >>> text = b'{"kind":"promise.search","head":{"corrId":"1","version":"2026-04-01"},"data":{}}'
+    >>> Envelope(text, RequestLimits()).restrict("mine.")
+)doc")
       .def("forget_debug_time", &HeldEnvelope::forget_debug_time, R"doc(
 Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
 

@@ -1718,7 +1718,12 @@ class Envelope:
         """
     def restrict(self, prefix: str) -> None:
         """
-        What the request finds by itself (searches, preloads, all leases of a pid) becomes only what has an id that begins with `prefix`.
+        Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
+
+        Example:
+            >>> from resonate_core import Envelope, RequestLimits
+            >>> text = b'{"kind":"promise.search","head":{"corrId":"1","version":"2026-04-01"},"data":{}}'
+            >>> Envelope(text, RequestLimits()).restrict("mine.")
         """
     @property
     def auth(self) -> str | None:

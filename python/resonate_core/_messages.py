@@ -141,7 +141,14 @@ _posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
 
 
 class Subscription:
-    """A handler in its place; `Store.on_message` makes it. As a context it ends with it."""
+    """A handler in its place; `Store.on_message` makes it. As a context manager it ends with its block.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> with rc.Store(clock=rc.ManualClock()).on_message("local", print) as subscription:
+        ...     print(subscription)
+        <Subscription to local:>
+    """
 
     def __init__(self, post: _Post, scheme: str, handler: Handler) -> None:
         self._post = post
@@ -152,7 +159,12 @@ class Subscription:
         return f"<Subscription to {self.scheme}:>"
 
     def close(self) -> None:
-        """Ends it: the messages of its scheme wait in the store from now on."""
+        """Ends it: the messages of its scheme wait in the store from now on.
+
+        Example:
+            >>> import resonate_core as rc
+            >>> rc.Store(clock=rc.ManualClock()).on_message("local", print).close()
+        """
         if self._post.handlers.get(self.scheme) is self._handler:
             del self._post.handlers[self.scheme]
 
