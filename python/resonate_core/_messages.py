@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
+from ._stopwatch import seconds
 from .errors import Closed, Invalid, StoreError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class _Post:
         if message.stale:
             return True
         failed = self.failed.get(message.number)
-        if failed is not None and failed.again_at > time.monotonic():
+        if failed is not None and failed.again_at > seconds():
             return False
         try:
             handlers[message.address.partition(":")[0]](message)
@@ -87,7 +88,7 @@ class _Post:
             failed = self.failed.setdefault(message.number, _Failed())
             pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed.failures, 20))
             failed.failures += 1
-            failed.again_at = time.monotonic() + pause
+            failed.again_at = seconds() + pause
             _log.exception("the handler of %r raised for %s; it gets it again in %.1f s", message.address, message.key, pause)
             return False
         self.failed.pop(message.number, None)
@@ -110,7 +111,7 @@ class _Post:
 
     def wait(self) -> None:
         """Until a message was queued, one that failed is to be tried again, or it is time to look around."""
-        pauses = [failed.again_at - time.monotonic() for failed in self.failed.values()]
+        pauses = [failed.again_at - seconds() for failed in self.failed.values()]
         ready, _, _ = select.select([self._reader], [], [], max(0.0, min([_LOOK, *pauses])))
         if ready:
             with contextlib.suppress(BlockingIOError):

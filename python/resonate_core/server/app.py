@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .._core import Envelope, RequestLimits, Store
+from .._stopwatch import seconds
 from ..errors import StoreBusy, StoreError
 from .auth import Authenticator, Identity, Unauthorized, bearer
 from .batcher import Batcher
@@ -254,7 +254,7 @@ class ResonateApp:
             envelope = Envelope(b"", self._request_limits)
             await _answer(send, 408, envelope.refusal(408, f"the rest of the body did not come within {_BODY_PATIENCE} s"))
             return
-        started = time.perf_counter()
+        started = seconds()
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
         if self._spans is None:
@@ -263,7 +263,7 @@ class ResonateApp:
             with self._spans(envelope, scope) as told:
                 status, reply = await self._admit(running, envelope, scope)
                 told(status)
-        self.metrics.answered(kind, status, time.perf_counter() - started)
+        self.metrics.answered(kind, status, seconds() - started)
         if status == 429:
             await _answer(send, status, reply, _RETRY_AFTER)
         else:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
+from .._stopwatch import seconds
 
 if TYPE_CHECKING:
     from .metrics import Metrics
@@ -67,13 +67,13 @@ class Batcher:
         self._loop.run_in_executor(self._thread, self._run, envelopes).add_done_callback(self._done)
 
     def _run(self, envelopes: Sequence[Envelope]) -> list[Answer]:
-        started = time.perf_counter()
+        started = seconds()
         run = self._store.run
         if len(envelopes) > 1 and any(envelope.debug for envelope in envelopes):  # they have no place in a batch
             answers = [answer for group in _apart(envelopes) for answer in run(group)]
         else:
             answers = run(list(envelopes))
-        self._metrics.commit_seconds.observe(time.perf_counter() - started)
+        self._metrics.commit_seconds.observe(seconds() - started)
         return answers
 
     def _done(self, result: asyncio.Future[list[Answer]]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
+from .._stopwatch import seconds
 from .addresses import parse_poll
 from .delivery import Delivery, NotNow, Send, is_execute
 from .streams import Stream, Streams
@@ -45,7 +45,7 @@ class Poll:
         self._server_url = server_url
         self._parked: dict[str, set[str]] = {}  # by group: addresses whose messages nobody could take
         self._closed = False
-        self.streams = Streams(settings.grace, time.monotonic)
+        self.streams = Streams(settings.grace, seconds)
 
     # -- as a transport -----------------------------------------------------------------------------------------------
 
@@ -84,8 +84,8 @@ class Poll:
     async def close(self) -> None:
         """Ends every stream and waits for their ends, but not longer than a client takes to notice."""
         self.end_all()
-        patience = time.monotonic() + 1
-        while len(self.streams) and time.monotonic() < patience:
+        patience = seconds() + 1
+        while len(self.streams) and seconds() < patience:
             await asyncio.sleep(0.01)
 
     def _look_again(self, group: str) -> None:
@@ -117,9 +117,9 @@ class Poll:
 
     async def _write_events(self, stream: Stream, send: AsgiSend, gone: asyncio.Task[None]) -> bool:
         """Whether the stream ended by our own will, everything written."""
-        ends_at = time.monotonic() + self._settings.lifetime
+        ends_at = seconds() + self._settings.lifetime
         while not gone.done():
-            left = ends_at - time.monotonic()
+            left = ends_at - seconds()
             if left <= 0:
                 stream.end()
             message = await stream.next(min(self._settings.keepalive, max(left, 0)))
@@ -143,7 +143,7 @@ class Poll:
             stream.end()
 
     def _written(self, stream: Stream) -> None:
-        message = stream.written(time.monotonic())
+        message = stream.written(seconds())
         self._metrics.deliveries.labels("poll", "execute" if is_execute(message) else "unblock", "sent").inc()
         if len(stream.unconfirmed) == 1:
             asyncio.get_running_loop().call_later(self._settings.acknowledge_after, self._confirm, stream)
@@ -152,7 +152,7 @@ class Poll:
 
     def _confirm(self, stream: Stream) -> None:
         """A moment after an event was written its stream is still open: it counts as delivered."""
-        now = time.monotonic()
+        now = seconds()
         confirmed = []
         while stream.unconfirmed and stream.unconfirmed[0][0] + self._settings.acknowledge_after <= now:
             confirmed.append(stream.unconfirmed.popleft()[1])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from typing import TYPE_CHECKING
 
+from .._stopwatch import seconds
 from .delivery import Delivery, NotNow, Send, is_execute
 from .push import Pusher, PushFailed
 
@@ -89,7 +89,7 @@ class Push:
 
     async def _push(self, message: Message) -> None:
         kind = "execute" if is_execute(message) else "unblock"
-        started = time.perf_counter()
+        started = seconds()
         try:
             await self._pusher.push(message.address, message.to_json(self._server_url))
         except PushFailed as failure:
@@ -101,7 +101,7 @@ class Push:
             self._delivery.undelivered([message])
             raise
         self._metrics.deliveries.labels("push", kind, "sent").inc()
-        self._metrics.delivery_seconds.labels("push").observe(time.perf_counter() - started)
+        self._metrics.delivery_seconds.labels("push").observe(seconds() - started)
         self._pauses.pop(message.address, None)
         self._delivery.delivered([message])
 
@@ -112,17 +112,17 @@ class Push:
         pause.failures += 1
         pause.over = False
         longest = self._settings.longest_retry
-        seconds = longest if failure.permanent else min(longest, self._settings.first_retry * 2 ** min(pause.failures - 1, 30))
-        seconds *= random.uniform(0.8, 1.2)  # those that failed together do not come back together
+        wait = longest if failure.permanent else min(longest, self._settings.first_retry * 2 ** min(pause.failures - 1, 30))
+        wait *= random.uniform(0.8, 1.2)  # those that failed together do not come back together
         _log.warning(
             "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",
             message.id,
             failure.reason,  # it names the host alone: the rest of an address is often a secret
             pause.failures,
-            seconds,
+            wait,
             extra={"id": message.id, "failures": pause.failures},
         )
-        asyncio.get_running_loop().call_later(seconds, self._try_again, message.address, pause)
+        asyncio.get_running_loop().call_later(wait, self._try_again, message.address, pause)
 
     def _try_again(self, address: str, pause: _Pause) -> None:
         pause.over = True
