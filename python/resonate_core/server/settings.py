@@ -43,34 +43,40 @@ class _Table(BaseModel):
 class StoreSettings(_Table):
     """Where the state lives, and its rules; see `resonate_core.Store`."""
 
-    path: Path | None = Field(None, description="the SQLite file; none: in memory, and gone with the process")
-    durability: Literal["full", "normal"] = Field("full", description="full: each answer has been synced to the disk")
-    busy_timeout_ms: int = Field(5000, ge=0, description="how long to wait for another process that writes to the file")
-    rules: Literal["compatible", "strict"] = Field("compatible", description="compatible: every published client works")
-    retry_timeout_ms: int | Literal["ttl"] = Field(5000, description="until a message for a pending task is sent again; or 'ttl'")
-    catchup: Literal["all", "latest", "none"] = Field("all", description="which missed occurrences of a schedule are made up")
-    unblock_retention_ms: int = Field(86_400_000, ge=0, description="unblocks that nobody takes are dropped after this")
+    path: Path | None = Field(default=None, description="the SQLite file; none: in memory, and gone with the process")
+    durability: Literal["full", "normal"] = Field(default="full", description="full: each answer has been synced to the disk")
+    busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait for another process that writes to the file")
+    rules: Literal["compatible", "strict"] = Field(default="compatible", description="compatible: every published client works")
+    retry_timeout_ms: int | Literal["ttl"] = Field(
+        default=5000, description="until a message for a pending task is sent again; or 'ttl'"
+    )
+    catchup: Literal["all", "latest", "none"] = Field(
+        default="all", description="which missed occurrences of a schedule are made up"
+    )
+    unblock_retention_ms: int = Field(default=86_400_000, ge=0, description="unblocks that nobody takes are dropped after this")
 
 
 class ServerSettings(_Table):
     """The listening socket, and who listens on it."""
 
-    host: str = Field("127.0.0.1", description="the address to listen on; 0.0.0.0 for all of the machine's")
-    port: int = Field(8001, ge=0, le=65_535, description="the port to listen on; 0: a free one, which is printed")
+    host: str = Field(default="127.0.0.1", description="the address to listen on; 0.0.0.0 for all of the machine's")
+    port: int = Field(default=8001, ge=0, le=65_535, description="the port to listen on; 0: a free one, which is printed")
     url: str | None = Field(
-        None, description="what clients call this server: serverUrl of execute messages; none: http(s)://host:port"
+        default=None, description="what clients call this server: serverUrl of execute messages; none: http(s)://host:port"
     )
-    engine: Literal["uvicorn", "granian"] = Field("uvicorn", description="the HTTP server that carries the app")
-    workers: int = Field(1, ge=1, le=64, description="processes; more than one needs a file that they share")
-    tls_certificate: Path | None = Field(None, description="PEM file of the certificate chain")
-    tls_key: Path | None = Field(None, description="PEM file of its key")
-    root_path: str = Field("", description="the path that a proxy in front strips")
-    cors_origins: Annotated[list[str], NoDecode] = Field([], description="origins that a browser may call from; '*' for all")
-    metrics: bool = Field(True, description="serve /metrics")
-    metrics_open: bool = Field(False, description="serve /metrics without a token even where tokens are asked for")
-    debug: bool = Field(False, description="serve debug.* operations (with tokens: to administrators only)")
-    tracing: bool = Field(False, description="OpenTelemetry spans, one a request (extra `otel`)")
-    graceful_timeout: Seconds = Field(10, description="how long a stop waits for requests under way")
+    engine: Literal["uvicorn", "granian"] = Field(default="uvicorn", description="the HTTP server that carries the app")
+    workers: int = Field(default=1, ge=1, le=64, description="processes; more than one needs a file that they share")
+    tls_certificate: Path | None = Field(default=None, description="PEM file of the certificate chain")
+    tls_key: Path | None = Field(default=None, description="PEM file of its key")
+    root_path: str = Field(default="", description="the path that a proxy in front strips")
+    cors_origins: Annotated[list[str], NoDecode] = Field(
+        default=[], description="origins that a browser may call from; '*' for all"
+    )
+    metrics: bool = Field(default=True, description="serve /metrics")
+    metrics_open: bool = Field(default=False, description="serve /metrics without a token even where tokens are asked for")
+    debug: bool = Field(default=False, description="serve debug.* operations (with tokens: to administrators only)")
+    tracing: bool = Field(default=False, description="OpenTelemetry spans, one a request (extra `otel`)")
+    graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
 
     _split = field_validator("cors_origins", mode="before")(_listed)
 
@@ -84,12 +90,16 @@ class ServerSettings(_Table):
 class AuthSettings(_Table):
     """Bearer tokens (JWT). Without a key nobody is asked for one."""
 
-    public_key: Path | None = Field(None, description="PEM file of the key that tokens are signed with: RSA, EC or Ed25519")
-    secret: SecretStr | None = Field(None, description="shared secret of HS256, HS384, HS512 tokens; 32 bytes or more")
-    algorithms: Annotated[list[str], NoDecode] = Field([], description="accepted algorithms; none named: all that fit the key")
-    issuer: str | None = Field(None, description="`iss` that a token must have")
-    audience: Annotated[list[str], NoDecode] = Field([], description="one of these must be in `aud`")
-    leeway: float = Field(60, ge=0, le=3600, description="seconds by which clocks may differ")
+    public_key: Path | None = Field(default=None, description="PEM file of the key that tokens are signed with: RSA, EC or Ed25519")
+    secret: SecretStr | None = Field(
+        default=None, description="shared secret of HS256 tokens, 32 bytes or more; 48 for HS384, 64 for HS512"
+    )
+    algorithms: Annotated[list[str], NoDecode] = Field(
+        default=[], description="accepted algorithms; none named: all that fit the key"
+    )
+    issuer: str | None = Field(default=None, description="`iss` that a token must have")
+    audience: Annotated[list[str], NoDecode] = Field(default=[], description="one of these must be in `aud`")
+    leeway: float = Field(default=60, ge=0, le=3600, description="seconds by which clocks may differ")
 
     _split = field_validator("algorithms", "audience", mode="before")(_listed)
 
@@ -112,43 +122,47 @@ class AuthSettings(_Table):
 class LimitSettings(_Table):
     """What one request, one client and all of them may take. What is beyond is refused whole: 413, 400, 429 or 503."""
 
-    body_bytes: int = Field(2_097_152, ge=1024, description="of a request")
-    id_bytes: int = Field(2048, ge=1, description="of an id, a pid, an address, a tag's name")
-    tags: int = Field(256, ge=1, description="tags of a promise, headers of a value")
-    list_length: int = Field(10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")
-    nesting: int = Field(64, ge=4, le=1000, description="of the JSON of a request")
-    requests_in_flight: int = Field(10_000, ge=1, description="more are answered with 429 and Retry-After")
-    streams: int = Field(10_000, ge=1, description="open poll streams; more are answered with 503")
+    body_bytes: int = Field(default=2_097_152, ge=1024, description="of a request")
+    id_bytes: int = Field(default=2048, ge=1, description="of an id, a pid, an address, a tag's name")
+    tags: int = Field(default=256, ge=1, description="tags of a promise, headers of a value")
+    list_length: int = Field(default=10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")
+    nesting: int = Field(default=64, ge=4, le=1000, description="of the JSON of a request")
+    requests_in_flight: int = Field(default=10_000, ge=1, description="more are answered with 429 and Retry-After")
+    streams: int = Field(default=10_000, ge=1, description="open poll streams; more are answered with 503")
 
 
 class StreamSettings(_Table):
     """Poll streams: GET /poll/{group}/{id}."""
 
-    lifetime: Seconds = Field(240, description="a stream ends after this, so that clients which give up at 300 s reconnect in time")
-    grace: float = Field(5, ge=0, le=600, description="how long messages that prefer an id wait for it to come back")
-    keepalive: Seconds = Field(15, description="a comment is sent after this much silence")
-    buffer: int = Field(100, ge=1, description="events that wait for a slow reader; more stay in the store")
+    lifetime: Seconds = Field(
+        default=240, description="a stream ends after this, so that clients which give up at 300 s reconnect in time"
+    )
+    grace: float = Field(default=5, ge=0, le=600, description="how long messages that prefer an id wait for it to come back")
+    keepalive: Seconds = Field(default=15, description="a comment is sent after this much silence")
+    buffer: int = Field(default=100, ge=1, description="events that wait for a slow reader; more stay in the store")
     acknowledge_after: float = Field(
-        0.25, ge=0, le=60, description="an event counts as delivered if its stream is open this much later"
+        default=0.25, ge=0, le=60, description="an event counts as delivered if its stream is open this much later"
     )
 
 
 class PushSettings(_Table):
     """Messages to http:// and https:// addresses."""
 
-    enabled: bool = Field(True, description="deliver to http and https addresses; else their messages wait in the store")
-    timeout: Seconds = Field(30, description="for the whole of one delivery")
-    connect_timeout: Seconds = Field(10, description="for its connection")
-    concurrency: int = Field(256, ge=1, description="deliveries under way at once")
+    enabled: bool = Field(default=True, description="deliver to http and https addresses; else their messages wait in the store")
+    timeout: Seconds = Field(default=30, description="for the whole of one delivery")
+    connect_timeout: Seconds = Field(default=10, description="for its connection")
+    concurrency: int = Field(default=256, ge=1, description="deliveries under way at once")
     first_retry: Seconds = Field(
-        1, description="an unblock that was not taken is tried again after this, then twice that, and so on"
+        default=1, description="an unblock that was not taken is tried again after this, then twice that, and so on"
     )
-    longest_retry: Seconds = Field(300, description="but never later than this")
+    longest_retry: Seconds = Field(default=300, description="but never later than this")
     allow: Annotated[list[Network], NoDecode] = Field(
-        [], description="networks that may be called although they are not public, such as 127.0.0.0/8 or 10.1.0.0/16"
+        default=[], description="networks that may be called although they are not public, such as 127.0.0.0/8 or 10.1.0.0/16"
     )
-    deny: Annotated[list[Network], NoDecode] = Field([], description="networks that may not be called although they are public")
-    token: SecretStr | None = Field(None, description="sent as a bearer token with each delivery")
+    deny: Annotated[list[Network], NoDecode] = Field(
+        default=[], description="networks that may not be called although they are public"
+    )
+    token: SecretStr | None = Field(default=None, description="sent as a bearer token with each delivery")
 
     _split = field_validator("allow", "deny", mode="before")(_listed)
 
@@ -156,20 +170,22 @@ class PushSettings(_Table):
 class DeliverySettings(_Table):
     """How messages leave the store."""
 
-    enabled: bool = Field(True, description="whether this process ticks and delivers at all; one that shares a file need not")
-    part: int = Field(0, ge=0, description="of several processes on one file, each pushes the messages of its part")
-    parts: int = Field(1, ge=1, description="how many there are")
+    enabled: bool = Field(
+        default=True, description="whether this process ticks and delivers at all; one that shares a file need not"
+    )
+    part: int = Field(default=0, ge=0, description="of several processes on one file, each pushes the messages of its part")
+    parts: int = Field(default=1, ge=1, description="how many there are")
     foreign_interval_ms: int = Field(
-        50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file"
+        default=50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file"
     )
 
 
 class LogSettings(_Table):
     """Logs go to standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field("info", description="the least that is logged")
-    format: Literal["text", "json"] = Field("text", description="json: one object a line")
-    access: bool = Field(False, description="a line for each HTTP request")
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="the least that is logged")
+    format: Literal["text", "json"] = Field(default="text", description="json: one object a line")
+    access: bool = Field(default=False, description="a line for each HTTP request")
 
 
 class Settings(BaseSettings):
