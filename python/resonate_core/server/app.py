@@ -33,6 +33,8 @@ from .tracing import spans
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from .._core import Message
+
 __all__ = ["ResonateApp"]
 
 _log = logging.getLogger("resonate_core.server")
@@ -41,6 +43,8 @@ _JSON = (b"content-type", b"application/json")
 _LEGACY = ("/promises", "/tasks", "/schedules")
 #: Seconds for which the rest of a request is waited for.
 _BODY_PATIENCE = 30
+#: How often every process of a server has looked at the store before a message goes to a stream that it does not prefer.
+_TURNS_OF_OTHERS = 3
 _RETRY_AFTER = (b"retry-after", b"1")
 
 
@@ -64,7 +68,7 @@ class _Running:
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
         self.driver = Driver(store, call, metrics, interval)
         self.deliveries = Delivery(store, call, metrics, self.driver.wake)
-        self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url)
+        self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:
             push = Push(self.deliveries, app.push, metrics, app.server.url, app.delivery.part, app.delivery.parts)
@@ -145,6 +149,13 @@ class ResonateApp:
         finally:
             self._running = None
             await running.stop()
+
+    def elsewhere(self, message: Message) -> float:
+        """For how many seconds more another process of this server may have the stream that a message prefers."""
+        if self.delivery.parts == 1:
+            return 0.0
+        until = message.queued_at + _TURNS_OF_OTHERS * self.delivery.foreign_interval_ms
+        return max(0.0, (until - self.store.now) / 1000)
 
     def end_streams(self) -> None:
         """Ends every poll stream, each after what waits in it: a server that is about to stop need not wait for them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._stopwatch import seconds
@@ -36,13 +37,22 @@ class Poll:
         settings: Lifetimes and sizes.
         metrics: What is counted.
         server_url: What executes tell their receivers to call back.
+        elsewhere: For how many seconds more another process may have the very stream that a message prefers.
     """
 
-    def __init__(self, delivery: Delivery, settings: StreamSettings, metrics: Metrics, server_url: str | None) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        settings: StreamSettings,
+        metrics: Metrics,
+        server_url: str | None,
+        elsewhere: Callable[[Message], float] = lambda message: 0.0,
+    ) -> None:
         self._delivery = delivery
         self._settings = settings
         self._metrics = metrics
         self._server_url = server_url
+        self._elsewhere = elsewhere
         self._parked: dict[str, set[str]] = {}  # by group: addresses whose messages nobody could take
         self._closed = False
         self.streams = Streams(settings.grace, seconds)
@@ -54,11 +64,12 @@ class Poll:
         address = parse_poll(message.address)
         if address is None:
             return NotNow.ADDRESS
-        stream = self.streams.choose(address, message.id)
+        elsewhere = 0.0 if self.streams.has(address) else self._elsewhere(message)
+        stream = None if elsewhere > 0 else self.streams.choose(address, message.id)
         if stream is None:
             parked = self._parked.setdefault(address.group, set())
             parked.add(message.address if len(parked) < _REMEMBERED else _ALL)
-            wait = self.streams.returns_in(address)
+            wait = max(elsewhere, self.streams.returns_in(address))
             if wait > 0:
                 asyncio.get_running_loop().call_later(wait + 0.001, self._look_again, address.group)
             return NotNow.MESSAGE if self.streams.any_restricted(address.group) else NotNow.ADDRESS

@@ -253,4 +253,5 @@ class Settings(BaseSettings):
             raise FileNotFoundError(f"there is no configuration file {str(file)!r}")
         source = type("Settings", (cls,), {"file": file, "__doc__": cls.__doc__})
         made: Settings = source(**given)
-        return made
+        # As one of this class, which other processes know too.
+        return cls.model_construct(made.model_fields_set, **{name: getattr(made, name) for name in cls.model_fields})

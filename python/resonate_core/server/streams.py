@@ -160,6 +160,10 @@ class Streams:
                 return chosen
         return None
 
+    def has(self, address: PollAddress) -> bool:
+        """Whether the id that an address names is connected, or it names none."""
+        return address.id is None or address.id in self._groups.get(address.group, ())
+
     def any_restricted(self, group: str) -> bool:
         """Whether a stream of the group is given messages about some ids only."""
         return any(stream.prefix for streams in self._groups.get(group, {}).values() for stream in streams)

@@ -1,0 +1,114 @@
+"""Several processes that serve one file: all of them answer, messages find their streams, one that dies is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+FAR = 4_000_000_000_000
+PATIENCE = 60
+
+
+class Workers:
+    def __init__(self, folder, count: int) -> None:
+        self.path, self.log = folder / "app.db", folder / "log"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(self.path), "--port", str(self.port)]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([*command, "--workers", str(count)], env=environment, stdout=log, stderr=log)
+
+    def pids(self) -> set[int]:
+        text = self.log.read_text()
+        return {int(line.split("(process ")[1].split(")")[0]) for line in text.splitlines() if "(process " in line}
+
+    def wait_for(self, what) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not what():
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)
+
+    def ask(self, kind: str, **data) -> dict:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            body = json.dumps({"kind": kind, "head": {"corrId": "c", "version": "2026-04-01"}, "data": data})
+            connection.request("POST", "/", body)
+            return json.loads(connection.getresponse().read())
+
+    def listen(self, group: str, id: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", f"/poll/{group}/{id}")
+        return connection, connection.getresponse()
+
+
+def next_event(response: http.client.HTTPResponse) -> dict:
+    while True:
+        line = response.readline()
+        assert line, "the stream ended"
+        if line.startswith(b"data:"):
+            return json.loads(line[5:])
+
+
+@pytest.fixture
+def workers(tmp_path):
+    made = Workers(tmp_path, 3)
+    try:
+        made.wait_for(lambda: len(made.pids()) == 3)
+        yield made
+        made.process.send_signal(signal.SIGTERM)
+        assert made.process.wait(PATIENCE) == 0, made.log.read_text()
+        assert "Traceback" not in made.log.read_text(), made.log.read_text()
+    finally:
+        if made.process.poll() is None:
+            made.process.kill()
+            made.process.wait()
+
+
+def test_streams_get_their_messages_from_whatever_process(workers):
+    streams = {id: workers.listen("w", id) for id in map(str, range(6))}
+    for id in streams:
+        workers.ask("promise.create", id=f"p.{id}", timeoutAt=FAR, tags={"resonate:target": f"poll://any@w/{id}"})
+    for id, (_, response) in streams.items():  # a process that has only others of the group leaves it to the one that has it
+        assert next_event(response)["data"]["task"]["id"] == f"p.{id}"
+    for id in streams:
+        workers.ask("promise.create", id=f"l.{id}", timeoutAt=FAR)
+        workers.ask("promise.register_listener", awaited=f"l.{id}", address=f"poll://uni@w/{id}")
+        workers.ask("promise.settle", id=f"l.{id}", state="resolved")
+    for id, (connection, response) in streams.items():
+        assert next_event(response)["data"]["promise"]["id"] == f"l.{id}"
+        connection.close()
+
+
+def test_one_that_dies_is_replaced(workers):
+    workers.ask("promise.create", id="before", timeoutAt=FAR)
+    victim = min(workers.pids())
+    os.kill(victim, signal.SIGKILL)
+    workers.wait_for(lambda: len(workers.pids()) == 4)
+    for _ in range(20):
+        assert workers.ask("promise.get", id="before")["head"]["status"] == 200
+
+
+def test_workers_need_a_file(tmp_path):
+    command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "2 workers need a store that they share" in done.stderr
+
+
+def test_a_worker_that_cannot_open_its_store_ends_them_all(tmp_path):
+    (tmp_path / "no.db").write_bytes(b"this is no database, and long enough to be sure of that" * 20)
+    command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(tmp_path / "no.db"), "--port", "0", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "no.db" in done.stderr
