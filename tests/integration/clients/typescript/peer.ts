@@ -23,8 +23,10 @@ const settings = {
 };
 const functions = Boolean(process.env.PEER_FUNCTIONS);
 
+type Begin = (id: string, func: string, ...args: any[]) => Promise<{ result(): Promise<any> }>;
+
 // Either engine: what one calls beginRun is run in the other.
-function client() {
+function client(): { resonate: generators.Resonate | async.Resonate; run: Begin; rpc: Begin } {
   if (process.env.PEER_ENGINE === "async") {
     const resonate = new async.Resonate(settings);
     if (functions) for (const [name, func] of Object.entries(OF_ASYNC)) resonate.register(name, func);
@@ -44,7 +46,7 @@ async function carryOut(command: any): Promise<any> {
   switch (what) {
     case "run":
     case "rpc": {
-      const handle: any = await (what === "run" ? run(id, func, ...args) : rpc(id, func, ...args, options));
+      const handle = await (what === "run" ? run(id, func, ...args) : rpc(id, func, ...args, options));
       say({ n, created: true });
       return await handle.result();
     }
