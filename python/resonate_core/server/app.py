@@ -275,6 +275,9 @@ class ResonateApp:
                 status, reply = await self._admit(running, envelope, scope)
                 told(status)
         self.metrics.answered(kind, status, seconds() - started)
+        if _log.isEnabledFor(logging.DEBUG):
+            told_more = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
+            _log.debug("%s answered with %d", kind, status, extra=told_more)
         if status == 429:
             await _answer(send, status, reply, _RETRY_AFTER)
         else:

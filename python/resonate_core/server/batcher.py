@@ -23,6 +23,8 @@ _log = logging.getLogger("resonate_core.server")
 
 #: More in one transaction would make those that wait for the next one wait long.
 _MOST_AT_ONCE = 1000
+#: How many requests a log line names.
+_NAMED = 20
 
 
 class Batcher:
@@ -84,7 +86,8 @@ class Batcher:
             self._scheduled = False
         error = result.exception()
         if error is not None:
-            _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error)
+            asked = [envelope.corr_id for envelope, _ in batch[:_NAMED]]
+            _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)

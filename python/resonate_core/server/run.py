@@ -108,6 +108,7 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         access_log=settings.log.access,
         log_config=None,
         log_level=settings.log.level,
+        limit_concurrency=settings.limits.connections,
         lifespan="on",
         timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
         server_header=False,

@@ -128,6 +128,7 @@ class LimitSettings(_Table):
     list_length: int = Field(default=10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")
     nesting: int = Field(default=64, ge=4, le=1000, description="of the JSON of a request")
     requests_in_flight: int = Field(default=10_000, ge=1, description="more are answered with 429 and Retry-After")
+    connections: int = Field(default=20_000, ge=1, description="open connections, streams among them; more are answered with 503")
     streams: int = Field(default=10_000, ge=1, description="open poll streams; more are answered with 503")
 
 
