@@ -107,7 +107,7 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         ssl_keyfile=server.tls_key,
         access_log=settings.log.access,
         log_config=None,
-        log_level=settings.log.level,
+        log_level=None,
         limit_concurrency=settings.limits.connections,
         lifespan="on",
         timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
@@ -160,4 +160,6 @@ def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.stop)
         server.run(list(sockets))
+    if server.started:
+        _log.info("stopped (process %d)", os.getpid())
     return DONE if server.started else FAILED
