@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -62,19 +61,22 @@ class Batcher:
         self._thread.shutdown()
 
     def _begin(self) -> None:
-        batch = self._under_way = self._waiting[:_MOST_AT_ONCE]
-        del self._waiting[:_MOST_AT_ONCE]
+        batch = self._under_way = self._waiting[: self._next_batch()]
+        del self._waiting[: len(batch)]
         self._metrics.batch_size.observe(len(batch))
         envelopes = [envelope for envelope, _ in batch]
         self._loop.run_in_executor(self._thread, self._run, envelopes).add_done_callback(self._done)
 
-    def _run(self, envelopes: Sequence[Envelope]) -> list[Answer]:
+    def _next_batch(self) -> int:
+        """How many of those that wait share the next transaction: a debug operation has one of its own."""
+        if self._waiting[0][0].debug:
+            return 1
+        first = self._waiting[:_MOST_AT_ONCE]
+        return next((at for at, (envelope, _) in enumerate(first) if envelope.debug), len(first))
+
+    def _run(self, envelopes: list[Envelope]) -> list[Answer]:
         started = seconds()
-        run = self._store.run
-        if len(envelopes) > 1 and any(envelope.debug for envelope in envelopes):  # they have no place in a batch
-            answers = [answer for group in _apart(envelopes) for answer in run(group)]
-        else:
-            answers = run(list(envelopes))
+        answers = self._store.run(envelopes)
         self._metrics.commit_seconds.observe(seconds() - started)
         return answers
 
@@ -95,14 +97,3 @@ class Batcher:
         for (_, future), answer in zip(batch, result.result(), strict=True):
             if not future.done():  # whoever asked may be gone
                 future.set_result(answer)
-
-
-def _apart(envelopes: Sequence[Envelope]) -> list[list[Envelope]]:
-    """The same in order, each debug operation alone."""
-    groups: list[list[Envelope]] = []
-    for envelope in envelopes:
-        if envelope.debug or not groups or groups[-1][0].debug:
-            groups.append([envelope])
-        else:
-            groups[-1].append(envelope)
-    return groups
