@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.clients.published import CLIENTS, version
+from integration.clients.scene import Scenes
 from integration.clients.table import PROGRAMS
 
 RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "skipped": "skipped"}
+
+
+@pytest.fixture
+def scenes(tmp_path: Path) -> Generator[Scenes, None, None]:
+    """The maker of a test's scenes."""
+    made = Scenes(tmp_path)
+    yield made
+    made.end()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Moves the logs from the test to its report."""
+    """Adds to the report of a failure what the processes logged."""
     report = yield
-    if report.failed:
-        report.sections += [(name, str(log)) for name, log in item.user_properties if name.startswith("log of ")]
-    item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("log of ")]
-    report.user_properties = list(item.user_properties)
+    made = getattr(item, "funcargs", {}).get("scenes")
+    if report.failed and made is not None:
+        made.failed = True
+        for scene in made.made:
+            report.sections += [(f"log of {name}", log) for name, log in scene.logs().items()]
     return report
 
 

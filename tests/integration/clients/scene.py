@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import resonate_core as rc
 from integration.clients.peer_process import DEADLINE, PeerProcess
@@ -23,9 +27,10 @@ class Scene:
     Args:
         client: The client in the processes.
         folder: An empty one.
+        server: Another scene's server; None for one of its own.
     """
 
-    def __init__(self, client: Client, folder: Path) -> None:
+    def __init__(self, client: Client, folder: Path, server: ServerProcess | None = None) -> None:
         self.client = client
         self.folder = folder
         self.programs = folder / "programs"
@@ -33,7 +38,8 @@ class Scene:
         client.prepare(self.programs)
         self.traces = folder / "traces"
         self.traces.mkdir()
-        self.server = ServerProcess(folder)
+        self.serves = server is None
+        self.server = server or ServerProcess(folder)
         self.peers: list[PeerProcess] = []
 
     def serve(self, **settings: Any) -> ServerProcess:
@@ -128,21 +134,52 @@ class Scene:
         """Ends everything, and looks at the file that the server leaves behind."""
         for peer in self.peers:
             peer.end()
+        if not self.serves:
+            return
         self.server.stop()
-        if self.server.path.exists():
-            with rc.Store(self.server.path) as store:
-                broken = store.check()
-            assert not broken, broken
+        with rc.Store(self.server.path) as store:
+            broken = store.check()
+        assert not broken, broken
 
     def abandon(self) -> None:
         """Ends everything at once, after a failure."""
         for peer in self.peers:
             peer.kill()
             peer.end()
-        if self.server.process is not None:
+        if self.serves and self.server.process is not None:
             self.server.kill()
 
     def logs(self) -> dict[str, str]:
         """The end of what each process logged."""
         files = {"server": self.server.log} | {peer.name: peer.log for peer in self.peers}
         return {name: file.read_text(encoding="utf-8", errors="replace")[-6000:] for name, file in files.items() if file.exists()}
+
+
+class Scenes:
+    """Makes the scenes of one test, and ends them.
+
+    Args:
+        folder: An empty one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.made: list[Scene] = []
+        self.failed = False
+
+    def __call__(self, client: Client, server: ServerProcess | None = None) -> Scene:
+        """A scene with a client, and a server of its own or another's. A missing client is a skip, or a failure where all are required."""
+        if client.missing is not None:
+            if os.environ.get("RESONATE_REQUIRE_BACK_ENDS"):
+                pytest.fail(f"client {client.name} is required here: {client.missing}")
+            pytest.skip(f"client {client.name}: {client.missing}")
+        folder = self.folder / str(len(self.made))
+        folder.mkdir()
+        self.made.append(Scene(client, folder, server))
+        return self.made[-1]
+
+    def end(self) -> None:
+        """Ends all processes, those of the scene that serves last; after a failure at once."""
+        with contextlib.ExitStack() as ends:
+            for scene in self.made:
+                ends.callback(scene.abandon if self.failed else scene.close)

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from integration.clients.published import CLIENTS, Client
-from integration.clients.scene import Scene
+from integration.clients.scene import Scenes
 from integration.clients.table import PROGRAMS, Program
 
 CELLS = [pytest.param(client, program, id=f"{client.name}-{program.name}") for client in CLIENTS for program in PROGRAMS]
+RING = list(zip(CLIENTS, [*CLIENTS[1:], CLIENTS[0]]))
 
 
 @pytest.mark.parametrize(("client", "program"), CELLS)
-def test_program(client: Client, program: Program, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_program(client: Client, program: Program, scenes: Scenes) -> None:
     """A cell of the table."""
-    if client.missing is not None:
-        if os.environ.get("RESONATE_REQUIRE_BACK_ENDS"):
-            pytest.fail(f"client {client.name} is required here: {client.missing}")
-        pytest.skip(f"client {client.name}: {client.missing}")
-    scene = Scene(client, tmp_path)
-    try:
-        limit = program.limits.get(client.name)
-        (limit or program).play(scene)
-        scene.close()
-    except BaseException:
-        scene.abandon()
-        request.node.user_properties += [(f"log of {name}", log) for name, log in scene.logs().items()]
-        raise
+    limit = program.limits.get(client.name)
+    (limit or program).play(scenes(client))
+
+
+@pytest.mark.parametrize(("calling", "called"), RING, ids=lambda client: client.name)
+def test_a_client_calls_another(calling: Client, called: Client, scenes: Scenes) -> None:
+    """Arguments, results and errors of a workflow arrive at a client that is not the worker's."""
+    workers = scenes(called)
+    callers = scenes(calling, workers.serve())
+    workers.worker("w1")
+    caller = callers.caller("caller")
+    assert caller.do("rpc", "greeting", "greet", ["Ada"], target="workers").value() == "Hello, Ada! \u2713 \u2028"
+    assert caller.do("rpc", "tree", "fibonacci", [5], target="workers").value() == 5
+    assert "no tea left" in caller.do("rpc", "error", "hopeless", ["no tea left"], target="workers").error()
+    assert workers.caller("second").do("get", "tree").value() == 5 == workers.ended("tree")
