@@ -150,7 +150,10 @@ class Scene:
         for _ in range(3):
             marker = f"marker.{next(self._markers)}"
             self.unblock(marker, "poll://uni@markers/m")
-            await self.until(lambda marker=marker: marker in self._marked.ids)  # type: ignore[misc]
+            while marker not in self._marked.ids:
+                if self._marked.task.done():  # its time is over, as that of all others
+                    self._marked = await self.open("markers/m", self._headers)
+                await self.until(lambda marker=marker: marker in self._marked.ids or self._marked.task.done())  # type: ignore[misc]
 
     async def __aenter__(self) -> Scene:
         self._marked = await self.open("markers/m", self._headers)

@@ -52,6 +52,7 @@ class Driver:
         self._foreign_interval = foreign_interval
         self._news = asyncio.Event()
         self._last = 0  # number of the last message that was seen
+        self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
         self.deliver: Callable[[Sequence[Message]], Awaitable[set[str]]]
         self.addresses: Callable[[], list[str]] = list
 
@@ -125,13 +126,14 @@ class Driver:
     async def _turn(self) -> _Seen | None:
         if self._store.paused:
             return None
-        addresses = self.addresses()
+        self._asked.update(self.addresses())
         seen: _Seen = await self._call(self._look)
         for kind, count in Counter(fired.kind for fired in seen.fired).items():
             self._metrics.steps.labels(kind).inc(count)
         if seen.fired:
             self._metrics.due_lag.set(max(fired.now - fired.at for fired in seen.fired) / 1000)
-        await self._deliver_older(addresses, self._last)
+        await self._deliver_older(sorted(self._asked), self._last)
+        self._asked.clear()
         if seen.messages:
             await self.deliver(seen.messages)
             self._last = seen.messages[-1].number

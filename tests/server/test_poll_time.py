@@ -1,0 +1,262 @@
+"""Poll streams over time: comments, lifetimes, grace, acknowledgement, and readers that vanish or do not read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resonate_core import Store
+from resonate_core.asgi import DeliverySettings, StreamSettings
+from resonate_core.server import driver
+from server.poll_scene import run, scene
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+    return lambda main: run(main, monkeypatch)
+
+
+def test_a_comment_comes_at_once_and_after_each_silence(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(keepalive=15)) as on:
+            stream = await on.open()
+            assert stream.start is not None and stream.start["status"] == 200
+            assert stream.comments == 1
+            await on.pass_time(14)
+            assert stream.comments == 1
+            await on.pass_time(2)
+            assert stream.comments == 2
+            await on.pass_time(60)
+            assert stream.comments == 6
+            on.execute("t")
+            await on.pass_time(14)
+            assert stream.comments in (6, 7) and stream.ids == ["t"]
+            assert set(stream.chunks) - {b":\n\n"} == {chunk for chunk in stream.chunks if chunk.startswith(b"data: ")}
+
+    play(main())
+
+
+def test_a_stream_ends_cleanly_when_its_time_is_over(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(lifetime=240, keepalive=15)) as on:
+            stream = await on.open()
+            on.unblock("a")
+            await on.pass_time(239)
+            assert not stream.ended
+            await on.pass_time(2)
+            await on.until(stream.task.done)
+            assert stream.ended and stream.chunks[-1] == b"" and stream.ids == ["a"]
+            on.unblock("b")
+            await on.pass_time(1)
+            assert on.waiting() == ["b"]
+            again = await on.open()
+            await on.pass_time(1)
+            assert again.ids == ["b"] and on.waiting() == []
+
+    play(main())
+
+
+def test_what_waits_when_the_time_is_over_is_still_written(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(lifetime=240)) as on:
+            stream = await on.open()
+            stream.read.clear()
+            for i in range(20):
+                on.unblock(f"u{i:02}")
+            await on.pass_time(239)
+            assert stream.ids == []
+            stream.read.set()
+            await on.pass_time(2)
+            assert stream.ids == [f"u{i:02}" for i in range(20)] and stream.ended
+            await on.pass_time(1)
+            assert on.waiting() == []
+
+    play(main())
+
+
+def test_a_preferred_id_that_left_is_waited_for_and_no_longer_than_the_grace(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(grace=5)) as on:
+            other = await on.open("workers/w2")
+            await (await on.open("workers/me")).leave()
+            on.execute("comes back", "poll://any@workers/me")
+            on.execute("anybody's", "poll://any@workers")
+            await on.pass_time(4)
+            assert other.ids == ["anybody's"]
+            back = await on.open("workers/me")
+            await on.quiet()
+            assert back.ids == ["comes back"] and other.ids == ["anybody's"]
+            await on.pass_time(1)
+            await back.leave()
+            on.execute("stays away", "poll://any@workers/me")
+            await on.pass_time(4)
+            assert other.ids == ["anybody's"]
+            await on.pass_time(2)
+            assert other.ids == ["anybody's", "stays away"]
+
+    play(main())
+
+
+def test_the_grace_is_for_that_id_alone(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(grace=5)) as on:
+            await (await on.open("workers/me")).leave()
+            other = await on.open("workers/w2")
+            on.execute("t", "poll://any@workers/me2")
+            on.execute("u", "poll://any@elsewhere/me")
+            await on.quiet()
+            assert other.ids == ["t"] and on.waiting() == ["u"]
+
+    play(main())
+
+
+def test_an_unblock_is_taken_out_once_its_stream_was_open_a_moment_later(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(acknowledge_after=0.25)) as on:
+            stream = await on.open()
+            on.unblock("a")
+            await on.quiet()
+            assert stream.ids == ["a"] and on.waiting() == ["a"]
+            asyncio.get_running_loop().seconds += 0.24  # type: ignore[attr-defined]
+            await on.quiet()
+            assert on.waiting() == ["a"]
+            asyncio.get_running_loop().seconds += 0.02  # type: ignore[attr-defined]
+            await on.quiet()
+            await on.until(lambda: on.waiting() == [])
+            assert stream.ids == ["a"]
+
+    play(main())
+
+
+def test_each_event_has_its_own_moment(play: Play) -> None:
+    """One that was written just before another was confirmed is not confirmed with it."""
+
+    async def main() -> None:
+        async with scene(streams=StreamSettings(acknowledge_after=0.25)) as on:
+            stream = await on.open()
+            on.unblock("a")
+            await on.quiet()
+            asyncio.get_running_loop().seconds += 0.249  # type: ignore[attr-defined]
+            on.unblock("b")
+            await on.quiet()
+            asyncio.get_running_loop().seconds += 0.002  # type: ignore[attr-defined]
+            await on.until(lambda: on.waiting() == ["b"])
+            await stream.leave()
+            await on.quiet()
+            assert on.waiting() == ["b"]
+            again = await on.open()
+            await on.pass_time(1)
+            assert again.ids == ["b"] and on.waiting() == []
+
+    play(main())
+
+
+@pytest.mark.parametrize("to", ["poll://uni@workers/w1", "poll://any@workers/w1", "poll://any@workers"])
+def test_a_vanished_reader_s_unconfirmed_messages_go_to_the_next_stream(play: Play, to: str) -> None:
+    async def main() -> None:
+        async with scene() as on:
+            stream = await on.open()
+            on.unblock("confirmed", to)
+            await on.pass_time(1)
+            for i in range(5):
+                on.unblock(f"u{i}", to)
+            on.execute("e", to)
+            await on.quiet()
+            await stream.leave()
+            assert stream.ids[1:] == ["u0", "u1", "u2", "u3", "u4", "e"]
+            again = await on.open()
+            await on.pass_time(1)
+            assert sorted(again.ids) == ["u0", "u1", "u2", "u3", "u4"] and on.waiting() == []
+            on.store.clock.advance(5000)  # its execute comes again by the dispatch timer
+            await on.quiet()
+            assert again.ids[-1] == "e"
+
+    play(main())
+
+
+def test_a_reader_that_does_not_read_stops_nobody_and_loses_nothing(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(buffer=10, lifetime=1000)) as on:
+            slow, fast = await on.open("workers/slow"), await on.open("workers/fast")
+            slow.read.clear()
+            for i in range(60):
+                on.unblock(f"s{i:02}", "poll://uni@workers/slow")
+                on.unblock(f"f{i:02}", "poll://uni@workers/fast")
+                on.execute(f"e{i:02}", "poll://any@workers")
+            await on.until(lambda: sum(id[0] == "f" for id in fast.ids) == 60)
+            await on.until(lambda: sum(id[0] == "e" for id in fast.ids) >= 50)  # what one cannot take goes to who can
+            assert slow.ids == []
+            slow.read.set()
+            await on.until(lambda: sum(id[0] == "s" for id in slow.ids) == 60)
+            await on.until(lambda: sum(id[0] == "e" for id in slow.ids + fast.ids) == 60)
+            assert [id for id in fast.ids if id[0] == "f"] == [f"f{i:02}" for i in range(60)]
+            assert [id for id in slow.ids if id[0] == "s"] == [f"s{i:02}" for i in range(60)]
+            assert {id for id in slow.ids + fast.ids if id[0] == "e"} == {f"e{i:02}" for i in range(60)}
+            await on.pass_time(1)
+            assert on.waiting() == []
+
+    play(main())
+
+
+def test_a_reader_that_never_reads_loses_its_messages_to_its_next_stream(play: Play) -> None:
+    """A peer that fell silent without a word: its connection stands for hours, its stream does not."""
+
+    async def main() -> None:
+        async with scene(streams=StreamSettings(lifetime=240, buffer=10)) as on:
+            dead = await on.open("workers/w1")
+            dead.read.clear()
+            for i in range(5):
+                on.unblock(f"u{i}")
+            await on.pass_time(239)
+            again = await on.open("workers/w1")
+            await on.pass_time(30, step=1)
+            assert again.ids == [f"u{i}" for i in range(5)] and on.waiting() == []
+            assert dead.ids == []
+
+    play(main())
+
+
+def test_streams_end_when_the_server_is_about_to_stop_and_what_waits_is_written(play: Play) -> None:
+    async def main() -> None:
+        async with scene() as on:
+            streams = [await on.open(f"workers/w{i}") for i in range(3)]
+            on.unblock("a", "poll://uni@workers/w0")
+            await on.quiet()
+            on.app.end_streams()
+            await on.until(lambda: all(stream.ended for stream in streams))
+            assert streams[0].ids == ["a"]
+            late = await on.open("workers/w9")
+            assert late.start is not None and late.start["status"] == 503
+
+    play(main())
+
+
+def test_a_store_that_is_busy_when_a_stream_opens_delivers_to_it_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something is due that cannot be written: what the turn was to do beside that is not forgotten."""
+    monkeypatch.setattr(driver, "_PAUSE", 0.01)
+
+    async def main() -> None:
+        with Store(tmp_path / "a.db", busy_timeout=1) as store:
+            async with scene(store, delivery=DeliverySettings(foreign_interval_ms=60_000)) as on:
+                on.unblock("a")
+                await on.quiet()
+                with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+                    store.promises.create("due", store.now + 30, tags={"resonate:external": "true"})
+                    other.execute("BEGIN IMMEDIATE")
+                    failures = on.app.metrics.tick_failures._value.get
+                    await on.until(lambda: failures() > 0)
+                    stream = await on.open()
+                    told = failures()
+                    await on.until(lambda: failures() > told + 1)
+                    other.execute("ROLLBACK")
+                await on.until(lambda: stream.ids == ["a"])
+
+    asyncio.run(main())
