@@ -25,6 +25,8 @@ _REMEMBERED = 1000
 _ALL = "poll:*"
 
 _HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+#: Seconds after its time for which a stream is still given what waits in it, if its client reads so slowly.
+_LAST_PATIENCE = 10
 # A comment. Some servers send no headers before there is a body.
 _SILENCE = b":\n\n"
 
@@ -119,10 +121,13 @@ class Poll:
         gone = asyncio.get_running_loop().create_task(_until_gone(receive))
         gone.add_done_callback(lambda _: stream.end())
         self._opened(stream)
+        # A client that does not read holds its connection for as long as it likes, but not the messages in its stream.
+        late = asyncio.get_running_loop().call_later(self._settings.lifetime + _LAST_PATIENCE, self._ended, stream, False)
         clean = False
         try:
             clean = await self._write_events(stream, send, gone)
         finally:
+            late.cancel()
             self._ended(stream, clean)
             gone.cancel()
 
@@ -136,6 +141,8 @@ class Poll:
             message = await stream.next(min(self._settings.keepalive, max(left, 0)))
             if message is not None:
                 await send({"type": "http.response.body", "body": stream.event, "more_body": True})
+                if not stream.open:
+                    break
                 self._written(stream)
             elif stream.closing:
                 if gone.done():
@@ -173,6 +180,8 @@ class Poll:
             asyncio.get_running_loop().call_later(wait, self._confirm, stream)
 
     def _ended(self, stream: Stream, clean: bool) -> None:
+        if not stream.open:
+            return
         self.streams.remove(stream)
         unwritten = stream.leave()
         unconfirmed = [message for _, message in stream.unconfirmed]
