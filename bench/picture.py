@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -9,13 +10,13 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from .targets import TARGETS
+from .targets import Target
 
 
-def draw(figures: dict[str, float], machine: str, path: Path) -> None:
+def draw(figures: dict[str, float], machine: str, path: Path, targets: Sequence[Target]) -> None:
     """A bar for each target: 1 is the target itself, longer is better."""
     names, lengths = [], []
-    for target in TARGETS:
+    for target in targets:
         score = target.score(figures)
         names.append(target.figure + (f"\n  beside {target.bound}" if target.bound else ""))
         lengths.append(target.reach / score if target.at_most else score / target.reach)
