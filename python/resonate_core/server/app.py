@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -20,10 +20,11 @@ from starlette.routing import Route
 from .._core import Envelope, RequestLimits, Store
 from .._stopwatch import seconds
 from ..errors import StoreBusy, StoreError
-from .auth import Authenticator, Identity, Unauthorized, bearer
-from .batcher import Batcher
+from .batcher import Answer, Batcher
 from .delivery import Delivery
 from .driver import Driver
+from .gate import Gate, header
+from .late import Tasks
 from .metrics import Metrics
 from .poll import Poll
 from .pushing import Push
@@ -41,7 +42,9 @@ _log = logging.getLogger("resonate_core.server")
 
 _JSON = (b"content-type", b"application/json")
 _LEGACY = ("/promises", "/tasks", "/schedules")
-#: Seconds for which the rest of a request is waited for.
+_BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
+_REFUSED = {401: "Unauthorized", 403: "Forbidden"}
+#: Seconds for which the body of a request is waited for, at least.
 _BODY_PATIENCE = 30
 #: How often every process of a server has looked at the store before a message goes to a stream that it does not prefer.
 _TURNS_OF_OTHERS = 3
@@ -52,10 +55,6 @@ class _TooLarge(Exception):
     pass
 
 
-class _Gone(Exception):
-    """The client went away before its request was complete."""
-
-
 class _Running:
     """What an app has on one event loop."""
 
@@ -64,6 +63,7 @@ class _Running:
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(2, thread_name_prefix="resonate-store")
         self.batcher = Batcher(store, metrics)
+        self.tasks = Tasks(_BODY_PATIENCE)
         call = functools.partial(self.loop.run_in_executor, self.threads)
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
         self.driver = Driver(store, call, metrics, interval)
@@ -80,6 +80,7 @@ class _Running:
 
     async def stop(self) -> None:
         """Lets what is under way finish: no answer and no delivered message is lost."""
+        self.tasks.close()
         if self.driving is not None:
             self.driving.cancel()
             await asyncio.gather(self.driving, return_exceptions=True)
@@ -113,12 +114,13 @@ class ResonateApp:
         self.push = push
         self.delivery = delivery
         self.metrics = Metrics()
-        self._authenticator = Authenticator(auth) if auth.enabled else None
+        self._gate = Gate(auth, server.debug, self.metrics)
         self._request_limits = RequestLimits(
             id_bytes=limits.id_bytes, tags=limits.tags, list_length=limits.list_length, nesting=limits.nesting
         )
         self._running: _Running | None = None
         self._spans = spans(server.tracing)
+        self._pages = ("/health", "/ready", "/metrics") if server.metrics else ("/health", "/ready")
         self._others = Starlette(
             routes=[
                 Route("/health", self._health),
@@ -196,26 +198,26 @@ class ResonateApp:
 
     # -- routes -------------------------------------------------------------------------------------------------------
 
-    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+    # Every coroutine on the way is gone through again each time a request waits, so the hot way has few.
+    def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         path = scope["path"]
         root = scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :]
         if path in ("/", ""):
             if scope["method"] == "POST":
-                await self._post(scope, receive, send)
-            else:
-                await _answer(send, 405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
-            return
+                return self._post(scope, receive, send)
+            return _answer(send, 405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
         path = "/" + path.lstrip("/")  # clients that are given a URL with a slash at its end ask for //poll/...
         if path.startswith("/poll/"):
-            await self._poll(scope, receive, send)
-        elif path in _LEGACY or path.startswith(tuple(legacy + "/" for legacy in _LEGACY)):
-            await _answer(send, 410, b'{"error":"This endpoint is no longer supported. Please update to the latest SDK."}')
-        elif path in ("/health", "/ready", "/metrics"):
-            await self._others({**scope, "path": path, "root_path": ""}, receive, send)
-        else:
-            await _answer(send, 404, b'{"error":"there is nothing at this path; the protocol is served by POST /"}')
+            return self._poll(scope, receive, send)
+        if path in _LEGACY or path.startswith(_BELOW_LEGACY):
+            return _answer(send, 410, b'{"error":"This endpoint is no longer supported. Please update to the latest SDK."}')
+        if path in self._pages:
+            if scope["method"] not in ("GET", "HEAD"):
+                return _answer(send, 405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
+            return self._others({**scope, "path": path, "root_path": ""}, receive, send)
+        return _answer(send, 404, b'{"error":"there is nothing at this path; the protocol is served by POST /"}')
 
     async def _health(self, request: Request) -> Response:
         return Response()
@@ -232,13 +234,10 @@ class ResonateApp:
         return Response()
 
     async def _metrics(self, request: Request) -> Response:
-        if self._authenticator is not None and not self.server.metrics_open:
-            identity = self._identify(request.headers.get("authorization"))
-            if identity is None or not identity.unrestricted:
-                self.metrics.refused.labels("metrics").inc()
-                return JSONResponse(
-                    {"error": "Unauthorized" if identity is None else "Forbidden"}, 401 if identity is None else 403
-                )
+        if not self.server.metrics_open:
+            status = self._gate.status_of_metrics(request.scope)
+            if status != 200:
+                return JSONResponse({"error": _REFUSED[status]}, status)
         running = self._here()
         counts = await running.loop.run_in_executor(running.threads, self.store.outbox_counts)
         self.metrics.outbox.set(counts["waiting"])
@@ -252,116 +251,85 @@ class ResonateApp:
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         running = self._here()
+        # Who sends the rest of a request too slowly is cancelled by the watch over these.
+        task = running.tasks.enter()
         try:
-            body = await self._body(scope, receive)
-        except _Gone:
-            return
+            message = await receive()
+            body: bytes | None = message.get("body", b"") if message["type"] == "http.request" else None
+            if message.get("more_body", False):
+                body = await self._rest(body or b"", scope, receive)
+            if body is not None and len(body) > self.limits.body_bytes:
+                raise _TooLarge(f"the body has more than {self.limits.body_bytes} bytes, which is what is taken")
         except _TooLarge as error:
             self.metrics.refused.labels("body").inc()
-            envelope = Envelope(b"", self._request_limits)
-            await _answer(send, 413, envelope.refusal(413, str(error)), (b"connection", b"close"))
+            await self._answer_unread(send, 413, str(error))
             return
-        except asyncio.TimeoutError:
-            envelope = Envelope(b"", self._request_limits)
-            await _answer(send, 408, envelope.refusal(408, f"the rest of the body did not come within {_BODY_PATIENCE} s"))
+        except asyncio.CancelledError:
+            if not running.tasks.was_late(task):
+                raise
+            self.metrics.refused.labels("slow").inc()
+            await self._answer_unread(send, 408, f"the body did not come within {_BODY_PATIENCE} s")
             return
+        finally:
+            running.tasks.leave(task)
+        if body is None:
+            return  # who sent it went away before it was complete
+
         started = seconds()
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
-        if self._spans is None:
-            status, reply = await self._admit(running, envelope, scope)
-        else:
+        refusal = None if envelope.refused else self._gate.judge(envelope, scope)
+        if self._spans is not None:
             with self._spans(envelope, scope) as told:
-                status, reply = await self._admit(running, envelope, scope)
+                status, reply = refusal or await self._run(running, envelope)
                 told(status)
+        elif refusal is not None:
+            status, reply = refusal
+        elif running.batcher.in_flight >= self.limits.requests_in_flight:
+            status, reply = self._too_many(envelope)
+        else:
+            try:
+                status, reply = await running.batcher.submit(envelope)
+            except Exception as error:  # logged once, by the batcher
+                status, reply = _failed(envelope, error)
         self.metrics.answered(kind, status, seconds() - started)
         if _log.isEnabledFor(logging.DEBUG):
             told_more = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
             _log.debug("%s answered with %d", kind, status, extra=told_more)
+        headers = [_JSON, (b"content-length", b"%d" % len(reply))]
         if status == 429:
-            await _answer(send, status, reply, _RETRY_AFTER)
-        else:
-            await _answer(send, status, reply)
+            headers.append(_RETRY_AFTER)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply})
 
-    async def _admit(self, running: _Running, envelope: Envelope, scope: Scope) -> tuple[int, bytes]:
-        """Judges a request, and runs it if it may; status and reply."""
-        if not envelope.refused:
-            refusal = self._refuse(envelope, scope)
-            if refusal is not None:
-                return refusal
+    async def _run(self, running: _Running, envelope: Envelope) -> Answer:
+        """As in `_post`, where a span is around it."""
         if running.batcher.in_flight >= self.limits.requests_in_flight:
-            self.metrics.refused.labels("in_flight").inc()
-            return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
+            return self._too_many(envelope)
         try:
             return await running.batcher.submit(envelope)
-        except StoreBusy:
-            return 429, envelope.refusal(429, "the store is busy; nothing was done, try again in a second")
-        except Exception:  # logged once, by the batcher
-            return 500, envelope.refusal(500, "the store failed and nothing was done; the server's log says why")
+        except Exception as error:
+            return _failed(envelope, error)
 
-    def _refuse(self, envelope: Envelope, scope: Scope) -> tuple[int, bytes] | None:
-        """401 or 403, where a request may not be made; narrows what a restricted one finds by itself."""
-        identity: Identity | None = None
-        if self._authenticator is not None:
-            identity = self._identify(envelope.auth, scope)
-            if identity is None:
-                self.metrics.refused.labels("unauthorized").inc()
-                return 401, envelope.refusal(401, "Unauthorized")
-            if identity.prefix is None and not identity.admin:
-                return self._forbid(envelope, "Forbidden")
-        if envelope.debug:
-            if not self.server.debug:
-                return self._forbid(envelope, "Debug operations are disabled")
-            if identity is not None and not identity.unrestricted:
-                return self._forbid(envelope, "Forbidden")
-        elif identity is not None and not identity.unrestricted:
-            if not identity.may_touch(envelope.ids):
-                return self._forbid(envelope, "Forbidden")
-            envelope.restrict(identity.prefix or "")
-            envelope.forget_debug_time()
-        if not self.server.debug:
-            envelope.forget_debug_time()
-        return None
+    def _too_many(self, envelope: Envelope) -> Answer:
+        self.metrics.refused.labels("in_flight").inc()
+        return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
 
-    def _forbid(self, envelope: Envelope, why: str) -> tuple[int, bytes]:
-        self.metrics.refused.labels("forbidden").inc()
-        return 403, envelope.refusal(403, why)
+    async def _answer_unread(self, send: Send, status: int, why: str) -> None:
+        """Answers a request whose body was not read to its end, and asks for the end of its connection."""
+        await _answer(send, status, Envelope(b"", self._request_limits).refusal(status, why), (b"connection", b"close"))
 
-    def _identify(self, token: str | None, scope: Scope | None = None) -> Identity | None:
-        """Who sent it: by `token`, or the Authorization header of `scope`, or of the text itself where there is no scope."""
-        assert self._authenticator is not None
-        try:
-            if scope is None:
-                token = bearer(token)
-            elif token is None:
-                token = bearer(_header(scope, b"authorization"))
-            return self._authenticator.identify(token)
-        except Unauthorized as error:
-            _log.debug("a token was refused: %s", error)
-            return None
-
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> bytes | None:
         limit = self.limits.body_bytes
-        length = _header(scope, b"content-length")
+        length = header(scope, b"content-length")
         if length is not None and length.isdigit() and int(length) > limit:
             raise _TooLarge(f"the body has {int(length)} bytes; at most {limit} are taken")
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Gone
-        body: bytes = message.get("body", b"")
-        if message.get("more_body", False):
-            body = await asyncio.wait_for(self._rest(body, limit, receive), _BODY_PATIENCE)
-        if len(body) > limit:
-            raise _TooLarge(f"the body has more than {limit} bytes; at most {limit} are taken")
-        return body
-
-    async def _rest(self, first: bytes, limit: int, receive: Receive) -> bytes:
         parts, size = [first], len(first)
         more = True
         while more and size <= limit:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _Gone
+                return None
             part = message.get("body", b"")
             parts.append(part)
             size += len(part)
@@ -379,18 +347,10 @@ class ResonateApp:
         if segments is None:
             await _answer(send, 404, b'{"error":"a stream is at /poll/{group}/{id}"}')
             return
-        prefix = ""
-        if self._authenticator is not None:
-            identity = self._identify(None, scope)
-            if identity is None:
-                self.metrics.refused.labels("unauthorized").inc()
-                await _answer(send, 401, b'{"error":"Unauthorized"}')
-                return
-            if identity.prefix is None and not identity.admin:
-                self.metrics.refused.labels("forbidden").inc()
-                await _answer(send, 403, b'{"error":"Forbidden"}')
-                return
-            prefix = "" if identity.admin else identity.prefix or ""
+        prefix = self._gate.prefix_of_stream(scope)
+        if isinstance(prefix, int):
+            await _answer(send, prefix, b'{"error":"%s"}' % _REFUSED[prefix].encode())
+            return
         if running.poll.closed or len(running.poll.streams) >= self.limits.streams:
             self.metrics.refused.labels("streams").inc()
             await _answer(send, 503, b'{"error":"Poll registration at capacity"}', _RETRY_AFTER)
@@ -401,12 +361,10 @@ class ResonateApp:
         await running.poll.serve(*segments, prefix, receive, send)
 
 
-def _header(scope: Scope, name: bytes) -> str | None:
-    for given, value in scope["headers"]:
-        if given == name:
-            text: str = value.decode("latin-1")
-            return text
-    return None
+def _failed(envelope: Envelope, error: Exception) -> Answer:
+    if isinstance(error, StoreBusy):
+        return 429, envelope.refusal(429, "the store is busy; nothing was done, try again in a second")
+    return 500, envelope.refusal(500, "the store failed and nothing was done; the server's log says why")
 
 
 def _segments_after_poll(scope: Scope) -> tuple[str, str] | None:

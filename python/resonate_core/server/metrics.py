@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 __all__ = ["KINDS", "Metrics"]
 
@@ -23,24 +29,79 @@ _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
+class _Cell:
+    """Observations of one kind, in buckets. Written by one thread; a scrape may see one of its numbers a moment before the other."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str], others: Sequence[_Cell] = ()) -> None:
+        """Shows it, and others of the same bounds, as one."""
+        counts = [sum(column) for column in zip(self.counts, *(other.counts for other in others), strict=True)]
+        names = [*(str(float(bound)) for bound in self.bounds), "+Inf"]
+        total = self.sum + sum(other.sum for other in others)
+        family.add_metric(labels, list(zip(names, accumulate(counts), strict=True)), total)
+
+
+class _Requests(Collector):
+    """Counts what every request adds to. prometheus_client's own counters would be a third of what a request costs here."""
+
+    def __init__(self) -> None:
+        self.by_answer: dict[tuple[str, int], _Cell] = {}
+        self.batch_size = _Cell(_SIZES)
+        self.commit_seconds = _Cell(_SECONDS)
+
+    def answered(self, kind: str, status: int, lasted: float) -> None:
+        cell = self.by_answer.get((kind, status))
+        if cell is None:
+            known = kind if kind in KINDS else "unknown"
+            cell = self.by_answer.setdefault((known, status), _Cell(_SECONDS))
+        cell.observe(lasted)
+
+    def collect(self) -> Iterator[Metric]:
+        counter = CounterMetricFamily("resonate_requests", "Requests answered.", labels=["kind", "status"])
+        by_kind: dict[str, list[_Cell]] = {}
+        for (kind, status), cell in list(self.by_answer.items()):
+            counter.add_metric([kind, str(status)], cell.count)
+            by_kind.setdefault(kind, []).append(cell)
+        yield counter
+        duration = HistogramMetricFamily(
+            "resonate_request_duration_seconds", "From a request's last byte to its answer.", labels=["kind"]
+        )
+        for kind, cells in by_kind.items():
+            cells[0].add_to(duration, [kind], cells[1:])
+        yield duration
+        sizes = HistogramMetricFamily("resonate_batch_requests", "Requests that shared a transaction.", labels=[])
+        self.batch_size.add_to(sizes, [])
+        yield sizes
+        commits = HistogramMetricFamily("resonate_commit_duration_seconds", "One transaction.", labels=[])
+        self.commit_seconds.add_to(commits, [])
+        yield commits
+
+
 class Metrics:
     """The counters of one app, in a registry of their own, so that several apps of a process do not mix."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         registry = self.registry
-        self.requests = Counter("resonate_requests", "Requests answered.", ["kind", "status"], registry=registry)
-        self.request_seconds = Histogram(
-            "resonate_request_duration_seconds",
-            "From a request's last byte to its answer.",
-            ["kind"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self.batch_size = Histogram(
-            "resonate_batch_requests", "Requests that shared a transaction.", buckets=_SIZES, registry=registry
-        )
-        self.commit_seconds = Histogram("resonate_commit_duration_seconds", "One transaction.", buckets=_SECONDS, registry=registry)
+        requests = _Requests()
+        registry.register(requests)
+        self.answered = requests.answered
+        self.batch_size = requests.batch_size
+        self.commit_seconds = requests.commit_seconds
         self.in_flight = Gauge("resonate_requests_in_flight", "Requests that wait or run.", registry=registry)
         self.due_lag = Gauge("resonate_due_lag_seconds", "How late the last timer that fired was.", registry=registry)
         self.steps = Counter("resonate_steps", "What the store did by itself.", ["kind"], registry=registry)
@@ -56,7 +117,7 @@ class Metrics:
         )
         self.delivery_seconds = Histogram(
             "resonate_delivery_duration_seconds",
-            "From being read in the outbox to being sent.",
+            "From a message's being taken up to its being sent.",
             ["transport"],
             buckets=_SECONDS,
             registry=registry,
@@ -64,17 +125,6 @@ class Metrics:
         self.streams = Gauge("resonate_poll_streams", "Open poll streams.", registry=registry)
         self.streams_opened = Counter("resonate_poll_streams_opened", "Poll streams that were opened.", registry=registry)
         self.refused = Counter("resonate_refused", "Requests that were not let in.", ["reason"], registry=registry)
-        self._by_kind: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-
-    def answered(self, kind: str, status: int, seconds: float) -> None:
-        """Counts one request."""
-        if kind not in KINDS:
-            kind = "unknown"
-        known = self._by_kind.get((kind, status))
-        if known is None:
-            known = self._by_kind[kind, status] = (self.requests.labels(kind, str(status)), self.request_seconds.labels(kind))
-        known[0].inc()
-        known[1].observe(seconds)
 
     def exposition(self) -> tuple[bytes, str]:
         """What /metrics answers, and its content type."""
