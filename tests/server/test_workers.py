@@ -99,6 +99,20 @@ def test_one_that_dies_is_replaced(workers):
         assert workers.ask("promise.get", id="before")["head"]["status"] == 200
 
 
+@pytest.mark.parametrize(
+    "flags,said",
+    [
+        (["--auth-public-key", "nothere.pem"], "public_key 'nothere.pem' cannot be read: No such file or directory"),
+        (["--tls-certificate", "no.pem", "--tls-key", "no.key"], "tls_certificate 'no.pem' and tls_key: [Errno 2] No such file"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named_before_anything_is_served(tmp_path, flags, said):
+    command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert said in done.stderr and "serving" not in done.stderr, done.stderr
+
+
 def test_workers_need_a_file(tmp_path):
     command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)

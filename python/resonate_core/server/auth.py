@@ -280,7 +280,10 @@ def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, 
 
 def _public_key(path: Path) -> _Key:
     """Reads the one public key, or the first certificate of a chain, in a PEM file."""
-    pem = path.read_bytes()
+    try:
+        pem = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"public_key {str(path)!r} cannot be read: {error.strerror or error}") from None
     labels = [label.decode() for label in _PEM_LABEL.findall(pem)]
     if any(label.endswith("PRIVATE KEY") for label in labels):
         raise ValueError(f"{str(path)!r} holds a private key: a server that only checks tokens is given the public one")

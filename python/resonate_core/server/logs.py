@@ -21,11 +21,16 @@ def configure(settings: LogSettings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     if settings.format == "json":
         try:
+            from pythonjsonlogger.core import RESERVED_ATTRS
             from pythonjsonlogger.json import JsonFormatter
         except ImportError as error:
             raise ImportError("log.format json needs python-json-logger: pip install 'resonate-core[cli]'") from error
         handler.setFormatter(
-            JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields={"asctime": "time", "levelname": "level"})
+            JsonFormatter(
+                "%(asctime)s %(levelname)s %(name)s %(message)s",
+                rename_fields={"asctime": "time", "levelname": "level"},
+                reserved_attrs=[*RESERVED_ATTRS, "color_message"],  # uvicorn's own text for terminals
+            )
         )
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))

@@ -150,10 +150,15 @@ def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
     with store:
         try:
             app = make_app(settings, store)
-        except (OSError, ValueError, ImportError) as error:
+            config = _uvicorn_config(settings, app)
+            config.load()
+        except OSError as error:  # only the files of TLS are read here
+            print(f"tls_certificate {str(settings.server.tls_certificate)!r} and tls_key: {error}", file=sys.stderr)
+            return CANNOT_START
+        except (ValueError, ImportError) as error:
             print(error, file=sys.stderr)
             return CANNOT_START
-        server = _Server(_uvicorn_config(settings, app), app)
+        server = _Server(config, app)
         kept = settings.store.path or "memory: gone when this stops"
         _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
         # uvicorn raises the signal that stopped it again, once it has stopped: by then there is nothing to stop.
