@@ -62,6 +62,7 @@ TEST(Admission, WhatIsTooLargeIsNamed) {
   EXPECT_NE(long_id->find("9 bytes; at most 8"), std::string::npos) << *long_id;
   EXPECT_TRUE(beyond(creation("a", kFar, tags({{"1", ""}, {"2", ""}, {"3", ""}})), limits).has_value());
   EXPECT_TRUE(beyond(creation("a", kFar, tags({{"a long name of a tag", ""}})), limits).has_value());
+  EXPECT_TRUE(beyond(creation("a", kFar, target("poll://any@a-long-group")), {.id_bytes = 16}).has_value());
   EXPECT_FALSE(beyond(creation("a", kFar, tags({{"tag", "a value may be as long as it likes"}})), limits).has_value());
   EXPECT_TRUE(beyond(TaskHeartbeat{"pid", {{"a", 1}, {"b", 1}, {"c", 1}}}, limits).has_value());
   EXPECT_TRUE(beyond(TaskSuspend{"a", 1, {{"b", "a"}, {"c", "a"}, {"d", "a"}}}, limits).has_value());

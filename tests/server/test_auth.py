@@ -137,7 +137,7 @@ def test_a_key_that_cannot_be_used_is_refused_by_its_rule(tmp_path: Path, held: 
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.pem"):
+    with pytest.raises(ValueError, match=r"public_key .*nowhere\.pem. cannot be read: No such file"):
         Authenticator(AuthSettings(public_key=tmp_path / "nowhere.pem"))
 
 

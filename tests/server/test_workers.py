@@ -110,7 +110,7 @@ def test_files_that_cannot_be_read_are_named_before_anything_is_served(tmp_path,
     command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", *flags]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert said in done.stderr and "serving" not in done.stderr, done.stderr
+    assert said in done.stderr and "server: serving" not in done.stderr, done.stderr
 
 
 def test_workers_need_a_file(tmp_path):

@@ -32,6 +32,12 @@ class Measure {
     count(what, map.size(), limits_.tags);
     for (const auto& entry : map) text("the name", entry.first);
   }
+  // Tags, and the addresses that are among them.
+  void tags(const StringMap& map) {
+    strings("tags", map);
+    for (const char* address : {"resonate:target", "resonate:invoke"})
+      if (const std::string* given = map.find(address)) text(address, *given);
+  }
   void value(const Value& value) {
     if (value.headers) strings("headers", *value.headers);
   }
@@ -49,7 +55,7 @@ class Measure {
 void measure(Measure& at, const PromiseCreate& request) {
   at.text("id", request.id);
   at.value(request.param);
-  at.strings("tags", request.tags);
+  at.tags(request.tags);
 }
 void measure(Measure& at, const PromiseSettle& request) {
   at.text("id", request.id);
@@ -100,7 +106,7 @@ void measure(Measure& at, const ScheduleCreate& request) {
   at.text("promiseId", request.promise_id);
   at.text("cron", request.cron);
   at.value(request.promise_param);
-  at.strings("promiseTags", request.promise_tags);
+  at.tags(request.promise_tags);
 }
 // The rest: searches, and requests that name an id and nothing else of any length.
 template <class Rest>

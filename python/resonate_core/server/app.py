@@ -322,8 +322,8 @@ class ResonateApp:
     async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> bytes | None:
         limit = self.limits.body_bytes
         length = header(scope, b"content-length")
-        if length is not None and length.isdigit() and int(length) > limit:
-            raise _TooLarge(f"the body has {int(length)} bytes; at most {limit} are taken")
+        if length is not None and length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
+            raise _TooLarge(f"the body has {length[:18]} bytes; at most {limit} are taken")
         parts, size = [first], len(first)
         more = True
         while more and size <= limit:

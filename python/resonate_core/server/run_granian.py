@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ResonateError
 from .logs import configure
 from .run import CANNOT_START, DONE, FAILED, _with_url, make_app, open_store
-from .settings import Settings
 
 if TYPE_CHECKING:
     from granian.server.mp import MPServer
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from .._core import Store
     from .app import ResonateApp
+    from .settings import Settings
 
 __all__ = ["serve_granian"]
 
@@ -116,6 +116,7 @@ class _Served:
         async def tell(message: Message) -> None:
             if message["type"] == "lifespan.shutdown.complete":
                 self._store.close()
+                _log.info("stopped (process %d)", os.getpid())
             await send(message)
 
         loop.add_reader(self._told.fileno(), self._stop)
@@ -131,12 +132,11 @@ class _Worker:
     """Makes what a worker serves. It is handed to a new process."""
 
     def __init__(self, settings: Settings, told: Connection) -> None:
-        # Settings that were read from a file are of a class of their own, which no other process knows.
-        self._tables = {name: getattr(settings, name) for name in Settings.model_fields}
+        self._settings = settings
         self._told = told
 
     def __call__(self) -> _Served:
-        settings = Settings.model_construct(**self._tables)
+        settings = self._settings
         configure(settings.log)
         store = open_store(settings.store, settings.server.debug)
         served = _Served(settings, store, make_app(settings, store), self._told)
@@ -175,8 +175,8 @@ def _make_server(settings: Settings, address: str, port: int, tell: Connection) 
         http=HTTPModes.http1,
         websockets=False,
         backlog=_BACKLOG,
-        # Each connection counts, idle streams too.
-        backpressure=settings.limits.streams + settings.limits.requests_in_flight,
+        # Connections, idle ones and streams among them; more wait until one is closed.
+        backpressure=settings.limits.connections,
         log_level=LogLevels.warning,
         # Nothing but levels: its lines go where ours go.
         log_dictconfig={
@@ -253,7 +253,10 @@ def serve_granian(settings: Settings) -> int:
             needed = "server.engine granian needs granian: pip install 'resonate-core[granian]'"
             print(needed if (error.name or "").startswith("granian") else error, file=sys.stderr)
             return CANNOT_START
-        except (ResonateError, OSError, ValueError) as error:
+        except OSError as error:  # only the files of TLS are read here
+            print(f"tls_certificate {str(server.tls_certificate)!r} and tls_key: {error}", file=sys.stderr)
+            return CANNOT_START
+        except (ResonateError, ValueError) as error:
             print(error, file=sys.stderr)
             return CANNOT_START
         try:
