@@ -70,6 +70,7 @@ class Delivery:
         self._wake = wake
         self.transports: dict[str, Transport] = {}
         self._under_way: set[int] = set()  # numbers of messages that a transport has
+        self._gone: set[int] = set()  # acknowledged since what is being looked at was read
         self._again: set[str] = set()
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
@@ -80,7 +81,7 @@ class Delivery:
         chosen: list[tuple[Message, Send]] = []
         blocked: set[str] = set()
         for message in messages:
-            if message.number in self._under_way:
+            if message.number in self._under_way or message.number in self._gone:
                 continue
             if message.stale:
                 useless.append(message.number)
@@ -141,6 +142,10 @@ class Delivery:
         addresses, self._again = sorted(self._again), set()
         return addresses
 
+    def about_to_read(self) -> None:
+        """What is read from now on holds nothing that was acknowledged before; what was read earlier is not delivered any more."""
+        self._gone.clear()
+
     def delivered(self, messages: Iterable[Message]) -> None:
         """These arrived."""
         for message in messages:
@@ -178,6 +183,7 @@ class Delivery:
                     self._delivered += numbers
                     await asyncio.sleep(1)
                 else:
+                    self._gone.update(numbers)
                     self._under_way.difference_update(numbers)
         finally:
             self._acknowledging = None

@@ -55,11 +55,13 @@ class Driver:
         self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
         self.deliver: Callable[[Sequence[Message]], Awaitable[set[str]]]
         self.addresses: Callable[[], list[str]] = list
+        self.about_to_read: Callable[[], None]
 
     def serve(self, delivery: Delivery) -> None:
         """Gives all messages to a delivery."""
         self.deliver = delivery.deliver
         self.addresses = delivery.addresses_to_look_at
+        self.about_to_read = delivery.about_to_read
 
     def wake(self) -> None:
         """Makes it look now. From the loop's thread."""
@@ -127,6 +129,7 @@ class Driver:
         if self._store.paused:
             return None
         self._asked.update(self.addresses())
+        self.about_to_read()
         seen: _Seen = await self._call(self._look)
         for kind, count in Counter(fired.kind for fired in seen.fired).items():
             self._metrics.steps.labels(kind).inc(count)
@@ -143,6 +146,7 @@ class Driver:
         """Delivers what was passed over, to addresses that may take it now. One that does not is not read for again."""
         after = 0
         while addresses:
+            self.about_to_read()
             page = await self._call(functools.partial(self._store.messages, _PAGE, after=after, addresses=addresses))
             blocked = await self.deliver([message for message in page if message.number <= last])
             if len(page) < _PAGE or page[-1].number >= last:
