@@ -78,6 +78,7 @@ class ServerProcess:
     def start(self) -> ServerProcess:
         """Starts it, on whatever its file holds, and waits until it is ready."""
         assert self.process is None, "it runs already"
+        assert not self.ready(), f"somebody else serves on port {self.port}"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
