@@ -209,13 +209,16 @@ def test_a_reader_that_does_not_read_stops_nobody_and_loses_nothing(store: Store
 
 def test_unblocks_outlive_a_server_that_stops_before_they_are_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    with Store(path, clock=ManualClock(1000), durability="normal") as store:
-        with serving(store, streams={"acknowledge_after": 60}) as live, reading(live.port) as reader:
-            for i in range(3):
-                unblock(store, f"u{i}")
-            assert reader.ids(3) == ["u0", "u1", "u2"]
-            reader.reset()
-            until(lambda: len(live.app._running.poll.streams) == 0)
+    with (
+        Store(path, clock=ManualClock(1000), durability="normal") as store,
+        serving(store, streams={"acknowledge_after": 60}) as live,
+        reading(live.port) as reader,
+    ):
+        for i in range(3):
+            unblock(store, f"u{i}")
+        assert reader.ids(3) == ["u0", "u1", "u2"]
+        reader.reset()
+        until(lambda: len(live.app._running.poll.streams) == 0)
     with Store(path, clock=ManualClock(2000)) as store, serving(store, streams=SOON) as live, reading(live.port) as reader:
         assert reader.ids(3) == ["u0", "u1", "u2"]
         until(lambda: waiting(store) == [])
