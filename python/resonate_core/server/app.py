@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -25,6 +23,7 @@ from .delivery import Delivery
 from .driver import Driver
 from .gate import Gate, header
 from .late import Tasks
+from .lines import Line
 from .metrics import Metrics
 from .poll import Poll
 from .pushing import Push
@@ -61,13 +60,13 @@ class _Running:
     def __init__(self, app: ResonateApp) -> None:
         store, metrics = app.store, app.metrics
         self.loop = asyncio.get_running_loop()
-        self.threads = ThreadPoolExecutor(2, thread_name_prefix="resonate-store")
+        self.line = Line("resonate-store")
+        self.acknowledging = Line("resonate-acknowledge")
         self.batcher = Batcher(store, metrics)
         self.tasks = Tasks(_BODY_PATIENCE)
-        call = functools.partial(self.loop.run_in_executor, self.threads)
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
-        self.driver = Driver(store, call, metrics, interval)
-        self.deliveries = Delivery(store, call, metrics, self.driver.wake)
+        self.driver = Driver(store, self.line.call, metrics, interval)
+        self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake)
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:
@@ -85,8 +84,8 @@ class _Running:
             self.driving.cancel()
             await asyncio.gather(self.driving, return_exceptions=True)
         await self.deliveries.close(patience=5)
-        await self.loop.run_in_executor(None, self.batcher.close)
-        self.threads.shutdown()
+        for line in (self.batcher, self.line, self.acknowledging):
+            await self.loop.run_in_executor(None, line.close)
 
 
 def _tell_failure(task: asyncio.Task[None]) -> None:
@@ -225,7 +224,7 @@ class ResonateApp:
     async def _ready(self, request: Request) -> Response:
         running = self._here()
         try:
-            await asyncio.wait_for(running.loop.run_in_executor(running.threads, self.store.next_due), 5)
+            await asyncio.wait_for(running.line.call(self.store.next_due), 5)
         except (StoreError, asyncio.TimeoutError) as error:
             _log.warning("not ready: %s", error or "the store did not answer within 5 s")
             return Response(status_code=503)
@@ -239,7 +238,7 @@ class ResonateApp:
             if status != 200:
                 return JSONResponse({"error": _REFUSED[status]}, status)
         running = self._here()
-        counts = await running.loop.run_in_executor(running.threads, self.store.outbox_counts)
+        counts = await running.line.call(self.store.outbox_counts)
         self.metrics.outbox.set(counts["waiting"])
         self.metrics.dropped.set(counts["dropped"])
         self.metrics.streams.set(len(running.poll.streams))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
 from .._stopwatch import seconds
+from .lines import Line
 
 if TYPE_CHECKING:
     from .metrics import Metrics
@@ -37,7 +39,7 @@ class Batcher:
         self._store = store
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="resonate-requests")
+        self._line = Line("resonate-requests")
         self._waiting: list[tuple[Envelope, asyncio.Future[Answer]]] = []
         self._under_way: list[tuple[Envelope, asyncio.Future[Answer]]] = []
         self._scheduled = False
@@ -58,14 +60,14 @@ class Batcher:
 
     def close(self) -> None:
         """Waits for the transaction under way. Requests are not to be submitted any more."""
-        self._thread.shutdown()
+        self._line.close()
 
     def _begin(self) -> None:
         batch = self._under_way = self._waiting[: self._next_batch()]
         del self._waiting[: len(batch)]
         self._metrics.batch_size.observe(len(batch))
         envelopes = [envelope for envelope, _ in batch]
-        self._loop.run_in_executor(self._thread, self._run, envelopes).add_done_callback(self._done)
+        self._line.submit(functools.partial(self._run, envelopes), self._done)
 
     def _next_batch(self) -> int:
         """How many of those that wait share the next transaction: a debug operation has one of its own."""
@@ -80,13 +82,12 @@ class Batcher:
         self._metrics.commit_seconds.observe(seconds() - started)
         return answers
 
-    def _done(self, result: asyncio.Future[list[Answer]]) -> None:
+    def _done(self, answers: Sequence[Answer], error: Exception | None) -> None:
         batch, self._under_way = self._under_way, []
         if self._waiting:
             self._begin()
         else:
             self._scheduled = False
-        error = result.exception()
         if error is not None:
             asked = [envelope.corr_id for envelope, _ in batch[:_NAMED]]
             _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
@@ -94,6 +95,6 @@ class Batcher:
                 if not future.done():
                     future.set_exception(error)
             return
-        for (_, future), answer in zip(batch, result.result(), strict=True):
+        for (_, future), answer in zip(batch, answers, strict=True):
             if not future.done():  # whoever asked may be gone
                 future.set_result(answer)
