@@ -74,7 +74,7 @@ class Granian:
     @property
     def workers(self) -> list[int]:
         """Processes that ever served, in order of their starts."""
-        return [int(pid) for pid in re.findall(r"\(process (\d+)\)", self.said())]
+        return [int(pid) for pid in re.findall(r" at \S+ \(process (\d+)\)", self.said())]
 
     def ask(self, kind: str, **data: Any) -> Any:
         envelope = {"kind": kind, "head": {"corrId": "1", "version": "2026-04-01"}, "data": data}
@@ -163,7 +163,7 @@ def test_a_stop_ends_streams_and_keeps_what_was_answered(
             send(server.process.pid, number)
             assert list(events) == []  # it ended as a stream ends, not as a connection breaks
         server.ended()
-        assert "Killing" not in server.said()
+        assert f"stopped (process {server.workers[0]})" in server.said() and "Killing" not in server.said()
         assert not Path(f"{path}-wal").exists(), "a store was not closed"
     with Store(path) as store:
         assert store.promises.get("p").state == "pending"
@@ -307,7 +307,7 @@ def test_what_cannot_be_opened_is_said_once(capfd: pytest.CaptureFixture[str], t
     missing = tmp_path / "missing"
     assert str(missing) in refusal(capfd, server={"port": 0}, store={"path": missing / "a.db"})
     assert str(missing) in refusal(capfd, server={"port": 0}, auth={"public_key": missing})
-    assert refusal(capfd, server={"port": 0, "tls_certificate": missing, "tls_key": missing})
+    assert f"tls_certificate {str(missing)!r}" in refusal(capfd, server={"port": 0, "tls_certificate": missing, "tls_key": missing})
 
 
 def test_granian_that_is_not_installed(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
