@@ -29,12 +29,14 @@ class Load:
         rate: Requests a second.
         p50: Half of the answers came within so many ms.
         p99: 99 of 100 did.
+        cpu: µs of processor time that the server used for a request. Other work on the machine moves it less than the rate.
         generator: The share of a core that wrk itself used.
     """
 
     rate: float
     p50: float
     p99: float
+    cpu: float
     generator: float
 
 
@@ -55,14 +57,16 @@ def run(server: Server, work: str, connections: int, seconds: float) -> Load:
     command = on_core(usable[-1] if len(usable) > 1 else None)
     command += ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "-s", str(_SCRIPT), server.url, "--"]
     command += [WORKS[work], str(connections), f"{os.getpid()}-{next(_tags)}"]
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before, started, cpu = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), server.cpu_seconds()
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     after, elapsed = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - started
+    cpu = server.cpu_seconds() - cpu
     saw = json.loads(said.splitlines()[-1])
     if saw["refused"] or saw["broken"]:
         raise RuntimeError(f"{work} at {connections} on {server.engine}, {server.served}: {saw}")
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Load(saw["requests"] / saw["us"] * 1e6, saw["p50"] / 1e3, saw["p99"] / 1e3, used / elapsed)
+    each = 1e6 * cpu / saw["requests"]
+    return Load(saw["requests"] / saw["us"] * 1e6, saw["p50"] / 1e3, saw["p99"] / 1e3, each, used / elapsed)
 
 
 def rates(running: dict[tuple[str, str], Server], rounds: int, seconds: float) -> dict[tuple[str, str, str, int], Load]:

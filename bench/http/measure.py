@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..targets import Target
 from . import disk, load, streams
-from .servers import ENGINES, SERVED, cores, servers
+from .servers import ENGINES, SERVED, Server, cores, servers
 
 STORES = [served for served in SERVED if served != "echo"]
 #: Idle streams that are opened beside the one that is measured.
@@ -25,27 +25,34 @@ def figures(
 ) -> dict[str, float]:
     """Measures everything; files are made in a folder below `folder`.
 
-    Requests a second have names such as ``uvicorn memory get at 64``, their latencies the same with `` p50 ms`` and `` p99 ms``.
+    Requests a second have names such as ``uvicorn memory get at 64``, their latencies the same with `` p50 ms`` and `` p99 ms``,
+    and what the server's processor spent on each with `` cpu us``.
     """
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="http-", dir=folder) as files:
         found[SYNC] = disk.sync_ms(Path(files))
-        with servers(list(engines), ["echo", *stores], Path(files)) as running:
-            for (engine, served, work, connections), saw in load.rates(running, rounds, seconds).items():
-                name = f"{engine} echo at {connections}" if served == "echo" else f"{engine} {served} {work} at {connections}"
-                found |= {name: saw.rate, f"{name} p50 ms": saw.p50, f"{name} p99 ms": saw.p99}
-                found[GENERATOR] = max(found.get(GENERATOR, 0), saw.generator)
-            for (engine, served), server in running.items():
-                if served == "echo":
-                    continue
-                alone, among, idle = streams.measure(server, IDLE, _MESSAGES, _IDLE_SECONDS if served == "memory" else 0.1)
-                name = f"{engine} {served} message"
-                for arrival, which in ((alone, "1 stream"), (among, f"{IDLE:,} idle")):
-                    found |= {f"{name}, {which}, p50 ms": arrival.p50, f"{name}, {which}, p99 ms": arrival.p99}
-                    found[f"{name}, {which}, answer p50 ms"] = arrival.answer
-                if served == "memory":
-                    found[f"{engine} bytes an idle stream"] = idle.bytes
-                    found[f"{engine} {IDLE:,} idle streams, cpu %"] = 100 * (idle.cpu - idle.cpu_without)
+        for engine in engines:
+            with servers([engine], ["echo", *stores], Path(files)) as running:
+                for (_, served, work, connections), saw in load.rates(running, rounds, seconds).items():
+                    name = f"{engine} echo at {connections}" if served == "echo" else f"{engine} {served} {work} at {connections}"
+                    found |= {name: saw.rate, f"{name} p50 ms": saw.p50, f"{name} p99 ms": saw.p99, f"{name} cpu us": saw.cpu}
+                    found[GENERATOR] = max(found.get(GENERATOR, 0), saw.generator)
+                for store in stores:
+                    found |= _streams(running[engine, store])
+    return found
+
+
+def _streams(server: Server) -> dict[str, float]:
+    """What is measured of poll streams, for one server."""
+    in_memory = server.served == "memory"
+    alone, among, idle = streams.measure(server, IDLE, _MESSAGES, _IDLE_SECONDS if in_memory else 0.1)
+    found: dict[str, float] = {}
+    for arrival, which in ((alone, "1 stream"), (among, f"{IDLE:,} idle")):
+        name = f"{server.engine} {server.served} message, {which}"
+        found |= {f"{name}, p50 ms": arrival.p50, f"{name}, p99 ms": arrival.p99, f"{name}, answer p50 ms": arrival.answer}
+    if in_memory:
+        found[f"{server.engine} bytes an idle stream"] = idle.bytes
+        found[f"{server.engine} {IDLE:,} idle streams, cpu %"] = 100 * (idle.cpu - idle.cpu_without)
     return found
 
 
@@ -70,8 +77,8 @@ def tables(found: dict[str, float]) -> str:
     for engine in ENGINES:
         if f"{engine} echo at 64" not in found:
             continue
-        columns = "".join(f"{f'{count} connection' + ('s' if count > 1 else ''):>26}" for count in load.CONNECTIONS)
-        lines += [f"{engine + ': requests/s (p50, p99 in ms)':<34}{columns}", _line("echo", f"{engine} echo", found)]
+        columns = "".join(f"{f'{count} connection' + ('s' if count > 1 else ''):>34}" for count in load.CONNECTIONS)
+        lines += [f"{engine + ': requests/s (p50, p99 ms; cpu µs)':<43}{columns}", _line("echo", f"{engine} echo", found)]
         for store in STORES:
             names = (f"{engine} {store} {work}" for work in load.WORKS)
             lines += [_line(name.removeprefix(f"{engine} "), name, found) for name in names if f"{name} at 1" in found]
@@ -79,11 +86,11 @@ def tables(found: dict[str, float]) -> str:
             name = f"{engine} {label}"
             if f"{name}, p50 ms" in found:
                 p50, p99, answer = (found[f"{name}, {what} ms"] for what in ("p50", "p99", "answer p50"))
-                lines.append(f"{label:<34}p50 {p50:.2f} ms, p99 {p99:.2f} ms; the answer that caused it: p50 {answer:.2f} ms")
+                lines.append(f"{label:<43}p50 {p50:.2f} ms, p99 {p99:.2f} ms; the answer that caused it: p50 {answer:.2f} ms")
         if f"{engine} bytes an idle stream" in found:
             cpu = found[f"{engine} {IDLE:,} idle streams, cpu %"]
             lines.append(
-                f"{f'{IDLE:,} idle streams':<34}{found[f'{engine} bytes an idle stream']:,.0f} bytes each, {cpu:.1f} % of a core"
+                f"{f'{IDLE:,} idle streams':<43}{found[f'{engine} bytes an idle stream']:,.0f} bytes each, {cpu:.1f} % of a core"
             )
         lines.append("")
     return "\n".join(lines)
@@ -104,5 +111,5 @@ def _line(label: str, name: str, found: dict[str, float]) -> str:
     cells = []
     for count in load.CONNECTIONS:
         at = f"{name} at {count}"
-        cells.append(f"{found[at]:,.0f} ({found[f'{at} p50 ms']:.2f}, {found[f'{at} p99 ms']:.2f})")
-    return f"{label:<34}" + "".join(f"{cell:>26}" for cell in cells)
+        cells.append(f"{found[at]:,.0f} ({found[f'{at} p50 ms']:.2f}, {found[f'{at} p99 ms']:.2f}; {found[f'{at} cpu us']:.0f})")
+    return f"{label:<43}" + "".join(f"{cell:>34}" for cell in cells)
