@@ -1,0 +1,113 @@
+"""The pages about the server are sessions in a shell: each command is run, on real servers, and prints what its page says."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import DOCS
+
+SESSIONS = ("server.md", "security.md", "operations.md")
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MARK = "-- end of command --"
+# What differs from run to run, and what stands for it on both sides.
+CHANGING = [
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"), "INSTANT"),
+    (re.compile(r"\b\d{13}\b"), "MS"),
+    (re.compile(r"\bprocess \d+"), "PROCESS"),
+    (re.compile(r"\b\d{4,6} bytes"), "BYTES"),
+]
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Each command of a page, and what it prints. The files that the page shows are written where they stand."""
+    found: list[tuple[str, str]] = []
+    for match in sorted([*BLOCK.finditer(page), *FILE.finditer(page)], key=lambda match: match.start()):
+        if match.re is FILE:
+            found.append((f"cat >{match[1]} <<'END OF FILE'\n{match[2]}END OF FILE", ""))
+            continue
+        for line in match[1].splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
+    """What a shell prints at each command, one after the other in one session; whatever it left running is ended."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, command in (("resonate-core", '-m resonate_core "$@"'), ("python", '"$@"')):
+        program = programs / name
+        program.write_text(f"#!/bin/sh\nexec {sys.executable!r} {command}\n")
+        program.chmod(0o755)
+    (folder / "work").mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
+    environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "NO_PROXY": "127.0.0.1", "TZ": "UTC"}
+    environment["RESONATE_SERVER__PORT"] = port  # in the place of 8001, which is not named where it is the default
+    script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + "".join(f"{command}\necho '{MARK}'\n" for command in asked)
+    shell = subprocess.Popen(
+        ["bash", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        cwd=folder / "work",
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        printed, _ = shell.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    return printed.split(MARK + "\n")[:-1]
+
+
+def steady(text: str) -> str:
+    """A text without what changes."""
+    for pattern, stands in CHANGING:
+        text = pattern.sub(stands, text)
+    return text
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_the_session_of_a_page(name: str, tmp_path: Path) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
+    missing = [tool for tool in ("bash", "curl") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"the pages use {missing[0]}, which is not here")
+    asked = commands(page)
+    assert len(asked) > 3
+    ports = {shown: str(free_port()) for shown in dict.fromkeys(re.findall(r"\b800\d\b", page))}
+    assert len(set(ports.values())) == len(ports)
+
+    def ours(text: str) -> str:
+        return re.sub(r"\b800\d\b", lambda found: ports[found[0]], text)
+
+    printed = outputs([ours(command) for command, _ in asked], tmp_path, ports["8001"])
+    assert len(printed) == len(asked)
+    for (command, expected), got in zip(asked, printed, strict=True):
+        wanted, seen = steady(ours(expected)), steady(got)
+        same = doctest.OutputChecker().check_output(wanted, seen, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        assert same, f"$ {command}\n{seen}instead of\n{wanted}"

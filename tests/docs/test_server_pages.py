@@ -1,0 +1,71 @@
+"""The tables of the pages about the server say what its models, its metrics and the tests of clients say."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+from pages import DOCS
+
+from integration.clients.published import CLIENTS
+from integration.clients.table import PROGRAMS
+from resonate_core.server.metrics import Metrics
+from resonate_core.server.settings import Settings
+
+METRIC = re.compile(r"\bresonate_\w+")
+
+
+def page(name: str) -> str:
+    """A page's text."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def rows(text: str, first: str) -> list[list[str]]:
+    """The cells of the table whose first head is `first`, without its head."""
+    lines = text[text.index(f"\n| {first} |") + 1 :].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_tables_of_settings_are_what_the_models_say() -> None:
+    script = runpy.run_path(str(DOCS / "settings_tables.py"))
+    text = page("server.md")
+    assert script["written"](text) == text, "run docs/settings_tables.py"
+    assert all(f"### `[{table}]`" in text for table in Settings.model_fields)
+
+
+def test_the_configuration_of_the_unit_is_one(tmp_path: Path) -> None:
+    (written,) = re.findall(r"^```toml\n(.*?)^```$", page("operations.md"), flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "resonate.toml").write_text(written)
+    settings = Settings.load(tmp_path / "resonate.toml")
+    assert settings.server.url == "https://resonate.example" and settings.log.format == "json"
+
+
+def exposed() -> set[str]:
+    """The names that a scrape of a server knows, of each histogram its own."""
+    names = set()
+    for family in Metrics().registry.collect():
+        names.add(family.name + ("_total" if family.type == "counter" else ""))
+    return names
+
+
+def test_the_table_of_metrics_has_all_of_them() -> None:
+    told = [row[0].strip("`") for row in rows(page("operations.md"), "name")]
+    assert set(told) == exposed() and len(told) == len(set(told))
+
+
+def test_alerts_are_about_metrics_that_there_are() -> None:
+    (rules,) = re.findall(r"^```yaml\n(.*?)^```$", page("operations.md"), flags=re.DOTALL | re.MULTILINE)
+    used = {name.removesuffix("_bucket") for name in METRIC.findall(rules)}
+    assert used <= exposed() and len(used) > 5
+    assert len(re.findall(r"- alert: ", rules)) == len(re.findall(r"  expr: ", rules))
+
+
+def test_the_table_of_clients_is_the_one_that_is_run() -> None:
+    text = page("clients.md")
+    heads = re.findall(r"^\| program \| (`.*) \|$", text, flags=re.MULTILINE)[0]
+    assert [head.strip("` ") for head in heads.split("|")] == [client.name for client in CLIENTS]
+    told = {row[0].strip("`"): row[1:] for row in rows(text, "program | `python-0.8`") if row[0]}
+    expected = {one.name: ["limit" if client.name in one.limits else "ok" for client in CLIENTS] for one in PROGRAMS}
+    assert told == expected
+    assert [row[0].strip("`") for row in rows(text, "program | what has to come of it")] == list(expected)
