@@ -176,11 +176,33 @@ def test_a_vanished_reader_s_unconfirmed_messages_go_to_the_next_stream(play: Pl
             assert stream.ids[1:] == ["u0", "u1", "u2", "u3", "u4", "e"]
             again = await on.open()
             await on.pass_time(1)
-            assert sorted(again.ids) == ["u0", "u1", "u2", "u3", "u4"]
+            assert sorted(again.ids) == [
+                "e",
+                "u0",
+                "u1",
+                "u2",
+                "u3",
+                "u4",
+            ]  # an execute is kept for a while, though it left the store
             await on.until(lambda: on.waiting() == [])
-            on.store.clock.advance(5000)  # its execute comes again by the dispatch timer
+
+    play(main())
+
+
+def test_an_execute_that_nobody_took_in_time_comes_again_by_its_timer(play: Play) -> None:
+    async def main() -> None:
+        async with scene(streams=StreamSettings(grace=5)) as on:
+            stream = await on.open()
+            on.execute("e", "poll://any@workers")
             await on.quiet()
-            assert again.ids[-1] == "e"
+            await stream.leave()
+            await on.pass_time(6)
+            again = await on.open()
+            await on.pass_time(1)
+            assert again.ids == []
+            on.store.clock.advance(5000)
+            await on.quiet()
+            assert again.ids == ["e"]
 
     play(main())
 

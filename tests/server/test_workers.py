@@ -19,11 +19,12 @@ PATIENCE = 60
 
 
 class Workers:
-    def __init__(self, folder, count: int) -> None:
+    def __init__(self, folder, count: int, port: int | None = None) -> None:
+        folder.mkdir(exist_ok=True)
         self.path, self.log = folder / "app.db", folder / "log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+            self.port = port or probe.getsockname()[1]
         command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(self.path), "--port", str(self.port)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
         with open(self.log, "wb") as log:
@@ -66,8 +67,9 @@ def workers(tmp_path):
     try:
         made.wait_for(lambda: len(made.pids()) == 3)
         yield made
-        made.process.send_signal(signal.SIGTERM)
-        assert made.process.wait(PATIENCE) == 0, made.log.read_text()
+        if made.process.returncode != -signal.SIGKILL:
+            made.process.send_signal(signal.SIGTERM)
+            assert made.process.wait(PATIENCE) == 0, made.log.read_text()
         assert "Traceback" not in made.log.read_text(), made.log.read_text()
     finally:
         if made.process.poll() is None:
@@ -97,6 +99,31 @@ def test_one_that_dies_is_replaced(workers):
     workers.wait_for(lambda: len(workers.pids()) == 4)
     for _ in range(20):
         assert workers.ask("promise.get", id="before")["head"]["status"] == 200
+
+
+def test_none_outlives_a_supervisor_that_was_killed(workers):
+    pids = workers.pids()
+    workers.process.kill()
+    workers.process.wait()
+
+    def gone(pid: int) -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        with open(f"/proc/{pid}/stat") as stat:  # nobody may be there to collect what it leaves
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+
+    deadline = time.monotonic() + PATIENCE
+    while not all(map(gone, pids)):
+        assert time.monotonic() < deadline, workers.log.read_text()
+        time.sleep(0.05)
+    restarted = Workers(workers.log.parent / "again", 1, port=workers.port)
+    try:
+        restarted.wait_for(lambda: restarted.pids())
+    finally:
+        restarted.process.kill()
+        restarted.process.wait()
 
 
 @pytest.mark.parametrize(

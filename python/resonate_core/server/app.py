@@ -66,7 +66,7 @@ class _Running:
         self.tasks = Tasks(_BODY_PATIENCE)
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
         self.driver = Driver(store, self.line.call, metrics, interval)
-        self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake)
+        self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake, app.streams.grace)
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:

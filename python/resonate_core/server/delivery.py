@@ -43,6 +43,10 @@ def is_execute(message: Message) -> bool:
     return message.version is not None
 
 
+def _is_among(address: str, patterns: Iterable[str]) -> bool:
+    return any(address == one or (one.endswith("*") and address.startswith(one[:-1])) for one in patterns)
+
+
 class Transport(Protocol):
     """One way to deliver messages. It tells the `Delivery` what became of each."""
 
@@ -61,9 +65,10 @@ class Delivery:
         call: Runs a function of it off the loop's thread.
         metrics: What is counted.
         wake: Called when the outbox is to be read again.
+        keep: For how many seconds an execute that was taken out of the store waits for somebody to take it here.
     """
 
-    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None]) -> None:
+    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], keep: float = 5) -> None:
         self._store = store
         self._call = call
         self._metrics = metrics
@@ -72,6 +77,8 @@ class Delivery:
         self._under_way: set[int] = set()  # numbers of messages that a transport has
         self._gone: set[int] = set()  # acknowledged since what is being looked at was read
         self._again: set[str] = set()
+        self._keep = keep
+        self._homeless: dict[int, Message] = {}  # executes that are ours, and whose stream ended before they were written
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
 
@@ -140,6 +147,9 @@ class Delivery:
     def addresses_to_look_at(self) -> list[str]:
         """What `look_at` was told since the last call."""
         addresses, self._again = sorted(self._again), set()
+        for number, message in list(self._homeless.items()):
+            if _is_among(message.address, addresses) and self._place(message):
+                self._homeless.pop(number, None)
         return addresses
 
     def about_to_read(self) -> None:
@@ -164,12 +174,20 @@ class Delivery:
             if not is_execute(message):
                 again.append(message.address)
                 continue
-            # It is out of the store. Whoever else is there gets it at once, else the dispatch timer makes another.
-            send = self._offer(message)
-            if not isinstance(send, NotNow):
-                self._under_way.add(message.number)
-                send(True)
+            # It is out of the store. Whoever else is there gets it at once, or who comes within a while; else the dispatch
+            # timer makes another.
+            if not self._place(message):
+                self._homeless[message.number] = message
+                asyncio.get_running_loop().call_later(self._keep, self._homeless.pop, message.number, None)
         self.look_at(again)
+
+    def _place(self, message: Message) -> bool:
+        send = self._offer(message)
+        if isinstance(send, NotNow):
+            return False
+        self._under_way.add(message.number)
+        send(True)
+        return True
 
     async def _acknowledge(self) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import socket
@@ -30,8 +31,17 @@ def _work(settings: Settings, listening: socket.socket) -> None:
     from .logs import configure
     from .run import serve_here
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     configure(settings.log)
     sys.exit(serve_here(settings, [listening]))
+
+
+def _end_with_parent() -> None:
+    """A supervisor that was killed leaves nobody behind who would keep its port and its file."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 class _Workers:
