@@ -205,6 +205,23 @@ def _resolved(i: int) -> Any:
     return _request("promise.settle", {"id": f"p{i}", "state": "resolved"})
 
 
+def test_the_parked_of_many_groups_are_found_again(play: Play) -> None:
+    """More groups than the server remembers: what waits for one of them is found all the same."""
+
+    async def main() -> None:
+        async with scene() as on:
+            for i in range(1200):
+                on.unblock(f"m{i:04}", f"poll://uni@g{i:04}/w1")
+            await on.quiet()
+            for i in (0, 999, 1000, 1199, 1):
+                stream = await on.open(f"g{i:04}/w1")
+                await on.until(lambda stream=stream, i=i: stream.ids == [f"m{i:04}"])
+            await on.pass_time(1)
+            await on.until(lambda: len(on.waiting()) == 1195)
+
+    play(main())
+
+
 def test_an_execute_of_a_task_that_was_acquired_is_not_delivered(play: Play) -> None:
     async def main() -> None:
         async with scene() as on:

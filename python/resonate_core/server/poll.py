@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Poll"]
 
-#: How many addresses of a group are remembered to have messages; beyond that all of the outbox is looked through.
+#: How many groups, and how many addresses of a group, are remembered to have messages; beyond that all of the outbox is
+#: looked through.
 _REMEMBERED = 1000
 _ALL = "poll:*"
 
@@ -56,6 +57,7 @@ class Poll:
         self._server_url = server_url
         self._elsewhere = elsewhere
         self._parked: dict[str, set[str]] = {}  # by group: addresses whose messages nobody could take
+        self._all_parked = False  # there are more groups of that kind than are remembered
         self._closed = False
         self.streams = Streams(settings.grace, seconds)
 
@@ -69,8 +71,7 @@ class Poll:
         elsewhere = 0.0 if self.streams.has(address) else self._elsewhere(message)
         stream = None if elsewhere > 0 else self.streams.choose(address, message.id)
         if stream is None:
-            parked = self._parked.setdefault(address.group, set())
-            parked.add(message.address if len(parked) < _REMEMBERED else _ALL)
+            self._park(address.group, message.address)
             wait = max(elsewhere, self.streams.returns_in(address))
             if wait > 0:
                 asyncio.get_running_loop().call_later(wait + 0.001, self._look_again, address.group)
@@ -88,6 +89,15 @@ class Poll:
 
         return send
 
+    def _park(self, group: str, address: str) -> None:
+        parked = self._parked.get(group)
+        if parked is None:
+            if len(self._parked) >= _REMEMBERED:
+                self._all_parked = True
+                return
+            parked = self._parked[group] = set()
+        parked.add(address if len(parked) < _REMEMBERED else _ALL)
+
     def end_all(self) -> None:
         """Ends every stream, each after what waits in it, and opens no new one: the server is about to stop."""
         self._closed = True
@@ -102,7 +112,11 @@ class Poll:
             await asyncio.sleep(0.01)
 
     def _look_again(self, group: str) -> None:
-        parked = self._parked.pop(group, None)
+        parked = self._parked.pop(group, set())
+        if self._all_parked:
+            self._all_parked = False
+            self._parked.clear()
+            parked = {_ALL}
         if parked:
             self._delivery.look_at([_ALL] if _ALL in parked else parked)
 
@@ -165,7 +179,7 @@ class Poll:
         self._metrics.deliveries.labels("poll", "execute" if is_execute(message) else "unblock", "sent").inc()
         if len(stream.unconfirmed) == 1:
             asyncio.get_running_loop().call_later(self._settings.acknowledge_after, self._confirm, stream)
-        if stream.group in self._parked and stream.half_empty:
+        if (stream.group in self._parked or self._all_parked) and stream.half_empty:
             self._look_again(stream.group)
 
     def _confirm(self, stream: Stream) -> None:
