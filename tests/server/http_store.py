@@ -139,20 +139,22 @@ class HttpStore:
 
     Args:
         exchange: How they go.
-        options: What the store is opened with.
+        store: What is behind the app.
     """
 
-    def __init__(self, exchange: Exchange, **options: Any) -> None:
+    def __init__(self, exchange: Exchange, store: Store) -> None:
         self._exchange = exchange
-        self._store = Store(None, **options)
-        self._app = app_of(self._store)
+        self._store = store
+        self._forks: list[HttpStore] = []
+        self._app = app_of(store)
         exchange.open(self._app)
 
     def apply(self, envelope: Any, now: int | None = None, atomic: bool = False) -> Any:
         """One envelope, or a list of them, sent at once."""
         if isinstance(envelope, list):
             at_once = [self._dated(one, now) for one in envelope]
-            if atomic or (now is not None and None in at_once):  # a caller's own transaction has no request
+            # A caller's own transaction has no request; and that a debug operation has no place in a batch is the store's own rule.
+            if atomic or (now is not None and None in at_once) or any(map(_debugs, envelope)):
                 return self._store.apply(envelope, now=now, atomic=atomic)
             return [json.loads(text) for text in self._post([json.dumps(one).encode() for one in at_once])]
         dated = self._dated(envelope, now)
@@ -181,13 +183,24 @@ class HttpStore:
     def _post(self, bodies: Sequence[bytes]) -> list[bytes]:
         return [checked(answer) for answer in self._exchange.post(self._app, bodies)] if bodies else []
 
+    def fork(self, clock: Any = None) -> HttpStore:
+        """A copy of the store, behind an app of its own, that is closed with this one."""
+        self._forks.append(HttpStore(self._exchange, self._store.fork(clock)))
+        return self._forks[-1]
+
     def close(self) -> None:
         """Stops the app and closes the store."""
+        for fork in self._forks:
+            fork.close()
         self._exchange.close(self._app)
         self._store.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+
+def _debugs(envelope: Any) -> bool:
+    return isinstance(envelope, dict) and str(envelope.get("kind")).startswith("debug.")
 
 
 def _encoded(text: bytes | str) -> bytes:
@@ -205,12 +218,12 @@ def _exchange(kind: type) -> Exchange:
 
 def open_in_process(**options: Any) -> HttpStore:
     """An empty store in memory, behind the app."""
-    return HttpStore(_exchange(InProcess), **options)
+    return HttpStore(_exchange(InProcess), Store(None, **options))
 
 
 def open_over_a_socket(**options: Any) -> HttpStore:
     """An empty store in memory, behind the app on a real server."""
-    return HttpStore(_exchange(OverASocket), **options)
+    return HttpStore(_exchange(OverASocket), Store(None, **options))
 
 
 OVER_HTTP = {"http": open_in_process, "socket": open_over_a_socket}
