@@ -47,8 +47,6 @@ def commands(page: str) -> list[tuple[str, str]]:
         for line in match[1].splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], ""))
-            elif line.startswith("> ") and not found[-1][1]:
-                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
             else:
                 found[-1] = (found[-1][0], found[-1][1] + line + "\n")
     return found
