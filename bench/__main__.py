@@ -49,7 +49,7 @@ def main() -> int:
     figures |= python_doors.measure(arguments.rounds)
     figures |= sdk_server.measure(arguments.rounds)
     over_http: dict[str, float] = {}
-    missing = load.wrk_is_missing()
+    missing = load.why_not()
     if missing is None and arguments.http_seconds > 0:
         over_http = http.figures(arguments.out, _HTTP_ROUNDS, arguments.http_seconds)
     held = [*TARGETS, *http.targets(over_http)]

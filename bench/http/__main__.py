@@ -27,7 +27,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.rounds < 1 or arguments.seconds < 1:
         parser.error(f"--rounds and --seconds must be at least 1, got {arguments.rounds} and {arguments.seconds:g}")
-    missing = load.wrk_is_missing()
+    missing = load.why_not()
     if missing is not None:
         print(missing, file=sys.stderr)
         return 1

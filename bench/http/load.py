@@ -40,8 +40,10 @@ class Load:
     generator: float
 
 
-def wrk_is_missing() -> str | None:
-    """Why there can be no load; None: there can."""
+def why_not() -> str | None:
+    """Why the server cannot be measured here; None: it can."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return "requests over HTTP are measured on Linux only: what a server uses is read from /proc"
     if shutil.which("wrk") is None:
         return "wrk is not installed (apt-get install wrk): requests over HTTP are not measured"
     return None

@@ -170,6 +170,19 @@ def test_a_stop_ends_streams_and_keeps_what_was_answered(
         assert store.check() == []
 
 
+def test_a_client_that_goes_away_is_noticed(tmp_path: Path) -> None:
+    with granian(tmp_path) as server:
+        for n in range(3):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=_PATIENCE) as stream:
+                stream.sendall(b"GET /poll/g/me HTTP/1.1\r\nhost: here\r\n\r\n")
+                until_open(server, 1)
+            until_open(server, 0)
+            server.ask("promise.create", id=f"p{n}", timeoutAt=FAR, tags={"resonate:target": "poll://any@g/me"})
+        with server.client.stream("GET", f"{server.url}/poll/g/me") as stream:
+            events = messages(stream)
+            assert [next(events)["data"]["task"]["id"] for _ in range(3)] == ["p0", "p1", "p2"]
+
+
 def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
     with granian(tmp_path, "--db", tmp_path / "kept.db") as server:
         body = json.dumps(
