@@ -130,6 +130,17 @@ def test_what_breaks_a_rule_is_named(
     assert "Traceback" not in ran.err
 
 
+def test_a_variable_that_names_no_table_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that is another server's, which would mean nothing here without a word."""
+    monkeypatch.setenv("RESONATE_TASKS__RETRY_TIMEOUT", "500")
+    ran = run("config", "show")
+    assert ran.code == 2
+    assert "RESONATE_TASKS__RETRY_TIMEOUT: there is no table 'tasks' of settings; there are store, server," in ran.err
+    monkeypatch.delenv("RESONATE_TASKS__RETRY_TIMEOUT")
+    monkeypatch.setenv("RESONATE_URL", "http://localhost:1")  # the clients'
+    assert run("config", "show").code == 0
+
+
 def test_a_configuration_file_that_is_missing_is_named(run: Run) -> None:
     ran = run("config", "show", "--config", "gone.toml")
     assert ran.code == 2

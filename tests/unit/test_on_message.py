@@ -150,6 +150,7 @@ def test_a_handler_can_be_called(store):
 
 def test_the_server_leaves_a_handled_scheme_alone():
     pytest.importorskip("starlette")
+    from resonate_core.server.damper import Damper
     from resonate_core.server.delivery import Delivery, NotNow
     from resonate_core.server.metrics import Metrics
 
@@ -161,7 +162,7 @@ def test_the_server_leaves_a_handled_scheme_alone():
             pass
 
     with rc.Store(clock=rc.ManualClock()) as store:
-        delivery = Delivery(store, call=None, metrics=Metrics(), wake=lambda: None)
+        delivery = Delivery(store, call=None, metrics=Metrics(), wake=lambda: None, damper=Damper(lambda: 0.0), keep=5)
         delivery.transports["local"] = Refuses()
         store.on_message("local", print)
         store.promises.create("a", timeout_at=FAR, tags=LOCAL)

@@ -75,8 +75,8 @@ def load(file: Path | None, given: Given) -> Settings:
         raise Failure("\n".join(_said(error, file, given)), Exit.USAGE) from error
     except SettingsError as error:  # a table of the environment that is no JSON; its text is not shown, it may be a secret
         raise Failure(f"the environment: {error}", Exit.USAGE) from error
-    except ValueError as error:  # TOMLDecodeError
-        raise Failure(f"{file}: {error}", Exit.USAGE) from error
+    except ValueError as error:  # a variable that names no table, or (its subclass) TOMLDecodeError
+        raise Failure(str(error) if type(error) is ValueError else f"{file}: {error}", Exit.USAGE) from error
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:
             raise Failure(str(error), Exit.USAGE) from error

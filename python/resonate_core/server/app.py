@@ -19,6 +19,7 @@ from .._core import Envelope, RequestLimits, Store
 from .._stopwatch import seconds
 from ..errors import StoreBusy, StoreError
 from .batcher import Answer, Batcher
+from .damper import Damper
 from .delivery import Delivery
 from .driver import Driver
 from .gate import Gate, header
@@ -42,6 +43,8 @@ _log = logging.getLogger("resonate_core.server")
 _JSON = (b"content-type", b"application/json")
 _LEGACY = ("/promises", "/tasks", "/schedules")
 _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
+#: What a worker's run of a task ends with; a run that only ended in a release got nowhere.
+_ENDS_OF_RUNS = frozenset(("task.release", "task.suspend", "task.fulfill"))
 _REFUSED = {401: "Unauthorized", 403: "Forbidden"}
 #: Seconds for which the body of a request is waited for, at least.
 _BODY_PATIENCE = 30
@@ -60,13 +63,14 @@ class _Running:
     def __init__(self, app: ResonateApp) -> None:
         store, metrics = app.store, app.metrics
         self.loop = asyncio.get_running_loop()
+        self.damper = Damper(seconds)
         self.line = Line("resonate-store")
         self.acknowledging = Line("resonate-acknowledge")
         self.batcher = Batcher(store, metrics)
         self.tasks = Tasks(_BODY_PATIENCE)
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
         self.driver = Driver(store, self.line.call, metrics, interval)
-        self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake, app.streams.grace)
+        self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake, self.damper, app.streams.grace)
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:
@@ -278,6 +282,7 @@ class ResonateApp:
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
         refusal = None if envelope.refused else self._gate.judge(envelope, scope)
+        task_ids = envelope.ids if kind in _ENDS_OF_RUNS else ()
         if self._spans is not None:
             with self._spans(envelope, scope) as told:
                 status, reply = refusal or await self._run(running, envelope)
@@ -292,6 +297,8 @@ class ResonateApp:
             except Exception as error:  # logged once, by the batcher
                 status, reply = _failed(envelope, error)
         self.metrics.answered(kind, status, seconds() - started)
+        if task_ids and status == 200:
+            (running.damper.released if kind == "task.release" else running.damper.got_further)(task_ids[0])
         if _log.isEnabledFor(logging.DEBUG):
             told_more = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
             _log.debug("%s answered with %d", kind, status, extra=told_more)

@@ -18,6 +18,7 @@ from .addresses import scheme_of
 
 if TYPE_CHECKING:
     from .._core import Message, Store
+    from .damper import Damper
     from .metrics import Metrics
 
 __all__ = ["Call", "Delivery", "NotNow", "Send", "Transport", "is_execute"]
@@ -65,10 +66,11 @@ class Delivery:
         call: Runs a function of it off the loop's thread.
         metrics: What is counted.
         wake: Called when the outbox is to be read again.
+        damper: Knows which tasks are not to be offered again at once.
         keep: For how many seconds an execute that was taken out of the store waits for somebody to take it here.
     """
 
-    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], keep: float = 5) -> None:
+    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], damper: Damper, keep: float) -> None:
         self._store = store
         self._call = call
         self._metrics = metrics
@@ -77,6 +79,7 @@ class Delivery:
         self._under_way: set[int] = set()  # numbers of messages that a transport has
         self._gone: set[int] = set()  # acknowledged since what is being looked at was read
         self._again: set[str] = set()
+        self._damper = damper
         self._keep = keep
         self._homeless: dict[int, Message] = {}  # executes that are ours, and whose stream ended before they were written
         self._delivered: list[int] = []  # unblocks that are still in the store
@@ -93,7 +96,7 @@ class Delivery:
             if message.stale:
                 useless.append(message.number)
                 continue
-            if message.address in blocked:
+            if message.address in blocked or (self._damper and self._damps(message)):
                 continue
             send = self._offer(message)
             if send is NotNow.ADDRESS:
@@ -106,6 +109,12 @@ class Delivery:
         for _, send in chosen:
             send(True)
         return blocked
+
+    def _damps(self, message: Message) -> bool:
+        wait = self._damper.wait(message.id) if is_execute(message) else 0.0
+        if wait > 0:
+            asyncio.get_running_loop().call_later(wait + 0.001, self.look_at, [message.address])
+        return wait > 0
 
     def _offer(self, message: Message) -> Send | NotNow:
         scheme = scheme_of(message.address)

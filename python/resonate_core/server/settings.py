@@ -6,6 +6,7 @@ the environment and ``--port 8001`` on the command line. Durations are in second
 
 from __future__ import annotations
 
+import os
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -248,8 +249,13 @@ class Settings(BaseSettings):
         Raises:
             FileNotFoundError: There is no such file.
             tomllib.TOMLDecodeError: It is not TOML.
-            pydantic.ValidationError: A value breaks its rule, or a key is unknown; it names both.
+            pydantic.ValidationError: A value breaks its rule, or a key is unknown; it names both. It is a ValueError.
+            ValueError: A variable of the environment names no table.
         """
+        for name in os.environ:
+            table = name.removeprefix("RESONATE_").partition("__")[0].lower()
+            if name.startswith("RESONATE_") and "__" in name and table not in cls.model_fields:
+                raise ValueError(f"{name}: there is no table {table!r} of settings; there are {', '.join(cls.model_fields)}")
         if file is not None and not file.is_file():
             raise FileNotFoundError(f"there is no configuration file {str(file)!r}")
         source = type("Settings", (cls,), {"file": file, "__doc__": cls.__doc__})
