@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from resonate_core import ManualClock, Store
+from resonate_core.server import app as app_module
 from server.live_server import Live, serving
 from server.raw_http import Connection, connected, post
 
@@ -131,6 +132,18 @@ def test_a_body_over_the_limit_that_is_announced(connection: Connection) -> None
     answer = connection.answer()
     assert answer.status == 413 and answer.headers["content-type"] == "application/json"
     assert answer.headers["connection"] == "close" and connection.ended()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"kind":"promise.get","head":'])
+def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    """408, and the connection ends; others are served meanwhile."""
+    monkeypatch.setattr(app_module, "_BODY_PATIENCE", 0.2)
+    with Store(clock=ManualClock(1000)) as store, serving(store) as live, connected(live.port) as slow:
+        slow.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 500\r\n\r\n" + body)
+        healthy(live)
+        answer = slow.answer()
+        assert answer.status == 408 and answer.json()["head"] == {"corrId": "0", "status": 408, "version": "2026-04-01"}
+        assert answer.headers["connection"] == "close" and slow.ended()
 
 
 def test_expect_continue(connection: Connection) -> None:

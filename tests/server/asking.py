@@ -1,0 +1,44 @@
+"""Asking an app: requests, their answers, and what a refusal looks like."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from resonate_core import ManualClock, Store
+from resonate_core.asgi import DeliverySettings, PushSettings, create_app
+from server.app_calls import Answer, call
+
+FAR = 10**15
+"""A deadline that no test reaches."""
+
+
+def envelope(kind: str = "promise.get", data: Any = None, **head: Any) -> dict[str, Any]:
+    head = {"corrId": "c", "version": "2026-04-01", **head}
+    return {"kind": kind, "head": head, "data": {"id": "nobody"} if data is None else data}
+
+
+def ask(*calls: dict[str, Any], store: Store | None = None, **tables: Any) -> list[Answer]:
+    """Answers of an app with these settings, in order; the store is not changed unless it is given."""
+    used = store or Store(clock=ManualClock(1000), debug=True)
+    before = used.digest()
+
+    async def main() -> list[Answer]:
+        app = create_app(used, push=PushSettings(enabled=False), delivery=DeliverySettings(enabled=False), **tables)
+        async with app.lifespan():
+            return [await call(app, **one) for one in calls]
+
+    answers = asyncio.run(main())
+    if store is None:
+        assert used.digest() == before
+        used.close()
+    return answers
+
+
+def refused(answer: Answer, status: int, kind: str = "promise.get", corr: str = "c") -> str:
+    """That an answer is a refusal as the protocol writes it; what it says."""
+    told = answer.json()
+    assert answer.status == status and answer.headers["content-type"] == "application/json"
+    assert told["head"]["status"] == status and (told["kind"], told["head"]["corrId"]) == (kind, corr), told
+    assert isinstance(told["data"], str) and told["data"]
+    return str(told["data"])
