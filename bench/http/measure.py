@@ -11,6 +11,8 @@ from . import disk, load, streams
 from .servers import ENGINES, SERVED, Server, cores, servers
 
 STORES = [served for served in SERVED if served != "echo"]
+#: A server that has its core to itself uses at least this share of it at 64 connections.
+_FULL = 0.8
 #: Idle streams that are opened beside the one that is measured.
 IDLE = 1000
 _MESSAGES = 500
@@ -78,10 +80,13 @@ def tables(found: dict[str, float]) -> str:
         if f"{engine} echo at 64" not in found:
             continue
         columns = "".join(f"{f'{count} connection' + ('s' if count > 1 else ''):>34}" for count in load.CONNECTIONS)
-        lines += [f"{engine + ': requests/s (p50, p99 ms; cpu µs)':<43}{columns}", _line("echo", f"{engine} echo", found)]
+        lines += [
+            f"{engine + ': requests/s (p50, p99 ms; cpu µs)':<43}{columns}{'cpu of the echo / its own, 64':>34}",
+            _line("echo", f"{engine} echo", engine, found),
+        ]
         for store in STORES:
             names = (f"{engine} {store} {work}" for work in load.WORKS)
-            lines += [_line(name.removeprefix(f"{engine} "), name, found) for name in names if f"{name} at 1" in found]
+            lines += [_line(name.removeprefix(f"{engine} "), name, engine, found) for name in names if f"{name} at 1" in found]
         for label in (f"{store} message, {which}" for store in STORES for which in ("1 stream", f"{IDLE:,} idle")):
             name = f"{engine} {label}"
             if f"{name}, p50 ms" in found:
@@ -100,16 +105,22 @@ def how(rounds: int, seconds: float, found: dict[str, float]) -> str:
     """Lines about how it was measured."""
     usable = cores()
     pinned = f"servers on core {usable[0]}, wrk on core {usable[-1]}" if len(usable) > 1 else "nothing is pinned to a core"
+    busy = "".join(
+        f"the echo on {engine} was given {share:.0%} of its core: the machine does other work, and ratios of rates say little\n"
+        for engine in ENGINES
+        if (share := found.get(f"{engine} echo at 64", 1e9) * found.get(f"{engine} echo at 64 cpu us", 1) / 1e6) < _FULL
+    )
     held = "" if found[SYNC] <= 1 else ": the targets of SQLite full are meant for 1 ms at most"
     return (
         f"HTTP: {pinned}; the best of {rounds} rounds of {seconds:g} s; wrk used at most {found[GENERATOR]:.0%} of its core\n"
-        f"SQLite full: a write and fdatasync of a page takes {found[SYNC]:.2f} ms{held}"
+        f"{busy}SQLite full: a write and fdatasync of a page takes {found[SYNC]:.2f} ms{held}"
     )
 
 
-def _line(label: str, name: str, found: dict[str, float]) -> str:
+def _line(label: str, name: str, engine: str, found: dict[str, float]) -> str:
     cells = []
     for count in load.CONNECTIONS:
         at = f"{name} at {count}"
         cells.append(f"{found[at]:,.0f} ({found[f'{at} p50 ms']:.2f}, {found[f'{at} p99 ms']:.2f}; {found[f'{at} cpu us']:.0f})")
+    cells.append(f"{found[f'{engine} echo at 64 cpu us'] / found[f'{name} at 64 cpu us']:.2f}")
     return f"{label:<43}" + "".join(f"{cell:>34}" for cell in cells)
