@@ -40,7 +40,6 @@ def test_what_is_paused_is_delivered_when_it_goes_on(monkeypatch: pytest.MonkeyP
     run(main(), monkeypatch)
 
 
-@pytest.mark.xfail(reason="their numbers begin at 1 again, and are taken for those of messages that were seen")
 @pytest.mark.parametrize("place", ["memory", "file"])
 @pytest.mark.parametrize("how", ["reset", "restore"])
 def test_the_numbers_of_messages_never_go_back(tmp_path: Path, place: str, how: str) -> None:
@@ -58,7 +57,6 @@ def test_the_numbers_of_messages_never_go_back(tmp_path: Path, place: str, how: 
         assert [message.number for message in store.messages()] > [last]
 
 
-@pytest.mark.xfail(run=False, reason="as above; it would wait")
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_messages_after_a_reset_are_delivered_as_those_before(monkeypatch: pytest.MonkeyPatch, confirmed: bool) -> None:
     """Their numbers are not mixed up with those of messages that are gone."""
