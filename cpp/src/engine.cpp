@@ -262,9 +262,10 @@ void Engine::reset() {
   std::lock_guard lock(mutex_);
   {
     const StorageTransaction writing(*storage_, Access::write);
-    storage_->clear();
     Changes born;
+    born.counters.sequence = storage_->counters().sequence;  // whoever delivers goes by the numbers of messages: none comes twice
     born.counters.now = clock_->now();
+    storage_->clear();
     storage_->write(born);
   }
   paused_ = false;
@@ -276,8 +277,13 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
   move_clock(std::max(contents->counters().now, clock_->now()));
   if (durable_) {
     const StorageTransaction writing(*storage_, Access::write);
+    const std::int64_t last = storage_->counters().sequence;
     storage_->clear();
-    copy_state(*contents, *storage_);
+    copy_state(*contents, *storage_, last);
+  } else if (const std::int64_t last = storage_->counters().sequence; last > 0) {
+    std::unique_ptr<Storage> renumbered = make_memory_storage();
+    copy_state(*contents, *renumbered, last);
+    storage_ = std::move(renumbered);
   } else {
     storage_ = std::move(contents);
   }

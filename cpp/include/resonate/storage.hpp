@@ -135,7 +135,7 @@ class StorageTransaction {
 
 std::unique_ptr<Storage> make_memory_storage();
 
-// Makes `to`, which is empty, hold what `from` holds.
-void copy_state(Storage& from, Storage& to);
+// Makes `to`, which is empty, hold what `from` holds; its messages and edges get numbers after `numbers_after`.
+void copy_state(Storage& from, Storage& to, std::int64_t numbers_after = 0);
 
 }  // namespace resonate

@@ -2,16 +2,39 @@
 
 namespace resonate {
 
-void copy_state(Storage& from, Storage& to) {
+namespace {
+
+// The same, with a number that is greater by so much.
+template <class Numbered>
+Shared<const Numbered> later(const Shared<const Numbered>& one, std::int64_t by) {
+  if (by == 0) return one;
+  auto* moved = new Numbered(*one);
+  Shared<const Numbered> held(moved);
+  moved->seq += by;
+  return held;
+}
+
+RowRef later(const RowRef& row, std::int64_t by) {
+  if (by == 0 || row->execute_seq == 0) return row;
+  auto* moved = new Row(*row);
+  RowRef held(moved);
+  moved->execute_seq += by;
+  return held;
+}
+
+}  // namespace
+
+void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   Changes all;
   all.counters = from.counters();
-  each_promise(from, [&all](StateView::Promise promise) {
-    all.rows.push_back({RowRef(), std::move(promise.row)});
+  all.counters.sequence += numbers_after;
+  each_promise(from, [&](StateView::Promise promise) {
+    all.rows.push_back({RowRef(), later(promise.row, numbers_after)});
     for (auto* edges : {&promise.callbacks, &promise.listeners})
-      all.edges_added.insert(all.edges_added.end(), edges->begin(), edges->end());
+      for (const EdgeRef& edge : *edges) all.edges_added.push_back(later(edge, numbers_after));
   });
-  each_schedule(from, [&all](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
-  each_message(from, [&all](const MessageRef& message) { all.messages_added.push_back(message); });
+  each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
+  each_message(from, [&](const MessageRef& message) { all.messages_added.push_back(later(message, numbers_after)); });
   to.write(all);
 }
 
