@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from resonate_core import Store
+from resonate_core import ManualClock, Store
 from resonate_core.asgi import DeliverySettings, StreamSettings
 from resonate_core.server import driver
 from server.poll_scene import run, scene
@@ -287,3 +288,47 @@ def test_a_store_that_is_busy_when_a_stream_opens_delivers_to_it_later(tmp_path:
                 await on.until(lambda: stream.ids == ["a"])
 
     asyncio.run(main())
+
+
+class _ReadsSlowly:
+    """A store from which a page of older messages arrives only after the test has let it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.read = threading.Event()
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def messages(self, *arguments: Any, **keywords: Any) -> Any:
+        page = self._store.messages(*arguments, **keywords)
+        if "addresses" in keywords and page:
+            self.read.set()
+            self.go_on.wait(60)
+        return page
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def test_what_was_acknowledged_while_older_messages_were_read_is_not_sent_again(play: Play) -> None:
+    async def main() -> None:
+        store = Store(clock=ManualClock(1000))
+        async with scene(store, streams=StreamSettings(acknowledge_after=0.25)) as on:
+            stream = await on.open()
+            on.unblock("a")
+            await on.quiet()
+            assert stream.ids == ["a"]
+            assert on.app._running is not None
+            slow = on.app._running.driver._store = _ReadsSlowly(store)  # type: ignore[assignment]
+            slow.go_on.clear()
+            on.app._running.deliveries.look_at(["poll://uni@workers/w1"])
+            await on.until(slow.read.is_set)
+            asyncio.get_running_loop().seconds += 0.3  # type: ignore[attr-defined]
+            await on.until(lambda: on.waiting() == [])  # "a" is acknowledged, and stands in the page that was read
+            for _ in range(10):
+                await asyncio.sleep(0)
+            slow.go_on.set()
+            await on.quiet()
+            assert stream.ids == ["a"]
+
+    play(main())
