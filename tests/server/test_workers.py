@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import http.server
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -19,7 +21,7 @@ PATIENCE = 60
 
 
 class Workers:
-    def __init__(self, folder, count: int, port: int | None = None) -> None:
+    def __init__(self, folder, count: int, port: int | None = None, flags: tuple[str, ...] = ()) -> None:
         folder.mkdir(exist_ok=True)
         self.path, self.log = folder / "app.db", folder / "log"
         with socket.socket() as probe:
@@ -28,7 +30,7 @@ class Workers:
         command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(self.path), "--port", str(self.port)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([*command, "--workers", str(count)], env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*command, "--workers", str(count), *flags], env=environment, stdout=log, stderr=log)
 
     def pids(self) -> set[int]:
         text = self.log.read_text()
@@ -39,6 +41,12 @@ class Workers:
         while not what():
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.05)
+
+    def listens(self) -> bool:
+        """Whether it takes connections. granian says that it serves a moment before it does."""
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
 
     def ask(self, kind: str, **data) -> dict:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
@@ -99,6 +107,50 @@ def test_one_that_dies_is_replaced(workers):
     workers.wait_for(lambda: len(workers.pids()) == 4)
     for _ in range(20):
         assert workers.ask("promise.get", id="before")["head"]["status"] == 200
+
+
+class Hook(http.server.ThreadingHTTPServer):
+    """Counts what is posted to it."""
+
+    def __init__(self) -> None:
+        self.got: list[str] = []
+        super().__init__(("127.0.0.1", 0), HookHandler)
+
+
+class HookHandler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.got.append(body["data"]["promise"]["id"])
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("engine", ["uvicorn", "granian"])
+def test_each_message_to_a_url_is_pushed_by_one_of_them(tmp_path, engine):
+    hook = Hook()
+    threading.Thread(target=hook.serve_forever, daemon=True).start()
+    workers = Workers(tmp_path, 2, flags=("--engine", engine, "--push-allow", "127.0.0.0/8"))
+    try:
+        workers.wait_for(lambda: len(workers.pids()) == 2 and workers.listens())
+        ids = [f"p{n}" for n in range(20)]
+        for id in ids:
+            workers.ask("promise.create", id=id, timeoutAt=FAR)
+            workers.ask("promise.register_listener", awaited=id, address=f"http://127.0.0.1:{hook.server_port}/hook")
+            workers.ask("promise.settle", id=id, state="resolved")
+        workers.wait_for(lambda: set(hook.got) == set(ids))
+        workers.process.send_signal(signal.SIGTERM)  # what anybody had under way has arrived then
+        assert workers.process.wait(PATIENCE) == 0, workers.log.read_text()
+        assert sorted(hook.got) == sorted(ids)
+    finally:
+        hook.shutdown()
+        hook.server_close()
+        if workers.process.poll() is None:
+            workers.process.kill()
+            workers.process.wait()
 
 
 def test_none_outlives_a_supervisor_that_was_killed(workers):

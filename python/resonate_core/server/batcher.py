@@ -24,6 +24,9 @@ _log = logging.getLogger("resonate_core.server")
 
 #: More in one transaction would make those that wait for the next one wait long.
 _MOST_AT_ONCE = 1000
+#: Turns of the loop between the answers to one transaction and the next: those who are answered ask again within them, and
+#: share it. A commit that waits for the disk is then shared by twice as many. A lone request never waits.
+_TURNS = 2
 #: How many requests a log line names.
 _NAMED = 20
 
@@ -62,6 +65,10 @@ class Batcher:
         """Waits for the transaction under way. Requests are not to be submitted any more."""
         self._line.close()
 
+    def _begin_in(self, turns: int) -> None:
+        """Begins after so many turns of the loop."""
+        self._loop.call_soon(*((self._begin_in, turns - 1) if turns > 1 else (self._begin,)))
+
     def _begin(self) -> None:
         batch = self._under_way = self._waiting[: self._next_batch()]
         del self._waiting[: len(batch)]
@@ -85,7 +92,7 @@ class Batcher:
     def _done(self, answers: Sequence[Answer], error: Exception | None) -> None:
         batch, self._under_way = self._under_way, []
         if self._waiting:
-            self._begin()
+            self._begin_in(_TURNS)
         else:
             self._scheduled = False
         if error is not None:

@@ -152,7 +152,8 @@ class Poll:
             left = ends_at - seconds()
             if left <= 0:
                 stream.end()
-            message = await stream.next(min(self._settings.keepalive, max(left, 0)))
+            silence = self._settings.keepalive
+            message = await stream.next(min(silence, max(left, 0)))
             if message is not None:
                 await send({"type": "http.response.body", "body": stream.event, "more_body": True})
                 if not stream.open:
@@ -163,7 +164,7 @@ class Poll:
                     break
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 return not gone.done()
-            elif left > 0:
+            elif left >= silence:
                 await send({"type": "http.response.body", "body": _SILENCE, "more_body": True})
         return False
 

@@ -76,7 +76,7 @@ def _url(settings: Settings, port: int) -> str:
     return f"{scheme}://{host}:{port}{settings.server.root_path}"
 
 
-def _with_url(settings: Settings, port: int) -> Settings:
+def with_url(settings: Settings, port: int) -> Settings:
     if settings.server.url is not None:
         return settings
     return settings.model_copy(update={"server": settings.server.model_copy(update={"url": _url(settings, port)})})
@@ -131,7 +131,7 @@ def serve(settings: Settings) -> int:
     except OSError as error:
         print(f"cannot listen on {settings.server.host}:{settings.server.port}: {error.strerror or error}", file=sys.stderr)
         return CANNOT_START
-    settings = _with_url(settings, listening.getsockname()[1])
+    settings = with_url(settings, listening.getsockname()[1])
     if settings.server.workers > 1:
         from .run_workers import serve_workers
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ResonateError
 from .logs import configure
-from .run import CANNOT_START, DONE, FAILED, _with_url, make_app, open_store
+from .run import CANNOT_START, DONE, FAILED, make_app, open_store, with_url
 
 if TYPE_CHECKING:
     from granian.server.mp import MPServer
@@ -134,14 +134,35 @@ class _Worker:
     def __init__(self, settings: Settings, told: Connection) -> None:
         self._settings = settings
         self._told = told
+        # The process that has each part of the pushes; 0: nobody has had it.
+        self._holders: Any = multiprocessing.Array("q", settings.server.workers)
 
     def __call__(self) -> _Served:
-        settings = self._settings
+        delivery = self._settings.delivery.model_copy(update={"part": self._part(), "parts": self._settings.server.workers})
+        settings = self._settings.model_copy(update={"delivery": delivery})
         configure(settings.log)
         store = open_store(settings.store, settings.server.debug)
         served = _Served(settings, store, make_app(settings, store), self._told)
         served.catch_signals(asyncio.get_event_loop())
         return served
+
+    def _part(self) -> int:
+        """A part that nobody has, or whose worker died. granian does not tell a worker which one it is."""
+        with self._holders.get_lock():
+            for part, pid in enumerate(self._holders):
+                if pid == 0 or not _is_alive(pid):
+                    self._holders[part] = os.getpid()
+                    return part
+        # Not reached: there are as many parts as workers. Two workers with one part would push the same, which is allowed.
+        return 0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _make_server(settings: Settings, address: str, port: int, tell: Connection) -> MPServer:
@@ -239,7 +260,7 @@ def serve_granian(settings: Settings) -> int:
     address, port = held.getsockname()[:2]
     if sys.platform != "linux":  # there the main process listens, and alone
         held.close()
-    settings = _with_url(settings, port)
+    settings = with_url(settings, port)
     # A fork would carry this process's threads' locks with it.
     multiprocessing.set_start_method("spawn", force=True)
     told, tell = multiprocessing.Pipe(duplex=False)
