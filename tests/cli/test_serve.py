@@ -29,9 +29,9 @@ def serving(*flags: str, **environment: str) -> Iterator[tuple[str, subprocess.P
         url = ""
         for line in process.stderr:
             said.append(line)
-            found = re.search(r"https?://[\w.:]+", line)
-            url = url or (found[0] if found else "")
-            if "startup complete" in line:
+            found = re.search(r"serving .* at (https?://[\w.:]+)", line)
+            if found:  # it listens by then
+                url = found[1]
                 break
         try:
             assert url, "".join(said)
