@@ -85,7 +85,7 @@ class _Running:
         """Lets what is under way finish: no answer and no delivered message is lost."""
         self.tasks.close()
         if self.driving is not None:
-            self.driving.cancel()
+            self.driver.end()
             await asyncio.gather(self.driving, return_exceptions=True)
         await self.deliveries.close(patience=5)
         for line in (self.batcher, self.line, self.acknowledging):

@@ -51,6 +51,7 @@ class Driver:
         self._metrics = metrics
         self._foreign_interval = foreign_interval
         self._news = asyncio.Event()
+        self._ending = False
         self._last = 0  # number of the last message that was seen
         self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
         self.deliver: Callable[[Sequence[Message]], Awaitable[set[str]]]
@@ -67,8 +68,16 @@ class Driver:
         """Makes it look now. From the loop's thread."""
         self._news.set()
 
+    def end(self) -> None:
+        """Makes `run` return, after the turn that it is in. From the loop's thread.
+
+        It is not to be cancelled: up to Python 3.11 `asyncio.wait_for` loses a cancellation that comes together with what it waits for.
+        """
+        self._ending = True
+        self._news.set()
+
     async def run(self) -> None:
-        """Goes on until it is cancelled, or the store is closed."""
+        """Goes on until `end`, or until the store is closed."""
         loop = asyncio.get_running_loop()
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
@@ -84,7 +93,7 @@ class Driver:
             watch = self._store.watch(writer)
             try:
                 until: int | None = None
-                while True:
+                while not self._ending:
                     self._news.clear()
                     watch.rearm(until)
                     try:
