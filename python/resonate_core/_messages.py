@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
-from ._stopwatch import seconds
+from ._core import ManualClock
+from ._stopwatch import doubled, seconds
 from .errors import Closed, Invalid, StoreError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class _Post:
             handlers[message.address.partition(":")[0]](message)
         except Exception:
             failed = self.failed.setdefault(message.number, _Failed())
-            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed.failures, 20))
+            pause = doubled(_FIRST_PAUSE, failed.failures, _LONGEST_PAUSE)
             failed.failures += 1
             failed.again_at = seconds() + pause
             _log.exception("the handler of %r raised for %s; it gets it again in %.1f s", message.address, message.key, pause)
@@ -188,7 +189,7 @@ def on_message(store: Store, scheme: str, handler: Handler, background: bool | N
     if scheme in post.handlers:
         raise Invalid(f"scheme is {scheme!r}, and has a handler; close its subscription first")
     post.handlers[scheme] = handler
-    if background or (background is None and not hasattr(store.clock, "advance")):
+    if background or (background is None and not isinstance(store.clock, ManualClock)):
         post.start(store)
     return Subscription(post, scheme, handler)
 

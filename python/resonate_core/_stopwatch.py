@@ -7,4 +7,9 @@ from __future__ import annotations
 
 from time import perf_counter as seconds
 
-__all__ = ["seconds"]
+__all__ = ["doubled", "seconds"]
+
+
+def doubled(first: float, times: int, longest: float) -> float:
+    """A pause that was doubled so many times, up to the longest."""
+    return min(longest, first * 2.0 ** min(times, 30))

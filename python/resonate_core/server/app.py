@@ -287,15 +287,8 @@ class ResonateApp:
             with self._spans(envelope, scope) as told:
                 status, reply = refusal or await self._run(running, envelope)
                 told(status)
-        elif refusal is not None:
-            status, reply = refusal
-        elif running.batcher.in_flight >= self.limits.requests_in_flight:
-            status, reply = self._too_many(envelope)
         else:
-            try:
-                status, reply = await running.batcher.submit(envelope)
-            except Exception as error:  # logged once, by the batcher
-                status, reply = _failed(envelope, error)
+            status, reply = refusal or await self._run(running, envelope)
         self.metrics.answered(kind, status, seconds() - started)
         if task_ids and status == 200:
             (running.damper.released if kind == "task.release" else running.damper.got_further)(task_ids[0])
@@ -309,17 +302,14 @@ class ResonateApp:
         await send({"type": "http.response.body", "body": reply})
 
     async def _run(self, running: _Running, envelope: Envelope) -> Answer:
-        """As in `_post`, where a span is around it."""
+        """Runs a request that may be made, if there is room for it."""
         if running.batcher.in_flight >= self.limits.requests_in_flight:
-            return self._too_many(envelope)
+            self.metrics.refused.labels("in_flight").inc()
+            return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
         try:
             return await running.batcher.submit(envelope)
-        except Exception as error:
+        except Exception as error:  # logged once, by the batcher
             return _failed(envelope, error)
-
-    def _too_many(self, envelope: Envelope) -> Answer:
-        self.metrics.refused.labels("in_flight").inc()
-        return 429, envelope.refusal(429, "too many requests are under way; nothing was done, try again in a second")
 
     async def _answer_unread(self, send: Send, status: int, why: str) -> None:
         """Answers a request whose body was not read to its end, and asks for the end of its connection."""

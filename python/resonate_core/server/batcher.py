@@ -67,7 +67,10 @@ class Batcher:
 
     def _begin_in(self, turns: int) -> None:
         """Begins after so many turns of the loop."""
-        self._loop.call_soon(*((self._begin_in, turns - 1) if turns > 1 else (self._begin,)))
+        if turns == 0:
+            self._begin()
+        else:
+            self._loop.call_soon(self._begin_in, turns - 1)
 
     def _begin(self) -> None:
         batch = self._under_way = self._waiting[: self._next_batch()]

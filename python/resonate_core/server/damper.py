@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+from .._stopwatch import doubled
+
 __all__ = ["Damper"]
 
 #: Seconds before the second offer in a row; doubled with each further one, up to the longest.
@@ -55,5 +57,5 @@ class Damper:
         if known is None or known[0] < 2:
             return 0.0
         times, last = known
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 2, 20))
+        pause = doubled(FIRST_PAUSE, times - 2, LONGEST_PAUSE)
         return max(0.0, last + pause - self._now())

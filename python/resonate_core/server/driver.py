@@ -8,9 +8,9 @@ import functools
 import logging
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._core import ManualClock
 from ..errors import Closed, StoreError
 
 if TYPE_CHECKING:
@@ -54,15 +54,11 @@ class Driver:
         self._ending = False
         self._last = 0  # number of the last message that was seen
         self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
-        self.deliver: Callable[[Sequence[Message]], Awaitable[set[str]]]
-        self.addresses: Callable[[], list[str]] = list
-        self.about_to_read: Callable[[], None]
+        self._delivery: Delivery
 
     def serve(self, delivery: Delivery) -> None:
         """Gives all messages to a delivery."""
-        self.deliver = delivery.deliver
-        self.addresses = delivery.addresses_to_look_at
-        self.about_to_read = delivery.about_to_read
+        self._delivery = delivery
 
     def wake(self) -> None:
         """Makes it look now. From the loop's thread."""
@@ -126,7 +122,7 @@ class Driver:
         """Seconds until the next look; None: until it is woken."""
         waits = [] if self._foreign_interval is None else [self._foreign_interval]
         # A manual clock does not come nearer by waiting; whoever moves it ticks.
-        if seen.due is not None and not hasattr(self._store.clock, "advance"):
+        if seen.due is not None and not isinstance(self._store.clock, ManualClock):
             waits.append(max(0.0, (seen.due - seen.now) / 1000))
         return min(waits, default=None)
 
@@ -137,8 +133,8 @@ class Driver:
     async def _turn(self) -> _Seen | None:
         if self._store.paused:
             return None
-        self._asked.update(self.addresses())
-        self.about_to_read()
+        self._asked.update(self._delivery.addresses_to_look_at())
+        self._delivery.about_to_read()
         seen: _Seen = await self._call(self._look)
         for kind, count in Counter(fired.kind for fired in seen.fired).items():
             self._metrics.steps.labels(kind).inc(count)
@@ -147,7 +143,7 @@ class Driver:
         await self._deliver_older(sorted(self._asked), self._last)
         self._asked.clear()
         if seen.messages:
-            await self.deliver(seen.messages)
+            await self._delivery.deliver(seen.messages)
             self._last = seen.messages[-1].number
         return seen
 
@@ -155,9 +151,9 @@ class Driver:
         """Delivers what was passed over, to addresses that may take it now. One that does not is not read for again."""
         after = 0
         while addresses:
-            self.about_to_read()
+            self._delivery.about_to_read()
             page = await self._call(functools.partial(self._store.messages, _PAGE, after=after, addresses=addresses))
-            blocked = await self.deliver([message for message in page if message.number <= last])
+            blocked = await self._delivery.deliver([message for message in page if message.number <= last])
             if len(page) < _PAGE or page[-1].number >= last:
                 return
             after = page[-1].number

@@ -7,7 +7,7 @@ import logging
 import random
 from typing import TYPE_CHECKING
 
-from .._stopwatch import seconds
+from .._stopwatch import doubled, seconds
 from .delivery import Delivery, NotNow, Send, is_execute
 from .push import Pusher, PushFailed
 
@@ -112,7 +112,7 @@ class Push:
         pause.failures += 1
         pause.over = False
         longest = self._settings.longest_retry
-        wait = longest if failure.permanent else min(longest, self._settings.first_retry * 2 ** min(pause.failures - 1, 30))
+        wait = longest if failure.permanent else doubled(self._settings.first_retry, pause.failures - 1, longest)
         wait *= random.uniform(0.8, 1.2)  # those that failed together do not come back together
         _log.warning(
             "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",

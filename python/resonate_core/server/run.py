@@ -82,6 +82,12 @@ def with_url(settings: Settings, port: int) -> Settings:
     return settings.model_copy(update={"server": settings.server.model_copy(update={"url": _url(settings, port)})})
 
 
+def with_part(settings: Settings, part: int) -> Settings:
+    """The settings of one of `server.workers` processes: which part of the pushes is its."""
+    delivery = settings.delivery.model_copy(update={"part": part, "parts": settings.server.workers})
+    return settings.model_copy(update={"delivery": delivery})
+
+
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ResonateError
 from .logs import configure
-from .run import CANNOT_START, DONE, FAILED, make_app, open_store, with_url
+from .run import CANNOT_START, DONE, FAILED, make_app, open_store, with_part, with_url
 
 if TYPE_CHECKING:
     from granian.server.mp import MPServer
@@ -138,8 +138,7 @@ class _Worker:
         self._holders: Any = multiprocessing.Array("q", settings.server.workers)
 
     def __call__(self) -> _Served:
-        delivery = self._settings.delivery.model_copy(update={"part": self._part(), "parts": self._settings.server.workers})
-        settings = self._settings.model_copy(update={"delivery": delivery})
+        settings = with_part(self._settings, self._part())
         configure(settings.log)
         store = open_store(settings.store, settings.server.debug)
         served = _Served(settings, store, make_app(settings, store), self._told)

@@ -13,6 +13,8 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from .run import with_part
+
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
@@ -54,9 +56,7 @@ class _Workers:
         self._stopping = threading.Event()
 
     def _start(self, part: int) -> SpawnProcess:
-        delivery = self._settings.delivery.model_copy(update={"part": part, "parts": self._settings.server.workers})
-        settings = self._settings.model_copy(update={"delivery": delivery})
-        worker = self._context.Process(target=_work, args=(settings, self._listening))
+        worker = self._context.Process(target=_work, args=(with_part(self._settings, part), self._listening))
         worker.start()
         return worker
 
