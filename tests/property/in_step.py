@@ -83,12 +83,16 @@ class Stores(Both):
 
     def reopen(self) -> None:
         """What a restart does to the file; memory goes on."""
-        if self.in_memory.snapshot()["now"] == 0 < self.clock.now:
-            return  # what has seen no instant yet begins, when it is opened, at its clock's; memory goes on with none
+        if self.opens_at_another_instant() or self.in_file.path is None:
+            return
         before = self.in_file.digest()
         self.in_file.close()
         self.in_file = self.open_file()
         same("digest after a restart", before, self.in_file.digest())
+
+    def opens_at_another_instant(self) -> bool:
+        """What has seen no instant yet begins, when it is opened, at its clock's; memory goes on with none."""
+        return self.in_memory.snapshot()["now"] == 0 < self.clock.now
 
     @property
     def now(self) -> int:
@@ -101,9 +105,14 @@ class Stores(Both):
     def fork(self) -> Stores:
         """Memory forks; of the file there is a backup, which another store opens."""
         path = self.new_path()
-        self.in_file.backup(path)
         clocks = Clocks(self.subject.ManualClock(self.now), self.subject.ManualClock(self.now))
-        fork = Stores(self.subject, self.new_path, clocks, path, **self.options)
+        if self.opens_at_another_instant():
+            fork = Stores(self.subject, self.new_path, clocks, path, **self.options)
+            fork.in_file.close()
+            fork.in_file = self.in_file.fork(clock=clocks.in_file)
+        else:
+            self.in_file.backup(path)
+            fork = Stores(self.subject, self.new_path, clocks, path, **self.options)
         fork.in_memory = self.in_memory.fork(clock=clocks.in_memory)
         same("digest of a fork in memory", fork.in_memory.digest(), self.in_file.fork().digest())
         return fork
