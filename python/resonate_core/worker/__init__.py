@@ -1,0 +1,50 @@
+"""Workers for jobs: Python functions that a store's jobs run.
+
+A `Worker` claims jobs from queues of a store in this process or of a server, runs them in threads or in an event loop, keeps
+their leases, and tells the store how they ended. With a `resonate_core.ManualClock` the same worker runs in a drain mode,
+without a thread and without sleep.
+
+Example:
+    >>> import resonate_core as rc
+    >>> from resonate_core.worker import Retry, Worker
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> worker = Worker(store)
+    >>> @worker.task("invoice:fetch")
+    ... def fetch(number):
+    ...     if clock.now < 60_000:
+    ...         raise Retry(after=60_000)
+    ...     return f"invoice {number}"
+    >>> job = fetch.enqueue(7)
+    >>> [(run.at, run.outcome) for run in worker.run_until_idle(advance=True)]
+    [(0, 'failed'), (60000, 'completed')]
+    >>> store.jobs.get(job.id).result.json()
+    'invoice 7'
+"""
+
+from __future__ import annotations
+
+from .context import JobContext, current_job
+from .drain import Drained, DrainedRun
+from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
+from .periodic import Periodic
+from .tasks import WorkerTask
+from .turn import Counts
+from .worker import Worker
+
+__all__ = [
+    "Counts",
+    "Drained",
+    "DrainedRun",
+    "Failure",
+    "JobCancelled",
+    "JobContext",
+    "JobError",
+    "Periodic",
+    "Retry",
+    "Skip",
+    "Snooze",
+    "Worker",
+    "WorkerTask",
+    "current_job",
+]

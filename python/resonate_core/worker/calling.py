@@ -1,0 +1,124 @@
+"""How a handler is called: what its parameters say it wants of a job."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from .._core import Value
+from ..errors import Invalid
+from .context import JobContext
+from .outcomes import JobError
+
+__all__ = ["Invoke", "caller", "is_async"]
+
+Invoke = Callable[[JobContext], Any]
+
+_FIRST = inspect.Parameter("payload", inspect.Parameter.POSITIONAL_ONLY)
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: a function, or an object that is called as one."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations; where a name in one of them cannot be found, their texts."""
+    target = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        return typing.get_type_hints(target)
+    except (NameError, TypeError, AttributeError):
+        return dict(getattr(target, "__annotations__", {}))
+
+
+def _is(hint: Any, kind: type) -> bool:
+    return hint is kind or (isinstance(hint, str) and hint.rpartition(".")[2] == kind.__name__)
+
+
+def _reader(hint: Any) -> Callable[[JobContext], Any]:
+    """How the payload is read for a parameter with this annotation."""
+
+    def as_json(context: JobContext) -> Any:
+        try:
+            return context.job.payload.json()
+        except Invalid as error:
+            raise JobError("InvalidPayload", str(error), retryable=False) from error
+
+    def as_bytes(context: JobContext) -> bytes:
+        try:
+            return context.job.payload.bytes()
+        except Invalid as error:
+            raise JobError("InvalidPayload", str(error), retryable=False) from error
+
+    if _is(hint, Value):
+        return lambda context: context.job.payload
+    return as_bytes if _is(hint, bytes) else as_json
+
+
+def _members(context: JobContext) -> dict[str, Any]:
+    payload = _reader(None)(context)
+    if payload is None:
+        return {}
+    if not isinstance(payload, dict):
+        raise JobError(
+            "InvalidPayload", f"the payload is {type(payload).__name__}, and the handler takes an object's members", retryable=False
+        )
+    return payload
+
+
+def caller(function: Callable[..., Any], unpack: bool | None = None) -> Invoke:
+    """Makes the call of a handler from its signature.
+
+    A parameter annotated `JobContext` gets the context. Of what is left: no parameter, and the payload is not read; one, and it
+    gets the payload (JSON; `bytes` or `Value` where annotated so); several, and the payload has to be a JSON object, whose members
+    they get by name. Where one is by position only (`*args`), the first gets the payload.
+
+    Args:
+        function: The handler.
+        unpack: True: members by name even for one parameter. False: the payload whole, for the first parameter.
+
+    Raises:
+        TypeError: Members by name are asked for, and a parameter has none.
+
+    Example:
+        >>> from resonate_core.worker.calling import caller
+        >>> _ = caller(lambda payload: payload)
+    """
+    hints = _hints(function)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # one of C's that does not say
+        return _whole(function, [_FIRST], hints, None)
+    context_names = [p.name for p in parameters if _is(hints.get(p.name), JobContext)]
+    rest = [p for p in parameters if p.name not in context_names]
+    if unpack is None:
+        named = all(p.kind in _NAMED for p in rest)
+        unpack = named and (len(rest) > 1 or any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in rest))
+    if unpack and not all(p.kind in _NAMED for p in rest):
+        raise TypeError(
+            f"{function!r} takes members of its payload by name; each parameter has to have one, unlike {[str(p) for p in rest]}"
+        )
+    context_name = context_names[0] if context_names else None
+    if unpack:
+        if context_name is None:
+            return lambda context: function(**_members(context))
+        return lambda context: function(**{**_members(context), context_name: context})
+    return _whole(function, rest, hints, context_name)
+
+
+def _whole(function: Callable[..., Any], rest: list[inspect.Parameter], hints: dict[str, Any], context_name: str | None) -> Invoke:
+    """The call of a handler that takes the payload as one value, or not at all."""
+    if not rest:
+        if context_name is None:
+            return lambda context: function()
+        return lambda context: function(**{context_name: context})
+    read = _reader(hints.get(rest[0].name))
+    if context_name is None:
+        return lambda context: function(read(context))
+    name = rest[0].name
+    if rest[0].kind is rest[0].POSITIONAL_OR_KEYWORD:
+        return lambda context: function(**{name: read(context), context_name: context})
+    return lambda context: function(read(context), **{context_name: context})

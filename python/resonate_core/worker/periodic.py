@@ -1,0 +1,101 @@
+"""Jobs at every occurrence of a cron expression: each is enqueued ahead, once, however many workers there are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from .._core import cron_next
+from ..errors import Conflict, Invalid, NotFound
+from .doors import Door
+
+__all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
+
+#: How jobs of a periodic job are found: its name, and the expression that their instant is from.
+TAG_NAME, TAG_CRON = "periodic:name", "periodic:cron"
+#: Its row is what tells that an occurrence has been: it stays at least that long (ms), so that a worker whose clock is late does
+#: not make it anew.
+LEAST_RETENTION = 60_000
+#: How long it stays where nothing else is said (ms).
+RETENTION = 86_400_000
+
+
+class Periodic:
+    """One periodic job.
+
+    The next occurrence always waits in the store, as a scheduled job whose id is derived from its instant; whoever enqueues it
+    second finds it there. What no worker was there for is not made up, but for the one occurrence that waited.
+
+    Args:
+        name: Its name, the beginning of the ids.
+        expression: Five fields of cron, or six with leading seconds, or a word such as `@hourly`.
+        tz: The time zone, `Area/City`; None is UTC.
+        type: The type of the jobs.
+        payload: Their payload.
+        options: Their options.
+
+    Raises:
+        Invalid: No expression, an unknown time zone, or a retention that forgets at once.
+    """
+
+    def __init__(self, name: str, expression: str, tz: str | None, type: str, payload: Any, options: Mapping[str, Any]) -> None:
+        if not name:
+            raise Invalid("name is ''; a periodic job needs one, and keeps it over restarts")
+        self.name = name
+        self.cron = expression if tz is None else f"CRON_TZ={tz} {expression}"
+        cron_next(self.cron, 0)
+        self.type = type
+        self.payload = payload
+        self.options = dict(options)
+        self.good_for: int | None = self.options.pop("good_for", None)
+        retention = self.options.setdefault("retention", RETENTION)
+        if retention is not None and retention < LEAST_RETENTION:
+            raise Invalid(f"retention of periodic job {name!r} is {retention} ms; it has to be {LEAST_RETENTION} or more")
+        self.next_at: int | None = -1
+        self._log = logging.getLogger("resonate_core.worker")
+
+    def __repr__(self) -> str:
+        return f"<Periodic {self.name!r} {self.cron!r}>"
+
+    def ensure(self, door: Door) -> None:
+        """Sees to it that the next occurrence waits in the store."""
+        now = door.now()
+        if self.next_at is None or now < self.next_at:
+            return
+        if self.next_at < 0:
+            self._drop_others(door)
+        following = cron_next(self.cron, now)
+        if following:
+            self._enqueue(door, following[0])
+        self.next_at = following[0] if following else None
+
+    def id_of(self, occurrence: int) -> str:
+        """The id of the job of an occurrence."""
+        return f"{self.name}@{occurrence}"
+
+    def _enqueue(self, door: Door, occurrence: int) -> None:
+        options: dict[str, Any] = {**self.options, "id": self.id_of(occurrence), "process_at": occurrence}
+        options["tags"] = {**(self.options.get("tags") or {}), TAG_NAME: self.name, TAG_CRON: self.cron}
+        if self.good_for is not None:
+            options["good_until"] = occurrence + self.good_for
+        try:
+            door.enqueue(self.type, self.payload, options)
+        except Conflict:
+            # Another payload, type or queue than this program's: an older or a newer one was here.
+            waiting = door.get(options["id"])
+            if waiting.state != "scheduled":
+                return
+            door.delete(options["id"])
+            door.enqueue(self.type, self.payload, options)
+
+    def _drop_others(self, door: Door) -> None:
+        """What waits under another expression, from before it was changed, is not wanted any more."""
+        for job in door.scheduled(self.options.get("queue") or "default", {TAG_NAME: self.name}):
+            if getattr(job, "tags", {}).get(TAG_CRON) == self.cron:
+                continue
+            try:
+                door.delete(job.id)
+            except (NotFound, Conflict):  # it was taken, or dropped by another worker
+                continue
+            self._log.info("periodic job %r is %r now: dropped %s", self.name, self.cron, job.id)

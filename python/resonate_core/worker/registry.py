@@ -1,0 +1,237 @@
+"""What a worker runs: handlers by type, what stands around them, and when they run by themselves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from ..errors import Invalid
+from .doors import Door
+from .execution import Middleware, as_middleware
+from .periodic import Periodic
+from .tasks import RetryOn, WorkerTask
+
+__all__ = ["Registry"]
+
+_Around = TypeVar("_Around")
+
+
+class Registry:
+    """The handlers of a `Worker`.
+
+    Args:
+        lifecycle: As of `Worker`.
+
+    Attributes:
+        tasks: By type.
+        middleware: The outermost first.
+        periodics: What is enqueued by the calendar.
+    """
+
+    def __init__(self, lifecycle: str | None) -> None:
+        self.lifecycle = lifecycle
+        self.tasks: dict[str, WorkerTask] = {}
+        self.middleware: list[Middleware] = []
+        self.periodics: list[Periodic] = []
+        self.log = logging.getLogger("resonate_core.worker")
+
+    @property
+    def door(self) -> Door:
+        """Where its jobs are."""
+        raise NotImplementedError
+
+    @overload
+    def task(self, type: Callable[..., Any], /) -> WorkerTask: ...
+
+    @overload
+    def task(
+        self,
+        type: str | None = None,
+        /,
+        *,
+        retry_on: RetryOn | None = None,
+        unpack: bool | None = None,
+        **options: Any,
+    ) -> Callable[[Callable[..., Any]], WorkerTask]: ...
+
+    def task(
+        self,
+        type: str | Callable[..., Any] | None = None,
+        /,
+        *,
+        retry_on: RetryOn | None = None,
+        unpack: bool | None = None,
+        **options: Any,
+    ) -> WorkerTask | Callable[[Callable[..., Any]], WorkerTask]:
+        """Registers a handler; a decorator, with or without arguments.
+
+        The handler's parameters say what it gets: one, and it gets the payload; several, and they get the members of a payload that
+        is a JSON object; one annotated `JobContext` gets the attempt itself. What it returns is the job's result (JSON-able, or a
+        `Value`).
+
+        Args:
+            type: The type of its jobs; None: module and name of the function.
+            retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` that says so
+                itself does.
+            unpack: As of `resonate_core.worker.calling.caller`.
+            options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
+                on_exhausted, retention, lifecycle, headers, tags, unique_for, good_for. The `timeout` holds for all jobs of the
+                type that run here.
+
+        Raises:
+            Invalid: The type has a handler.
+            TypeError: An option that no task has.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> @worker.task("charge", retry_on=(ConnectionError, TimeoutError), max_retries=5)
+            ... async def charge(card, amount, job: rc.worker.JobContext):
+            ...     return {"charged": amount, "reference": job.id}
+            >>> _ = charge.enqueue({"card": "4242", "amount": 30}, id="order-1")
+            >>> worker.run_until_idle().runs[0].result
+            {'charged': 30, 'reference': 'order-1'}
+        """
+
+        def register(function: Callable[..., Any]) -> WorkerTask:
+            module = getattr(function, "__module__", "")
+            named = type if isinstance(type, str) else f"{module}.{getattr(function, '__qualname__', repr(function))}"
+            if named in self.tasks:
+                raise Invalid(f"type {named!r} has a handler: {self.tasks[named].function!r}")
+            made = WorkerTask(self, named, function, retry_on=retry_on, unpack=unpack, options=options)
+            self.tasks[named] = made
+            return made
+
+        return register(type) if callable(type) else register
+
+    def around(self, middleware: _Around) -> _Around:
+        """Adds a middleware: what runs around every handler, the first one added outermost. A decorator.
+
+        It is a function of the `JobContext` that gives a context manager, or a generator function with one ``yield``: before it is
+        before the handler, after it is after it; what the handler raised is raised at the ``yield``, and may be turned into
+        something else there. It runs where the handler does, so that context variables and thread locals are the handler's.
+
+        Args:
+            middleware: The function.
+
+        Raises:
+            TypeError: It is none.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> @worker.around
+            ... def told(job):
+            ...     print("before", job.type)
+            ...     try:
+            ...         yield
+            ...     except ValueError as error:
+            ...         raise rc.worker.Skip(str(error)) from error
+            ...     print("after", job.result)
+            >>> _ = worker.task("double")(lambda n: 2 * int(n)).enqueue_many(["4", "four"])
+            >>> [run.error and run.error.code for run in worker.run_until_idle()]
+            before double
+            after 8
+            before double
+            [None, 'SkipRetry']
+        """
+        self.middleware.append(as_middleware(middleware))
+        return middleware
+
+    def periodic(
+        self,
+        cron: str,
+        task: WorkerTask | str,
+        payload: Any = None,
+        *,
+        name: str | None = None,
+        tz: str | None = None,
+        **options: Any,
+    ) -> Periodic:
+        """Enqueues a job at every occurrence of a cron expression, once, however many workers say the same.
+
+        The next occurrence waits in the store as a scheduled job with the id ``name@instant``. Where no worker was there for a
+        while, the one that waits runs late (unless `good_for` is over) and the others are not made up.
+
+        Args:
+            cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@daily`.
+            task: A task of this worker, or the type of the jobs.
+            payload: Their payload.
+            name: What the ids begin with; None: the type. Two of one type need two names.
+            tz: The time zone, such as `Europe/Berlin`; None is UTC.
+            options: Of the jobs, over those of the task; `retention` is a day where nothing is said, and a minute at the least.
+
+        Raises:
+            Invalid: No expression, no such time zone, or a name that is taken.
+
+        Example:
+            >>> clock = rc.ManualClock(start=1_772_000_000_000)
+            >>> worker = rc.worker.Worker(rc.Store(clock=clock))
+            >>> task = worker.task("report")(lambda: None)
+            >>> _ = worker.periodic("0 9 * * MON", task, tz="Europe/Berlin")
+            >>> from datetime import timedelta
+            >>> drained = worker.run_until_idle(until=clock.now + 14 * 86_400_000)
+            >>> [run.id for run in drained]
+            ['report@1772438400000', 'report@1773043200000']
+        """
+        kind = task.type if isinstance(task, WorkerTask) else task
+        known = task if isinstance(task, WorkerTask) else self.tasks.get(kind)
+        merged = {**(known.options if known is not None else {}), **options}
+        if self.lifecycle is not None:
+            merged.setdefault("lifecycle", self.lifecycle)
+        merged.pop("unique_for", None)
+        named = name or kind
+        if any(each.name == named for each in self.periodics):
+            raise Invalid(f"there is a periodic job {named!r}; another one of this type needs a name of its own")
+        made = Periodic(named, cron, tz, kind, payload, merged)
+        self.periodics.append(made)
+        return made
+
+    def cron(
+        self, cron: str, /, *, tz: str | None = None, name: str | None = None, payload: Any = None, **options: Any
+    ) -> Callable[[Callable[..., Any]], WorkerTask]:
+        """Registers a handler and has it run at every occurrence of a cron expression; a decorator, also above `task`.
+
+        Args:
+            cron: As of `periodic`.
+            tz: As of `periodic`.
+            name: Its name, and the type where the function is no task yet; None: module and name of the function.
+            payload: As of `periodic`.
+            options: As of `periodic`.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> worker = rc.worker.Worker(rc.Store(clock=clock))
+            >>> @worker.cron("0 3 * * *", name="nightly")
+            ... def clean(job: rc.worker.JobContext):
+            ...     return job.job.process_at // 3_600_000
+            >>> [run.result for run in worker.run_until_idle(until=48 * 3_600_000)]
+            [3, 27]
+        """
+
+        def register(function: Callable[..., Any]) -> WorkerTask:
+            if isinstance(function, WorkerTask):
+                made = function
+            else:
+                made = self.task(name)(function)
+            self.periodic(cron, made, payload, name=name, tz=tz, **options)
+            return made
+
+        return register
+
+    # -- jobs -------------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, type: str, payload: Any = None, **options: Any) -> Any:
+        """Makes a job of any type, with the options of its task where this worker has one.
+
+        Args:
+            type: The type.
+            payload: The payload.
+            options: As of `WorkerTask.enqueue`.
+
+        Example:
+            >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).enqueue("email:send", {"to": "ada"}).state
+            'pending'
+        """
+        known = self.tasks.get(type)
+        task = known or WorkerTask(self, type, lambda: None, options={})
+        return task.enqueue(payload, **options)

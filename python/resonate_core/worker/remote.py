@@ -1,0 +1,253 @@
+"""Jobs of a server: each call is a request of the protocol over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from .._core import SystemClock, Value
+from .doors import Batch, Queues
+from .durations import milliseconds
+from .outcomes import Failure
+from .records import JobRecord, RemoteBatch, RemoteJob, camel
+
+if TYPE_CHECKING:
+    import httpx
+
+    from .._core import Watch
+
+__all__ = ["Unreachable", "UrlDoor"]
+
+_VERSION = "2026-04-01"
+_KINDS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
+#: Try again later: the server, or what stands before it, is busy or away.
+_BUSY = (408, 429, 502, 503, 504)
+_NOT_HELD = (404, 409)
+
+
+class Unreachable(errors.StoreError):
+    """The server did not answer, or was busy. A request may have been done all the same."""
+
+    default_status = 503
+
+
+def _wire_value(value: Any, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A payload or a result as it stands in an envelope."""
+    if isinstance(value, Value):
+        return value.to_dict()
+    told: dict[str, Any] = {} if headers is None else {"headers": dict(headers)}
+    if value is not None:
+        raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+        told["data"] = base64.b64encode(raw).decode("ascii")
+    return told
+
+
+class UrlDoor:
+    """A server.
+
+    Args:
+        url: Its address, with the path under which it is mounted.
+        token: A bearer token.
+        timeout: How long to wait for one answer, in seconds.
+
+    Raises:
+        ModuleNotFoundError: There is no httpx.
+    """
+
+    blocking = True
+    manual = False
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("a worker of a URL needs httpx: pip install httpx") from error
+        self._url = url.rstrip("/") + "/"
+        self._token = token
+        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
+        self._client = httpx.Client(headers=headers, timeout=timeout)
+        self._clock = SystemClock()
+        self._numbers = itertools.count(1)
+
+    def __repr__(self) -> str:
+        import httpx
+
+        url = httpx.URL(self._url)
+        return f"UrlDoor({str(url.copy_with(username=None, password=None) if url.userinfo else url)!r})"
+
+    # -- requests ---------------------------------------------------------------------------------------------------------
+
+    def ask(self, kind: str, data: Mapping[str, Any]) -> tuple[int, Any]:
+        """Status and data of an answer, refusals among them.
+
+        Raises:
+            Unreachable: There was none, or the server was busy.
+            ResonateError: It does not speak the protocol, or does not know the token.
+        """
+        import httpx
+
+        number = f"worker-{next(self._numbers)}"
+        head: dict[str, Any] = {"corrId": number, "version": _VERSION}
+        if self._token is not None:
+            head["auth"] = self._token
+        body = json.dumps({"kind": kind, "head": head, "data": data}).encode("ascii")
+        try:
+            response = self._client.post(self._url, content=body)
+        except httpx.HTTPError as error:
+            raise Unreachable(f"{self!r} cannot be reached: {type(error).__name__}: {error}") from error
+        return self._read(response)
+
+    def _read(self, response: httpx.Response) -> tuple[int, Any]:
+        if response.status_code in _BUSY:
+            raise Unreachable(f"{self!r} answered {response.status_code}", response.status_code)
+        try:
+            answer = response.json()
+            return int(answer["head"]["status"]), answer["data"]
+        except (ValueError, KeyError, TypeError) as error:
+            said = f"{self!r} does not speak the protocol: it answered {response.status_code} {response.reason_phrase}"
+            raise errors.ResonateError(said, response.status_code) from error
+
+    def send(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an answer.
+
+        Raises:
+            ResonateError: The request was refused; its class tells how.
+        """
+        status, told = self.ask(kind, data)
+        if status >= 300 or not isinstance(told, dict):
+            raise _refusal(status, told)
+        return told
+
+    def _held(self, kind: str, data: Mapping[str, Any]) -> int:
+        status, told = self.ask(kind, data)
+        if status >= 300 and status not in _NOT_HELD:
+            raise _refusal(status, told)
+        return status
+
+    def _many(self, kind: str, items: list[dict[str, Any]], **more: Any) -> list[int]:
+        statuses = []
+        for item in self.send(kind, {"jobs": items, **more})["jobs"]:
+            if item["status"] >= 300 and item["status"] not in _NOT_HELD:
+                raise _refusal(item["status"], item.get("error"))
+            statuses.append(int(item["status"]))
+        return statuses
+
+    # -- the interface of a door ------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """This machine's time: a server has no request for its own."""
+        return self._clock.now
+
+    def next_due(self) -> int | None:
+        """A server is not asked."""
+        return None
+
+    def watch(self, descriptor: int) -> Watch | None:
+        """A server does not ring: it is polled."""
+        return None
+
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> RemoteJob:
+        """job.enqueue."""
+        return RemoteJob(self.send("job.enqueue", _item(type, payload, options))["job"])
+
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> RemoteBatch:
+        """job.enqueue_many: each by itself; the first that is refused raises, and the others are enqueued."""
+        shared = dict(options)
+        ids = shared.pop("ids", None)
+        ids = [None] * len(payloads) if ids is None else list(ids)
+        if len(ids) != len(payloads):
+            raise errors.Invalid(f"there are {len(ids)} ids for {len(payloads)} payloads")
+        items = [_item(type, payload, {**shared, "id": id}) for id, payload in zip(ids, payloads, strict=True)]
+        records = []
+        for number, item in enumerate(self.send("job.enqueue_many", {"jobs": items})["jobs"]):
+            if item["status"] >= 300:
+                raise _refusal(item["status"], f"job {number} of {len(items)}: {item.get('error')}")
+            records.append(item["job"])
+        return RemoteBatch(records)
+
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
+        """job.claim."""
+        if isinstance(queues, str):
+            named: list[Any] = [queues]
+        elif isinstance(queues, Mapping):
+            named = [{"name": name, "weight": weight} for name, weight in queues.items()]
+        else:
+            named = list(queues)
+        asked = {"queues": named, "count": count, "worker": worker, "lease": lease, "runLease": run_lease, "strict": strict}
+        told = self.send("job.claim", asked)
+        return RemoteBatch(told["jobs"], told.get("nextAt"))
+
+    def start_many(self, held: Sequence[tuple[str, int]], lease: int) -> list[int]:
+        """job.start_many."""
+        return self._many("job.start_many", [{"id": id, "version": version} for id, version in held], lease=lease)
+
+    def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        """job.complete_many."""
+        items = [{"id": id, "version": version, "result": _wire_value(result)} for id, version, result in results]
+        return self._many("job.complete_many", items)
+
+    def fail(self, id: str, version: int, failure: Failure) -> int:
+        """job.fail."""
+        error = {"code": failure.code, "message": failure.message} | ({} if failure.data is None else {"data": failure.data})
+        after = {} if failure.retry_after is None else {"retryAfter": failure.retry_after}
+        return self._held("job.fail", {"id": id, "version": version, "error": error, "retryable": failure.retryable, **after})
+
+    def release(self, id: str, version: int) -> int:
+        """job.release."""
+        return self._held("job.release", {"id": id, "version": version})
+
+    def snooze(self, id: str, version: int, delay: int) -> int:
+        """job.snooze."""
+        return self._held("job.snooze", {"id": id, "version": version, "delay": delay})
+
+    def heartbeat(self, worker: str, held: Sequence[tuple[str, int]]) -> tuple[list[str], list[str]]:
+        """job.heartbeat."""
+        jobs = [{"id": id, "version": version} for id, version in held]
+        told = self.send("job.heartbeat", {"worker": worker, "jobs": jobs})
+        return told["cancelled"], told["lost"]
+
+    def get(self, id: str) -> JobRecord:
+        """job.get."""
+        return RemoteJob(self.send("job.get", {"id": id})["job"])
+
+    def delete(self, id: str) -> None:
+        """job.delete."""
+        self.send("job.delete", {"id": id})
+
+    def scheduled(self, queue: str, tags: Mapping[str, str]) -> list[JobRecord]:
+        """job.search."""
+        asked = {"queue": queue, "state": "scheduled", "tags": dict(tags), "limit": 1000}
+        return list(RemoteBatch(self.send("job.search", asked)["jobs"]))
+
+    def waiting(self, queues: Iterable[str]) -> bool:
+        """Nobody asks: a server's jobs are not drained."""
+        raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
+
+    def close(self) -> None:
+        """Ends its connections."""
+        self._client.close()
+
+
+def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of job.enqueue."""
+    headers = options.get("headers")
+    data: dict[str, Any] = {"type": type}
+    value = _wire_value(payload, headers)
+    if value:
+        data["payload"] = value
+    for name, given in options.items():
+        if name == "headers" or (given is None and name != "retention"):
+            continue
+        data[camel(name)] = milliseconds(name, given) if isinstance(given, timedelta) else given
+    return data
+
+
+def _refusal(status: int, said: Any) -> errors.ResonateError:
+    message = said if isinstance(said, str) else json.dumps(said)
+    other = errors.StoreError if status >= 500 else errors.ResonateError
+    return _KINDS.get(status, other)(message, status)

@@ -1,0 +1,166 @@
+"""How a worker is run: by itself, in a web app's loop, or in a thread beside a program."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, cast
+
+from ..errors import Invalid
+from .durations import Duration, milliseconds
+from .session import Session
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .worker import Worker
+
+__all__ = ["Serving"]
+
+
+class Serving:
+    """The running side of a `Worker`."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def serve(self) -> None:
+        """Claims and runs jobs until `stop` is called; in the loop of a program of your own. To cancel it is a stop too.
+
+        Raises:
+            Invalid: It runs already.
+            ResonateError: The store refuses it, as a server does whose token is another one.
+
+        Example:
+            >>> import asyncio
+            >>> store = rc.Store()
+            >>> worker = rc.worker.Worker(store)
+            >>> @worker.task("last")
+            ... async def last():
+            ...     worker.stop()
+            >>> _ = last.enqueue()
+            >>> asyncio.run(worker.serve())
+            >>> worker.counts.completed
+            1
+        """
+        if self._session is not None:
+            raise Invalid(f"{self!r} runs already")
+        session = self._session = Session(cast("Worker", self))
+        try:
+            await session.run()
+        finally:
+            self._session = None
+
+    def run(self, *, signals: bool = True) -> None:
+        """Claims and runs jobs until the process is told to end, or `stop` is called: what a program of its own does.
+
+        SIGTERM and SIGINT stop it gracefully, a second one at once: what runs then is put back.
+
+        Args:
+            signals: Listen to them, where this is the main thread.
+
+        Raises:
+            RuntimeError: An event loop runs in this thread: `await worker.serve()`.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store())
+            >>> _ = worker.task("last")(lambda: worker.stop()).enqueue()
+            >>> worker.run()
+            >>> worker.counts.completed
+            1
+        """
+        try:
+            asyncio.run(self._serve_with_signals(signals))
+        finally:
+            cast("Worker", self).close()
+
+    async def _serve_with_signals(self, signals: bool) -> None:
+        loop = asyncio.get_running_loop()
+        heard = 0
+
+        def stop() -> None:
+            nonlocal heard
+            heard += 1
+            self.stop(grace=None if heard == 1 else 0)
+
+        wanted = (signal.SIGTERM, signal.SIGINT) if signals and threading.current_thread() is threading.main_thread() else ()
+        for number in wanted:
+            loop.add_signal_handler(number, stop)
+        try:
+            await self.serve()
+        finally:
+            for number in wanted:
+                loop.remove_signal_handler(number)
+
+    def stop(self, grace: Duration | None = None) -> None:
+        """Stops it gracefully: no more jobs are claimed, those that wait are given back, and those that run have the grace to end.
+
+        What has not ended then is called off and put back (a snooze of 0 ms, which uses no retry), so that another worker has it at
+        once. From any thread; it returns at once. Nothing happens where it does not run.
+
+        Args:
+            grace: In ms or as a timedelta; None: the worker's. A second call can only make it shorter.
+
+        Example:
+            >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).stop()
+        """
+        session = self._session
+        if session is None:
+            return
+        wait = cast("Worker", self).grace if grace is None else milliseconds("grace", grace) / 1000
+        with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
+            session.loop.call_soon_threadsafe(session.stop, wait)
+
+    # -- beside a program -------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.ensure_future(self.serve())
+        await asyncio.sleep(0)  # it has its session, or has failed
+        if self._session is not None:
+            ready = asyncio.ensure_future(self._session.ready.wait())
+            await asyncio.wait({ready, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+        if self._task.done():
+            await self._task
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        task, self._task = self._task, None
+        self.stop()
+        if task is not None:
+            await task
+
+    def __enter__(self) -> Self:
+        began: Future[None] = Future()
+
+        async def main() -> None:
+            async with self:
+                task = self._task
+                began.set_result(None)
+                assert task is not None
+                await asyncio.shield(task)
+
+        def work() -> None:
+            try:
+                asyncio.run(main())
+            except BaseException as error:
+                if not began.done():
+                    began.set_exception(error)
+                else:
+                    raise
+
+        self._thread = threading.Thread(target=work, name=f"{cast('Worker', self).name}-loop", daemon=True)
+        self._thread.start()
+        began.result()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        thread, self._thread = self._thread, None
+        self.stop()
+        if thread is not None:
+            thread.join()

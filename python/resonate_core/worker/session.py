@@ -1,0 +1,200 @@
+"""A worker that runs: it claims, runs and reports until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .._stopwatch import doubled, seconds
+from ..errors import ResonateError
+from .attempts import Attempts
+from .bell import Bell
+from .records import JobRecord
+from .turn import Turn, take_turn
+from .upkeep import beat, keep_periodic
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+__all__ = ["Session"]
+
+_T = TypeVar("_T")
+_log = logging.getLogger("resonate_core.worker")
+
+#: The first pause between two looks at queues that had nothing (s); each next one is twice as long, up to the worker's
+#: poll_interval.
+_FIRST_PAUSE = 0.01
+#: What is due in the store is looked for so soon at the earliest (s).
+_SHORTEST_PAUSE = 0.002
+#: Between two tries to reach a store that fails (s), doubled each time.
+_FIRST_TROUBLE, _LONGEST_TROUBLE = 0.1, 30.0
+#: How often a stop tries to reach it.
+_LAST_TRIES = 3
+
+
+class Session:
+    """One call of `Worker.serve`: everything here runs in its event loop, but for calls of a store that takes time.
+
+    Attributes:
+        worker: Whose it is.
+        door: Where its jobs are.
+        attempts: What runs.
+        claimed: Jobs that were claimed and wait for their start.
+        stopping: Whether it claims no more.
+        ready: Set once it looks for jobs.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.door = worker.door
+        self.loop = asyncio.get_running_loop()
+        self.wake = asyncio.Event()
+        self.attempts = Attempts(worker, self.loop, self.wake)
+        self.claimed: deque[JobRecord] = deque()
+        self.stopping = False
+        self.ready = asyncio.Event()
+        self._bell: Bell
+        self._stopped = asyncio.Event()
+        self._calls = ThreadPoolExecutor(3, thread_name_prefix=f"{worker.name}-store")
+        self._look_at = 0.0  # when to claim next, by the stopwatch
+        self._empty = 0  # looks in a row that found nothing
+        self._trouble = 0  # turns in a row that failed
+
+    async def run(self) -> None:
+        """Works until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
+        with Bell(self.door, self.loop, self._rung) as self._bell:
+            others = [self.loop.create_task(each) for each in (beat(self), keep_periodic(self))]
+            pump = self.loop.create_task(self._pump())
+            self.ready.set()
+            try:
+                await asyncio.shield(pump)
+            except asyncio.CancelledError:
+                self.stop(self.worker.grace)
+                await pump
+                raise
+            finally:
+                for task in (pump, *others):
+                    task.cancel()
+                await asyncio.gather(pump, *others, return_exceptions=True)
+                self.attempts.close()
+                self._calls.shutdown(wait=False)
+
+    def stop(self, grace: float) -> None:
+        """Claims no more, and ends when what runs has ended, or after the grace (s). A second call can only make it shorter."""
+        self.stopping = True
+        self.attempts.stop(grace)
+        self._stopped.set()
+        self.wake.set()
+
+    async def call(self, function: Callable[..., _T], *args: Any) -> _T:
+        """A call of the store: off the loop where it takes time."""
+        if not self.door.blocking:
+            return function(*args)
+        return await self.loop.run_in_executor(self._calls, function, *args)
+
+    # -- the pump ---------------------------------------------------------------------------------------------------------
+
+    async def _pump(self) -> None:
+        attempts = self.attempts
+        while True:
+            self.wake.clear()
+            attempts.collect()
+            if self.stopping:
+                attempts.put_back_ready()
+                await self._release()
+                if attempts.idle:
+                    return
+            attempts.begin_ready()
+            slots = 0 if self.stopping else attempts.slots
+            room = self._room(slots) if attempts.told or seconds() >= self._look_at else 0
+            if attempts.told or room or (slots and self.claimed):
+                await self._turn(slots, room)
+            else:
+                await self._wait(slots)
+
+    def _room(self, slots: int) -> int:
+        """How many jobs may be claimed."""
+        if self.stopping:
+            return 0
+        batch = self.worker.batch
+        return max(0, min(slots + batch - len(self.claimed) - len(self.attempts.ready), batch or slots))
+
+    async def _turn(self, slots: int, room: int) -> None:
+        turn = Turn(self.attempts.take_told(), deque(self.claimed), slots, room)
+        try:
+            await self.call(take_turn, self.door, turn, self._claim, self.worker.run_lease, self.worker.counts)
+        finally:
+            self.attempts.told.extendleft(reversed(turn.ended))
+            self.claimed = turn.claimed
+            self.attempts.ready.extend(turn.started)
+        self.attempts.begin_ready()
+        if turn.error is not None:
+            await self._recover(turn.error)
+            return
+        self._trouble = 0
+        if room:
+            await self._next_look(turn, room)
+
+    async def _next_look(self, turn: Turn, room: int) -> None:
+        if turn.taken >= room:
+            self._empty, self._look_at = 0, 0.0
+            return
+        self._empty = 0 if turn.taken else self._empty + 1
+        pause = doubled(_FIRST_PAUSE, self._empty, self.worker.poll_interval)
+        if not self.door.manual:
+            known = [at for at in (turn.next_at, self.door.next_due()) if at is not None]
+            if known:
+                pause = max(_SHORTEST_PAUSE, min(pause, (min(known) - self.door.now()) / 1000))
+        # What rang while the turn was under way has been set to be looked at, and stays so.
+        self._look_at = self._look_at and seconds() + pause
+
+    def _claim(self, room: int) -> Any:
+        worker = self.worker
+        self._look_at = 1.0
+        self._bell.rearm(self.door, worker.poll_interval)
+        return self.door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict)
+
+    def _rung(self) -> None:
+        self._look_at = 0.0
+        self._empty = 0
+        self.wake.set()
+
+    async def _recover(self, error: Exception) -> None:
+        """A store that cannot be reached is tried again, ever more seldom."""
+        pause = doubled(_FIRST_TROUBLE, self._trouble, _LONGEST_TROUBLE)
+        self._trouble += 1
+        self._look_at = 0.0
+        if self.stopping:
+            if self._trouble >= _LAST_TRIES:
+                raise error
+            await asyncio.sleep(_FIRST_TROUBLE)
+            return
+        _log.error("%r: %s; again in %.1f s", self.door, error, pause)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), pause)
+
+    async def _wait(self, slots: int) -> None:
+        """Until something ended, the bell rang, or it is time to look."""
+        timer = None
+        if self._room(slots):
+            timer = self.loop.call_later(max(0.0, self._look_at - seconds()), self.wake.set)
+        try:
+            await self.wake.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def _release(self) -> None:
+        """Gives back what was claimed and not started."""
+        while self.claimed:
+            job = self.claimed.popleft()
+            try:
+                await self.call(self.door.release, job.id, job.version)
+                self.worker.counts.released += 1
+            except (ResonateError, OSError) as error:
+                _log.warning("job %s could not be released and waits for its lease to run out: %s", job.id, error)

@@ -1,0 +1,223 @@
+"""A handler under its name, and how jobs are made for it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Invalid
+from .calling import caller, is_async
+from .durations import Duration, milliseconds
+
+if TYPE_CHECKING:
+    from .registry import Registry
+
+__all__ = ["OPTIONS", "RetryOn", "WorkerTask"]
+
+#: The options of a job that a task may have for all of its jobs (JOBS 2).
+OPTIONS = frozenset(
+    {
+        "queue",
+        "headers",
+        "tags",
+        "priority",
+        "timeout",
+        "retention",
+        "max_retries",
+        "retry_policy",
+        "on_exhausted",
+        "lifecycle",
+        "unique_for",
+        "good_for",
+    }
+)
+#: Those of one job only.
+OF_ONE_JOB = frozenset({"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at"})
+
+RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
+
+
+def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
+    if retry_on is None:
+        return lambda error: True
+    kinds = (retry_on,) if isinstance(retry_on, type) else retry_on
+    if isinstance(kinds, tuple) and all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        types: tuple[type[BaseException], ...] = kinds
+        return lambda error: isinstance(error, types)
+    if isinstance(kinds, tuple) or not callable(kinds):
+        raise TypeError(f"retry_on has to be types of exceptions or a function of one, unlike {retry_on!r}")
+    return kinds
+
+
+class WorkerTask:
+    """A handler under its name; `Worker.task` makes it. Called, it is the function that it was made from.
+
+    Attributes:
+        type: The type of its jobs.
+        function: The handler.
+        is_async: Whether it runs in the event loop; otherwise in a thread.
+        options: Options of all of its jobs.
+
+    Example:
+        >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+        >>> @worker.task("email:send", max_retries=3)
+        ... def send(to, subject):
+        ...     return f"{subject} to {to}"
+        >>> send("ada", subject="hello")
+        'hello to ada'
+        >>> job = send.enqueue({"to": "ada", "subject": "hi"})
+        >>> job.type, job.max_retries, job.payload.json()
+        ('email:send', 3, {'to': 'ada', 'subject': 'hi'})
+    """
+
+    def __init__(
+        self,
+        worker: Registry,
+        type: str,
+        function: Callable[..., Any],
+        *,
+        retry_on: RetryOn | None = None,
+        unpack: bool | None = None,
+        options: Mapping[str, Any],
+    ) -> None:
+        if not type:
+            raise Invalid("type is ''; it is the name of a handler")
+        unknown = options.keys() - OPTIONS
+        if unknown:
+            raise TypeError(f"a task has no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
+        self.worker = worker
+        self.type = type
+        self.function = function
+        self.is_async = is_async(function)
+        self.options = dict(options)
+        self.timeout = milliseconds("timeout", options["timeout"], 1) if options.get("timeout") is not None else None
+        self.invoke = caller(function, unpack)
+        self._retries = _predicate(retry_on)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The handler itself, without any job."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<WorkerTask {self.type!r}>"
+
+    def retries(self, error: BaseException) -> bool:
+        """Whether this error may be retried, as the task's ``retry_on`` says. A predicate that raises has not said no.
+
+        Args:
+            error: What the body raised.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("fetch", retry_on=OSError)(print)
+            >>> task.retries(ConnectionError()), task.retries(KeyError())
+            (True, False)
+        """
+        try:
+            return bool(self._retries(error))
+        except Exception:
+            self.worker.log.exception("retry_on of %r raised; the job is retried", self.type)
+            return True
+
+    def enqueue(self, payload: Any = None, **options: Any) -> Any:
+        """Makes a job for this handler.
+
+        Args:
+            payload: What the handler gets: anything JSON-able, bytes, or a `Value`.
+            options: As of `store.jobs.enqueue`, over those of the task: id, queue, priority, process_in, process_at, timeout,
+                deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until from when
+                the job can first run.
+
+        Returns:
+            The job.
+
+        Raises:
+            Conflict: Its id or its unique key is another job's.
+            Invalid: An option out of its range.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello", good_for=5_000)(print)
+            >>> job = task.enqueue("world", process_in=60_000)
+            >>> job.state, job.good_until
+            ('scheduled', 65000)
+        """
+        return self.worker.door.enqueue(self.type, payload, self._merged(options))
+
+    def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Any:
+        """Makes a job for each payload, in one transaction, all or none; over a URL each by itself.
+
+        Args:
+            payloads: One for each job.
+            options: As of `enqueue`, for all of them; ``ids`` names them.
+
+        Returns:
+            The jobs, in order.
+
+        Raises:
+            Conflict: An id is another job's.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("square")(lambda n: n * n)
+            >>> _ = task.enqueue_many(range(3), ids=["a", "b", "c"])
+            >>> sorted((run.id, run.result) for run in worker.run_until_idle().runs)
+            [('a', 0), ('b', 1), ('c', 4)]
+        """
+        return self.worker.door.enqueue_many(self.type, list(payloads), self._merged(options))
+
+    async def enqueue_async(self, payload: Any = None, **options: Any) -> Any:
+        """As `enqueue`, without stopping the event loop while the store commits.
+
+        Args:
+            payload: What the handler gets.
+            options: As of `enqueue`.
+
+        Example:
+            >>> import asyncio
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello")(print)
+            >>> asyncio.run(task.enqueue_async("world")).state
+            'pending'
+        """
+        return await asyncio.to_thread(self.enqueue, payload, **options)
+
+    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Any) -> Any:
+        """As `enqueue_many`, without stopping the event loop while the store commits.
+
+        Args:
+            payloads: One for each job.
+            options: As of `enqueue`.
+
+        Example:
+            >>> import asyncio
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello")(print)
+            >>> len(asyncio.run(task.enqueue_many_async([1, 2])))
+            2
+        """
+        return await asyncio.to_thread(self.enqueue_many, payloads, **options)
+
+    def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        unknown = options.keys() - OPTIONS - OF_ONE_JOB
+        if unknown:
+            raise TypeError(f"a job has no option {', '.join(sorted(unknown))}")
+        merged = {**self.options, **options}
+        if self.worker.lifecycle is not None:
+            merged.setdefault("lifecycle", self.worker.lifecycle)
+        if "unique_for" in merged and merged.get("unique_key") is None:
+            del merged["unique_for"]  # the task's: how long its keys are held, where a job has one
+        good_for: Duration | None = merged.pop("good_for", None)
+        if good_for is not None and merged.get("good_until") is None:
+            merged["good_until"] = self._first(merged) + milliseconds("good_for", good_for, 1)
+        return merged
+
+    def _first(self, options: Mapping[str, Any]) -> int:
+        """When a job with these options can first run, in Unix ms."""
+        if options.get("process_at") is not None:
+            return int(options["process_at"])
+        delay = options.get("process_in")
+        return self.worker.door.now() + (0 if delay is None else milliseconds("process_in", delay))

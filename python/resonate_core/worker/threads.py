@@ -1,0 +1,90 @@
+"""The threads of synchronous handlers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+__all__ = ["Threads"]
+
+_T = TypeVar("_T")
+_log = logging.getLogger("resonate_core.worker")
+
+
+class Threads(Generic[_T]):
+    """Runs items in up to so many threads.
+
+    `concurrent.futures` is not used for two reasons. Its threads keep a process from ending until the last handler returns,
+    whatever was done about its job; these are daemons. And it wakes a thread for every item: here whoever takes an item wakes at
+    most one other thread, so that one thread runs through handlers that take no time, while handlers that wait are soon waited for
+    by all threads.
+
+    Args:
+        limit: How many threads at most.
+        run: What is done with an item; it does not raise.
+        name: What the threads are called.
+    """
+
+    def __init__(self, limit: int, run: Callable[[_T], None], name: str) -> None:
+        self._limit = limit
+        self._run = run
+        self._name = name
+        self._items: deque[_T] = deque()
+        self._gate: SimpleQueue[None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._started = 0
+        self._rousing = False  # a thread is on its way
+        self._closed = False
+
+    def submit(self, items: Iterable[_T]) -> None:
+        """Runs each of them as soon as there is a thread."""
+        self._items.extend(items)
+        self._rouse()
+
+    def close(self) -> None:
+        """Ends the threads that have nothing to do; the others end when their handler returns."""
+        with self._lock:
+            self._closed = True
+            self._items.clear()
+            for _ in range(self._started):
+                self._gate.put(None)
+
+    def _rouse(self) -> None:
+        with self._lock:
+            if self._rousing or not self._items or self._closed:
+                return
+            if self._idle:
+                self._idle -= 1
+                self._rousing = True
+                self._gate.put(None)
+            elif self._started < self._limit:
+                self._started += 1
+                self._rousing = True
+                threading.Thread(target=self._work, name=f"{self._name}-{self._started}", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self._rousing = False
+            while True:
+                try:
+                    item = self._items.popleft()
+                except IndexError:
+                    break
+                if self._items and not self._rousing:
+                    self._rouse()
+                try:
+                    self._run(item)
+                except BaseException:
+                    _log.exception("a thread of %s could not say how its job ended; its lease will run out", self._name)
+            with self._lock:
+                if self._items:
+                    continue
+                if self._closed:
+                    return
+                self._idle += 1
+            self._gate.get()

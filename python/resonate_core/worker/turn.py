@@ -1,0 +1,174 @@
+"""One exchange with the store: what ended is told, jobs are claimed, and those whose turn it is are started."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import Invalid, StoreError
+from .context import JobContext
+from .doors import Door
+from .outcomes import TIMED_OUT, Failure, Verdict, as_text
+from .records import JobRecord
+from .tasks import WorkerTask
+
+__all__ = ["Counts", "Run", "Turn", "settle", "take_turn"]
+
+_log = logging.getLogger("resonate_core.worker")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a worker did since it was made.
+
+    Attributes:
+        completed: Attempts that ended well.
+        failed: Attempts that failed, timeouts among them.
+        snoozed: Attempts that were put off, also by a stop.
+        lost: Attempts whose end nobody wanted: the job was cancelled, settled from outside, or another worker's by then.
+        released: Jobs that were claimed and given back.
+        expired: Jobs that were claimed and could not be started any more.
+    """
+
+    completed: int = 0
+    failed: int = 0
+    snoozed: int = 0
+    lost: int = 0
+    released: int = 0
+    expired: int = 0
+
+
+class Run:
+    """An attempt of this worker."""
+
+    __slots__ = ("context", "handle", "id", "job", "settled", "task", "timer", "version")
+
+    def __init__(self, job: JobRecord, id: str, version: int, task: WorkerTask | None, context: JobContext) -> None:
+        self.job = job
+        self.id = id
+        self.version = version
+        self.task = task
+        self.context = context
+        self.handle: Any = None
+        self.timer: Any = None
+        self.settled = False  # its end was told already; what it comes to is of no interest any more
+
+
+@dataclass(slots=True)
+class Turn:
+    """What is asked for, and what came of it.
+
+    Attributes:
+        ended: Attempts that ended; those whose end could not be told stay here.
+        claimed: Jobs that were claimed and wait to be started.
+        slots: How many more jobs can run.
+        room: How many jobs to claim at most.
+        started: Jobs that run now.
+        taken: How many jobs were claimed.
+        next_at: As of `Door.claim`.
+        error: Why the store could not be asked to the end.
+    """
+
+    ended: deque[tuple[Run, Verdict]]
+    claimed: deque[JobRecord]
+    slots: int
+    room: int
+    started: list[JobRecord] = field(default_factory=list)
+    taken: int = 0
+    next_at: int | None = None
+    error: Exception | None = None
+
+
+Told = Callable[[Run, Verdict, int], None]
+
+
+def take_turn(door: Door, turn: Turn, claim: Callable[[int], Any], lease: int, counts: Counts, told: Told | None = None) -> Turn:
+    """Does a turn. An error of the store ends it early, and is in it: nothing that was not done is forgotten."""
+    try:
+        if turn.ended:
+            settle(door, turn.ended, counts, told)
+        if turn.room > 0:
+            batch = claim(turn.room)
+            turn.next_at = batch.next_at
+            turn.taken = len(batch)
+            for job in batch:
+                (turn.started if job.state == "running" else turn.claimed).append(job)
+        count = min(turn.slots - len(turn.started), len(turn.claimed))
+        if count > 0:
+            _start(door, turn, count, lease, counts)
+    except (StoreError, OSError) as error:
+        turn.error = error
+    return turn
+
+
+def _start(door: Door, turn: Turn, count: int, lease: int, counts: Counts) -> None:
+    group = [turn.claimed[number] for number in range(count)]
+    statuses = door.start_many([(job.id, job.version) for job in group], lease)
+    for job, status in zip(group, statuses, strict=True):
+        turn.claimed.popleft()
+        if status < 300:
+            turn.started.append(job)
+        else:  # its good_until or its deadline has passed, it was cancelled, or its lease ran out before its turn came
+            counts.expired += 1
+            _log.info("job %s of type %s was claimed and could not be started: %d", job.id, job.type, status)
+
+
+def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: Told | None = None) -> None:
+    """Tells the store how attempts ended, in order; what is told leaves the queue."""
+    while ended:
+        done = []
+        for run, verdict in ended:
+            if verdict.outcome != "completed":
+                break
+            done.append((run, verdict))
+        statuses = _complete(door, done) if done else [_tell(door, *ended[0])]
+        for status in statuses:
+            run, verdict = ended.popleft()
+            _count(run, verdict, status, counts)
+            if told is not None:
+                told(run, verdict, status)
+
+
+def _count(run: Run, verdict: Verdict, status: int, counts: Counts) -> None:
+    outcome = verdict.outcome
+    if status >= 300 and verdict is TIMED_OUT:
+        status = 200  # the store saw it first
+    if status >= 300 or outcome == "dropped":
+        counts.lost += 1
+        _log.info("job %s of type %s %s, and is not this worker's any more: %d", run.id, run.job.type, outcome, status)
+        return
+    setattr(counts, outcome, getattr(counts, outcome) + 1)
+    if verdict.failure is not None:
+        _log.warning("job %s of type %s failed: %s %s", run.id, run.job.type, verdict.failure.code, verdict.failure.message)
+
+
+def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> list[int]:
+    """The statuses; where one of the results cannot be stored, each goes by itself and that one fails."""
+    try:
+        return door.complete_many([(run.id, run.version, verdict.result) for run, verdict in done])
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        if len(done) > 1:
+            return [status for one in done for status in _complete(door, [one])]
+        run, verdict = done[0]
+        message = as_text(f"what the handler returned cannot be stored: {type(error).__name__}: {error}")
+        verdict.outcome, verdict.failure = "failed", Failure("InvalidResult", message, retryable=False)
+        return [_tell(door, run, verdict)]
+
+
+def _tell(door: Door, run: Run, verdict: Verdict) -> int:
+    if verdict.outcome == "dropped":
+        return 409
+    if verdict.outcome == "snoozed":
+        return door.snooze(run.id, run.version, verdict.delay)
+    failure = verdict.failure
+    assert failure is not None
+    try:
+        return door.fail(run.id, run.version, failure)
+    except (TypeError, Invalid) as error:
+        _log.exception("job %s failed with %r, which cannot be stored", run.id, failure)
+        return door.fail(run.id, run.version, Failure("InvalidError", as_text(str(error)), retryable=failure.retryable))
