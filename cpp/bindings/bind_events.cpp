@@ -127,7 +127,12 @@ JsonDict fired_detail(const Fired& fired) {
       made["created"] = fired.created;
       break;
     case StepKind::promise_timeout:
-    case StepKind::lease_expiry: break;
+    case StepKind::lease_expiry:
+    case StepKind::job_ready:
+    case StepKind::job_expiry:
+    case StepKind::job_lease:
+    case StepKind::job_timeout:
+    case StepKind::job_retention: break;
   }
   return JsonDict(std::move(made));
 }

@@ -36,6 +36,9 @@ class PythonNode {
     return PyLong_AsLongLongAndOverflow(object_, &overflow);
   }
 
+  bool boolean() const noexcept { return object_ == Py_True; }
+  double real() const noexcept { return PyFloat_AS_DOUBLE(object_); }
+
   std::string_view text() const noexcept {
     if (is_plain(object_)) {
       return {static_cast<const char*>(PyUnicode_DATA(object_)), static_cast<std::size_t>(PyUnicode_GET_LENGTH(object_))};

@@ -35,6 +35,7 @@ class PythonSink {
 
   void string(std::string_view value) { put(text(value)); }
   void integer(std::int64_t value) { put(PyLong_FromLongLong(value)); }
+  void real(double value) { put(PyFloat_FromDouble(value)); }
   void boolean(bool value) { put(PyBool_FromLong(value)); }
   void null() { put(py::none().release().ptr()); }
 

@@ -108,6 +108,10 @@ class HashSink {
     hash_.add("i");
     hash_.add_word(static_cast<std::uint64_t>(number));
   }
+  void real(double number) {
+    hash_.add("r");
+    hash_.add_word(std::bit_cast<std::uint64_t>(number));
+  }
   void boolean(bool flag) { hash_.add(flag ? "t" : "f"); }
   void null() { hash_.add("n"); }
 

@@ -116,6 +116,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   if (!read) {
     set.counters().now = std::max(set.counters().now, now);
     set.drop_unblocks(saturating_add(now, -options_.unblock_retention));
+    if (std::holds_alternative<JobClaim>(request.operation)) run_steps(transaction, now, nullptr);  // what is due may be claimed
     if (options_.check) set.checkpoint();
   }
   Reply reply = Machine(set, now, dialect(request.dialect), options_, request.scope).run(request.operation);

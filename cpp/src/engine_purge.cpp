@@ -1,4 +1,7 @@
 // Reclaiming the room of promises that were settled long ago.
+#include <algorithm>
+#include <array>
+#include <map>
 #include <string>
 #include <unordered_set>
 
@@ -20,6 +23,14 @@ void keep_awaited(const Row& row, Ids& kept) {
   if (row.state != PromiseState::pending) return;
   if (row.resumes) kept.insert(row.resumes->items.begin(), row.resumes->items.end());
   if (row.current) kept.insert(row.current->text);
+}
+
+// By a task that awaited the job, and is not over.
+bool may_be_read_again(Storage& storage, const Row& row, Instant now) {
+  return std::any_of(row.job->awaiters.begin(), row.job->awaiters.end(), [&](const std::string& id) {
+    const RowRef awaiter = storage.load(id);
+    return awaiter && Projected(*awaiter, now).pending();
+  });
 }
 
 }  // namespace
@@ -84,13 +95,22 @@ std::size_t Engine::purge_page(std::span<const RowRef> rows, Instant settled_bef
   const Instant now = present();
   Changes changes;
   changes.counters = storage_->counters();
+  std::map<std::string, std::array<std::int64_t, kJobStates>> jobs_gone;
   for (const RowRef& row : rows) {
     if (row->state == PromiseState::pending || row->settled_at >= settled_before) continue;
     if (row->callbacks > 0 || row->listeners > 0 || kept.contains(row->id())) continue;
     const std::string* origin = row->birth->tags.find("resonate:origin");
     const RowRef root = origin && *origin != row->id() ? storage_->load(*origin) : nullptr;
     if (root && Projected(*root, now).pending()) continue;
+    if (row->job && may_be_read_again(*storage_, *row, now)) continue;
+    if (row->job) ++jobs_gone[row->job->spec->queue][static_cast<std::size_t>(row->job->state)];
     changes.rows.push_back({row, RowRef()});
+  }
+  for (const auto& [name, gone] : jobs_gone) {
+    const QueueRef before = storage_->load_queue(name);
+    Shared<Queue> after(new Queue(*before));
+    for (std::size_t i = 0; i < kJobStates; ++i) after->counts[i] -= gone[i];
+    changes.queues.push_back({before, std::move(after)});
   }
   if (!changes.rows.empty()) storage_->write(changes);
   return changes.rows.size();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine/derive.hpp"
+#include "protocol/jobs_decode.hpp"
 #include "protocol/kinds.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/reader.hpp"
@@ -26,8 +27,9 @@ class SnapshotReader {
  public:
   // `at`: where the snapshot stands in its document; empty: it is the document.
   Changes read(const Node& snapshot, const Path* at) {
-    const Members<Node, Field::format, Field::now, Field::dropped, Field::promises, Field::schedules, Field::messages> members(
-        snapshot, at);
+    const Members<Node, Field::format, Field::now, Field::dropped, Field::promises, Field::schedules, Field::queues,
+                  Field::messages>
+        members(snapshot, at);
     if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
       refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
     }
@@ -35,8 +37,17 @@ class SnapshotReader {
     changes_.counters.dropped = members.template integer<Field::dropped>();
     members.template each<Field::promises>([this](const Node& node, const Path& path) { read_promise(node, path); });
     members.template each<Field::schedules>([this](const Node& node, const Path& path) { read_schedule(node, path); });
+    if (members.template find<Field::queues>())
+      members.template each<Field::queues>([this](const Node& node, const Path& path) {
+        QueueRef queue = read_queue(node, &path);
+        if (!queue_names_.insert(queue->name).second)
+          refuse_member(path, "comes twice: " + in_quotes(queue->name));
+        changes_.queues.push_back({QueueRef(), std::move(queue)});
+      });
     members.template each<Field::messages>([this](const Node& node, const Path& path) { read_message(node, path); });
     for (Shared<Row>& row : rows_) {
+      if (row->job && !queue_names_.contains(row->job->spec->queue))
+        throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
       row->due = next_due(*row);
       changes_.rows.push_back({RowRef(), RowRef(std::move(row))});
     }
@@ -57,7 +68,7 @@ class SnapshotReader {
   void read_promise(const Node& node, const Path& at) {
     const Members<Node, Field::id, Field::state, Field::param, Field::value, Field::tags, Field::timeout_at, Field::created_at,
                   Field::settled_at, Field::ikc, Field::iku, Field::dialect, Field::external, Field::callbacks, Field::listeners,
-                  Field::task>
+                  Field::task, Field::job>
         members(node, &at);
     auto birth = make_shared_value<Birth>();
     birth->id = members.template text<Field::id>();
@@ -84,6 +95,12 @@ class SnapshotReader {
       row->value = make_shared_value<SharedValue>(std::move(value));
     row->iku = shared_text(members.template optional_text<Field::iku>());
     if (const Node* task = members.template find<Field::task>()) read_task(*task, members.path(Field::task), *row);
+    if (const Node* job = members.template find<Field::job>()) {
+      const Path path = members.path(Field::job);
+      row->job = read_job(*job, &path);
+      if (!row->has_task()) refuse_member(path, "needs a task");
+      if (is_held(row->job->state) && !row->pid) refuse_member(path, "is held, and its task has no pid");
+    }
     read_edges(members, birth->id, *row);
     if (!places_.emplace(birth->id, rows_.size()).second)
       refuse_member(members.path(Field::id), "comes twice: " + in_quotes(birth->id));
@@ -208,6 +225,7 @@ class SnapshotReader {
   std::vector<Shared<Row>> rows_;
   std::unordered_map<std::string, std::size_t> places_;  // of rows_, by id
   std::unordered_set<std::string> schedule_ids_;
+  std::unordered_set<std::string> queue_names_;
   std::unordered_set<std::string> keys_;
 };
 

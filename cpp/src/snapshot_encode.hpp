@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "protocol/jobs_encode.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/node.hpp"
 #include "protocol/records_encode.hpp"
@@ -22,7 +23,8 @@ class SnapshotEncoder {
 
   // Each of the last three is a visit: it calls its argument with every row, in order.
   template <class Promises, class Schedules, class Messages>
-  void full(const Counters& counters, Promises each_promise, Schedules each_schedule, Messages each_message) {
+  void full(const Counters& counters, Promises each_promise, Schedules each_schedule, const std::vector<QueueRef>& queues,
+            Messages each_message) {
     sink_.begin_object();
     text(Field::format, kSnapshotFormat);
     integer(Field::now, counters.now);
@@ -33,6 +35,7 @@ class SnapshotEncoder {
     begin_list(Field::schedules);
     each_schedule([this](const ScheduleRef& schedule) { full_schedule(*schedule); });
     sink_.end_array();
+    if (!queues.empty()) list(Field::queues, queues, [this](const QueueRef& queue) { JobEncoder<Sink>(sink_).whole(*queue); });
     begin_list(Field::messages);
     each_message([this](const MessageRef& message) { full_message(*message); });
     sink_.end_array();
@@ -119,6 +122,10 @@ class SnapshotEncoder {
       sink_.end_object();
     });
     if (row.has_task()) full_task(row);
+    if (row.job) {
+      sink_.key(Field::job);
+      JobEncoder<Sink>(sink_).whole(*row.job);
+    }
     sink_.end_object();
   }
 
@@ -226,7 +233,7 @@ void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
       for (const auto& item : items) body(item);
     };
   };
-  encoder.full(view.counters, visit(view.promises), visit(view.schedules), [&](const auto& body) {
+  encoder.full(view.counters, visit(view.promises), visit(view.schedules), view.queues, [&](const auto& body) {
     for (const StateView::Message& message : view.messages) body(message.message);
   });
 }
@@ -236,6 +243,7 @@ template <DocumentSink Sink>
 void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters) {
   detail::SnapshotEncoder<Sink>(sink).full(
       counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
+      storage.queues(),
       [&](const auto& body) { each_message(storage, body); });
 }
 

@@ -55,6 +55,7 @@ StateView view_of(Storage& storage) {
   view.counters = storage.counters();
   each_promise(storage, [&](StateView::Promise promise) { view.promises.push_back(std::move(promise)); });
   each_schedule(storage, [&](const ScheduleRef& schedule) { view.schedules.push_back(schedule); });
+  view.queues = storage.queues();
   each_message(storage, [&](const MessageRef& message) {
     RowRef record = message->kind == MessageKind::unblock ? storage.load(message->id) : RowRef();
     view.messages.push_back({message, std::move(record)});

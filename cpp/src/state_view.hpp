@@ -24,6 +24,7 @@ struct StateView {
   Counters counters;
   std::vector<Promise> promises;  // ordered by id
   std::vector<ScheduleRef> schedules;
+  std::vector<QueueRef> queues;   // by name
   std::vector<Message> messages;  // in order of queueing
 };
 

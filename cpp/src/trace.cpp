@@ -83,7 +83,12 @@ void write_step(JsonSink& sink, const Fired& fired) {
       sink.boolean(fired.created);
       break;
     case StepKind::promise_timeout:
-    case StepKind::lease_expiry: break;
+    case StepKind::lease_expiry:
+    case StepKind::job_ready:
+    case StepKind::job_expiry:
+    case StepKind::job_lease:
+    case StepKind::job_timeout:
+    case StepKind::job_retention: break;
   }
   sink.end_object();
   sink.end_object();

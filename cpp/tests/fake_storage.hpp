@@ -27,6 +27,13 @@ class FailingStorage final : public Storage {
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override {
     return inner_->scan_schedules(after, limit);
   }
+  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override {
+    return inner_->claimable(queue, limit, after);
+  }
+  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override { return inner_->unique_jobs(queue, key); }
+  QueueRef load_queue(std::string_view name) override { return inner_->load_queue(name); }
+  std::vector<QueueRef> queues() override { return inner_->queues(); }
+  std::vector<std::int64_t> unblocks_of(std::string_view id) override { return inner_->unblocks_of(id); }
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override {
     return inner_->edges(kind, owner, after_seq, limit);
   }

@@ -11,73 +11,15 @@
 #include <vector>
 
 #include "resonate/instant.hpp"
+#include "resonate/jobs.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/shared.hpp"
+#include "resonate/values.hpp"
 
 namespace resonate {
 
 enum class PromiseState : std::uint8_t { pending, resolved, rejected, rejected_canceled, rejected_timedout };
 enum class TaskState : std::uint8_t { none, pending, acquired, suspended, halted, fulfilled };
-
-// Names, ordered by key bytewise, each key once.
-class StringMap {
- public:
-  using Entry = std::pair<std::string, std::string>;
-
-  std::vector<Entry>::const_iterator begin() const noexcept { return entries_.begin(); }
-  std::vector<Entry>::const_iterator end() const noexcept { return entries_.end(); }
-  const std::string* find(std::string_view key) const noexcept {
-    for (const Entry& entry : entries_)
-      if (entry.first == key) return &entry.second;
-    return nullptr;
-  }
-  bool equals(std::string_view key, std::string_view value) const noexcept {
-    const std::string* found = find(key);
-    return found && *found == value;
-  }
-  // True when every entry of `wanted` is here with the same value.
-  bool contains(const StringMap& wanted) const noexcept {
-    return std::all_of(wanted.begin(), wanted.end(), [this](const Entry& e) { return equals(e.first, e.second); });
-  }
-  // The last value given for a key wins.
-  void set(std::string key, std::string value) {
-    auto at =
-        std::lower_bound(entries_.begin(), entries_.end(), key, [](const Entry& e, const std::string& k) { return e.first < k; });
-    if (at != entries_.end() && at->first == key) {
-      at->second = std::move(value);
-    } else {
-      entries_.emplace(at, std::move(key), std::move(value));
-    }
-  }
-  bool empty() const noexcept { return entries_.empty(); }
-  std::size_t size() const noexcept { return entries_.size(); }
-  friend bool operator==(const StringMap&, const StringMap&) = default;
-
- private:
-  std::vector<Entry> entries_;
-};
-
-// A param or value: members that were not given stay not given.
-struct Value {
-  std::optional<StringMap> headers;
-  std::optional<std::string> data;  // base64 by convention; the engine keeps it as it is
-
-  bool empty() const noexcept { return !headers && !data; }
-  friend bool operator==(const Value&, const Value&) = default;
-};
-
-struct SharedValue final : Counted {
-  Value value;
-  explicit SharedValue(Value v) : value(std::move(v)) {}
-};
-struct SharedString final : Counted {
-  std::string text;
-  explicit SharedString(std::string t) : text(std::move(t)) {}
-};
-struct SharedStrings final : Counted {
-  std::vector<std::string> items;
-  explicit SharedStrings(std::vector<std::string> i) : items(std::move(i)) {}
-};
 
 // What never changes after a promise's creation.
 struct Birth final : Counted {
@@ -98,8 +40,9 @@ struct Birth final : Counted {
   Birth& operator=(const Birth&) = delete;
 };
 
-// Which of a row's timers is the earliest; the order is the order of steps at one instant (PROTOCOL 4).
-enum class DueKind : std::uint8_t { drain, timeout, lease, dispatch, schedule, none };
+// Which of a row's timers is the earliest; the order is the order of steps at one instant (PROTOCOL 4). Of a job `timeout` is its
+// good_until as well, `lease` the end of its attempt, `dispatch` the instant at which it may be claimed.
+enum class DueKind : std::uint8_t { drain, timeout, lease, dispatch, retention, schedule, none };
 
 struct Due {
   Instant at = kNever;
@@ -128,12 +71,19 @@ struct Row final : Counted {
   Shared<const SharedString> current;
   std::int64_t execute_seq = 0;  // seq of the newest execute message (it may have been taken since); 0 = there was none
 
+  Shared<const Job> job;  // null: no job
+
   // A lower bound of the instant of the row's next step, derived from the members above (see next_due).
   Due due;
 
   const std::string& id() const noexcept { return birth->id; }
   bool has_task() const noexcept { return task != TaskState::none; }
-  bool dead_at(Instant now) const noexcept { return state == PromiseState::pending && birth->timeout_at <= now; }
+  // The instant that settles it by itself: its deadline, or the good_until of a job that has not been started.
+  Instant ends_at() const noexcept {
+    return job ? std::min(birth->timeout_at, std::max(job->expires_at(), birth->created_at)) : birth->timeout_at;
+  }
+  bool dead_at(Instant now) const noexcept { return state == PromiseState::pending && ends_at() <= now; }
+  const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : birth->param; }
 };
 using RowRef = Shared<const Row>;
 
@@ -145,22 +95,34 @@ constexpr PromiseState timeout_verdict(bool timer) noexcept {
 // A row as every response, guard and search sees it at one instant: timeout always wins (PROTOCOL 1.2).
 class Projected {
  public:
-  Projected(const Row& row, Instant now) noexcept : row_(row), dead_(row.dead_at(now)) {}
+  Projected(const Row& row, Instant now) noexcept
+      : row_(row), dead_(row.dead_at(now)), expired_(dead_ && row.job && row.ends_at() < row.birth->timeout_at) {}
 
   const Row& row() const noexcept { return row_; }
-  PromiseState state() const noexcept { return dead_ ? timeout_verdict(row_.birth->timer) : row_.state; }
+  PromiseState state() const noexcept {
+    if (expired_) return PromiseState::rejected;
+    return dead_ ? timeout_verdict(row_.birth->timer) : row_.state;
+  }
   bool pending() const noexcept { return state() == PromiseState::pending; }
-  Instant settled_at() const noexcept { return dead_ ? row_.birth->timeout_at : row_.settled_at; }
+  Instant settled_at() const noexcept { return dead_ ? row_.ends_at() : row_.settled_at; }
   const Value& value() const noexcept {
     static const Value kNoValue;
+    if (expired_) return expired_job_value();
     return dead_ || !row_.value ? kNoValue : row_.value->value;
   }
   TaskState task() const noexcept { return dead_ && row_.has_task() ? TaskState::fulfilled : row_.task; }
   std::size_t resumes() const noexcept { return dead_ || !row_.resumes ? 0 : row_.resumes->items.size(); }
+  // Of a job.
+  JobState job() const noexcept {
+    if (expired_) return JobState::expired;
+    return dead_ ? JobState::failed : row_.job->state;
+  }
+  bool dead() const noexcept { return dead_; }
 
  private:
   const Row& row_;
   bool dead_;
+  bool expired_;
 };
 
 // The version of a task as a dialect shows it (PROTOCOL 2).

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "resonate/job_requests.hpp"
 #include "resonate/records.hpp"
 
 namespace resonate {
@@ -123,7 +124,10 @@ struct ScheduleDelete {
 
 using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
                                TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
-                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch>;
+                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, JobEnqueue,
+                               JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail,
+                               JobRelease, JobSnooze, JobCancel, JobRun, JobArchive, JobDelete, JobSearch, JobStats, QueueSet,
+                               QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
@@ -148,19 +152,41 @@ inline constexpr int kUnprocessable = 422;
 inline constexpr int kFault = 500;
 }  // namespace status
 
+// What replies on jobs and queues hold. Rows are shown projected at the reply's instant.
+struct JobReply final : Counted {
+  struct Item {  // of a request about many
+    int status = status::kOk;
+    std::string error;
+    RowRef row;
+  };
+  struct Statistics {
+    QueueRef queue;
+    Instant oldest_pending_at = kUnset;
+  };
+  std::vector<Item> items;
+  Instant next_at = kUnset;
+  std::vector<std::string> cancelled;
+  std::vector<std::string> lost;
+  std::int64_t count = 0;  // of those that a filter chose, how many were changed
+  bool more = false;       // there may be others
+  std::vector<QueueRef> queues;
+  std::vector<Statistics> statistics;
+};
+
 // What a reply holds beside its status: members that the request does not answer stay empty. Rows are what they were when the
 // request ran and are to be shown projected at `now`.
 struct Reply {
   int status = status::kOk;
   Instant now = 0;
   std::string error;  // not 200 or 300: what was wrong, naming the value
-  RowRef promise;
+  RowRef promise;  // also of a request about one job
   RowRef task;
   bool show_task = false;  // task.create answers its task only where it was acquired or 2026-04-01 asks for it
   RowRef awaited;          // acquire in 2025-01-15: the promise that `current` names
   bool has_preload = false;
   std::vector<RowRef> preload;
-  std::vector<RowRef> rows;  // searches of promises and tasks
+  std::vector<RowRef> rows;  // searches of promises, tasks and jobs; jobs that were claimed
+  Shared<const JobReply> jobs;
   ScheduleRef schedule;
   std::vector<ScheduleRef> schedules;
   std::optional<std::string> cursor;  // searches: there is more after this id
@@ -170,7 +196,19 @@ struct Reply {
 };
 
 // One internal step that the engine took (PROTOCOL 4).
-enum class StepKind : std::uint8_t { promise_timeout, listener_drain, callback_drain, lease_expiry, dispatch, schedule };
+enum class StepKind : std::uint8_t {
+  promise_timeout,
+  listener_drain,
+  callback_drain,
+  lease_expiry,
+  dispatch,
+  schedule,
+  job_ready,
+  job_expiry,
+  job_lease,
+  job_timeout,
+  job_retention
+};
 std::string_view name_of(StepKind kind) noexcept;
 
 struct Fired {

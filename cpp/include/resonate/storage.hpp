@@ -25,6 +25,10 @@ struct ScheduleChange {
   ScheduleRef before;
   ScheduleRef after;
 };
+struct QueueChange {
+  QueueRef before;
+  QueueRef after;
+};
 
 // Counters that belong to the state, not to a row.
 struct Counters {
@@ -38,6 +42,7 @@ struct Counters {
 struct Changes {
   std::vector<RowChange> rows;
   std::vector<ScheduleChange> schedules;
+  std::vector<QueueChange> queues;
   std::vector<EdgeRef> edges_added;
   std::vector<EdgeRef> edges_removed;
   std::vector<MessageRef> messages_added;
@@ -91,6 +96,15 @@ class Storage {
   virtual std::vector<RowRef> scan(const RowScan& scan) = 0;
   virtual std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) = 0;
 
+  // Jobs of a queue that wait to be claimed, in order of (priority, enqueued_at, id), after `after` where one is given, at most
+  // `limit`.
+  virtual std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) = 0;
+  // Jobs of a queue with this unique key that are not over.
+  virtual std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) = 0;
+  virtual QueueRef load_queue(std::string_view name) = 0;
+  // All of them, by name.
+  virtual std::vector<QueueRef> queues() = 0;
+
   // Edges of one promise in order of registration, those with seq > after_seq, at most `limit`.
   virtual std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) = 0;
   virtual bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) = 0;
@@ -99,6 +113,8 @@ class Storage {
   virtual std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) = 0;
   // The oldest queued unblock with seq > after_seq, or null.
   virtual MessageRef oldest_unblock(std::int64_t after_seq) = 0;
+  // Numbers of the queued unblocks of one promise.
+  virtual std::vector<std::int64_t> unblocks_of(std::string_view id) = 0;
 
   // Commits. On an exception nothing has changed.
   virtual void write(const Changes& changes) = 0;

@@ -1,5 +1,7 @@
 #include "machine/derive.hpp"
 
+#include <algorithm>
+
 namespace resonate {
 
 const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept {
@@ -18,8 +20,27 @@ void finish_birth(Birth& birth) {
       its.everything_external || birth.timer || birth.target || birth.tags.equals("resonate:external", "true");
 }
 
+namespace {
+
+Due next_due_of_job(const Row& row) noexcept {
+  const Due end{row.ends_at(), DueKind::timeout};
+  switch (row.job->state) {
+    case JobState::claimed:
+    case JobState::running: return std::min(end, Due{std::min(row.expires_at, row.job->times_out_at()), DueKind::lease});
+    case JobState::scheduled:
+    case JobState::retry: return std::min(end, Due{row.retry_at, DueKind::dispatch});
+    default: return end;
+  }
+}
+
+}  // namespace
+
 Due next_due(const Row& row) noexcept {
-  if (row.state != PromiseState::pending) return row.callbacks || row.listeners ? Due{kAtOnce, DueKind::drain} : Due{};
+  if (row.state != PromiseState::pending) {
+    if (row.callbacks || row.listeners) return {kAtOnce, DueKind::drain};
+    return row.job && row.job->reclaim_at != kUnset ? Due{row.job->reclaim_at, DueKind::retention} : Due{};
+  }
+  if (row.job) return next_due_of_job(row);
   Due due;
   if (row.external) due = {row.birth->timeout_at, DueKind::timeout};
   if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});

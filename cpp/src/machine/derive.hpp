@@ -14,7 +14,7 @@ Due next_due(const Row& row) noexcept;
 // Whether a message may ever be due for the row's task: it has a target and is no timer (PROTOCOL 1.1, dispatch instant).
 inline bool dispatchable(const Birth& birth) noexcept { return birth.target != nullptr && !birth.timer; }
 
-// retryAt of a task that becomes pending at `at`.
+// retryAt of a task that becomes pending at `at` (of a job see job_moves.hpp: no message is ever due for one).
 inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
 
 // The delivery address that tags name in a dialect, or none.

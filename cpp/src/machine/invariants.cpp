@@ -1,10 +1,13 @@
 #include "machine/invariants.hpp"
 
+#include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_set>
 
 #include "machine/derive.hpp"
+#include "machine/job_invariants.hpp"
 #include "machine/quoted.hpp"
 
 namespace resonate {
@@ -132,6 +135,7 @@ void check_outbox(Storage& storage, std::vector<Violation>& found) {
 void check_row(const Row& row, Instant now, const Rules& rules, std::vector<Violation>& found) {
   Report report(found, row.id());
   check_promise(row, now, rules, report);
+  if (row.job) check_job(row, found);
   if (row.has_task()) {
     check_task(row, report);
   } else {
@@ -140,6 +144,20 @@ void check_row(const Row& row, Instant now, const Rules& rules, std::vector<Viol
                    "orphan_tasks", "members of a task without a task");
   }
 }
+
+namespace {
+
+using JobsFound = std::map<std::string, std::array<std::int64_t, kJobStates>, std::less<>>;
+
+void check_queues(Storage& storage, JobsFound& jobs, std::vector<Violation>& found) {
+  for (const QueueRef& queue : storage.queues()) {
+    check_queue(*queue, jobs[queue->name], found);
+    jobs.erase(queue->name);
+  }
+  for (const auto& [name, counts] : jobs) found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
+}
+
+}  // namespace
 
 void check_schedule(const Schedule& schedule, std::vector<Violation>& found) {
   Report report(found, schedule.id);
@@ -154,12 +172,14 @@ std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
   const Instant now = storage.counters().now;
   std::unordered_set<std::string> awaiters;
   std::vector<RowRef> suspended;
+  JobsFound jobs;
   RowScan scan;
   scan.limit = kPage;
   for (;;) {
     const std::vector<RowRef> page = storage.scan(scan);
     for (const RowRef& row : page) {
       check_row(*row, now, rules, found);
+      if (row->job) ++jobs[row->job->spec->queue][static_cast<std::size_t>(row->job->state)];
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
@@ -179,6 +199,7 @@ std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
     after = page.back()->id;
   }
   check_outbox(storage, found);
+  check_queues(storage, jobs, found);
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "machine/job_transitions.hpp"
 #include "machine/transitions.hpp"
 #include "machine/working_set.hpp"
 #include "resonate/options.hpp"
@@ -48,6 +49,30 @@ class Machine {
   Reply schedule_delete(ScheduleDelete& request);
   Reply schedule_search(ScheduleSearch& request);
 
+  Reply job_enqueue(JobEnqueue& request);
+  Reply job_enqueue_many(JobEnqueueMany& request);
+  Reply job_get(JobGet& request);
+  Reply job_claim(JobClaim& request);
+  Reply job_start(JobStart& request);
+  Reply job_start_many(JobStartMany& request);
+  Reply job_heartbeat(JobHeartbeat& request);
+  Reply job_complete(JobComplete& request);
+  Reply job_complete_many(JobCompleteMany& request);
+  Reply job_fail(JobFail& request);
+  Reply job_release(JobRelease& request);
+  Reply job_snooze(JobSnooze& request);
+  Reply job_cancel(JobCancel& request);
+  Reply job_run(JobRun& request);
+  Reply job_archive(JobArchive& request);
+  Reply job_delete(JobDelete& request);
+  Reply job_search(JobSearch& request);
+  Reply job_stats(JobStats& request);
+  Reply queue_set(QueueSet& request);
+  Reply queue_get(QueueGet& request);
+  Reply queue_pause(QueuePause& request);
+  Reply queue_resume(QueueResume& request);
+  Reply queue_list(QueueList& request);
+
  private:
   using Entry = WorkingSet::Entry;
 
@@ -56,6 +81,7 @@ class Machine {
   Reply refusal(int status, std::string error) const;
   Reply no_promise(const std::string& id) const;
   Reply no_task(const std::string& id) const;
+  Reply is_a_job(const std::string& id, std::string_view deed) const;
 
   // A new promise's row, without a task; born settled where its deadline has passed.
   Shared<Row> new_row(PromiseCreate& request) const;
@@ -72,6 +98,24 @@ class Machine {
   Reply claimed(const Entry& entry) const;
   void add_preload(Reply& reply, const Row& row) const;
   Reply search_rows(SearchQuery& query, bool tasks);
+
+  // A job that is enqueued, or why it is not. Moves what it stores out of the order.
+  Reply enqueue(JobOrder& order);
+  Reply no_job(const std::string& id) const;
+  // Why the event cannot meet the job, or none.
+  std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const;
+  // The same for its holder, who presents a version.
+  std::optional<Reply> held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
+                                        std::string_view deed) const;
+  // The job of an id, or all that a filter chooses.
+  template <class Change>
+  Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
+  bool matches(const JobFilter& filter, const Row& row) const;
+  std::optional<Reply> delete_refusal(const Entry& entry) const;
+  void delete_job(Entry& entry);
+  Reply no_queue(const std::string& name) const;
+  Reply queue_reply(const Queue& queue) const;
+  Reply set_paused(const std::string& queue, bool paused);
   bool in_scope(std::string_view id) const noexcept { return id.starts_with(scope_); }
 
   WorkingSet& set_;

@@ -8,7 +8,9 @@ namespace {
 constexpr std::string_view kPromiseStates[] = {"pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"};
 constexpr std::string_view kTaskStates[] = {"none", "pending", "acquired", "suspended", "halted", "fulfilled"};
 constexpr std::string_view kSteps[] = {"promise_timeout", "listener_drain", "callback_drain",
-                                       "lease_expiry",    "dispatch",       "schedule"};
+                                       "lease_expiry",    "dispatch",       "schedule",
+                                       "job_ready",       "job_expiry",     "job_lease",
+                                       "job_timeout",     "job_retention"};
 }  // namespace
 
 std::string_view name_of(PromiseState state) noexcept { return kPromiseStates[static_cast<std::size_t>(state)]; }
@@ -30,7 +32,10 @@ std::optional<TaskState> task_state_named(std::string_view name) noexcept {
 bool is_read(const Operation& operation) noexcept {
   return std::holds_alternative<PromiseGet>(operation) || std::holds_alternative<TaskGet>(operation) ||
          std::holds_alternative<ScheduleGet>(operation) || std::holds_alternative<PromiseSearch>(operation) ||
-         std::holds_alternative<TaskSearch>(operation) || std::holds_alternative<ScheduleSearch>(operation);
+         std::holds_alternative<TaskSearch>(operation) || std::holds_alternative<ScheduleSearch>(operation) ||
+         std::holds_alternative<JobGet>(operation) || std::holds_alternative<JobSearch>(operation) ||
+         std::holds_alternative<JobStats>(operation) || std::holds_alternative<QueueGet>(operation) ||
+         std::holds_alternative<QueueList>(operation);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // Requests on promises (PROTOCOL 3.1-3.7) and what settling does to a row.
 #include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/transitions.hpp"
@@ -30,6 +31,29 @@ Reply Machine::run(Operation& operation) {
     Reply operator()(ScheduleCreate& r) { return m.schedule_create(r); }
     Reply operator()(ScheduleDelete& r) { return m.schedule_delete(r); }
     Reply operator()(ScheduleSearch& r) { return m.schedule_search(r); }
+    Reply operator()(JobEnqueue& r) { return m.job_enqueue(r); }
+    Reply operator()(JobEnqueueMany& r) { return m.job_enqueue_many(r); }
+    Reply operator()(JobGet& r) { return m.job_get(r); }
+    Reply operator()(JobClaim& r) { return m.job_claim(r); }
+    Reply operator()(JobStart& r) { return m.job_start(r); }
+    Reply operator()(JobStartMany& r) { return m.job_start_many(r); }
+    Reply operator()(JobHeartbeat& r) { return m.job_heartbeat(r); }
+    Reply operator()(JobComplete& r) { return m.job_complete(r); }
+    Reply operator()(JobCompleteMany& r) { return m.job_complete_many(r); }
+    Reply operator()(JobFail& r) { return m.job_fail(r); }
+    Reply operator()(JobRelease& r) { return m.job_release(r); }
+    Reply operator()(JobSnooze& r) { return m.job_snooze(r); }
+    Reply operator()(JobCancel& r) { return m.job_cancel(r); }
+    Reply operator()(JobRun& r) { return m.job_run(r); }
+    Reply operator()(JobArchive& r) { return m.job_archive(r); }
+    Reply operator()(JobDelete& r) { return m.job_delete(r); }
+    Reply operator()(JobSearch& r) { return m.job_search(r); }
+    Reply operator()(JobStats& r) { return m.job_stats(r); }
+    Reply operator()(QueueSet& r) { return m.queue_set(r); }
+    Reply operator()(QueueGet& r) { return m.queue_get(r); }
+    Reply operator()(QueuePause& r) { return m.queue_pause(r); }
+    Reply operator()(QueueResume& r) { return m.queue_resume(r); }
+    Reply operator()(QueueList& r) { return m.queue_list(r); }
   };
   return std::visit(Visitor{*this}, operation);
 }
@@ -148,6 +172,7 @@ void clear_task(Row& row, TaskState state) {
 void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
             Shared<const SharedString> iku) {
   Row& row = set.edit(entry);
+  if (row.job && !is_terminal(row.job->state)) settle_job(set, row, state, settled_at);
   row.state = state;
   row.settled_at = settled_at;
   row.value = std::move(value);
@@ -184,6 +209,8 @@ Reply Machine::register_callback(RegisterCallback& request) {
   if (!awaiter)
     return refusal(dialect_.missing_awaiter_is_404 ? status::kNotFound : status::kUnprocessable,
                    "awaiter " + quoted(request.awaiter) + " does not exist");
+  if (awaiter->now->job)
+    return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " is a job, and jobs are not resumed");
   if (dialect_.awaiter_needs_target && !awaiter->now->birth->target)
     return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " has no resonate:target to be resumed at");
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);

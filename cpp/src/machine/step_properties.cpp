@@ -3,6 +3,7 @@
 
 #include "machine/derive.hpp"
 #include "machine/invariants.hpp"
+#include "machine/job_invariants.hpp"
 #include "machine/quoted.hpp"
 #include "machine/transitions.hpp"
 
@@ -23,6 +24,7 @@ class StepChecker {
     id_ = &after.id();
     require(before.birth == after.birth, "birth_changed", "param, tags, timeoutAt and createdAt never change");
     compare_promise(before, after);
+    if (before.job || after.job) return check_job_step(before, after, found_);
     if (before.has_task() || after.has_task()) compare_task(before, after);
   }
 
@@ -50,6 +52,11 @@ class StepChecker {
       return;
     }
     const Instant deadline = before.birth->timeout_at;
+    if (after.job) {  // an attempt that fails by itself ends it now, its good_until at that instant
+      const bool by_itself = after.settled_at == before.ends_at() || after.settled_at == context_.now;
+      return require(by_itself && after.settled_at <= context_.now, "settlement_stamp",
+                     "now " + std::to_string(context_.now) + ", got " + std::to_string(after.settled_at));
+    }
     if (context_.request) {
       require(after.settled_at == context_.now && context_.now < deadline, "settlement_stamp",
               "a client settles at now " + std::to_string(context_.now) + " before " + std::to_string(deadline) + ", got " +
@@ -100,6 +107,7 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, c
   StepChecker checker(context, found);
   const WorkingSet::StepView view = set.since_checkpoint();
   for (const auto& [before, after] : view.rows) {
+    if (!after) continue;  // a job that was deleted or reclaimed
     if (before) {
       checker.compare(*before, *after);
     } else {

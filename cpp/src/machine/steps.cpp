@@ -1,5 +1,10 @@
 // Internal steps (PROTOCOL 4): each re-checks its own condition, so late, early and repeated firing are all safe.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/schedules.hpp"
 #include "machine/transitions.hpp"
@@ -17,6 +22,58 @@ Fired time_out(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Birth& birth = *entry.now->birth;
   Fired fired = fired_by(StepKind::promise_timeout, *entry.now, birth.timeout_at, now);
   settle(set, entry, timeout_verdict(birth.timer), birth.timeout_at, nullptr, nullptr);
+  return fired;
+}
+
+Fired expire(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  Fired fired = fired_by(StepKind::job_expiry, *entry.now, entry.now->ends_at(), now);
+  expire_job(set, entry);
+  return fired;
+}
+
+// The end of an attempt that its worker did not end: the earlier of its lease and its timeout, the timeout where both are at once.
+Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  const Row& row = *entry.now;
+  const Instant times_out_at = row.job->times_out_at();
+  if (row.job->state == JobState::claimed) {
+    Fired fired = fired_by(StepKind::job_lease, row, row.expires_at, now);
+    make_ready(set, entry, row.job->enqueued_at);
+    return fired;
+  }
+  const bool crashed = row.expires_at < times_out_at;
+  Fired fired = fired_by(crashed ? StepKind::job_lease : StepKind::job_timeout, row, crashed ? row.expires_at : times_out_at, now);
+  JobError error = crashed ? JobError{"WorkerCrashed", "the worker's lease ran out", {}}
+                           : JobError{"TaskTimeout", "the attempt took longer than its timeout", {}};
+  fail_attempt(set, entry, std::move(error), crashed ? Outcome::crashed : Outcome::timed_out, true, std::nullopt, now);
+  return fired;
+}
+
+Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  const Instant at = entry.now->retry_at;
+  Fired fired = fired_by(StepKind::job_ready, *entry.now, at, now);
+  make_ready(set, entry, at);
+  return fired;
+}
+
+// A job that is over goes, unless somebody has still to be told of it, or may read it again: then it is looked at later, which is no
+// step.
+std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  constexpr Duration kSoonest = 1000;
+  constexpr Duration kLatest = 3'600'000;
+  const Row& row = *entry.now;
+  const bool read_again = std::any_of(row.job->awaiters.begin(), row.job->awaiters.end(), [&](const std::string& id) {
+    const WorkingSet::Entry* awaiter = set.find(id);
+    return awaiter && Projected(*awaiter->now, now).pending();
+  });
+  if (read_again || set.has_unblock(row.id())) {
+    const Duration waited = saturating_add(now, -row.settled_at);
+    edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
+    set.touched(entry);
+    return std::nullopt;
+  }
+  Fired fired = fired_by(StepKind::job_retention, row, row.job->reclaim_at, now);
+  count_job(set, *row.job, -1);
+  set.remove(entry);
   return fired;
 }
 
@@ -89,7 +146,9 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const EdgeRef edge = set.first_edge(EdgeKind::callback, entry.now->id());
   fired.detail = edge->other;
   set.remove_first_edge(edge);
-  --set.edit(entry).callbacks;
+  Row& row = set.edit(entry);
+  --row.callbacks;
+  if (row.job) edit_job(row).awaiters.push_back(edge->other);
   set.touched(entry);
   if (WorkingSet::Entry* awaiter = set.find(edge->other)) resume(set, *awaiter, edge->owner, now);
   return fired;
@@ -103,15 +162,21 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
     WorkingSet::Entry& entry = *next->row;
     switch (next->due.kind) {
       case DueKind::drain: return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
-      case DueKind::timeout: return time_out(set, entry, now);
+      case DueKind::timeout:
+        return entry.now->ends_at() < entry.now->birth->timeout_at ? expire(set, entry, now) : time_out(set, entry, now);
+      case DueKind::retention:
+        if (std::optional<Fired> gone = reclaim(set, entry, now)) return gone;
+        continue;
       case DueKind::lease:
       case DueKind::dispatch:
         if (entry.now->dead_at(now)) {
           // Past its deadline the row has one step left, and that one's place in the order is the deadline's.
           set.edit(entry);
-          set.touched(entry, Due{entry.now->birth->timeout_at, DueKind::timeout});
+          set.touched(entry, Due{entry.now->ends_at(), DueKind::timeout});
           continue;
         }
+        if (entry.now->job)
+          return next->due.kind == DueKind::lease ? end_attempt(set, entry, now) : make_job_ready(set, entry, now);
         return next->due.kind == DueKind::lease ? expire_lease(set, entry, now) : dispatch(set, entry, now, options);
       case DueKind::schedule:
       case DueKind::none: break;

@@ -21,9 +21,15 @@ void set_resumes(Row& row, std::vector<std::string> resumes) {
 
 Reply Machine::no_task(const std::string& id) const { return refusal(status::kNotFound, "task " + quoted(id) + " does not exist"); }
 
+Reply Machine::is_a_job(const std::string& id, std::string_view deed) const {
+  return refusal(status::kConflict,
+                 "task " + quoted(id) + " is that of a job and cannot be " + std::string(deed) + ": use the requests job.*");
+}
+
 std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
                                             std::string_view deed) const {
   if (!entry || !entry->now->has_task()) return no_task(id);
+  if (entry->now->job && event != TaskEvent::fulfill && event != TaskEvent::fence) return is_a_job(id, deed);
   const TaskState state = Projected(*entry->now, now_).task();
   if (!next_state(event, state))
     return refusal(status::kConflict,
@@ -88,6 +94,7 @@ Reply Machine::task_get(TaskGet& request) {
 Reply Machine::task_create(TaskCreate& request) {
   if (Entry* existing = set_.find(request.action.id)) {
     if (auto conflict = creation_conflict(*existing, request.action)) return *std::move(conflict);
+    if (existing->now->job) return is_a_job(request.action.id, "acquired");
     if (dialect_.existing_task == ExistingTask::answer_promise) return answer(*existing);
     const std::string& id = existing->now->id();
     if (!existing->now->has_task())
@@ -240,6 +247,7 @@ Reply Machine::task_heartbeat(TaskHeartbeat& request) {
 Reply Machine::task_halt(TaskHalt& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
+  if (entry->now->job) return is_a_job(request.id, "halted");
   const TaskState state = Projected(*entry->now, now_).task();
   const auto halted = next_state(TaskEvent::halt, state);
   if (!halted)
@@ -254,6 +262,7 @@ Reply Machine::task_halt(TaskHalt& request) {
 Reply Machine::task_continue(TaskContinue& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
+  if (entry->now->job) return is_a_job(request.id, "continued");
   const TaskState state = Projected(*entry->now, now_).task();
   if (!next_state(TaskEvent::resume_halted, state))
     return refusal(status::kConflict,

@@ -6,31 +6,13 @@
 
 #include "machine/derive.hpp"
 #include "machine/quoted.hpp"
+#include "machine/refusals.hpp"
+#include "machine/validate_jobs.hpp"
 #include "resonate/cron.hpp"
 
 namespace resonate {
 
 namespace {
-
-using Refusal = std::optional<std::string>;
-
-Refusal refuse_text(std::string_view name, const std::string& text) {
-  if (text.empty()) return std::string(name) + " must not be empty";
-  if (text.find('\0') != std::string::npos) return std::string(name) + " must not hold a NUL character";
-  return std::nullopt;
-}
-
-Refusal refuse_below(std::string_view name, std::int64_t value, std::int64_t least) {
-  if (value >= least) return std::nullopt;
-  return std::string(name) + " must be at least " + std::to_string(least) + ", got " + std::to_string(value);
-}
-
-template <class... Refusals>
-Refusal first(Refusals&&... refusals) {
-  Refusal found;
-  ((refusals && (found = std::move(refusals), true)) || ...);
-  return found;
-}
 
 // Addresses are opaque but for their first part: an unknown scheme waits in the outbox for whoever takes it.
 bool has_scheme_and_rest(std::string_view address) {
@@ -77,6 +59,12 @@ Refusal refuse_delay(const PromiseCreate& create, const Dialect& dialect) {
 struct Checker {
   const Dialect& dialect;
   const Rules& rules;
+
+  // What is not about promises, tasks and schedules.
+  template <class JobRequest>
+  Refusal operator()(const JobRequest& r) const {
+    return refuse_job_request(r);
+  }
 
   Refusal operator()(const PromiseGet& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const PromiseCreate& r) const { return refuse_action(r, dialect, rules); }

@@ -26,19 +26,27 @@ void WorkingSet::begin(Storage& storage) {
 void WorkingSet::clear() {
   each_entry([](Entry& entry) {
     entry.before = entry.now = entry.checkpoint = nullptr;
-    entry.changed = false;
+    entry.changed = entry.gone = entry.checkpoint_gone = false;
   });
   entries_ = 0;
+  removed_.clear();
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
   index_.clear();
   checking_ = false;
   changes_.rows.clear();
   changes_.schedules.clear();
+  changes_.queues.clear();
   changes_.edges_added.clear();
   changes_.edges_removed.clear();
   changes_.messages_added.clear();
   changes_.messages_removed.clear();
   if (!schedules_.empty()) schedules_.clear();
+  if (!queues_of_jobs_.empty()) {
+    queues_of_jobs_.clear();
+    claim_pages_.clear();
+    own_claims_.clear();
+    own_keys_.clear();
+  }
   heap_.clear();
   page_.clear();
   page_at_ = 0;
@@ -111,7 +119,7 @@ void WorkingSet::prefetch(std::span<const std::string_view> ids) {
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
-  if (Entry* entry = known(id)) return entry->now ? entry : nullptr;
+  if (Entry* entry = known(id)) return entry->gone ? nullptr : entry;
   RowRef row = storage_->load(id);
   return row ? &remember(std::move(row)) : nullptr;
 }
@@ -128,12 +136,17 @@ void WorkingSet::touched(Entry& entry) { touched(entry, resonate::next_due(*entr
 void WorkingSet::touched(Entry& entry, Due due) {
   const_cast<Row&>(*entry.now).due = due;
   if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
+  if (const Job* job = entry.now->job.get(); job && job->state == JobState::pending && entry.now->state == PromiseState::pending)
+    own_claims_[job->spec->queue].insert({job->spec->priority, job->enqueued_at, entry.now->id(), &entry});
 }
 
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
-  Entry& entry = new_entry();
+  Entry* const removed = known(row->id());
+  Entry& entry = removed ? *removed : new_entry();
+  if (removed) removed_.push_back(std::move(removed->now));
   entry.now = std::move(row);
-  index(entry);
+  if (!removed) index(entry);
+  entry.gone = false;
   entry.changed = true;
   touched(entry);
   return entry;
@@ -163,7 +176,7 @@ std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(cons
   // Rows that this transaction changed may belong to the result without being in storage's, or the other way round.
   std::vector<RowRef> own;
   each_entry([&](Entry& entry) {
-    if (!entry.changed || !entry.now || (!scan.after.empty() && entry.now->id() <= scan.after)) return;
+    if (!entry.changed || !entry.now || entry.gone || (!scan.after.empty() && entry.now->id() <= scan.after)) return;
     const Row& row = *entry.now;
     if (scan.by == RowScan::By::branch && !(row.birth->branch && *row.birth->branch == scan.key)) return;
     if (scan.by == RowScan::By::pid && !(row.task == TaskState::acquired && row.pid && row.pid->text == scan.key)) return;
@@ -295,7 +308,7 @@ void WorkingSet::push_due(HeapItem item) {
 }
 
 bool WorkingSet::holds(const HeapItem& item) {
-  if (item.row) return item.row->now && item.row->now->due == item.due;
+  if (item.row) return item.row->now && !item.row->gone && item.row->now->due == item.due;
   return item.schedule->now && item.due.at == item.schedule->now->next_run_at;
 }
 
@@ -343,14 +356,19 @@ bool WorkingSet::changed() const noexcept {
   for (std::size_t i = 0; i < entries_; ++i)
     if ((i < kFewEntries ? few_[i] : *more_[i - kFewEntries]).changed) return true;
   return std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
+         std::any_of(queues_of_jobs_.begin(), queues_of_jobs_.end(), [](const auto& item) { return item.second.changed; }) ||
          !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
          changes_.counters != counters_before_;
 }
 
 const Changes& WorkingSet::finish() {
   each_entry([&](Entry& entry) {
-    if (entry.changed) changes_.rows.push_back({std::move(entry.before), std::move(entry.now)});
+    if (!entry.changed) return;
+    if (entry.gone) entry.now = nullptr;
+    if (entry.before || entry.now) changes_.rows.push_back({std::move(entry.before), std::move(entry.now)});
   });
+  for (auto& [name, entry] : queues_of_jobs_)
+    if (entry.changed) changes_.queues.push_back({std::move(entry.before), std::move(entry.now)});
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
   if (!removed_edges_.empty())
@@ -368,7 +386,10 @@ const Changes& WorkingSet::finish() {
 
 void WorkingSet::checkpoint() {
   checking_ = true;
-  each_entry([](Entry& entry) { entry.checkpoint = entry.now; });
+  each_entry([](Entry& entry) {
+    entry.checkpoint = entry.now;
+    entry.checkpoint_gone = entry.gone;
+  });
   for (auto& [id, entry] : schedules_) entry.checkpoint = entry.now;
   edges_added_mark_ = added_edges_.size();
   edges_removed_mark_ = removed_edges_.size();
@@ -378,7 +399,9 @@ void WorkingSet::checkpoint() {
 WorkingSet::StepView WorkingSet::since_checkpoint() {
   StepView view;
   each_entry([&](Entry& entry) {
-    if (entry.now != entry.checkpoint) view.rows.emplace_back(entry.checkpoint, entry.now);
+    const RowRef before = entry.checkpoint_gone ? RowRef() : entry.checkpoint;
+    const RowRef after = entry.gone ? RowRef() : entry.now;
+    if (before != after) view.rows.emplace_back(before, after);
   });
   for (auto& [id, entry] : schedules_)
     if (entry.now != entry.checkpoint) view.schedules.emplace_back(entry.checkpoint, entry.now);

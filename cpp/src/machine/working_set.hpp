@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,6 +28,13 @@ class WorkingSet {
     RowRef before;
     RowRef now;
     RowRef checkpoint;  // `now` as of the last checkpoint()
+    bool changed = false;
+    bool gone = false;             // the row was removed; `now` keeps its id
+    bool checkpoint_gone = false;  // as of the last checkpoint()
+  };
+  struct QueueEntry {
+    QueueRef before;
+    QueueRef now;
     bool changed = false;
   };
   struct ScheduleEntry {
@@ -60,6 +69,22 @@ class WorkingSet {
   // The same with a due that the caller knows (a later one than next_due's, never an earlier).
   void touched(Entry& entry, Due due);
   Entry& create(Shared<Row> row);
+  // The row goes.
+  void remove(Entry& entry);
+  // A job was put on the row: its unique key, if any, is found from now on.
+  void note_job(Entry& entry);
+
+  // Null where the queue does not exist.
+  const Queue* find_queue(std::string_view name);
+  // A queue to write to; made where it does not exist.
+  Queue& edit_queue(std::string_view name);
+  std::vector<QueueRef> queues();
+  // The job of a queue that holds the key at `now`, or null.
+  Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);
+  // Since when the job waits that has waited longest of those that may be claimed; kUnset: none waits.
+  Instant oldest_pending(std::string_view queue, Instant now);
+  // Whether an unblock of the promise waits to be delivered.
+  bool has_unblock(std::string_view id);
 
   ScheduleEntry* find_schedule(std::string_view id);
   void put_schedule(ScheduleRef schedule);
@@ -92,7 +117,7 @@ class WorkingSet {
   // Marks the beginning of a request or step, for the properties that compare two consecutive states.
   void checkpoint();
   struct StepView {
-    std::vector<std::pair<RowRef, RowRef>> rows;  // before (null: new), after
+    std::vector<std::pair<RowRef, RowRef>> rows;  // before (null: new), after (null: gone)
     std::vector<std::pair<ScheduleRef, ScheduleRef>> schedules;
     std::span<const EdgeRef> edges_added;
     std::span<const EdgeRef> edges_removed;
@@ -100,7 +125,48 @@ class WorkingSet {
   };
   StepView since_checkpoint();
 
+  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing else
+  // while it lives.
+  class ClaimScan {
+   public:
+    ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
+    // The first of them; null at the end.
+    Entry* peek();
+    void pop();
+
+   private:
+    WorkingSet& set_;
+    std::string queue_;
+    std::size_t page_size_;
+    std::function<bool(const Row&)> wanted_;
+    std::vector<Entry*> own_;
+    std::size_t next_own_ = 0;
+    std::size_t next_stored_ = 0;  // into the page of the queue
+    Entry* found_ = nullptr;
+    bool found_is_own_ = false;
+  };
+
  private:
+  // What a transaction has read of the jobs that storage holds as claimable; those at its front that this transaction changed are
+  // dropped for good.
+  struct ClaimPage {
+    std::vector<RowRef> rows;
+    std::size_t front = 0;
+    bool whole = false;
+  };
+  struct OwnClaim {
+    int priority;
+    Instant enqueued_at;
+    std::string_view id;
+    Entry* entry;
+    friend bool operator<(const OwnClaim& a, const OwnClaim& b) noexcept {
+      if (a.priority != b.priority) return a.priority < b.priority;
+      return a.enqueued_at != b.enqueued_at ? a.enqueued_at < b.enqueued_at : a.id < b.id;
+    }
+  };
+  bool still_claimable(const OwnClaim& claim, std::string_view queue) const;
+  QueueEntry* known_queue(std::string_view name);
+
   struct HeapItem {
     Due due;
     std::string_view id;
@@ -135,9 +201,14 @@ class WorkingSet {
   std::array<Entry, kFewEntries> few_;
   std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are spare
   std::size_t entries_ = 0;
+  std::vector<RowRef> removed_;  // rows in whose place others came: views of their ids may still be about
   std::vector<Entry*> index_;  // of more_: open addressing by Entry::hash, a power of two long
   bool checking_ = false;      // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
+  std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
+  std::map<std::string, ClaimPage, std::less<>> claim_pages_;             // by queue
+  std::map<std::string, std::set<OwnClaim>, std::less<>> own_claims_;     // by queue; stale ones are skipped
+  std::unordered_multimap<std::string, Entry*> own_keys_;                 // by unique key
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
   std::vector<DueEntry> page_;  // a page of storage's due entries

@@ -108,14 +108,82 @@ void measure(Measure& at, const ScheduleCreate& request) {
   at.value(request.promise_param);
   at.tags(request.promise_tags);
 }
+void measure(Measure& at, const JobOrder& order) {
+  at.text("id", order.id);
+  at.text("queue", order.queue);
+  at.text("type", order.type);
+  if (order.unique_key) at.text("uniqueKey", *order.unique_key);
+  at.value(order.payload);
+  at.tags(order.tags);
+  if (order.policy && order.policy->codes) {
+    at.list("codes", order.policy->codes->size());
+    for (const std::string& code : *order.policy->codes) at.text("code", code);
+  }
+}
+void measure(Measure& at, const JobEnqueue& request) { measure(at, request.order.front()); }
+void measure(Measure& at, const JobEnqueueMany& request) {
+  at.list("jobs", request.orders.size());
+  for (const JobOrder& order : request.orders) measure(at, order);
+}
+void measure(Measure& at, const JobClaim& request) {
+  at.list("queues", request.queues.size());
+  for (const QueueChoice& queue : request.queues) at.text("queue", queue.name);
+  at.text("worker", request.worker);
+}
+void measure(Measure& at, const std::vector<JobRef>& jobs) {
+  at.list("jobs", jobs.size());
+  for (const JobRef& job : jobs) at.text("id", job.id);
+}
+void measure(Measure& at, const JobStartMany& request) { measure(at, request.jobs); }
+void measure(Measure& at, const JobHeartbeat& request) {
+  at.text("worker", request.worker);
+  measure(at, request.jobs);
+}
+void measure(Measure& at, const JobComplete& request) {
+  at.text("id", request.id);
+  at.value(request.result);
+}
+void measure(Measure& at, const JobCompleteMany& request) {
+  at.list("jobs", request.jobs.size());
+  for (const JobComplete& one : request.jobs) measure(at, one);
+}
+void measure(Measure& at, const JobFail& request) {
+  at.text("id", request.id);
+  at.text("code", request.error.code);
+}
+void measure(Measure& at, const JobFilter& filter) {
+  if (filter.id) at.text("id", *filter.id);
+  if (filter.queue) at.text("queue", *filter.queue);
+  if (filter.type) at.text("type", *filter.type);
+  at.strings("tags", filter.tags);
+}
+void measure(Measure& at, const JobSearch& request) {
+  measure(at, request.filter);
+  if (request.unique_key) at.text("uniqueKey", *request.unique_key);
+  at.text("cursor", request.cursor);
+}
+void measure(Measure& at, const JobStats& request) {
+  if (request.queue) at.text("queue", *request.queue);
+}
+void measure(Measure&, const QueueList&) {}
 // The rest: searches, and requests that name an id and nothing else of any length.
 template <class Rest>
 void measure(Measure& at, const Rest& request) {
   if constexpr (requires { request.query; }) {
     measure(at, request.query);
+  } else if constexpr (requires { request.which; }) {
+    measure(at, request.which);
+  } else if constexpr (requires { request.queue; }) {
+    at.text("queue", request.queue);
   } else {
     at.text("id", request.id);
   }
+}
+
+// A job without an id gets one that begins so. A unique key shuts others out, and a refusal names its holder.
+void touch(std::vector<std::string_view>& ids, const JobOrder& order) {
+  ids.emplace_back(order.id.empty() ? std::string_view("job:") : std::string_view(order.id));
+  if (order.unique_key) ids.emplace_back(*order.unique_key);
 }
 
 }  // namespace
@@ -151,7 +219,34 @@ std::vector<std::string_view> touched_ids(const Operation& operation, std::strin
                    room = fixed_beginning(request.promise_id, request.id);
                    ids = {request.id, room};
                  },
-                 [&](const auto& request) { ids = {request.id}; },
+                 [&](const JobEnqueue& request) { touch(ids, request.order.front()); },
+                 [&](const JobEnqueueMany& request) {
+                   for (const JobOrder& order : request.orders) touch(ids, order);
+                 },
+                 [](const JobClaim&) {},
+                 [&](const JobStartMany& request) {
+                   for (const JobRef& job : request.jobs) ids.emplace_back(job.id);
+                 },
+                 [&](const JobHeartbeat& request) {
+                   for (const JobRef& job : request.jobs) ids.emplace_back(job.id);
+                 },
+                 [&](const JobCompleteMany& request) {
+                   for (const JobComplete& one : request.jobs) ids.emplace_back(one.id);
+                 },
+                 [](const JobSearch&) {},
+                 [&](const JobStats& request) {
+                   if (request.queue) ids = {*request.queue};
+                 },
+                 [](const QueueList&) {},
+                 [&](const auto& request) {
+                   if constexpr (requires { request.which; }) {
+                     if (request.which.id) ids = {*request.which.id};
+                   } else if constexpr (requires { request.queue; }) {
+                     ids = {request.queue};
+                   } else {
+                     ids = {request.id};
+                   }
+                 },
              },
              operation);
   return ids;

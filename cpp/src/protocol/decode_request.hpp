@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "protocol/jobs_decode_request.hpp"
 #include "protocol/kinds.hpp"
 #include "protocol/reader.hpp"
 #include "resonate/requests.hpp"
@@ -204,7 +205,7 @@ Operation decode_operation(Kind kind, DialectId dialect, const Node& data, const
     case Kind::schedule_create: return detail::decode_schedule(data, at);
     case Kind::schedule_delete: return ScheduleDelete{detail::decode_id(data, at)};
     case Kind::schedule_search: return ScheduleSearch{detail::decode_search(kind, data, at)};
-    default: throw Malformed{"not a request of a client"};
+    default: return detail::decode_job_operation(kind, data, at);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "protocol/envelope.hpp"
+#include "protocol/jobs_encode_reply.hpp"
 #include "protocol/node.hpp"
 #include "protocol/records_encode.hpp"
 #include "snapshot_encode.hpp"
@@ -158,7 +159,8 @@ void encode_data(Sink& sink, const ReplyHead& head, const Reply& reply) {
     case Kind::register_callback:
     case Kind::register_listener:
     case Kind::task_fulfill: records.promise(Field::promise, reply.promise); break;
-    default: break;  // nothing to say: {}
+    default:
+      if (is_job(head.kind)) JobReplyEncoder<Sink>(sink, reply).data(head.kind);  // else nothing to say: {}
   }
   sink.end_object();
 }

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "protocol/jobs_encode_request.hpp"
 #include "protocol/kinds.hpp"
 #include "protocol/node.hpp"
 #include "protocol/records_encode.hpp"
@@ -117,6 +118,10 @@ class RequestEncoder {
   }
   void data(const ScheduleDelete& gone) { id_alone(gone.id); }
   void data(const ScheduleSearch& search) { query(search.query); }
+  template <class JobRequest>
+  void data(const JobRequest& request) {
+    JobRequestEncoder<Sink>(sink_).data(request);
+  }
 
  private:
   void text(Field key, std::string_view text) {

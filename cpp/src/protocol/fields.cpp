@@ -6,7 +6,7 @@ namespace resonate {
 namespace {
 
 // Open addressing over a table that is filled while compiling; four times as many places as names keep the runs short.
-constexpr std::size_t kPlaces = 512;
+constexpr std::size_t kPlaces = 1024;
 constexpr std::uint8_t kFree = 0xff;
 static_assert(kFieldCount < kFree && kFieldCount * 4 <= kPlaces);
 

@@ -35,6 +35,24 @@ namespace resonate {
   X(expires_at, "expiresAt") X(last_ttl, "lastTtl") X(retry_at, "retryAt") X(current, "current") X(attempts, "attempts") \
   X(queued_at, "queuedAt") X(promise_timeouts, "promiseTimeouts") X(task_timeouts, "taskTimeouts") X(timeout, "timeout") \
   X(type, "type") X(message, "message") X(server_url, "serverUrl")                                                                                  \
+  /* jobs and queues */                                                                                                  \
+  X(job, "job") X(jobs, "jobs") X(queue, "queue") X(queues, "queues") X(payload, "payload") X(priority, "priority")      \
+  X(process_at, "processAt") X(process_in, "processIn") X(good_until, "goodUntil") X(deadline, "deadline")               \
+  X(retention, "retention") X(max_retries, "maxRetries") X(retry_policy, "retryPolicy") X(on_exhausted, "onExhausted")   \
+  X(lifecycle, "lifecycle") X(unique_key, "uniqueKey") X(unique_for, "uniqueFor") X(sent_at, "sentAt")                   \
+  X(intervals, "intervals") X(base, "base") X(factor, "factor") X(cap, "cap") X(jitter, "jitter") X(codes, "codes")      \
+  X(count, "count") X(worker, "worker") X(lease, "lease") X(run_lease, "runLease") X(strict, "strict") X(name, "name")   \
+  X(weight, "weight") X(next_at, "nextAt") X(cancelled, "cancelled") X(lost, "lost") X(result, "result")                 \
+  X(error, "error") X(code, "code") X(retryable, "retryable") X(retry_after, "retryAfter") X(delay, "delay")             \
+  X(more, "more") X(concurrency, "concurrency") X(rate, "rate") X(per, "per") X(burst, "burst")                          \
+  X(defaults, "defaults") X(paused, "paused") X(active, "active") X(counts, "counts") X(latency, "latency")              \
+  X(oldest_pending_at, "oldestPendingAt") X(days, "days") X(day, "day") X(processed, "processed") X(failed, "failed")    \
+  X(claimed_by, "claimedBy") X(lease_until, "leaseUntil") X(retry_count, "retryCount") X(number, "number")               \
+  X(enqueued_at, "enqueuedAt") X(claimed_at, "claimedAt") X(started_at, "startedAt") X(finished_at, "finishedAt")        \
+  X(outcome, "outcome") X(completed_at, "completedAt") X(failed_at, "failedAt") X(next_retry_at, "nextRetryAt")          \
+  X(cancelled_at, "cancelledAt") X(expired_at, "expiredAt") X(one_step, "oneStep") X(adopted, "adopted")                 \
+  X(attempt_count, "attemptCount") X(awaiters, "awaiters") X(reclaim_at, "reclaimAt") X(deleted, "deleted")              \
+  X(level, "level") X(refilled_at, "refilledAt")                                                                         \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \

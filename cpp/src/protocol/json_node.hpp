@@ -29,6 +29,7 @@ class JsonNode {
   }
   bool boolean() const noexcept { return as<bool>(); }
   std::int64_t integer() const noexcept { return as<std::int64_t>(); }
+  double real() const noexcept { return as<double>(); }
   std::string_view text() const noexcept { return as<std::string_view>(); }
   template <class Body>
   void each_member(Body body) const {

@@ -74,6 +74,12 @@ class JsonSink {
     char* at = separated(kDigits);
     size_ += static_cast<std::size_t>(std::to_chars(at, at + kDigits, number).ptr - at);
   }
+  // Finite; the shortest text that is the same number again.
+  void real(double number) {
+    constexpr std::size_t kLongest = 32;
+    char* at = separated(kLongest);
+    size_ += static_cast<std::size_t>(std::to_chars(at, at + kLongest, number).ptr - at);
+  }
   void boolean(bool flag) { raw(flag ? "true" : "false"); }
   void null() { raw("null"); }
   // A value that is JSON already.

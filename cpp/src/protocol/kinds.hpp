@@ -35,6 +35,29 @@ enum class Kind : std::uint8_t {
   schedule_create,
   schedule_delete,
   schedule_search,
+  job_enqueue,
+  job_enqueue_many,
+  job_get,
+  job_claim,
+  job_start,
+  job_start_many,
+  job_heartbeat,
+  job_complete,
+  job_complete_many,
+  job_fail,
+  job_release,
+  job_snooze,
+  job_cancel,
+  job_run,
+  job_archive,
+  job_delete,
+  job_search,
+  job_stats,
+  queue_set,
+  queue_get,
+  queue_pause,
+  queue_resume,
+  queue_list,
   debug_start,
   debug_stop,
   debug_reset,
@@ -45,6 +68,7 @@ inline constexpr std::size_t kKindCount = static_cast<std::size_t>(Kind::debug_s
 static_assert(std::variant_size_v<Operation> == static_cast<std::size_t>(Kind::debug_start));
 
 constexpr Kind kind_of(const Operation& operation) noexcept { return static_cast<Kind>(operation.index()); }
+constexpr bool is_job(Kind kind) noexcept { return kind >= Kind::job_enqueue && kind <= Kind::queue_list; }
 constexpr bool is_debug(Kind kind) noexcept { return kind >= Kind::debug_start; }
 
 using KindNames = std::array<std::string_view, kKindCount>;

@@ -18,8 +18,9 @@ class NlohmannDocument::Reader final : public nlohmann::json_sax<nlohmann::json>
     return number <= kGreatest ? scalar(NodeType::integer, static_cast<std::int64_t>(number)) : scalar(NodeType::big_integer);
   }
   // Integers past 64 bits arrive here too; their text tells.
-  bool number_float(number_float_t, const string_t& text) override {
-    return scalar(text.find_first_of(".eE") == string_t::npos ? NodeType::big_integer : NodeType::real);
+  bool number_float(number_float_t number, const string_t& text) override {
+    add(text.find_first_of(".eE") == string_t::npos ? NodeType::big_integer : NodeType::real).real = number;
+    return true;
   }
   bool string(string_t& text) override {
     Entry& entry = add(is_bad(text) ? NodeType::bad_string : NodeType::string);

@@ -37,6 +37,7 @@ class NlohmannDocument {
   struct Entry {
     NodeType type = NodeType::null;
     std::int64_t number = 0;  // also a boolean
+    double real = 0;
     Slice key;
     Slice text;
     std::size_t end = 0;
@@ -57,6 +58,7 @@ class NlohmannNode {
   NodeType type() const noexcept { return entry().type; }
   bool boolean() const noexcept { return entry().number != 0; }
   std::int64_t integer() const noexcept { return entry().number; }
+  double real() const noexcept { return entry().real; }
   std::string_view text() const noexcept { return document_->view(entry().text); }
   template <class Body>
   void each_member(Body body) const {

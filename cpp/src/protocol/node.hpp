@@ -27,6 +27,7 @@ enum class NodeType : std::uint8_t {
 // A value of a document: cheap to copy, valid while the document lives.
 //   type()                what it is
 //   integer()             where type() is integer
+//   real()                where type() is real
 //   text()                where type() is string: UTF-8, valid while the document lives
 //   each_member(f)        where type() is object: f(std::string_view key, Node value) in order; a key may come twice, and is valid
 //                         while the document lives
@@ -35,6 +36,7 @@ template <class N>
 concept DocumentNode = std::copyable<N> && requires(const N& node) {
   { node.type() } -> std::same_as<NodeType>;
   { node.integer() } -> std::same_as<std::int64_t>;
+  { node.real() } -> std::same_as<double>;
   { node.text() } -> std::convertible_to<std::string_view>;
   node.each_member([](std::string_view, N) {});
   node.each_element([](N) {});
@@ -42,7 +44,7 @@ concept DocumentNode = std::copyable<N> && requires(const N& node) {
 
 // Takes a document in order: key() before every member of an object. Strings are UTF-8.
 template <class S>
-concept DocumentSink = requires(S& sink, Field field, std::string_view text, std::int64_t number, bool flag) {
+concept DocumentSink = requires(S& sink, Field field, std::string_view text, std::int64_t number, double real, bool flag) {
   sink.begin_object();
   sink.end_object();
   sink.begin_array();
@@ -51,6 +53,7 @@ concept DocumentSink = requires(S& sink, Field field, std::string_view text, std
   sink.key(text);
   sink.string(text);
   sink.integer(number);
+  sink.real(real);
   sink.boolean(flag);
   sink.null();
 };

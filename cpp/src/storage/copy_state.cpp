@@ -34,6 +34,7 @@ void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
       for (const EdgeRef& edge : *edges) all.edges_added.push_back(later(edge, numbers_after));
   });
   each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
+  for (const QueueRef& queue : from.queues()) all.queues.push_back({QueueRef(), queue});
   each_message(from, [&](const MessageRef& message) { all.messages_added.push_back(later(message, numbers_after)); });
   to.write(all);
 }

@@ -155,9 +155,83 @@ MessageRef MemoryStorage::oldest_unblock(std::int64_t after_seq) {
   return oldest;
 }
 
+std::vector<std::int64_t> MemoryStorage::unblocks_of(std::string_view id) {
+  std::vector<std::int64_t> found;
+  unblocks_by_id_.visit_from(UnblockProbe{id, 0}, [&](const MessageRef& message) {
+    if (message->id != id) return false;
+    found.push_back(message->seq);
+    return true;
+  });
+  return found;
+}
+
+std::vector<RowRef> MemoryStorage::claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) {
+  require_whole();
+  std::vector<RowRef> found;
+  if (limit == 0) return found;
+  const ClaimProbe from = after ? ClaimProbe{queue, after->priority, after->enqueued_at, after->id} : ClaimProbe{queue, 0, kAtOnce, {}};
+  by_claim_.visit_from(from, [&](const ClaimKeyOfRow& key) {
+    if (key.spec->queue != queue) return false;
+    if (after && key.spec->priority == after->priority && key.enqueued_at == after->enqueued_at && key.birth->id == after->id)
+      return true;
+    found.push_back(*rows_.find(key.birth->id));
+    return found.size() < limit;
+  });
+  return found;
+}
+
+std::vector<RowRef> MemoryStorage::unique_jobs(std::string_view queue, std::string_view key) {
+  require_whole();
+  std::vector<RowRef> found;
+  by_unique_key_.visit_from(UniqueProbe{queue, key, {}}, [&](const UniqueKeyOfRow& one) {
+    if (*one.spec->unique_key != key || one.spec->queue != queue) return false;
+    found.push_back(*rows_.find(one.birth->id));
+    return true;
+  });
+  return found;
+}
+
+QueueRef MemoryStorage::load_queue(std::string_view name) {
+  require_whole();
+  const QueueRef* queue = queues_.find(name);
+  return queue ? *queue : QueueRef();
+}
+
+std::vector<QueueRef> MemoryStorage::queues() {
+  require_whole();
+  std::vector<QueueRef> all;
+  queues_.visit_all([&](const QueueRef& queue) {
+    all.push_back(queue);
+    return true;
+  });
+  return all;
+}
+
+void MemoryStorage::index_job(const Row* before, const Row* after) {
+  const auto job_of = [](const Row* row) { return row ? row->job.get() : nullptr; };
+  const Job* const was = job_of(before);
+  const Job* const is = job_of(after);
+  if (!was && !is) return;
+  const auto waits = [](const Job* job) { return job && job->state == JobState::pending; };
+  const auto keyed = [](const Job* job) { return job && job->spec->unique_key && !is_terminal(job->state); };
+  if (waits(was) != waits(is) || (waits(was) && was->enqueued_at != is->enqueued_at)) {
+    if (waits(was)) by_claim_.erase(ClaimKeyOfRow{was->spec, was->enqueued_at, before->birth.get()});
+    if (waits(is)) by_claim_.insert(ClaimKeyOfRow{is->spec, is->enqueued_at, after->birth.get()});
+  }
+  if (keyed(was) != keyed(is)) {
+    if (keyed(was)) by_unique_key_.erase(UniqueKeyOfRow{was->spec, before->birth.get()});
+    if (keyed(is)) by_unique_key_.insert(UniqueKeyOfRow{is->spec, after->birth.get()});
+  }
+}
+
 void MemoryStorage::apply_row(const RowChange& change) {
   const Row* before = change.before.get();
   const Row* after = change.after.get();
+  if (before && after && before->birth != after->birth) {  // the id was deleted and taken again in one transaction
+    apply_row({change.before, RowRef()});
+    return apply_row({RowRef(), change.after});
+  }
+  index_job(before, after);
   const bool due_moved = !before || !after || before->due != after->due;
   if (before && due_moved && before->due.kind != DueKind::none) due_.erase(DueKey(before->due, before->id()));
   const bool held_before = before && before->task == TaskState::acquired && before->pid;
@@ -196,6 +270,10 @@ void MemoryStorage::write(const Changes& changes) {
   torn_ = true;
   for (const RowChange& change : changes.rows) apply_row(change);
   for (const ScheduleChange& change : changes.schedules) apply_schedule(change);
+  for (const QueueChange& change : changes.queues) {
+    if (change.before) queues_.erase(change.before);
+    if (change.after) queues_.insert(change.after);
+  }
   for (const EdgeRef& edge : changes.edges_removed) {
     edges_.erase(edge);
     edge_pairs_.erase(edge);
@@ -208,12 +286,18 @@ void MemoryStorage::write(const Changes& changes) {
     const MessageRef* found = messages_.find(seq);
     if (!found) continue;
     const MessageRef message = *found;
-    if (message->kind == MessageKind::unblock) unblocks_.erase(message);
+    if (message->kind == MessageKind::unblock) {
+      unblocks_.erase(message);
+      unblocks_by_id_.erase(message);
+    }
     messages_.erase(message);
   }
   for (const MessageRef& message : changes.messages_added) {
     messages_.insert(message);
-    if (message->kind == MessageKind::unblock) unblocks_.insert(message);
+    if (message->kind == MessageKind::unblock) {
+      unblocks_.insert(message);
+      unblocks_by_id_.insert(message);
+    }
   }
   counters_ = changes.counters;
   torn_ = false;
@@ -230,6 +314,10 @@ void MemoryStorage::clear() {
   edge_pairs_.clear();
   messages_.clear();
   unblocks_.clear();
+  unblocks_by_id_.clear();
+  by_claim_.clear();
+  by_unique_key_.clear();
+  queues_.clear();
   rows_.clear();
   counters_ = {};
   torn_ = false;

@@ -24,10 +24,15 @@ class MemoryStorage final : public Storage {
   std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
   std::vector<RowRef> scan(const RowScan& scan) override;
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
+  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
+  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
+  QueueRef load_queue(std::string_view name) override;
+  std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
   std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
   MessageRef oldest_unblock(std::int64_t after_seq) override;
+  std::vector<std::int64_t> unblocks_of(std::string_view id) override;
   void write(const Changes& changes) override;
   void clear() override;
   void store_instant(Instant now) override { counters_.now = now; }
@@ -130,7 +135,71 @@ class MemoryStorage final : public Storage {
     bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
   };
 
+  // A job in one of the two indexes of jobs; what it points at lives as long as the index entry.
+  struct ClaimKeyOfRow {
+    Shared<const JobSpec> spec;
+    Instant enqueued_at = 0;
+    const Birth* birth = nullptr;
+  };
+  struct ClaimProbe {
+    std::string_view queue;
+    int priority;
+    Instant enqueued_at;
+    std::string_view id;
+  };
+  struct ClaimLess {
+    static ClaimProbe probe(const ClaimKeyOfRow& key) noexcept {
+      return {key.spec->queue, key.spec->priority, key.enqueued_at, key.birth->id};
+    }
+    static ClaimProbe probe(const ClaimProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const ClaimProbe x = probe(a);
+      const ClaimProbe y = probe(b);
+      if (x.queue != y.queue) return x.queue < y.queue;
+      if (x.priority != y.priority) return x.priority < y.priority;
+      return x.enqueued_at != y.enqueued_at ? x.enqueued_at < y.enqueued_at : x.id < y.id;
+    }
+  };
+  struct UniqueKeyOfRow {
+    Shared<const JobSpec> spec;
+    const Birth* birth = nullptr;
+  };
+  struct UniqueProbe {
+    std::string_view queue;
+    std::string_view key;
+    std::string_view id;
+  };
+  struct UniqueLess {
+    static UniqueProbe probe(const UniqueKeyOfRow& key) noexcept { return {key.spec->queue, *key.spec->unique_key, key.birth->id}; }
+    static UniqueProbe probe(const UniqueProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const UniqueProbe x = probe(a);
+      const UniqueProbe y = probe(b);
+      if (x.key != y.key) return x.key < y.key;
+      return x.queue != y.queue ? x.queue < y.queue : x.id < y.id;
+    }
+  };
+  struct QueueLess {
+    static std::string_view probe(const QueueRef& q) noexcept { return q->name; }
+    static std::string_view probe(std::string_view name) noexcept { return name; }
+    bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
+  };
+  struct UnblockProbe {
+    std::string_view id;
+    std::int64_t seq;
+  };
+  struct UnblockLess {
+    static UnblockProbe probe(const MessageRef& m) noexcept { return {m->id, m->seq}; }
+    static UnblockProbe probe(const UnblockProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const UnblockProbe x = probe(a);
+      const UnblockProbe y = probe(b);
+      return x.id != y.id ? x.id < y.id : x.seq < y.seq;
+    }
+  };
+
   void require_whole() const;
+  void index_job(const Row* before, const Row* after);
   void apply_row(const RowChange& change);
   void apply_schedule(const ScheduleChange& change);
   void index_new_ids();
@@ -147,6 +216,10 @@ class MemoryStorage final : public Storage {
   CowTree<EdgeRef, EdgePair> edge_pairs_;
   CowTree<MessageRef, MessageOrder> messages_;
   CowTree<MessageRef, MessageOrder> unblocks_;
+  CowTree<MessageRef, UnblockLess> unblocks_by_id_;
+  CowTree<ClaimKeyOfRow, ClaimLess> by_claim_;
+  CowTree<UniqueKeyOfRow, UniqueLess> by_unique_key_;
+  CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;
   bool torn_ = false;  // a write was cut short (out of memory): nothing here can be trusted
 };

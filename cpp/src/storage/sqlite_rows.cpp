@@ -4,6 +4,7 @@
 #include <string>
 
 #include "machine/derive.hpp"
+#include "protocol/jobs_json.hpp"
 #include "protocol/strings_json.hpp"
 #include "resonate/errors.hpp"
 
@@ -125,6 +126,17 @@ void bind_due(Use& use, const Row& row) {
   }
 }
 
+void bind_job(Use& use, const Row& row) {
+  if (!row.job) {
+    use.null().null().null().null().null().null();
+    return;
+  }
+  const Job& job = *row.job;
+  use.copied(job_to_json(job)).text(job.spec->queue).integer(static_cast<std::int64_t>(job.state)).integer(job.spec->priority);
+  use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
+  use.text_or_null(job.spec->unique_key && !is_terminal(job.state) ? &*job.spec->unique_key : nullptr);
+}
+
 void bind_new(Use& use, const Row& row) {
   const Birth& birth = *row.birth;
   use.text(birth.id).text_or_null(birth.tags.find("resonate:origin")).text_or_null(birth.branch);
@@ -170,7 +182,12 @@ RowRef read_row(SQLite::Statement& at) {
   row->current = columns.shared();
   row->execute_seq = columns.integer();
   row->pid = columns.shared();
-  if (const auto due = columns.optional_integer()) row->due = {*due, columns.one_of(DueKind::dispatch)};
+  if (const auto due = columns.optional_integer()) {
+    row->due = {*due, columns.one_of(DueKind::retention)};
+  } else {
+    columns.skip();
+  }
+  if (auto job = columns.optional_text()) row->job = job_of_json(*job);
   return row;
 }
 

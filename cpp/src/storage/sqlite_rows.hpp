@@ -12,6 +12,8 @@ void bind_new(Use& use, const Row& row);
 // Those of update_row and its forms, up to the id.
 void bind_state(Use& use, const Row& row);
 void bind_pid(Use& use, const Row& row);
+// The job and what is indexed of it.
+void bind_job(Use& use, const Row& row);
 void bind_due(Use& use, const Row& row);
 
 // The row that a statement over the columns of promises stands at, and so on.

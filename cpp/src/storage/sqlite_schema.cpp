@@ -13,7 +13,7 @@ namespace {
 //   state      0 pending, 1 resolved, 2 rejected, 3 rejected_canceled, 4 rejected_timedout
 //   task       0 none, 1 pending, 2 acquired, 3 suspended, 4 halted, 5 fulfilled
 //   tags, param_headers, value_headers  JSON objects of strings; resumes  a JSON array of ids
-//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch; one ordered index serves all of them
+//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch, 4 retention; one ordered index serves all of them
 // edges: kind 0 listener (other is an address), 1 callback (other is the awaiter's id).
 // messages: kind 0 execute, 1 unblock. counters: one row.
 constexpr const char* kFirst = R"sql(
@@ -100,7 +100,30 @@ CREATE TABLE counters (
 INSERT INTO counters VALUES (1, 0, 0, 0);
 )sql";
 
-constexpr std::array<const char*, 1> kMigrations = {kFirst};
+// Jobs. A promise that is a job has all of these columns but unique_key:
+//   queue, priority, enqueued_at  what claims go by; enqueued_at is 0 unless the job waits to be claimed
+//   job_state  0 scheduled, 1 pending, 2 claimed, 3 running, 4 retry, 5 archived, 6 completed, 7 failed, 8 cancelled, 9 expired
+//   unique_key  NULL once the job is over
+//   job  the whole job as a JSON object, as in a snapshot
+// queues: body is the queue as a JSON object, as in a snapshot.
+constexpr const char* kJobs = R"sql(
+ALTER TABLE promises ADD COLUMN queue TEXT;
+ALTER TABLE promises ADD COLUMN job_state INTEGER CHECK (job_state BETWEEN 0 AND 9);
+ALTER TABLE promises ADD COLUMN priority INTEGER;
+ALTER TABLE promises ADD COLUMN enqueued_at INTEGER;
+ALTER TABLE promises ADD COLUMN unique_key TEXT;
+ALTER TABLE promises ADD COLUMN job TEXT;
+CREATE INDEX promises_by_claim ON promises (queue, priority, enqueued_at, id) WHERE job_state = 1;
+CREATE INDEX promises_by_unique_key ON promises (unique_key, queue, id) WHERE unique_key IS NOT NULL;
+CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
+
+CREATE TABLE queues (
+  name TEXT NOT NULL PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr std::array<const char*, 2> kMigrations = {kFirst, kJobs};
 
 }  // namespace
 

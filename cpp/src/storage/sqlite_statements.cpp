@@ -9,7 +9,8 @@ namespace {
 #define RESONATE_STATE_COLUMNS                                                                                               \
   "state, external, settled_at, value_headers, value_data, iku, callbacks, listeners, task, acquisitions, ttl, expires_at, " \
   "retry_at, resumes, current, execute_seq"
-#define RESONATE_ROW_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
+#define RESONATE_PLAIN_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
+#define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
 #define RESONATE_SET_STATE                                                                                         \
   "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
   "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
@@ -29,16 +30,34 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?";
     case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
     case Sql::insert_row:
-      return "INSERT INTO promises (" RESONATE_ROW_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+      return "INSERT INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    case Sql::insert_job_row:
+      return "INSERT INTO promises (" RESONATE_ROW_COLUMNS
+             ", queue, job_state, priority, enqueued_at, unique_key) "
+             "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::update_row: return RESONATE_SET_STATE " WHERE id = ?";
     case Sql::update_row_due: return RESONATE_SET_STATE ", due_at = ?, due_kind = ? WHERE id = ?";
     case Sql::update_row_pid: return RESONATE_SET_STATE ", pid = ? WHERE id = ?";
     case Sql::update_row_due_pid: return RESONATE_SET_STATE ", pid = ?, due_at = ?, due_kind = ? WHERE id = ?";
+    case Sql::update_job_row:
+      return RESONATE_SET_STATE
+          ", pid = ?, due_at = ?, due_kind = ?, job = ?, queue = ?, job_state = ?, priority = ?, enqueued_at = ?, unique_key = ? "
+          "WHERE id = ?";
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_branch:
       return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
+    case Sql::claimable:
+      return "SELECT " RESONATE_ROW_COLUMNS
+             " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "
+             "ORDER BY priority, enqueued_at, id LIMIT ?";
+    case Sql::unique_jobs:
+      return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE unique_key = ? AND queue = ? ORDER BY id";
+    case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
+    case Sql::queues: return "SELECT body FROM queues ORDER BY name";
+    case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
+    case Sql::delete_queue: return "DELETE FROM queues WHERE name = ?";
     case Sql::count_rows: return "SELECT count(*) FROM promises";
     case Sql::count_messages: return "SELECT count(*) FROM messages";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
@@ -61,6 +80,7 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::messages: return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE seq > ? ORDER BY seq LIMIT ?";
     case Sql::oldest_unblock:
       return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE kind = 1 AND seq > ? ORDER BY seq LIMIT 1";
+    case Sql::unblocks_of: return "SELECT seq FROM messages WHERE kind = 1 AND id = ? ORDER BY seq";
     case Sql::insert_message: return "INSERT INTO messages (" RESONATE_MESSAGE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?)";
     case Sql::delete_message: return "DELETE FROM messages WHERE seq = ?";
     case Sql::count: break;

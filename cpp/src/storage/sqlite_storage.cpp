@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "storage/sqlite_rows.hpp"
 
@@ -290,6 +291,58 @@ MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
       known_.oldest_unblock = oldest;
     }
     return oldest;
+  });
+}
+
+std::vector<std::int64_t> SqliteStorage::unblocks_of(std::string_view id) {
+  return guarded("read", [&] {
+    std::vector<std::int64_t> found;
+    Use messages = use(Sql::unblocks_of);
+    messages.copied(id);
+    while (messages.step()) found.push_back(messages.integer_at(0));
+    return found;
+  });
+}
+
+std::vector<RowRef> SqliteStorage::claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) {
+  return guarded("read", [&] {
+    std::vector<RowRef> found;
+    Use jobs = use(Sql::claimable);
+    jobs.copied(queue).integer(after ? after->priority : 0).integer(after ? after->enqueued_at : kAtOnce);
+    jobs.copied(after ? std::string_view(after->id) : std::string_view()).integer(sql_limit(limit));
+    while (jobs.step()) found.push_back(read_row(jobs.statement()));
+    return found;
+  });
+}
+
+std::vector<RowRef> SqliteStorage::unique_jobs(std::string_view queue, std::string_view key) {
+  return guarded("read", [&] {
+    std::vector<RowRef> found;
+    Use jobs = use(Sql::unique_jobs);
+    jobs.copied(key).copied(queue);
+    while (jobs.step()) found.push_back(read_row(jobs.statement()));
+    return found;
+  });
+}
+
+QueueRef SqliteStorage::load_queue(std::string_view name) {
+  if (const auto found = known_.queues.find(name); found != known_.queues.end()) return found->second;
+  return guarded("read", [&]() -> QueueRef {
+    Use queue = use(Sql::load_queue);
+    queue.copied(name);
+    if (!queue.step()) return nullptr;
+    QueueRef loaded = queue_of_json(queue.text_at(0));
+    known_.queues[loaded->name] = loaded;
+    return loaded;
+  });
+}
+
+std::vector<QueueRef> SqliteStorage::queues() {
+  return guarded("read", [&] {
+    std::vector<QueueRef> all;
+    Use queues = use(Sql::queues);
+    while (queues.step()) all.push_back(queue_of_json(queues.text_at(0)));
+    return all;
   });
 }
 

@@ -4,6 +4,7 @@
 // connection has committed; after a commit of another process everything is read again.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,10 +33,15 @@ class SqliteStorage final : public Storage {
   std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
   std::vector<RowRef> scan(const RowScan& scan) override;
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
+  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
+  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
+  QueueRef load_queue(std::string_view name) override;
+  std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
   std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
   MessageRef oldest_unblock(std::int64_t after_seq) override;
+  std::vector<std::int64_t> unblocks_of(std::string_view id) override;
   void write(const Changes& changes) override;
   void clear() override;
   void store_instant(Instant now) override;
@@ -56,6 +62,7 @@ class SqliteStorage final : public Storage {
     std::optional<Instant> first_due;
     bool oldest_unblock_known = false;
     MessageRef oldest_unblock;
+    std::map<std::string, QueueRef, std::less<>> queues;
   };
 
   template <class Body>

@@ -1,6 +1,7 @@
 // What a SQLite storage writes, and what it remembers of that.
 #include <algorithm>
 
+#include "protocol/jobs_json.hpp"
 #include "storage/sqlite_rows.hpp"
 #include "storage/sqlite_storage.hpp"
 
@@ -9,7 +10,7 @@ namespace resonate {
 namespace {
 
 bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
-  return changes.rows.empty() && changes.schedules.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
+  return changes.rows.empty() && changes.schedules.empty() && changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
          changes.messages_added.empty() && changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
          changes.counters.dropped == before.dropped;
 }
@@ -20,10 +21,23 @@ void SqliteStorage::write_row(const RowChange& change) {
   const Row* before = change.before.get();
   const Row* after = change.after.get();
   if (!after) return use(Sql::delete_row).text(before->id()).run();
+  if (before && before->birth != after->birth) {  // the id was deleted and taken again in one transaction
+    use(Sql::delete_row).text(before->id()).run();
+    before = nullptr;
+  }
   if (!before) {
-    Use insert = use(Sql::insert_row);
+    Use insert = use(after->job ? Sql::insert_job_row : Sql::insert_row);
     bind_new(insert, *after);
+    if (after->job) bind_job(insert, *after);
     return insert.run();
+  }
+  if (after->job) {
+    Use update = use(Sql::update_job_row);
+    bind_state(update, *after);
+    bind_pid(update, *after);
+    bind_due(update, *after);
+    bind_job(update, *after);
+    return update.text(after->id()).run();
   }
   // An index is written only where its columns are named.
   const bool due_moved = before->due != after->due;
@@ -46,6 +60,13 @@ void SqliteStorage::write_all(const Changes& changes) {
       replace.run();
     } else if (change.before) {
       use(Sql::delete_schedule).text(change.before->id).run();
+    }
+  }
+  for (const QueueChange& change : changes.queues) {
+    if (change.after) {
+      use(Sql::replace_queue).text(change.after->name).copied(queue_to_json(*change.after)).run();
+    } else if (change.before) {
+      use(Sql::delete_queue).text(change.before->name).run();
     }
   }
   for (const EdgeRef& edge : changes.edges_removed)
@@ -128,6 +149,13 @@ void SqliteStorage::keep(const Changes& changes) {
       rows_.erase(change.before->id());
     }
   }
+  for (const QueueChange& change : changes.queues) {
+    if (change.after) {
+      known_.queues[change.after->name] = change.after;
+    } else {
+      known_.queues.erase(change.before->name);
+    }
+  }
   if (known_.oldest_unblock_known) {
     const auto& removed = changes.messages_removed;
     if (!known_.oldest_unblock) {
@@ -144,7 +172,7 @@ void SqliteStorage::keep(const Changes& changes) {
 
 void SqliteStorage::clear() {
   guarded("clear", [&] {
-    for (const char* table : {"promises", "schedules", "edges", "messages"})
+    for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
       file_->database().exec(std::string("DELETE FROM ") + table);
   });
   forget();

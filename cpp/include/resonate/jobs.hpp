@@ -1,0 +1,191 @@
+// Jobs and queues: what a promise has beside itself and its task when it is a job (JOBS 1 and 2), and what a queue keeps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "resonate/instant.hpp"
+#include "resonate/shared.hpp"
+#include "resonate/values.hpp"
+
+namespace resonate {
+
+enum class JobState : std::uint8_t { scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled, expired };
+inline constexpr std::size_t kJobStates = 10;
+
+constexpr bool is_terminal(JobState state) noexcept { return state >= JobState::completed; }
+constexpr bool is_held(JobState state) noexcept { return state == JobState::claimed || state == JobState::running; }
+// Whether its good_until still counts: the body has not begun.
+constexpr bool may_expire(JobState state) noexcept {
+  return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed || state == JobState::retry;
+}
+
+enum class Lifecycle : std::uint8_t { none, asynq, horsies };
+enum class OnExhausted : std::uint8_t { archived, failed };
+enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };
+
+// When a failed attempt is followed by the next, and after which errors (JOBS 3).
+struct RetryPolicy {
+  PolicyKind kind = PolicyKind::asynq;
+  std::vector<Duration> intervals;  // fixed: the last repeats
+  Duration base = 0;                // exponential
+  double factor = 2;
+  Duration cap = 86'400'000;
+  double jitter = 0;
+  std::optional<std::vector<std::string>> codes;  // the errors that retry; empty: all
+
+  friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
+};
+
+inline constexpr Duration kKept = -1;  // a retention: for ever
+
+struct JobSpec final : Counted {
+  std::string queue;
+  std::string type;
+  std::optional<Value> payload;  // set where it is not the promise's param: an adopted promise keeps its own
+  bool adopted = false;          // the promise was there before
+  int priority = 50;
+  std::int64_t max_retries = 0;
+  RetryPolicy policy;
+  OnExhausted on_exhausted = OnExhausted::archived;
+  bool one_step = false;  // claimed and started at once
+  Instant good_until = kNever;
+  Duration timeout = 0;  // of an attempt; 0: none
+  Duration retention = kKept;
+  std::optional<std::string> unique_key;
+  Duration unique_for = 0;  // 0: as long as it is not over
+  Instant sent_at = 0;
+};
+
+struct JobError {
+  std::string code;
+  std::string message;
+  std::optional<std::string> data;
+  friend bool operator==(const JobError&, const JobError&) = default;
+};
+
+enum class Outcome : std::uint8_t { open, completed, failed, crashed, timed_out, snoozed, cancelled };
+
+struct Attempt {
+  std::int64_t number = 0;
+  Shared<const SharedString> worker;
+  Instant started_at = 0;
+  Instant finished_at = kUnset;
+  Outcome outcome = Outcome::open;
+  std::optional<JobError> error;
+};
+
+inline constexpr std::size_t kAttemptsKept = 100;  // the newest; a job may snooze for ever
+
+struct Job final : Counted {
+  Shared<const JobSpec> spec;
+  JobState state = JobState::pending;
+  std::int64_t retry_count = 0;
+  std::int64_t attempt_count = 0;
+  Instant process_at = kUnset;
+  Instant enqueued_at = kUnset;
+  Instant claimed_at = kUnset;
+  Instant started_at = kUnset;
+  Instant completed_at = kUnset;
+  Instant failed_at = kUnset;
+  Instant next_retry_at = kUnset;
+  Instant cancelled_at = kUnset;
+  Instant expired_at = kUnset;
+  Instant reclaim_at = kUnset;  // settled: when its row may go
+  bool deleted = false;         // it goes as soon as it may
+  std::optional<JobError> error;
+  std::vector<Attempt> attempts;       // the last is open exactly while the job runs
+  std::vector<std::string> awaiters;   // tasks that were told of its end: it stays as long as they may read it again
+
+  Instant expires_at() const noexcept { return may_expire(state) ? spec->good_until : kNever; }
+  // When the running attempt has taken too long.
+  Instant times_out_at() const noexcept {
+    return state == JobState::running && spec->timeout ? saturating_add(started_at, spec->timeout) : kNever;
+  }
+  bool holds_unique_key(Instant now) const noexcept {
+    return spec->unique_key && !is_terminal(state) && (!spec->unique_for || now < saturating_add(spec->sent_at, spec->unique_for));
+  }
+};
+
+// What a promise is rejected with when its job has failed: an error as the published SDKs read one, in base64.
+Value error_value(const JobError& error);
+
+// Of a job whose good_until, or whose deadline, has passed.
+const JobError& expired_job_error();
+const JobError& deadline_job_error();
+const Value& expired_job_value();
+
+// Jobs of a queue that may be claimed, in the order in which they are.
+struct ClaimKey {
+  int priority = 0;
+  Instant enqueued_at = 0;
+  std::string id;
+};
+
+struct RateLimit {
+  std::int64_t limit = 1;  // tokens
+  Duration per = 1;
+  std::int64_t burst = 1;
+  friend bool operator==(const RateLimit&, const RateLimit&) = default;
+};
+
+// What the jobs of a queue get where they say nothing themselves.
+struct JobDefaults {
+  std::optional<std::int64_t> max_retries;
+  std::optional<RetryPolicy> policy;
+  std::optional<OnExhausted> on_exhausted;
+  std::optional<Duration> retention;
+  std::optional<Duration> timeout;
+  std::optional<int> priority;
+  bool empty() const noexcept { return !max_retries && !policy && !on_exhausted && !retention && !timeout && !priority; }
+  friend bool operator==(const JobDefaults&, const JobDefaults&) = default;
+};
+
+struct QueueDay {
+  std::int64_t day = 0;  // since 1970-01-01
+  std::int64_t processed = 0;
+  std::int64_t failed = 0;
+};
+inline constexpr std::size_t kDaysKept = 90;
+
+struct Queue final : Counted {
+  std::string name;
+  bool paused = false;
+  Lifecycle lifecycle = Lifecycle::none;
+  std::int64_t weight = 1;
+  std::int64_t concurrency = 0;  // 0: no limit
+  std::optional<RateLimit> rate;
+  std::int64_t level = 0;  // of the rate's bucket, in units of 1/per token
+  Instant refilled_at = 0;
+  std::int64_t current = 0;  // of the smooth weighted round robin
+  JobDefaults defaults;
+  std::array<std::int64_t, kJobStates> counts{};
+  std::vector<QueueDay> days;
+
+  std::int64_t active() const noexcept {
+    return counts[static_cast<std::size_t>(JobState::claimed)] + counts[static_cast<std::size_t>(JobState::running)];
+  }
+};
+using QueueRef = Shared<const Queue>;
+
+std::string_view name_of(JobState state) noexcept;
+std::string_view name_of(Lifecycle lifecycle) noexcept;  // none: empty
+std::string_view name_of(OnExhausted what) noexcept;
+std::string_view name_of(PolicyKind kind) noexcept;
+std::string_view name_of(Outcome outcome) noexcept;
+std::optional<JobState> job_state_named(std::string_view name) noexcept;
+std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept;
+std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept;
+std::optional<PolicyKind> policy_named(std::string_view name) noexcept;
+std::optional<Outcome> outcome_named(std::string_view name) noexcept;
+
+// What asynq and horsies call a state.
+std::string_view asynq_name_of(JobState state) noexcept;
+std::string_view horsies_name_of(JobState state) noexcept;
+
+}  // namespace resonate

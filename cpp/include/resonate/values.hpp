@@ -1,0 +1,75 @@
+// Values that rows are made of: maps of strings, params and values, and texts that rows share.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "resonate/shared.hpp"
+
+namespace resonate {
+
+// Names, ordered by key bytewise, each key once.
+class StringMap {
+ public:
+  using Entry = std::pair<std::string, std::string>;
+
+  std::vector<Entry>::const_iterator begin() const noexcept { return entries_.begin(); }
+  std::vector<Entry>::const_iterator end() const noexcept { return entries_.end(); }
+  const std::string* find(std::string_view key) const noexcept {
+    for (const Entry& entry : entries_)
+      if (entry.first == key) return &entry.second;
+    return nullptr;
+  }
+  bool equals(std::string_view key, std::string_view value) const noexcept {
+    const std::string* found = find(key);
+    return found && *found == value;
+  }
+  // True when every entry of `wanted` is here with the same value.
+  bool contains(const StringMap& wanted) const noexcept {
+    return std::all_of(wanted.begin(), wanted.end(), [this](const Entry& e) { return equals(e.first, e.second); });
+  }
+  // The last value given for a key wins.
+  void set(std::string key, std::string value) {
+    auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), key, [](const Entry& e, const std::string& k) { return e.first < k; });
+    if (at != entries_.end() && at->first == key) {
+      at->second = std::move(value);
+    } else {
+      entries_.emplace(at, std::move(key), std::move(value));
+    }
+  }
+  bool empty() const noexcept { return entries_.empty(); }
+  std::size_t size() const noexcept { return entries_.size(); }
+  friend bool operator==(const StringMap&, const StringMap&) = default;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+// A param or value: members that were not given stay not given.
+struct Value {
+  std::optional<StringMap> headers;
+  std::optional<std::string> data;  // base64 by convention; the engine keeps it as it is
+
+  bool empty() const noexcept { return !headers && !data; }
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+struct SharedValue final : Counted {
+  Value value;
+  explicit SharedValue(Value v) : value(std::move(v)) {}
+};
+struct SharedString final : Counted {
+  std::string text;
+  explicit SharedString(std::string t) : text(std::move(t)) {}
+};
+struct SharedStrings final : Counted {
+  std::vector<std::string> items;
+  explicit SharedStrings(std::vector<std::string> i) : items(std::move(i)) {}
+};
+
+}  // namespace resonate

@@ -1,0 +1,99 @@
+// job.claim (JOBS 3): which jobs a worker gets. Queues take turns by weight or come in a strict order; within a queue the order is
+// (priority, enqueued_at, id).
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "machine/job_moves.hpp"
+#include "machine/machine.hpp"
+
+namespace resonate {
+
+namespace {
+
+// The bucket of a rate limit at `now`, in units of 1/per token.
+std::int64_t level_at(const Queue& queue, Instant now) {
+  const RateLimit& rate = *queue.rate;
+  const std::int64_t full = rate.burst * rate.per;
+  const std::int64_t missing = full - queue.level;
+  const Duration elapsed = std::max<Duration>(0, saturating_add(now, -queue.refilled_at));
+  return elapsed > missing / rate.limit ? full : queue.level + elapsed * rate.limit;
+}
+
+// One queue that takes part in a claim.
+struct Source {
+  const QueueChoice* choice;
+  WorkingSet::ClaimScan scan;
+};
+
+}  // namespace
+
+Reply Machine::job_claim(JobClaim& request) {
+  const auto eligible = [this](const Row& row) { return !row.dead_at(now_) && in_scope(row.id()); };
+  std::vector<Source> sources;
+  sources.reserve(request.queues.size());
+  const auto wanted = static_cast<std::size_t>(request.count);
+  for (const QueueChoice& choice : request.queues) {
+    const Queue* queue = set_.find_queue(choice.name);
+    if (queue && !queue->paused) sources.push_back({&choice, WorkingSet::ClaimScan(set_, choice.name, wanted, eligible)});
+  }
+  const Shared<const SharedString> worker(new SharedString(request.worker));
+  const Duration run_lease = request.run_lease.value_or(request.lease);
+  Reply reply = ok();
+  Shared<JobReply> told(new JobReply);
+  std::vector<Source*> candidates;
+  while (reply.rows.size() < wanted) {
+    candidates.clear();
+    std::int64_t weights = 0;
+    Instant next_token = kNever;
+    const auto weight_of = [&](const Source& source) {
+      return source.choice->weight.value_or(set_.find_queue(source.choice->name)->weight);
+    };
+    for (Source& source : sources) {
+      const Queue& queue = *set_.find_queue(source.choice->name);
+      if (queue.concurrency && queue.active() >= queue.concurrency) continue;
+      if (!source.scan.peek()) continue;
+      if (queue.rate) {
+        const std::int64_t lacking = queue.rate->per - level_at(queue, now_);
+        if (lacking > 0) {
+          const Duration wait = lacking / queue.rate->limit + (lacking % queue.rate->limit ? 1 : 0);
+          next_token = std::min(next_token, saturating_add(now_, wait));
+          continue;
+        }
+      }
+      candidates.push_back(&source);
+      if (request.strict) break;
+      weights += weight_of(source);
+    }
+    if (candidates.empty()) {
+      if (next_token != kNever) told->next_at = next_token;
+      break;
+    }
+    Source* chosen = candidates.front();
+    if (candidates.size() > 1) {
+      std::int64_t most = std::numeric_limits<std::int64_t>::min();
+      for (Source* candidate : candidates) {
+        Queue& queue = set_.edit_queue(candidate->choice->name);
+        queue.current += weight_of(*candidate);
+        if (queue.current > most) {
+          most = queue.current;
+          chosen = candidate;
+        }
+      }
+      set_.edit_queue(chosen->choice->name).current -= weights;
+    }
+    Entry* const entry = chosen->scan.peek();
+    chosen->scan.pop();
+    if (Queue& queue = set_.edit_queue(chosen->choice->name); queue.rate) {
+      queue.level = level_at(queue, now_) - queue.rate->per;
+      queue.refilled_at = now_;
+    }
+    const bool start = entry->now->job->spec->one_step;
+    claim_job(set_, *entry, worker, start ? run_lease : request.lease, start, now_);
+    reply.rows.push_back(entry->now);
+  }
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+}  // namespace resonate

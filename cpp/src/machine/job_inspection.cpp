@@ -1,0 +1,133 @@
+// What an operator asks for: to see jobs and queues, and to cancel, run, archive, delete and pause (JOBS 5).
+#include <algorithm>
+#include <utility>
+
+#include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
+#include "machine/machine.hpp"
+#include "machine/quoted.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr std::size_t kChangedAtOnce = 1000;
+
+}  // namespace
+
+bool Machine::matches(const JobFilter& filter, const Row& row) const {
+  if (!row.job || !in_scope(row.id())) return false;
+  if (filter.queue && *filter.queue != row.job->spec->queue) return false;
+  if (filter.type && *filter.type != row.job->spec->type) return false;
+  if (filter.state && *filter.state != name_of(Projected(row, now_).job())) return false;
+  return row.birth->tags.contains(filter.tags);
+}
+
+template <class Change>
+Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change) {
+  if (filter.id) {
+    Entry* entry = set_.find(*filter.id);
+    if (auto refused = job_refusal(entry, *filter.id, event, deed)) return *std::move(refused);
+    change(*entry);
+    return answer(*entry);
+  }
+  RowScan scan;
+  scan.limit = kChangedAtOnce + 1;
+  const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
+    return matches(filter, row) && applies(event, Projected(row, now_).job());
+  });
+  Shared<JobReply> told(new JobReply);
+  for (std::size_t i = 0; i < std::min(rows.size(), kChangedAtOnce); ++i) change(*set_.find(rows[i]->id()));
+  told->count = static_cast<std::int64_t>(std::min(rows.size(), kChangedAtOnce));
+  told->more = rows.size() > kChangedAtOnce;
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+Reply Machine::job_cancel(JobCancel& request) {
+  return change_jobs(request.which, JobEvent::cancel, "cancelled", [this](Entry& entry) { cancel_job(set_, entry, now_); });
+}
+
+Reply Machine::job_run(JobRun& request) {
+  return change_jobs(request.which, JobEvent::run, "run", [this](Entry& entry) { make_ready(set_, entry, now_); });
+}
+
+Reply Machine::job_archive(JobArchive& request) {
+  return change_jobs(request.which, JobEvent::archive, "archived", [this](Entry& entry) { archive_job(set_, entry); });
+}
+
+std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
+  const Row& row = *entry.now;
+  const JobState state = Projected(row, now_).job();
+  if (is_held(state))
+    return refusal(status::kConflict, "job " + quoted(row.id()) + " is " + std::string(name_of(state)) +
+                                          " and cannot be deleted: cancel it, or wait until its worker is done");
+  if (!is_terminal(state) && (row.callbacks || row.listeners))
+    return refusal(status::kConflict, "job " + quoted(row.id()) + " is awaited and cannot be deleted: cancel it");
+  return std::nullopt;
+}
+
+// What nobody waits for goes at once; what is settled goes by the next step, when all have been told.
+void Machine::delete_job(Entry& entry) {
+  if (entry.now->dead_at(now_)) {
+    if (entry.now->ends_at() < entry.now->birth->timeout_at) {
+      expire_job(set_, entry);
+    } else {
+      settle(set_, entry, timeout_verdict(false), entry.now->birth->timeout_at, nullptr, nullptr);
+    }
+  }
+  if (entry.now->state == PromiseState::pending) {
+    count_job(set_, *entry.now->job, -1);
+    return set_.remove(entry);
+  }
+  if (entry.now->job->deleted) return;
+  Job& job = edit_job(set_.edit(entry));
+  job.deleted = true;
+  job.reclaim_at = now_;
+  set_.touched(entry);
+}
+
+Reply Machine::job_delete(JobDelete& request) {
+  if (request.which.id) {
+    Entry* entry = set_.find(*request.which.id);
+    if (!entry || !entry->now->job) return no_job(*request.which.id);
+    if (auto refused = delete_refusal(*entry)) return *std::move(refused);
+    delete_job(*entry);
+    return ok();
+  }
+  RowScan scan;
+  scan.limit = kChangedAtOnce + 1;
+  const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
+    if (!matches(request.which, row)) return false;
+    const bool awaited = !Projected(row, now_).dead() && row.state == PromiseState::pending && (row.callbacks || row.listeners);
+    return !row.job->deleted && !awaited;
+  });
+  Shared<JobReply> told(new JobReply);
+  told->count = static_cast<std::int64_t>(std::min(rows.size(), kChangedAtOnce));
+  told->more = rows.size() > kChangedAtOnce;
+  for (std::size_t i = 0; i < std::min(rows.size(), kChangedAtOnce); ++i) delete_job(*set_.find(rows[i]->id()));
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+Reply Machine::job_search(JobSearch& request) {
+  const auto limit = static_cast<std::size_t>(request.limit.value_or(100));
+  RowScan scan;
+  scan.after = request.cursor;
+  scan.limit = limit + 1;
+  Reply reply = ok();
+  reply.rows = set_.scan(std::move(scan), [&](const Row& row) {
+    if (!matches(request.filter, row)) return false;
+    if (request.unique_key && row.job->spec->unique_key != request.unique_key) return false;
+    return !request.filter.id || glob_matches(*request.filter.id, row.id());
+  });
+  if (reply.rows.size() > limit) {
+    reply.rows.pop_back();
+    reply.cursor = reply.rows.back()->id();
+  }
+  return reply;
+}
+
+}  // namespace resonate

@@ -1,0 +1,129 @@
+#include "machine/job_invariants.hpp"
+
+#include <string>
+
+#include "machine/job_transitions.hpp"
+#include "machine/quoted.hpp"
+
+namespace resonate {
+
+namespace {
+
+std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
+
+std::string described(const Row& row) {
+  const Job& job = *row.job;
+  return "job " + std::string(name_of(job.state)) + ", promise " + std::string(name_of(row.state)) + ", task " +
+         std::string(name_of(row.task)) + ", version " + std::to_string(row.acquisitions) + ", attempts " +
+         std::to_string(job.attempt_count) + ", sentAt " + at(job.spec->sent_at) + ", enqueuedAt " + at(job.enqueued_at) +
+         ", claimedAt " + at(job.claimed_at) + ", startedAt " + at(job.started_at) + ", settledAt " + at(row.settled_at);
+}
+
+// The table of JOBS 1.
+bool agrees(const Row& row) noexcept {
+  switch (row.job->state) {
+    case JobState::scheduled:
+    case JobState::retry:
+    case JobState::pending: return row.state == PromiseState::pending && row.task == TaskState::pending;
+    case JobState::claimed:
+    case JobState::running: return row.state == PromiseState::pending && row.task == TaskState::acquired;
+    case JobState::archived: return row.state == PromiseState::pending && row.task == TaskState::halted;
+    case JobState::completed: return row.state == PromiseState::resolved && row.task == TaskState::fulfilled;
+    case JobState::cancelled: return row.state == PromiseState::rejected_canceled && row.task == TaskState::fulfilled;
+    case JobState::expired: return row.state == PromiseState::rejected && row.task == TaskState::fulfilled;
+    case JobState::failed:
+      return (row.state == PromiseState::rejected || row.state == PromiseState::rejected_timedout) &&
+             row.task == TaskState::fulfilled;
+  }
+  return false;
+}
+
+// Each that is set is not before the one that is set before it.
+bool in_order(std::initializer_list<Instant> instants) noexcept {
+  Instant last = kUnset;
+  for (const Instant instant : instants) {
+    if (instant == kUnset) continue;
+    if (instant < last) return false;
+    last = instant;
+  }
+  return true;
+}
+
+bool timestamps_agree(const Row& row) noexcept {
+  const Job& job = *row.job;
+  const bool held = is_held(job.state);
+  if ((job.state == JobState::pending) != (job.enqueued_at != kUnset) && !held && !is_terminal(job.state)) return false;
+  if (held && (job.claimed_at == kUnset || job.enqueued_at == kUnset)) return false;
+  if ((job.state == JobState::running) != (job.started_at != kUnset) && !is_terminal(job.state)) return false;
+  if (job.state == JobState::retry && job.next_retry_at != row.retry_at) return false;
+  if (job.state == JobState::scheduled && job.process_at != row.retry_at) return false;
+  if ((job.state == JobState::retry) != (job.next_retry_at != kUnset)) return false;
+  return (job.state == JobState::completed) == (job.completed_at != kUnset) &&
+         (job.state == JobState::cancelled) == (job.cancelled_at != kUnset) &&
+         (job.state == JobState::expired) == (job.expired_at != kUnset);
+}
+
+bool attempts_agree(const Job& job) noexcept {
+  std::int64_t number = job.attempt_count - static_cast<std::int64_t>(job.attempts.size());
+  if (number < 0) return false;
+  for (std::size_t i = 0; i < job.attempts.size(); ++i) {
+    const Attempt& attempt = job.attempts[i];
+    const bool open = attempt.outcome == Outcome::open;
+    if (attempt.number != ++number || open != (attempt.finished_at == kUnset)) return false;
+    if (open && (i + 1 < job.attempts.size() || job.state != JobState::running)) return false;
+    if (!open && attempt.finished_at < attempt.started_at) return false;
+  }
+  return job.state != JobState::running ||
+         (!job.attempts.empty() && job.attempts.back().outcome == Outcome::open && job.attempts.back().started_at == job.started_at);
+}
+
+}  // namespace
+
+void check_job(const Row& row, std::vector<Violation>& found) {
+  const Job& job = *row.job;
+  const auto require = [&](bool holds, const char* name) {
+    if (!holds) found.push_back({name, row.id(), described(row)});
+  };
+  require(agrees(row), "job_states_disagree");
+  require(in_order({job.enqueued_at, job.claimed_at, job.started_at, job.completed_at}) &&
+              in_order({job.started_at, job.failed_at == kUnset || is_terminal(job.state) ? job.failed_at : kUnset}) &&
+              in_order({job.spec->sent_at, job.enqueued_at}),
+          "job_timestamps_out_of_order");
+  require(timestamps_agree(row), "job_timestamps_mismatch");
+  require(attempts_agree(job), "job_attempt_without_start");
+  require(job.attempt_count <= row.acquisitions, "job_attempts_beyond_claims");
+  require(job.retry_count <= job.spec->max_retries, "job_retries_beyond_limit");
+  require(job.reclaim_at == kUnset || is_terminal(job.state), "job_reclaimed_before_end");
+  require(row.external, "job_not_external");
+}
+
+void check_job_step(const Row& before, const Row& after, std::vector<Violation>& found) {
+  const auto require = [&](bool holds, const char* name, const std::string& detail) {
+    if (!holds) found.push_back({name, after.id(), detail});
+  };
+  if (!after.job) return require(false, "job_lost", "the promise is a job no longer");
+  if (!before.job) return;  // enqueued on a promise that was there
+  const Job& was = *before.job;
+  const Job& is = *after.job;
+  const std::string edge = std::string(name_of(was.state)) + " to " + std::string(name_of(is.state));
+  require(was.spec == is.spec, "job_spec_changed", "what was enqueued never changes");
+  require(!is_terminal(was.state) || was.state == is.state, "job_terminal_moved", edge);
+  require(job_edge_allowed(was.state, is.state), "job_edge_not_allowed", edge);
+  const bool claimed = was.state == JobState::pending && is_held(is.state);
+  require(claimed == (after.acquisitions != before.acquisitions) && after.acquisitions <= before.acquisitions + 1,
+          "job_version_moved", edge);
+  require(!is_held(is.state) || claimed || is_held(was.state), "job_claimed_twice", edge);
+  require(is.retry_count == was.retry_count + (was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
+          "job_retry_count_moved", edge);
+}
+
+void check_queue(const Queue& queue, const std::array<std::int64_t, kJobStates>& found_jobs, std::vector<Violation>& found) {
+  for (std::size_t i = 0; i < kJobStates; ++i) {
+    if (queue.counts[i] == found_jobs[i]) continue;
+    found.push_back({"queue_count_mismatch", queue.name,
+                     std::to_string(queue.counts[i]) + " " + std::string(name_of(static_cast<JobState>(i))) + " counted, " +
+                         std::to_string(found_jobs[i]) + " there"});
+  }
+}
+
+}  // namespace resonate

@@ -1,0 +1,271 @@
+// Requests of those who enqueue jobs and of the workers who run them (JOBS 3 and 5). Claims: job_claims.cpp; what an operator asks
+// for: job_inspection.cpp.
+#include <algorithm>
+#include <utility>
+
+#include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
+#include "machine/machine.hpp"
+#include "machine/quoted.hpp"
+#include "machine/validate_jobs.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+namespace {
+
+// What a lifecycle gives to a job that, like its queue, says nothing (JOBS 4).
+struct Preset {
+  bool one_step;
+  std::int64_t max_retries;
+  PolicyKind policy;
+  OnExhausted on_exhausted;
+  Duration retention;
+};
+constexpr Preset kPresets[] = {
+    {.one_step = false, .max_retries = 25, .policy = PolicyKind::asynq, .on_exhausted = OnExhausted::archived, .retention = kKept},
+    {.one_step = true, .max_retries = 25, .policy = PolicyKind::asynq, .on_exhausted = OnExhausted::archived, .retention = 0},
+    {.one_step = false, .max_retries = 0, .policy = PolicyKind::fixed, .on_exhausted = OnExhausted::failed, .retention = kKept},
+};
+
+RetryPolicy policy_of(const Preset& preset) {
+  RetryPolicy policy;
+  policy.kind = preset.policy;
+  if (preset.policy == PolicyKind::fixed) policy.intervals = {0};
+  return policy;
+}
+
+// A lifecycle without retries retries as often as a policy that is given says.
+std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
+  if (!given || preset.max_retries > 0) return preset.max_retries;
+  return given->kind == PolicyKind::fixed ? static_cast<std::int64_t>(given->intervals.size()) : 25;
+}
+
+Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant now) {
+  static const JobDefaults kNone;
+  const JobDefaults& defaults = queue ? queue->defaults : kNone;
+  const Lifecycle lifecycle =
+      order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
+  const Preset& preset = kPresets[static_cast<std::size_t>(lifecycle)];
+  const std::optional<RetryPolicy>& policy = order.policy ? order.policy : defaults.policy;
+  const std::optional<std::int64_t>& retries = order.max_retries ? order.max_retries : defaults.max_retries;
+
+  Shared<JobSpec> spec(new JobSpec);
+  spec->queue = order.queue;
+  spec->type = order.type;
+  spec->priority = static_cast<int>(order.priority.value_or(defaults.priority.value_or(50)));
+  spec->max_retries = retries ? *retries : retries_of(preset, policy ? &*policy : nullptr);
+  spec->policy = policy ? *policy : policy_of(preset);
+  spec->on_exhausted =
+      order.on_exhausted ? *on_exhausted_named(*order.on_exhausted) : defaults.on_exhausted.value_or(preset.on_exhausted);
+  spec->one_step = preset.one_step;
+  spec->good_until = order.good_until.value_or(kNever);
+  spec->timeout = order.timeout.value_or(defaults.timeout.value_or(0));
+  spec->retention = order.retention.value_or(defaults.retention.value_or(preset.retention));
+  spec->unique_key = order.unique_key;
+  spec->unique_for = order.unique_for.value_or(0);
+  spec->sent_at = std::min(order.sent_at.value_or(now), now);  // a caller whose clock is ahead sent it by now
+  return spec;
+}
+
+std::string generated_id(std::int64_t number) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id = "job:0000000000000000";
+  for (std::size_t at = id.size(); number > 0; number >>= 4) id[--at] = kDigits[number & 15];
+  return id;
+}
+
+}  // namespace
+
+Reply Machine::no_job(const std::string& id) const { return refusal(status::kNotFound, "job " + quoted(id) + " does not exist"); }
+
+std::optional<Reply> Machine::job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const {
+  if (!entry || !entry->now->job) return no_job(id);
+  const JobState state = Projected(*entry->now, now_).job();
+  if (applies(event, state)) return std::nullopt;
+  return refusal(status::kConflict, "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
+}
+
+std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
+                                               std::string_view deed) const {
+  if (auto refused = job_refusal(entry, id, event, deed)) return refused;
+  if (entry->now->acquisitions == version) return std::nullopt;
+  return refusal(status::kConflict, "job " + quoted(id) + " has version " + std::to_string(entry->now->acquisitions) + ", not " +
+                                        std::to_string(version) + ": another claim has come between");
+}
+
+Reply Machine::enqueue(JobOrder& order) {
+  Entry* existing = order.id.empty() ? nullptr : set_.find(order.id);
+  if (existing && existing->now->job) {
+    const Row& row = *existing->now;
+    const JobSpec& spec = *row.job->spec;
+    // Whoever adopts a promise need not repeat its param.
+    const bool same_payload = row.payload() == order.payload || (spec.adopted && !spec.payload && order.payload.empty());
+    if (spec.queue == order.queue && spec.type == order.type && same_payload) return answer(*existing);
+    return refusal(status::kConflict, "job " + quoted(order.id) + " exists, with another queue, type or payload");
+  }
+  if (existing) {
+    const Projected seen(*existing->now, now_);
+    if (existing->now->has_task())
+      return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and has a task of its own");
+    if (existing->now->birth->timer) return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and is a timer");
+    if (!seen.pending())
+      return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and is " + std::string(name_of(seen.state())));
+  }
+  if (order.unique_key) {
+    if (const Entry* holder = set_.holder_of_key(order.queue, *order.unique_key, now_))
+      return refusal(status::kConflict, "uniqueKey " + quoted(*order.unique_key) + " of queue " + quoted(order.queue) +
+                                            " is held by job " + quoted(holder->now->id()));
+  }
+  Shared<JobSpec> spec = spec_of(order, set_.find_queue(order.queue), now_);
+  const Instant process_at = order.process_in ? saturating_add(now_, *order.process_in) : order.process_at.value_or(kUnset);
+
+  Shared<Job> job(new Job);
+  Entry* entry = existing;
+  if (existing) {
+    spec->adopted = true;
+    if (!order.payload.empty()) spec->payload = std::move(order.payload);
+  } else {
+    if (order.id.empty()) {
+      do order.id = generated_id(++set_.counters().sequence);
+      while (set_.find(order.id));
+    }
+    PromiseCreate create{.id = std::move(order.id),
+                         .timeout_at = order.deadline,
+                         .param = std::move(order.payload),
+                         .tags = std::move(order.tags),
+                         .ikc = {}};
+    entry = &set_.create(new_row(create));
+  }
+  job->spec = std::move(spec);
+  Row& row = set_.edit(*entry);
+  row.external = true;
+  if (row.state != PromiseState::pending) {  // born past its deadline
+    job->state = JobState::failed;
+    job->failed_at = row.settled_at;
+    job->error = deadline_job_error();
+    row.task = TaskState::fulfilled;
+  } else if (process_at > now_) {
+    job->state = JobState::scheduled;
+    job->process_at = process_at;
+    row.task = TaskState::pending;
+    row.retry_at = process_at;
+  } else {
+    if (process_at != kUnset) job->process_at = process_at;
+    job->enqueued_at = now_;
+    row.task = TaskState::pending;
+    row.retry_at = row.birth->timeout_at;
+  }
+  count_job(set_, *job, 1);
+  row.job = std::move(job);
+  set_.touched(*entry);
+  set_.note_job(*entry);
+  return answer(*entry);
+}
+
+namespace {
+
+JobReply::Item item_of(Reply reply) { return {reply.status, std::move(reply.error), std::move(reply.promise)}; }
+
+}  // namespace
+
+Reply Machine::job_enqueue(JobEnqueue& request) { return enqueue(request.order.front()); }
+
+Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
+  Shared<JobReply> jobs(new JobReply);
+  jobs->items.reserve(request.orders.size());
+  for (JobOrder& order : request.orders) {
+    if (auto refused = refuse_order(order)) {
+      jobs->items.push_back({status::kInvalid, *std::move(refused), {}});
+    } else {
+      jobs->items.push_back(item_of(enqueue(order)));
+    }
+  }
+  Reply reply = ok();
+  reply.jobs = std::move(jobs);
+  return reply;
+}
+
+Reply Machine::job_get(JobGet& request) {
+  const Entry* entry = set_.find(request.id);
+  return entry && entry->now->job ? answer(*entry) : no_job(request.id);
+}
+
+Reply Machine::job_start(JobStart& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::start, "started")) return *std::move(refused);
+  start_job(set_, *entry, request.lease.value_or(entry->now->ttl), now_);
+  return answer(*entry);
+}
+
+Reply Machine::job_start_many(JobStartMany& request) {
+  Shared<JobReply> jobs(new JobReply);
+  jobs->items.reserve(request.jobs.size());
+  for (const JobRef& one : request.jobs) {
+    JobStart start{.id = one.id, .version = one.version, .lease = request.lease};
+    jobs->items.push_back(item_of(job_start(start)));
+  }
+  Reply reply = ok();
+  reply.jobs = std::move(jobs);
+  return reply;
+}
+
+Reply Machine::job_heartbeat(JobHeartbeat& request) {
+  Shared<JobReply> told(new JobReply);
+  for (const JobRef& held : request.jobs) {
+    Entry* entry = set_.find(held.id);
+    const JobState state = entry && entry->now->job ? Projected(*entry->now, now_).job() : JobState::failed;
+    if (state == JobState::cancelled) {
+      told->cancelled.push_back(held.id);
+    } else if (!is_held(state) || entry->now->acquisitions != held.version || entry->now->pid->text != request.worker) {
+      told->lost.push_back(held.id);
+    } else {
+      Row& row = set_.edit(*entry);
+      row.expires_at = saturating_add(now_, row.ttl);
+      set_.touched(*entry);
+    }
+  }
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+Reply Machine::job_complete(JobComplete& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::complete, "completed"))
+    return *std::move(refused);
+  complete_job(set_, *entry, std::move(request.result), now_);
+  return answer(*entry);
+}
+
+Reply Machine::job_complete_many(JobCompleteMany& request) {
+  Shared<JobReply> jobs(new JobReply);
+  jobs->items.reserve(request.jobs.size());
+  for (JobComplete& one : request.jobs) jobs->items.push_back(item_of(job_complete(one)));
+  Reply reply = ok();
+  reply.jobs = std::move(jobs);
+  return reply;
+}
+
+Reply Machine::job_fail(JobFail& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::retry, "failed")) return *std::move(refused);
+  fail_attempt(set_, *entry, std::move(request.error), Outcome::failed, request.retryable, request.retry_after, now_);
+  return answer(*entry);
+}
+
+Reply Machine::job_release(JobRelease& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::release, "released")) return *std::move(refused);
+  make_ready(set_, *entry, entry->now->job->enqueued_at);
+  return answer(*entry);
+}
+
+Reply Machine::job_snooze(JobSnooze& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::snooze, "snoozed")) return *std::move(refused);
+  snooze_job(set_, *entry, request.delay, now_);
+  return answer(*entry);
+}
+
+}  // namespace resonate

@@ -1,0 +1,77 @@
+// Requests on queues (JOBS 5).
+#include <utility>
+
+#include "machine/machine.hpp"
+#include "machine/quoted.hpp"
+
+namespace resonate {
+
+Reply Machine::queue_reply(const Queue& queue) const {
+  Shared<JobReply> told(new JobReply);
+  told->queues.push_back(QueueRef(new Queue(queue)));
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+Reply Machine::no_queue(const std::string& name) const {
+  return refusal(status::kNotFound, "queue " + quoted(name) + " does not exist");
+}
+
+Reply Machine::queue_set(QueueSet& request) {
+  Queue& queue = set_.edit_queue(request.queue);
+  if (request.lifecycle.given)
+    queue.lifecycle = request.lifecycle.value ? *lifecycle_named(*request.lifecycle.value) : Lifecycle::none;
+  if (request.weight) queue.weight = *request.weight;
+  if (request.concurrency.given) queue.concurrency = request.concurrency.value.value_or(0);
+  if (request.rate.given && request.rate.value != queue.rate) {
+    queue.rate = request.rate.value;  // a new bucket is full
+    queue.level = queue.rate ? queue.rate->burst * queue.rate->per : 0;
+    queue.refilled_at = queue.rate ? now_ : 0;
+  }
+  if (request.defaults.given) queue.defaults = request.defaults.value.value_or(JobDefaults{});
+  return queue_reply(queue);
+}
+
+Reply Machine::queue_get(QueueGet& request) {
+  const Queue* queue = set_.find_queue(request.queue);
+  return queue ? queue_reply(*queue) : no_queue(request.queue);
+}
+
+Reply Machine::set_paused(const std::string& name, bool paused) {
+  const Queue* known = set_.find_queue(name);
+  if (known && known->paused == paused) return queue_reply(*known);
+  Queue& queue = set_.edit_queue(name);
+  queue.paused = paused;
+  return queue_reply(queue);
+}
+
+Reply Machine::queue_pause(QueuePause& request) { return set_paused(request.queue, true); }
+
+Reply Machine::queue_resume(QueueResume& request) { return set_paused(request.queue, false); }
+
+Reply Machine::queue_list(QueueList&) {
+  Shared<JobReply> told(new JobReply);
+  for (QueueRef& queue : set_.queues())
+    if (in_scope(queue->name)) told->queues.push_back(std::move(queue));
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+Reply Machine::job_stats(JobStats& request) {
+  if (request.queue && !set_.find_queue(*request.queue)) return no_queue(*request.queue);
+  Shared<JobReply> told(new JobReply);
+  for (QueueRef& queue : set_.queues()) {
+    if (request.queue ? queue->name != *request.queue : !in_scope(queue->name)) continue;
+    JobReply::Statistics statistics;
+    statistics.oldest_pending_at = set_.oldest_pending(queue->name, now_);
+    statistics.queue = std::move(queue);
+    told->statistics.push_back(std::move(statistics));
+  }
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
+}  // namespace resonate

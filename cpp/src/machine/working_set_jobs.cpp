@@ -1,0 +1,178 @@
+// What a transaction sees of queues, of jobs that wait to be claimed, and of unique keys: storage's, under its own changes.
+#include <algorithm>
+#include <utility>
+
+#include "machine/working_set.hpp"
+
+namespace resonate {
+
+namespace {
+
+std::string key_of(std::string_view queue, std::string_view key) {
+  std::string both(queue);
+  both.append(1, '\0').append(key);  // a queue's name holds no NUL
+  return both;
+}
+
+ClaimKey claim_key(const Row& row) { return {row.job->spec->priority, row.job->enqueued_at, row.id()}; }
+
+bool before(const Row& a, const Row& b) noexcept {
+  const Job& x = *a.job;
+  const Job& y = *b.job;
+  if (x.spec->priority != y.spec->priority) return x.spec->priority < y.spec->priority;
+  return x.enqueued_at != y.enqueued_at ? x.enqueued_at < y.enqueued_at : a.id() < b.id();
+}
+
+}  // namespace
+
+void WorkingSet::remove(Entry& entry) {
+  entry.changed = true;
+  entry.gone = true;
+}
+
+void WorkingSet::note_job(Entry& entry) {
+  const JobSpec& spec = *entry.now->job->spec;
+  if (spec.unique_key) own_keys_.emplace(key_of(spec.queue, *spec.unique_key), &entry);
+}
+
+WorkingSet::QueueEntry* WorkingSet::known_queue(std::string_view name) {
+  const auto found = queues_of_jobs_.find(name);
+  if (found != queues_of_jobs_.end()) return &found->second;
+  QueueRef stored = storage_->load_queue(name);
+  if (!stored) return nullptr;
+  return &queues_of_jobs_.emplace(std::string(name), QueueEntry{stored, stored, false}).first->second;
+}
+
+const Queue* WorkingSet::find_queue(std::string_view name) {
+  QueueEntry* entry = known_queue(name);
+  return entry ? entry->now.get() : nullptr;
+}
+
+Queue& WorkingSet::edit_queue(std::string_view name) {
+  QueueEntry* entry = known_queue(name);
+  if (!entry) {
+    Shared<Queue> born(new Queue);
+    born->name = name;
+    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{nullptr, std::move(born), true}).first->second;
+  }
+  entry->changed = true;
+  if (!entry->now->held_once()) entry->now = QueueRef(new Queue(*entry->now));
+  return const_cast<Queue&>(*entry->now);
+}
+
+std::vector<QueueRef> WorkingSet::queues() {
+  std::map<std::string_view, QueueRef> all;
+  for (const QueueRef& stored : storage_->queues()) all[stored->name] = stored;
+  for (const auto& [name, entry] : queues_of_jobs_) all[name] = entry.now;
+  std::vector<QueueRef> listed;
+  for (auto& [name, queue] : all) listed.push_back(std::move(queue));
+  return listed;
+}
+
+WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::string& key, Instant now) {
+  const auto holds = [now](const Row& row) { return !row.dead_at(now) && row.job->holds_unique_key(now); };
+  const auto [first, last] = own_keys_.equal_range(key_of(queue, key));
+  for (auto own = first; own != last; ++own)
+    if (!own->second->gone && holds(*own->second->now)) return own->second;
+  for (RowRef& stored : storage_->unique_jobs(queue, key)) {
+    Entry* const mine = known(stored->id());
+    if (mine && (mine->gone || !holds(*mine->now))) continue;
+    if (mine) return mine;
+    if (holds(*stored)) return &remember(std::move(stored));
+  }
+  return nullptr;
+}
+
+bool WorkingSet::has_unblock(std::string_view id) {
+  const auto& removed = changes_.messages_removed;
+  for (const std::int64_t seq : storage_->unblocks_of(id))
+    if (std::find(removed.begin(), removed.end(), seq) == removed.end()) return true;
+  return std::any_of(added_messages_.begin(), added_messages_.end(), [&](const MessageRef& message) {
+    return message->kind == MessageKind::unblock && message->id == id && !gone_messages_.contains(message->seq);
+  });
+}
+
+bool WorkingSet::still_claimable(const OwnClaim& claim, std::string_view queue) const {
+  if (claim.entry->gone) return false;
+  const Row& row = *claim.entry->now;
+  return row.job && row.state == PromiseState::pending && row.job->state == JobState::pending && row.job->spec->queue == queue &&
+         row.job->spec->priority == claim.priority && row.job->enqueued_at == claim.enqueued_at && row.id() == claim.id;
+}
+
+// Of each priority the first in the order of claims has waited longest, so one look at each of them is enough.
+Instant WorkingSet::oldest_pending(std::string_view queue, Instant now) {
+  Instant oldest = kNever;
+  if (const auto own = own_claims_.find(queue); own != own_claims_.end()) {
+    for (const OwnClaim& claim : own->second)
+      if (still_claimable(claim, queue) && !claim.entry->now->dead_at(now)) oldest = std::min(oldest, claim.enqueued_at);
+  }
+  std::optional<ClaimKey> after;
+  for (;;) {
+    const std::vector<RowRef> first = storage_->claimable(queue, 1, after ? &*after : nullptr);
+    if (first.empty()) break;
+    const Row& row = *first.front();
+    const Entry* const mine = entries_ ? known(row.id()) : nullptr;
+    after = claim_key(row);
+    if ((mine && mine->changed) || row.dead_at(now)) continue;
+    oldest = std::min(oldest, row.job->enqueued_at);
+    *after = {row.job->spec->priority + 1, kUnset, {}};
+  }
+  return oldest == kNever ? kUnset : oldest;
+}
+
+WorkingSet::ClaimScan::ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected,
+                                 std::function<bool(const Row&)> wanted)
+    : set_(set), queue_(queue), page_size_(std::clamp<std::size_t>(expected, 16, 1024)), wanted_(std::move(wanted)) {
+  if (const auto own = set_.own_claims_.find(queue); own != set_.own_claims_.end()) {
+    std::erase_if(own->second, [&](const OwnClaim& claim) { return !set_.still_claimable(claim, queue); });
+    own_.reserve(own->second.size());
+    for (const OwnClaim& claim : own->second) own_.push_back(claim.entry);
+  }
+  next_stored_ = set_.claim_pages_[queue_].front;
+}
+
+WorkingSet::Entry* WorkingSet::ClaimScan::peek() {
+  if (found_) return found_;
+  while (next_own_ < own_.size() && !wanted_(*own_[next_own_]->now)) ++next_own_;
+  ClaimPage& page = set_.claim_pages_.find(queue_)->second;
+  const Row* stored = nullptr;
+  for (;; ++next_stored_) {
+    if (next_stored_ == page.rows.size()) {
+      if (page.whole) break;
+      const std::optional<ClaimKey> last = page.rows.empty() ? std::nullopt : std::optional(claim_key(*page.rows.back()));
+      std::vector<RowRef> more = set_.storage_->claimable(queue_, page_size_, last ? &*last : nullptr);
+      page.whole = more.size() < page_size_;
+      std::move(more.begin(), more.end(), std::back_inserter(page.rows));
+      if (next_stored_ == page.rows.size()) break;
+    }
+    const Row& row = *page.rows[next_stored_];
+    const Entry* const mine = set_.entries_ ? set_.known(row.id()) : nullptr;
+    if (mine && mine->changed) {  // comes, or not, with its own
+      if (next_stored_ == page.front) ++page.front;
+      continue;
+    }
+    if (wanted_(row)) {
+      stored = &row;
+      break;
+    }
+  }
+  Entry* const own = next_own_ < own_.size() ? own_[next_own_] : nullptr;
+  if (!own && !stored) return nullptr;
+  found_is_own_ = own && (!stored || before(*own->now, *stored));
+  if (found_is_own_) return found_ = own;
+  Entry* const known = set_.known(stored->id());
+  return found_ = known ? known : &set_.remember(page.rows[next_stored_]);
+}
+
+void WorkingSet::ClaimScan::pop() {
+  if (found_is_own_) {
+    ++next_own_;
+  } else {
+    ClaimPage& page = set_.claim_pages_.find(queue_)->second;
+    if (next_stored_ == page.front) ++page.front;
+    ++next_stored_;
+  }
+  found_ = nullptr;
+}
+
+}  // namespace resonate

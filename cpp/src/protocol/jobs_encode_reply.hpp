@@ -1,0 +1,136 @@
+// The `data` of replies on jobs and queues.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "protocol/envelope.hpp"
+#include "protocol/jobs_encode.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate {
+namespace detail {
+
+// UTC, as YYYY-MM-DD.
+std::string date_of_day(std::int64_t day);
+
+template <DocumentSink Sink>
+class JobReplyEncoder {
+ public:
+  JobReplyEncoder(Sink& sink, const Reply& reply) : sink_(sink), parts_(sink), reply_(reply) {}
+
+  // The members of an open object.
+  void data(Kind kind) {
+    switch (kind) {
+      case Kind::job_enqueue_many:
+      case Kind::job_start_many:
+      case Kind::job_complete_many: return items();
+      case Kind::job_claim:
+        jobs();
+        return parts_.instant(Field::next_at, reply_.jobs->next_at);
+      case Kind::job_search:
+        jobs();
+        if (reply_.cursor) parts_.text(Field::cursor, *reply_.cursor);
+        return;
+      case Kind::job_heartbeat:
+        texts(Field::cancelled, reply_.jobs->cancelled);
+        return texts(Field::lost, reply_.jobs->lost);
+      case Kind::job_cancel:
+      case Kind::job_run:
+      case Kind::job_archive:
+      case Kind::job_delete:
+        if (reply_.jobs) return changed();
+        return job();
+      case Kind::job_stats: return statistics();
+      case Kind::queue_list: return queues();
+      case Kind::queue_set:
+      case Kind::queue_get:
+      case Kind::queue_pause:
+      case Kind::queue_resume:
+        sink_.key(Field::queue);
+        return encode_queue(sink_, *reply_.jobs->queues.front());
+      default: return job();
+    }
+  }
+
+ private:
+  void job() {
+    if (!reply_.promise) return;
+    sink_.key(Field::job);
+    encode_job(sink_, *reply_.promise, reply_.now);
+  }
+  void jobs() {
+    sink_.key(Field::jobs);
+    sink_.begin_array();
+    for (const RowRef& row : reply_.rows) encode_job(sink_, *row, reply_.now);
+    sink_.end_array();
+  }
+  void items() {
+    sink_.key(Field::jobs);
+    sink_.begin_array();
+    for (const JobReply::Item& item : reply_.jobs->items) {
+      sink_.begin_object();
+      parts_.integer(Field::status, item.status);
+      if (item.status == status::kOk) {
+        sink_.key(Field::job);
+        encode_job(sink_, *item.row, reply_.now);
+      } else {
+        parts_.text(Field::error, item.error);
+      }
+      sink_.end_object();
+    }
+    sink_.end_array();
+  }
+  void changed() {
+    parts_.integer(Field::count, reply_.jobs->count);
+    sink_.key(Field::more);
+    sink_.boolean(reply_.jobs->more);
+  }
+  void texts(Field key, const std::vector<std::string>& texts) {
+    sink_.key(key);
+    sink_.begin_array();
+    for (const std::string& text : texts) sink_.string(text);
+    sink_.end_array();
+  }
+  void queues() {
+    sink_.key(Field::queues);
+    sink_.begin_array();
+    for (const QueueRef& queue : reply_.jobs->queues) encode_queue(sink_, *queue);
+    sink_.end_array();
+  }
+  void statistics() {
+    sink_.key(Field::queues);
+    sink_.begin_array();
+    for (const JobReply::Statistics& one : reply_.jobs->statistics) {
+      const Queue& queue = *one.queue;
+      sink_.begin_object();
+      parts_.text(Field::name, queue.name);
+      sink_.key(Field::paused);
+      sink_.boolean(queue.paused);
+      parts_.counts(queue);
+      parts_.instant(Field::oldest_pending_at, one.oldest_pending_at);
+      const bool waits = one.oldest_pending_at != kUnset;
+      parts_.integer(Field::latency, waits ? std::max<Duration>(0, reply_.now - one.oldest_pending_at) : 0);
+      parts_.integer(Field::active, queue.active());
+      sink_.key(Field::days);
+      sink_.begin_array();
+      for (const QueueDay& day : queue.days) {
+        sink_.begin_object();
+        parts_.text(Field::day, date_of_day(day.day));
+        parts_.integer(Field::processed, day.processed);
+        parts_.integer(Field::failed, day.failed);
+        sink_.end_object();
+      }
+      sink_.end_array();
+      sink_.end_object();
+    }
+    sink_.end_array();
+  }
+
+  Sink& sink_;
+  JobEncoder<Sink> parts_;
+  const Reply& reply_;
+};
+
+}  // namespace detail
+}  // namespace resonate

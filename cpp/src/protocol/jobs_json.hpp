@@ -1,0 +1,17 @@
+// Whole jobs and queues as JSON texts, for storage.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "resonate/jobs.hpp"
+
+namespace resonate {
+
+std::string job_to_json(const Job& job);
+std::string queue_to_json(const Queue& queue);
+// Error (storage) for a text that is damaged.
+Shared<const Job> job_of_json(std::string_view json);
+QueueRef queue_of_json(std::string_view json);
+
+}  // namespace resonate
