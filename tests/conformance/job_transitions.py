@@ -1,0 +1,121 @@
+"""JOBS 3 as data: what every request, and every internal step, does from each state of a job.
+
+"=" is 200 and the state stays, a word is 200 and the state after it, "·" is 409 and nothing changes, a number is that status and
+nothing changes, "–" is no case; what a row "step: …" does has no status. In the columns, "absent" is no promise, "plain" a promise
+without a task, "workflow" one with a task that is no job; "settled" stands for completed, failed, cancelled and expired; "dead" for
+a pending job whose good_until has passed ("lapsed": it is expired) and a running one whose deadline has ("overdue": it is failed),
+neither of them swept yet. In the rows, "stale" marks a request that presents another version than the current one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TABLE = """
+event                  absent   plain    workflow  scheduled  pending    claimed    running    retry      archived   settled  dead
+job.get                404      404      404       =          =          =          =          =          =          =        =
+job.search             =        =        =         =          =          =          =          =          =          =        =
+job.stats              =        =        =         =          =          =          =          =          =          =        =
+enqueue the same       pending  pending  ·         =          =          =          =          =          =          =        =
+enqueue other type     pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
+enqueue other queue    pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
+enqueue other payload  pending  pending  ·         ·          ·          ·          ·          ·          ·          ·        ·
+job.claim              =        =        =         =          claimed    =          =          =          =          =        =
+job.start              404      404      404       ·          ·          running    ·          ·          ·          ·        ·
+job.start stale        404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.complete           404      404      404       ·          ·          ·          completed  ·          ·          ·        ·
+job.complete stale     404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.fail               404      404      404       ·          ·          ·          retry      ·          ·          ·        ·
+job.fail for good      404      404      404       ·          ·          ·          archived   ·          ·          ·        ·
+job.fail stale         404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.release            404      404      404       ·          ·          pending    ·          ·          ·          ·        ·
+job.release stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.snooze             404      404      404       ·          ·          ·          scheduled  ·          ·          ·        ·
+job.snooze stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.heartbeat          =        =        =         =          =          =          =          =          =          =        =
+job.heartbeat stale    =        =        =         =          =          =          =          =          =          =        =
+job.cancel             404      404      404       cancelled  cancelled  cancelled  cancelled  cancelled  cancelled  ·        ·
+job.run                404      404      404       pending    ·          ·          ·          pending    pending    ·        ·
+job.archive            404      404      404       archived   archived   ·          ·          archived   ·          ·        ·
+job.delete             404      404      404       absent     absent     ·          ·          absent     absent     absent   absent
+promise.get            404      =        =         =          =          =          =          =          =          =        =
+promise.create         –        =        =         =          =          =          =          =          =          =        =
+promise.settle         –        –        –         completed  completed  completed  completed  completed  completed  =        =
+settle rejected        –        –        –         failed     failed     failed     failed     failed     failed     =        =
+settle canceled        –        –        –         cancelled  cancelled  cancelled  cancelled  cancelled  cancelled  =        =
+register_callback on   –        –        –         =          =          =          =          =          =          =        =
+register_callback by   –        –        –         422        422        422        422        422        422        422      422
+register_listener on   –        –        –         =          =          =          =          =          =          =        =
+task.get               –        –        –         =          =          =          =          =          =          =        =
+task.create            –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.acquire           –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.release           –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.suspend           –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.halt              –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.continue          –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.fulfill           –        –        –         ·          ·          completed  completed  ·          ·          ·        ·
+task.fulfill stale     –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.fence create      –        –        –         ·          ·          =          =          ·          ·          ·        ·
+task.fence stale       –        –        –         ·          ·          ·          ·          ·          ·          ·        ·
+task.heartbeat         –        –        –         =          =          =          =          =          =          =        =
+step: ready            =        =        =         pending    =          =          =          pending    =          =        =
+step: good_until       =        =        =         expired    expired    expired    =          expired    =          =        =
+step: lease            =        =        =         =          =          pending    retry      =          =          =        =
+step: last lease       =        =        =         =          =          pending    archived   –          =          =        =
+step: lease to failed  =        =        =         =          =          pending    failed     –          =          =        =
+step: attempt timeout  =        =        =         =          =          =          retry      =          =          =        =
+step: last timeout     =        =        =         =          =          =          archived   –          =          =        =
+step: deadline         =        =        =         failed     failed     failed     failed     failed     failed     =        =
+"""
+
+GROUPS = {"settled": ("completed", "failed", "cancelled", "expired"), "dead": ("lapsed", "overdue")}
+#: What a dead job is at once, whatever is asked.
+PROJECTED = {"lapsed": "expired", "overdue": "failed"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One state × event.
+
+    Attributes:
+        event: The request (with a word on its kind), or a step.
+        state: The state before.
+        status: The expected status; None for steps.
+        after: The state after.
+    """
+
+    event: str
+    state: str
+    status: int | None
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The test's id."""
+        return f"{self.event.replace(' ', '_')}-from-{self.state}"
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is a request that must change nothing."""
+        return self.status is not None and self.status >= 400
+
+
+def _cell(event: str, state: str, text: str) -> Cell:
+    stays = PROJECTED.get(state, state)
+    status, after = {"=": (200, stays), "·": (409, stays)}.get(text) or ((int(text), stays) if text.isdigit() else (200, text))
+    return Cell(event, state, None if event.startswith("step:") else status, after)
+
+
+def _table() -> tuple[list[str], list[Cell]]:
+    head, *lines = [[text for text in line.split("  ") if text] for line in TABLE.strip().splitlines()]
+    columns = [text.strip() for text in head[1:]]
+    cells = []
+    for event, *texts in lines:
+        for column, text in zip(columns, (text.strip() for text in texts), strict=True):
+            if text != "–":
+                cells += [_cell(event, state, text) for state in GROUPS.get(column, (column,))]
+    return [state for column in columns for state in GROUPS.get(column, (column,))], cells
+
+
+STATES, CELLS = _table()
+EVENTS = list(dict.fromkeys(cell.event for cell in CELLS))

@@ -1,0 +1,226 @@
+"""Every request and every step from every state of a job, from the table in job_transitions.py (JOBS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
+from conformance.job_wire import JOB, JobDoor, agreed
+from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
+
+if SUBJECT == "reference":
+    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
+
+NOW = 1_000
+"""When the request comes; everything before it has happened by then."""
+PAYLOAD = {"data": "eA=="}
+DEADLINE = 100_000
+READY = 70_000
+"""When a scheduled job and one that retries become pending, if nothing else is due before."""
+BACKOFF = 60_000
+
+#: What a row needs the job to have been enqueued with; of "lease" the claim's.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "step: good_until": {"goodUntil": 5_000},
+    "step: lease": {"lease": 2_000},
+    "step: last lease": {"lease": 2_000, "maxRetries": 0},
+    "step: lease to failed": {"lease": 2_000, "maxRetries": 0, "onExhausted": "failed"},
+    "step: attempt timeout": {"timeout": 3_000},
+    "step: last timeout": {"timeout": 3_000, "maxRetries": 0},
+}
+#: When a step's row is looked at: all that is due by then is due then.
+INSTANTS = {
+    "step: ready": READY,
+    "step: good_until": 5_000,
+    "step: lease": 3_000,
+    "step: last lease": 3_000,
+    "step: lease to failed": 3_000,
+    "step: attempt timeout": 4_000,
+    "step: last timeout": 4_000,
+    "step: deadline": DEADLINE,
+}
+
+
+def options_of(event: str, state: str) -> dict[str, Any]:
+    """What the job is enqueued with: what the row wants, then what the way to the state needs."""
+    needed: dict[str, dict[str, Any]] = {
+        "scheduled": {"processAt": READY},
+        "archived": {"onExhausted": "archived"},
+        "failed": {"onExhausted": "failed"},
+        "expired": {"goodUntil": 950},
+        "lapsed": {"goodUntil": 950},
+        "overdue": {"deadline": 950},
+    }
+    usual = {
+        "payload": PAYLOAD,
+        "deadline": DEADLINE,
+        "maxRetries": 3,
+        "retryPolicy": {"kind": "fixed", "intervals": [BACKOFF]},
+        "lease": 10 * FAR,
+    }
+    return {**usual, **OPTIONS.get(event, {}), **needed.get(state, {})}
+
+
+def prepare(door: JobDoor, event: str, state: str, cycles: int) -> int:
+    """Brings the job into a state, all before NOW; returns the version that a request should present."""
+    for id in ("gate", "child"):
+        door.create(id, tags={"resonate:external": "true"}, now=100).must()
+    door.create("awaiter", target=ADDRESS, now=101).must()
+    if state == "plain":
+        door.create(JOB, now=102).must()
+    elif state == "workflow":
+        door.create(JOB, target=ADDRESS, now=102).must()
+    if state in ("absent", "plain", "workflow"):
+        return 0
+    options = options_of(event, state)
+    lease = options.pop("lease")
+    used = cycles if state != "scheduled" else 0
+    door.enqueue(now=110, **options).must()
+    for n in range(used):
+        door.claim(lease=lease, now=120 + 2 * n).must()
+        door.give_back(JOB, n + 1, now=121 + 2 * n).must()
+    if state in ("scheduled", "pending", "lapsed"):
+        return used
+    if state == "expired":
+        door.store.tick(950)
+        return used
+    door.claim(lease=lease, now=200).must()
+    version = used + 1
+    if state == "claimed":
+        return version
+    door.start(JOB, version, now=300).must()
+    ends: dict[str, Callable[[], Reply]] = {
+        "retry": lambda: door.fail(JOB, version, now=400),
+        "archived": lambda: door.fail(JOB, version, now=400, retryable=False),
+        "failed": lambda: door.fail(JOB, version, now=400, retryable=False),
+        "completed": lambda: door.complete(JOB, version, now=400),
+        "cancelled": lambda: door.by_hand("cancel", now=400),
+    }
+    if state in ends:
+        ends[state]().must()
+    return version
+
+
+def _fence(door: JobDoor, version: int, now: int) -> Reply:
+    return door.fence_create(JOB, version, "new", now=now)
+
+
+# fmt: off
+REQUESTS: dict[str, Callable[[JobDoor, int, int], Reply]] = {
+    "job.get": lambda d, v, t: d.send("job.get", {"id": JOB}, t),
+    "job.search": lambda d, v, t: d.send("job.search", {}, t),
+    "job.stats": lambda d, v, t: d.send("job.stats", {}, t),
+    "enqueue the same": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD),
+    "enqueue other type": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, type="other"),
+    "enqueue other queue": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, queue="other"),
+    "enqueue other payload": lambda d, v, t: d.enqueue(now=t, payload={"data": "eQ=="}),
+    "job.claim": lambda d, v, t: d.claim(now=t),
+    "job.start": lambda d, v, t: d.start(JOB, v, now=t),
+    "job.complete": lambda d, v, t: d.complete(JOB, v, now=t, result={"data": "cg=="}),
+    "job.fail": lambda d, v, t: d.fail(JOB, v, now=t),
+    "job.fail for good": lambda d, v, t: d.fail(JOB, v, now=t, retryable=False),
+    "job.release": lambda d, v, t: d.give_back(JOB, v, now=t),
+    "job.snooze": lambda d, v, t: d.snooze(JOB, v, now=t),
+    "job.heartbeat": lambda d, v, t: d.send("job.heartbeat", {"worker": "w1", "jobs": [{"id": JOB, "version": v}]}, t),
+    "job.cancel": lambda d, v, t: d.by_hand("cancel", now=t),
+    "job.run": lambda d, v, t: d.by_hand("run", now=t),
+    "job.archive": lambda d, v, t: d.by_hand("archive", now=t),
+    "job.delete": lambda d, v, t: d.by_hand("delete", now=t),
+    "promise.get": lambda d, v, t: d.get(JOB, now=t),
+    "promise.create": lambda d, v, t: d.create(JOB, DEADLINE, target=ADDRESS, now=t),
+    "promise.settle": lambda d, v, t: d.settle(JOB, now=t),
+    "settle rejected": lambda d, v, t: d.settle(JOB, "rejected", now=t),
+    "settle canceled": lambda d, v, t: d.settle(JOB, "rejected_canceled", now=t),
+    "register_callback on": lambda d, v, t: d.register(JOB, "awaiter", now=t),
+    "register_callback by": lambda d, v, t: d.register("gate", JOB, now=t),
+    "register_listener on": lambda d, v, t: d.listen(JOB, now=t),
+    "task.get": lambda d, v, t: d.task(JOB, now=t),
+    "task.create": lambda d, v, t: d.task_create(JOB, DEADLINE, now=t),
+    "task.acquire": lambda d, v, t: d.acquire(JOB, v, now=t),
+    "task.release": lambda d, v, t: d.release(JOB, v, now=t),
+    "task.suspend": lambda d, v, t: d.suspend(JOB, v, "gate", now=t),
+    "task.halt": lambda d, v, t: d.halt(JOB, now=t),
+    "task.continue": lambda d, v, t: d.cont(JOB, now=t),
+    "task.fulfill": lambda d, v, t: d.fulfill(JOB, v, now=t),
+    "task.fence create": _fence,
+    "task.heartbeat": lambda d, v, t: d.heartbeat("w1", (JOB, v), now=t),
+}
+# fmt: on
+STALE = {
+    "job.start stale": "job.start",
+    "job.complete stale": "job.complete",
+    "job.fail stale": "job.fail",
+    "job.release stale": "job.release",
+    "job.snooze stale": "job.snooze",
+    "job.heartbeat stale": "job.heartbeat",
+    "task.fulfill stale": "task.fulfill",
+    "task.fence stale": "task.fence create",
+}
+READS = {"job.get", "job.search", "job.stats", "promise.get", "task.get"}
+"""What neither stores anything nor is followed by steps."""
+IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
+"""What leaves everything as it was although it is answered 200: what exists is answered as it is."""
+
+
+def judge(make_store: Callable[..., Any], version: str, cell: Cell, cycles: int) -> None:
+    """Status, state after, versions, agreement, and what must not have changed, of one cell."""
+    door, twin = JobDoor(make_store(), version), JobDoor(make_store(), version)
+    presented = prepare(door, cell.event, cell.state, cycles)
+    prepare(twin, cell.event, cell.state, cycles)
+    now = INSTANTS.get(cell.event, NOW)
+    reply = None
+    if cell.status is None:
+        door.store.tick(now)
+    elif cell.event in STALE:
+        reply = REQUESTS[STALE[cell.event]](door, presented + 1, now)
+    else:
+        reply = REQUESTS[cell.event](door, presented, now)
+    status = 400 if cell.status == 422 and version == V25 else cell.status
+    assert (reply.status if reply else None) == status, reply
+    if reply is not None and (cell.refused or (cell.event in IDLE and cell.state in (cell.after, *PROJECTED))):
+        if cell.event not in READS:
+            twin.store.tick(now)
+        assert rows_of(door.store) == rows_of(twin.store), "a request that was refused, or only reads, changes nothing"
+        assert door.store.digest() == twin.store.digest()
+    after = cell.after
+    if after in ("absent", "plain", "workflow"):
+        door.send("job.get", {"id": JOB}, now).must(404)
+        return
+    record = door.job(now=now)
+    assert record["state"] == after
+    claimed = cell.event == "job.claim" and after == "claimed" and cell.state == "pending"
+    assert record["version"] == presented + claimed
+    agreed(door)
+    assert door.store.check() == []
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)
+def test_transition(make_store: Callable[..., Any], cell: Cell) -> None:
+    judge(make_store, V26, cell, 0)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_transitions_of_a_job_that_was_claimed_before(make_store: Callable[..., Any], event: str) -> None:
+    for cell in CELLS:
+        if cell.event == event:
+            judge(make_store, V26, cell, 2)
+
+
+@pytest.mark.parametrize("event", [e for e in EVENTS if not e.startswith("task.")])
+def test_transitions_in_2025_01_15(make_store: Callable[..., Any], event: str) -> None:
+    """The older dialect serves the same kinds, and shows 422 as 400."""
+    for cell in CELLS:
+        if cell.event == event:
+            judge(make_store, V25, cell, 1)
+
+
+def test_the_table_has_every_state_and_request() -> None:
+    assert set(EVENTS) == set(REQUESTS) | set(STALE) | {e for e in EVENTS if e.startswith("step:")}
+    assert set(INSTANTS) == {e for e in EVENTS if e.startswith("step:")}
+    named = {(c.event, c.state) for c in CELLS}
+    for event in (e for e in EVENTS if e.startswith("job.")):
+        assert {state for e, state in named if e == event} == set(STATES), event
