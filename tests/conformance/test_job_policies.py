@@ -1,0 +1,186 @@
+"""When a failed job is tried again: asynq's schedule of 25 retries, fixed intervals, exponential ones; all to the millisecond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance import job_policies
+from conformance.job_wire import JobDoor
+from conformance.wire import Reply
+
+if SUBJECT == "reference":
+    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
+
+LEASE = 1_000_000_000
+START = 1_700_000_000_000
+
+
+def delays(door: JobDoor, id: str, failures: int, **data: Any) -> list[int]:
+    """Fails a job again and again, each time at the instant of its claim; how long it waited each time."""
+    door.enqueue(id, **data).must()
+    found = []
+    for n in range(failures):
+        at = door.store.clock.now
+        version = door.run_one(id, lease=LEASE)
+        assert version == n + 1
+        job = door.fail(id, version).must()["job"]
+        assert (job["state"], job["retryCount"]) == ("retry", n + 1)
+        found.append(job["nextRetryAt"] - at)
+        fired = door.store.clock.advance_to(job["nextRetryAt"])
+        assert [(f.kind, f.id, f.at) for f in fired] == [("job_ready", id, job["nextRetryAt"])]
+        assert door.job(id)["enqueuedAt"] == job["nextRetryAt"]
+    return found
+
+
+def test_the_dice_are_the_published_ones() -> None:
+    """FNV-1a of the empty text, of "a" and of "foobar"; the first numbers of splitmix64 from 0 and from 1234567."""
+    assert job_policies.fnv1a(b"") == 0xCBF29CE484222325
+    assert job_policies.fnv1a(b"a") == 0xAF63DC4C8601EC8C
+    assert job_policies.fnv1a(b"foobar") == 0x85944171F73967E8
+    assert job_policies.splitmix(0, 1) == 0xE220A8397B1DCDAF
+    assert [job_policies.splitmix(1234567, n) for n in (1, 2, 3)] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+@pytest.mark.parametrize("id", ["email:42", "ünï", "a"])
+def test_asynqs_25_retries(make_store: Callable[..., Any], clock_type: Any, id: str) -> None:
+    door = JobDoor(make_store(clock=clock_type(START)))
+    found = delays(door, id, 25, lifecycle="asynq")
+    assert found == [job_policies.asynq(id, n) for n in range(25)]
+    for n, delay in enumerate(found):
+        least, most = job_policies.asynq_bounds(n)
+        assert least <= delay <= most and delay % 1000 == 0
+    assert door.store.now == START + sum(found)
+    version = door.run_one(id)
+    job = door.fail(id, version).must()["job"]
+    assert (job["state"], job["retryCount"], job["version"], job["failedAt"]) == ("archived", 25, 26, door.store.now)
+
+
+def test_asynqs_schedule_of_one_job_in_numbers(make_store: Callable[..., Any]) -> None:
+    """The first five of one id, written out: seconds after each failure."""
+    door = JobDoor(make_store())
+    assert [d // 1000 for d in delays(door, "email:42", 5, lifecycle="asynq")] == SECONDS_OF_EMAIL_42
+
+
+SECONDS_OF_EMAIL_42 = [19, 70, 91, 204, 276]
+
+
+@pytest.mark.parametrize("intervals", [[0], [100], [1_000, 5_000, 60_000], [7, 0, 9]])
+def test_fixed_intervals(store: Any, intervals: list[int]) -> None:
+    """The last of them repeats; a delay of 0 is a retry that is ready at once."""
+    door = JobDoor(store)
+    policy = {"kind": "fixed", "intervals": intervals}
+    found = []
+    door.enqueue(maxRetries=6, retryPolicy=policy).must()
+    for n in range(6):
+        before = store.clock.now
+        job = door.fail(version=door.run_one()).must()["job"]
+        assert (job["state"], job["nextRetryAt"]) == ("retry", before + job_policies.fixed(intervals, n))
+        found.append(job["nextRetryAt"] - before)
+        store.clock.advance_to(job["nextRetryAt"])
+        assert (door.job()["state"], door.job()["enqueuedAt"]) == ("pending", job["nextRetryAt"])
+    assert found == [job_policies.fixed(intervals, n) for n in range(6)]
+    assert door.fail(version=door.run_one()).must()["job"]["state"] == "archived"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"base": 1_000},
+        {"base": 1_000, "factor": 1},
+        {"base": 250, "factor": 1.5, "cap": 1_000},
+        {"base": 10_000, "factor": 3, "cap": 300_000, "jitter": 0.5},
+        {"base": 1, "jitter": 1},
+        {"base": 86_400_000, "factor": 10, "jitter": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("id", ["one", "two"])
+def test_exponential(store: Any, id: str, policy: dict[str, Any]) -> None:
+    door = JobDoor(store)
+    door.enqueue(id, retryPolicy={"kind": "exponential", **policy}, maxRetries=20).must()
+    for n in range(20):
+        job = door.fail(id, door.run_one(id, lease=LEASE)).must()["job"]
+        delay = job["nextRetryAt"] - store.clock.now
+        assert delay == job_policies.exponential(id, n, **policy)
+        assert 0 <= delay <= policy.get("cap", job_policies.DAY)
+        store.clock.advance(delay)
+
+
+def test_a_replay_gives_the_same_instants_and_another_id_others(make_store: Callable[..., Any]) -> None:
+    one, two = JobDoor(make_store()), JobDoor(make_store())
+    assert delays(one, "x", 8) == delays(two, "x", 8)
+    assert one.store.digest() == two.store.digest()
+    assert delays(JobDoor(make_store()), "y", 8) != [job_policies.asynq("x", n) for n in range(8)]
+
+
+def test_a_delay_that_would_pass_the_end_of_time_saturates(store: Any) -> None:
+    door = JobDoor(store)
+    door.enqueue(maxRetries=1, retryPolicy={"kind": "fixed", "intervals": [2**63 - 1]}).must()
+    job = door.fail(version=door.run_one(now=5), now=5).must()["job"]
+    assert (job["state"], job["nextRetryAt"]) == ("retry", 2**63 - 1)
+
+
+# --- which failures are tried again ---------------------------------------------------------------------------------
+def _failed(door: JobDoor, now: int = 100, **fail: Any) -> Reply:
+    return door.fail(version=door.run_one(now=now), now=now, **fail)
+
+
+@pytest.mark.parametrize("on_exhausted", ["archived", "failed"])
+def test_an_error_that_is_not_retryable_ends_it_with_retries_left(store: Any, on_exhausted: str) -> None:
+    door = JobDoor(store)
+    door.enqueue(onExhausted=on_exhausted, now=0).must()
+    job = _failed(door, retryable=False).must()["job"]
+    assert (job["state"], job["retryCount"], job["failedAt"]) == (on_exhausted, 0, 100)
+    assert job["error"] == {"code": "Boom", "message": "it broke"}
+
+
+def test_codes_of_a_policy(make_store: Callable[..., Any]) -> None:
+    """Only what is named there is tried again; so with crashes and timeouts."""
+    policy = {"kind": "fixed", "intervals": [10], "codes": ["Busy", "WorkerCrashed"]}
+    for code, state in (("Busy", "retry"), ("busy", "archived"), ("Boom", "archived"), ("WorkerCrashed", "retry")):
+        door = JobDoor(make_store())
+        door.enqueue(retryPolicy=policy, now=0).must()
+        assert _failed(door, code=code).must()["job"]["state"] == state
+    door = JobDoor(make_store())
+    door.enqueue(retryPolicy=policy, timeout=50, now=0).must()
+    door.run_one(now=0, lease=10)
+    door.store.tick(10)
+    assert door.job()["state"] == "retry"
+    door.run_one(now=20, lease=1_000)
+    door.store.tick(70)
+    job = door.job()
+    assert (job["state"], job["error"]["code"], job["failedAt"]) == ("archived", "TaskTimeout", 70)
+
+
+def test_retry_after_stands_in_for_the_policy(store: Any) -> None:
+    door = JobDoor(store)
+    door.enqueue(now=0, maxRetries=3).must()
+    job = _failed(door, retryAfter=123).must()["job"]
+    assert (job["nextRetryAt"], job["retryCount"]) == (223, 1)
+    store.tick(223)
+    job = _failed(door, now=300, retryAfter=0).must()["job"]
+    assert (job["state"], job["nextRetryAt"]) == ("retry", 300)
+    assert (door.job()["state"], door.job()["enqueuedAt"]) == ("pending", 300)
+    job = _failed(door, now=400, retryAfter=5, retryable=False).must()["job"]
+    assert job["state"] == "archived"
+
+
+def test_a_horsies_job_with_a_policy_alone_retries_by_it(make_store: Callable[..., Any]) -> None:
+    """Without a policy none; with intervals as often as there are; with an exponential one 25 times."""
+    door = JobDoor(make_store())
+    for id, policy, retries in (
+        ("none", None, 0),
+        ("fixed", {"kind": "fixed", "intervals": [1, 2, 3]}, 3),
+        ("exponential", {"kind": "exponential", "base": 5}, 25),
+    ):
+        data = {} if policy is None else {"retryPolicy": policy}
+        assert door.enqueue(id, lifecycle="horsies", **data).must()["job"]["maxRetries"] == retries
+    assert door.enqueue("given", lifecycle="horsies", maxRetries=2).must()["job"]["maxRetries"] == 2
