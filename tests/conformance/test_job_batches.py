@@ -1,0 +1,176 @@
+"""Many jobs in one request, and jobs with promises in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_wire import QUEUE, TYPE, JobDoor
+from conformance.wire import FAR, V26, request, rows_of
+
+if SUBJECT == "reference":
+    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
+
+X = {"data": "eA=="}
+
+
+@pytest.fixture
+def door(store: Any) -> JobDoor:
+    return JobDoor(store)
+
+
+def one(id: str, **data: Any) -> dict[str, Any]:
+    return {"id": id, "queue": QUEUE, "type": TYPE, **data}
+
+
+def statuses(reply: Any) -> list[int]:
+    return [item["status"] for item in reply.must()["jobs"]]
+
+
+# --- enqueue_many ---------------------------------------------------------------------------------------------------
+def test_enqueue_many_partly_refused(door: JobDoor) -> None:
+    """Each for itself and in order; the whole is 200."""
+    door.create("timer", tags={"resonate:timer": "true"}, now=0).must()
+    door.enqueue("there", now=0, uniqueKey="k").must()
+    wanted = [
+        one("a"),
+        one("there", uniqueKey="k"),
+        one("timer"),
+        one("b", uniqueKey="k"),
+        one("c", priority=101),
+        one("a", payload=X),
+        one("d", uniqueKey="own"),
+        one("e", uniqueKey="own"),
+        {"queue": QUEUE, "type": TYPE},
+    ]
+    reply = door.send("job.enqueue_many", {"jobs": wanted}, 5).must()
+    assert statuses(reply) == [200, 200, 409, 409, 400, 409, 200, 409, 200]
+    for item, data in zip(reply["jobs"], wanted, strict=True):
+        assert set(item) == {"status", "job" if item["status"] == 200 else "error"}
+        if item["status"] == 200 and "id" in data:
+            assert item["job"] == door.job(data["id"])
+        elif item["status"] != 200:
+            assert isinstance(item["error"], str) and item["error"]
+    assert door.jobs() == sorted(["a", "d", "there", reply["jobs"][-1]["job"]["id"]])
+
+
+def test_enqueue_many_is_enqueue_many_times(make_store: Callable[..., Any]) -> None:
+    many, single = JobDoor(make_store()), JobDoor(make_store())
+    wanted = [one(f"j{n % 7}", **({"payload": X} if n % 3 else {}), priority=n % 5 + 1) for n in range(30)]
+    wanted += [{"type": "t"} for _ in range(5)]
+    together = many.send("job.enqueue_many", {"jobs": wanted}, 5).must()["jobs"]
+    apart = [single.send("job.enqueue", data, 5) for data in wanted]
+    assert [item["status"] for item in together] == [reply.status for reply in apart]
+    assert [item.get("job") for item in together] == [reply.data["job"] if reply.status == 200 else None for reply in apart]
+    assert [item.get("error") for item in together] == [None if reply.status == 200 else reply.data for reply in apart]
+    assert rows_of(many.store) == rows_of(single.store) and many.store.digest() == single.store.digest()
+
+
+def test_complete_many(door: JobDoor) -> None:
+    for id in ("a", "b", "c", "d"):
+        door.enqueue(id, now=0, retention=0 if id == "d" else None).must()
+    door.claim(4, now=0).must()
+    for id in ("a", "b", "d"):
+        door.start(id, now=1).must()
+    items = [
+        {"id": "a", "version": 1, "result": X},
+        {"id": "b", "version": 2},
+        {"id": "c", "version": 1},
+        {"id": "nobody", "version": 1},
+        {"id": "a", "version": 1},
+        {"id": "d", "version": 1},
+        {"id": "b", "version": 1},
+    ]
+    reply = door.send("job.complete_many", {"jobs": items}, 5)
+    assert statuses(reply) == [200, 409, 409, 404, 409, 200, 200]
+    assert reply["jobs"][0]["job"]["result"] == X and reply["jobs"][0]["job"]["completedAt"] == 5
+    assert [door.state(id) for id in "abcd"] == ["completed", "completed", "claimed", "absent"]
+
+
+def test_many_of_none(door: JobDoor) -> None:
+    for kind in ("job.enqueue_many", "job.complete_many"):
+        door.send(kind, {"jobs": []}).must(400)
+
+
+# --- transactions ---------------------------------------------------------------------------------------------------
+def envelope(kind: str, data: Any) -> dict[str, Any]:
+    return request(kind, data, V26)
+
+
+def heads(answers: list[dict[str, Any]]) -> list[int]:
+    return [answer["head"]["status"] for answer in answers]
+
+
+@pytest.mark.parametrize("first", ["promise", "job"])
+def test_a_job_and_a_settlement_all_or_none(door: JobDoor, first: str) -> None:
+    """Enqueue the mail only if this is the one that settles the order."""
+    door.create("order", now=0).must()
+    settle = envelope("promise.settle", {"id": "order", "state": "resolved", "value": X, "iku": "me"})
+    enqueue = envelope("job.enqueue", one("mail-1", payload=X))
+    batch = [settle, enqueue] if first == "promise" else [enqueue, settle]
+    taken = JobDoor(door.store.fork())
+    taken.settle("order", iku="somebody", now=1).must()
+    before = rows_of(taken.store)
+    assert heads(taken.store.apply(batch, now=2, atomic=True)) == [409, 409]
+    assert rows_of(taken.store) == before and taken.state("mail-1") == "absent"
+    assert heads(door.store.apply(batch, now=2, atomic=True)) == [200, 200]
+    assert door.state("mail-1") == "pending" and door.get("order").must()["promise"]["state"] == "resolved"
+
+
+def test_a_refused_job_undoes_the_promise(door: JobDoor) -> None:
+    door.enqueue("held", now=0, uniqueKey="k").must()
+    before = rows_of(door.store)
+    batch = [
+        envelope("promise.create", {"id": "p", "timeoutAt": FAR}),
+        envelope("job.enqueue", one("a")),
+        envelope("job.enqueue", one("b", uniqueKey="k")),
+        envelope("job.claim", {"queues": [QUEUE], "worker": "w", "lease": 5}),
+    ]
+    answers = door.store.apply(batch, now=1, atomic=True)
+    assert heads(answers) == [409, 409, 409, 409] and "held" in answers[2]["data"]
+    assert rows_of(door.store) == before
+    assert heads(door.store.apply(batch, now=1)) == [200, 200, 409, 200], "without atomic each is for itself"
+
+
+def test_completing_and_claiming_in_one_transaction(door: JobDoor) -> None:
+    """What a busy worker does: one commit for the end of a job and the beginning of the next."""
+    for id in ("a", "b"):
+        door.enqueue(id, now=0, lifecycle="asynq").must()
+    door.claim(now=1).must()
+    batch = [
+        envelope("job.complete", {"id": "a", "version": 1}),
+        envelope("job.claim", {"queues": [QUEUE], "worker": "w1", "lease": 50}),
+        envelope("job.complete", {"id": "b", "version": 1}),
+        envelope("job.get", {"id": "a"}),
+    ]
+    answers = door.store.apply(batch, now=2)
+    assert heads(answers) == [200, 200, 200, 404]
+    assert [job["id"] for job in answers[1]["data"]["jobs"]] == ["b"]
+
+
+def test_a_batch_is_the_same_requests_one_by_one(make_store: Callable[..., Any]) -> None:
+    singly, together = make_store(), make_store()
+    work = [
+        envelope("job.enqueue", one("a", processAt=50)),
+        envelope("job.enqueue", one("b", lifecycle="asynq")),
+        envelope("job.enqueue", one("c", goodUntil=60)),
+        envelope("job.claim", {"queues": [QUEUE], "count": 5, "worker": "w", "lease": 100}),
+        envelope("job.start", {"id": "c", "version": 1}),
+        envelope("job.fail", {"id": "c", "version": 1, "error": {"code": "E"}, "retryAfter": 0}),
+        envelope("job.claim", {"queues": [QUEUE], "count": 5, "worker": "w", "lease": 100}),
+        envelope("job.complete", {"id": "b", "version": 1}),
+        envelope("job.get", {"id": "b"}),
+        envelope("job.run", {"id": "a"}),
+        envelope("job.run", {"id": "a"}),
+        envelope("job.cancel", {"queue": QUEUE}),
+        envelope("job.stats", {}),
+        envelope("job.search", {}),
+        envelope("queue.list", {}),
+    ]
+    for now in (0, 40, 100, 100_000):
+        apart = [singly.apply(one_envelope, now=now) for one_envelope in work]
+        assert together.apply(work, now=now) == apart
+        assert together.snapshot() == singly.snapshot() and together.digest() == singly.digest()

@@ -1,0 +1,80 @@
+"""Jobs in both dialects: the same kinds, the same records, one state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_wire import JOB, QUEUE, JobDoor
+from conformance.wire import V25, V26, Reply
+
+if SUBJECT == "reference":
+    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
+
+X = {"data": "eA==", "headers": {"a": "b"}}
+
+
+def life(door: JobDoor) -> list[Reply]:
+    """A job's life, told in requests; every reply."""
+    send = door.send
+    return [
+        send("queue.set", {"queue": QUEUE, "weight": 2}, 0),
+        door.enqueue(now=1, payload=X, processAt=10, tags={"t": "1"}),
+        send("job.enqueue_many", {"jobs": [{"id": "b", "type": "t", "payload": X}, {"id": "b", "type": "u", "payload": X}]}, 2),
+        door.claim(5, [QUEUE, "default"], now=10),
+        door.start(now=11),
+        door.start("b", now=11),
+        door.fail(now=12, retryAfter=8),
+        send("job.heartbeat", {"worker": "w1", "jobs": [{"id": "b", "version": 1}, {"id": JOB, "version": 1}]}, 13),
+        door.snooze("b", delay=3, now=14),
+        door.claim(5, [QUEUE, "default"], now=20),
+        door.give_back("b", 2, now=21),
+        door.start(version=2, now=22),
+        door.complete(version=2, now=23, result=X),
+        door.complete(version=2, now=24, result=X),
+        send("job.get", {"id": JOB}, 25),
+        send("job.get", {"id": "nobody"}, 25),
+        door.by_hand("archive", "b", now=26),
+        door.by_hand("run", "b", now=27),
+        door.by_hand("cancel", "b", now=28),
+        send("job.search", {"tags": {"t": "1"}}, 29),
+        door.by_hand("delete", "b", now=30),
+        send("job.stats", {}, 31),
+        send("queue.get", {"queue": QUEUE}, 32),
+        send("queue.pause", {"queue": QUEUE}, 33),
+        send("queue.resume", {"queue": QUEUE}, 34),
+        send("queue.list", {}, 35),
+    ]
+
+
+def test_a_life_is_the_same_in_both(make_store: Callable[..., Any]) -> None:
+    new, old = JobDoor(make_store(), V26), JobDoor(make_store(), V25)
+    assert life(new) == life(old)
+    assert new.jobs() == old.jobs() == [JOB]
+
+
+@pytest.mark.parametrize(("first", "second"), [(V26, V25), (V25, V26)])
+def test_a_worker_of_one_dialect_ends_what_one_of_the_other_began(store: Any, first: str, second: str) -> None:
+    """The version of a job is the number of its claims in both; that of its task is shown as the dialect shows it."""
+    one, two = JobDoor(store, first), JobDoor(store, second)
+    one.enqueue(now=0).must()
+    (job,) = two.claim(now=1).must()["jobs"]
+    assert job["version"] == one.job()["version"] == two.job()["version"] == 1
+    assert (one.task(JOB).must()["task"]["version"], two.task(JOB).must()["task"]["version"]) == (
+        (1, 0) if first == V26 else (0, 1)
+    )
+    one.start(version=1, now=2).must()
+    assert two.beat((JOB, 1), now=3) == ([], [])
+    two.complete(version=1, now=4).must()
+    assert one.state() == two.state() == "completed"
+
+
+def test_what_is_unprocessable_is_a_400_there(store: Any) -> None:
+    new, old = JobDoor(store, V26), JobDoor(store, V25)
+    new.enqueue(now=0).must()
+    new.create("gate", tags={"resonate:external": "true"}).must()
+    new.register("gate", JOB).must(422)
+    old.register("gate", JOB).must(400)
