@@ -19,7 +19,9 @@ StoreHandle::StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock
       clock(std::move(clock_object)),
       promises(py::cast(Promises{open})),
       tasks(py::cast(Tasks{open})),
-      schedules(py::cast(Schedules{open})) {}
+      schedules(py::cast(Schedules{open})),
+      jobs(py::cast(Jobs{open})),
+      queues(py::cast(Queues{open})) {}
 
 namespace {
 
@@ -134,6 +136,11 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "schedules", [](const StoreHandle& self) { return Shown<"resonate_core._core.Schedules">(self.schedules); },
           "Its schedules.")
+      .def_property_readonly(
+          "jobs", [](const StoreHandle& self) { return Shown<"resonate_core._core.Jobs">(self.jobs); }, "Its jobs.")
+      .def_property_readonly(
+          "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); },
+          "Its queues of jobs.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
           "The clock that it was made with, or its system clock.")

@@ -17,6 +17,9 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_promises(module);
   bindings::bind_tasks(module);
   bindings::bind_schedules(module);
+  bindings::bind_job_records(module);
+  bindings::bind_jobs(module);
+  bindings::bind_queues(module);
   bindings::bind_traces(module);
   bindings::bind_requests(module);
   bindings::bind_watch(module);

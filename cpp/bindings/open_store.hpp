@@ -80,6 +80,16 @@ struct Schedules {
   std::shared_ptr<OpenStore> store;
 };
 
+// store.jobs, store.queues.
+struct Jobs {
+  std::shared_ptr<OpenStore> store;
+};
+struct Queues {
+  std::shared_ptr<OpenStore> store;
+};
+// What operators ask of jobs has a file of its own.
+void bind_job_inspection(py::class_<Jobs>& bound);
+
 // fence_create and fence_settle of Tasks, which have a file of their own.
 void bind_fencing(py::class_<Tasks>& bound);
 

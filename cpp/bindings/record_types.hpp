@@ -28,6 +28,12 @@ struct ScheduleRecord {
   ScheduleRef schedule;
 };
 
+struct JobRecord {
+  RowRef row;
+  Instant now = 0;
+  Projected shown() const noexcept { return {*row, now}; }
+};
+
 struct MessageRecord {
   MessageRef message;
   RowRef record;  // of an unblock: the settled promise
@@ -72,6 +78,9 @@ struct RowPage : PageBase {
 };
 using PromisePage = RowPage<PromiseRecord>;
 using TaskPage = RowPage<TaskRecord>;
+struct JobBatch : RowPage<JobRecord> {
+  std::optional<Instant> next_at;
+};
 struct SchedulePage : PageBase {
   using Record = ScheduleRecord;
   std::vector<ScheduleRef> rows;

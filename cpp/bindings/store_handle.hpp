@@ -15,6 +15,8 @@ struct StoreHandle {
   py::object promises;
   py::object tasks;
   py::object schedules;
+  py::object jobs;
+  py::object queues;
 
   // With the GIL.
   StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock_object);

@@ -95,13 +95,17 @@ std::shared_ptr<Watch> Engine::watch(int descriptor) {
 
 void Engine::ring(const Changes& changes) noexcept {
   Instant earliest = kNever;
-  for (const RowChange& change : changes.rows)
+  const auto claimable = [](const RowRef& row) { return row && row->job && row->job->state == JobState::pending; };
+  bool news = !changes.messages_added.empty();
+  for (const RowChange& change : changes.rows) {
     if (change.after) earliest = std::min(earliest, change.after->due.at);
+    if (claimable(change.after) && !claimable(change.before)) news = true;
+  }
   for (const ScheduleChange& change : changes.schedules)
     if (change.after) earliest = std::min(earliest, change.after->next_run_at);
   for (const std::weak_ptr<Watch>& one : watches_) {
     const std::shared_ptr<Watch> watch = one.lock();
-    if (watch && (!changes.messages_added.empty() || earliest < watch->until())) watch->ring();
+    if (watch && (news || earliest < watch->until())) watch->ring();
   }
 }
 

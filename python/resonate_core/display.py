@@ -15,6 +15,8 @@ from resonate_core._timeline import timeline as timeline
 if TYPE_CHECKING:
     from resonate_core._core import (
         Fired,
+        Job,
+        JobBatch,
         Message,
         Promise,
         PromiseBatch,
@@ -136,6 +138,23 @@ def schedule_html(schedule: Schedule) -> str:
     )
 
 
+def job_html(job: Job) -> str:
+    """A table of a job's members; its attempts as a count and the last outcome."""
+    members: dict[str, Any] = {name: getattr(job, name) for name in ("id", "type", "queue", "state", "version", "priority")}
+    members["payload"] = value_text(job.payload)
+    if job.state == "completed":
+        members["result"] = value_text(job.result)
+    members["retries"] = f"{job.retry_count} of {job.max_retries}"
+    attempts = job.attempts
+    members["attempts"] = f"{attempts[-1]['number']}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else "none"
+    if job.error:
+        members["error"] = f"{job.error['code']}: {job.error['message']}"
+    for name in ("claimed_by", "process_at", "good_until", "enqueued_at", "started_at", "next_retry_at", "completed_at", "failed_at"):
+        if getattr(job, name) is not None:
+            members[name] = getattr(job, name)
+    return _members("Job", members)
+
+
 def message_html(message: Message) -> str:
     """A table of a message's members."""
     names = ("kind", "id", "version", "address", "attempts", "queued_at", "key")
@@ -152,7 +171,7 @@ def violation_html(violation: Violation) -> str:
     return _members("Violation", violation.to_dict())
 
 
-def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch) -> str:
+def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:
     """A table of the first records of a page or batch."""
     size = len(page)
     records: list[Any] = [page[place] for place in range(min(size, SHOWN_ROWS))]

@@ -9,8 +9,8 @@
 
 namespace resonate {
 
-// Thread-safe. One byte is written to a descriptor (a pipe, a socket that does not block) when a commit queued a message or made
-// something due earlier than the instant that is waited for; then none until rearm().
+// Thread-safe. One byte is written to a descriptor (a pipe, a socket that does not block) when a commit queued a message, made a
+// job claimable, or made something due earlier than the instant that is waited for; then none until rearm().
 class Watch {
  public:
   explicit Watch(int descriptor) : descriptor_(descriptor) {}

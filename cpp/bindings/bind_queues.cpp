@@ -1,0 +1,170 @@
+// store.queues
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include "bind.hpp"
+#include "job_arguments.hpp"
+#include "keyword_method.hpp"
+#include "open_store.hpp"
+#include "protocol/jobs_encode_reply.hpp"
+#include "python_sink.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using QueueDicts = Shown<"list[dict[str, typing.Any]]">;
+
+// A member of the reply's data, as it stands in an envelope.
+py::object data_of(const Reply& reply, Kind kind, const char* member) {
+  PythonSink sink;
+  sink.begin_object();
+  resonate::detail::JobReplyEncoder<PythonSink>(sink, reply).data(kind);
+  sink.end_object();
+  return sink.take()[member];
+}
+
+JsonDict queue_of(const Queues& self, Operation operation, Kind kind) {
+  return JsonDict(data_of(self.store->run(std::move(operation)), kind, "queue"));
+}
+
+JsonDict get(const Queues& self, const Str& name) {
+  return queue_of(self, QueueGet{std::string(text(name, "name"))}, Kind::queue_get);
+}
+JsonDict pause(const Queues& self, const Str& name) {
+  return queue_of(self, QueuePause{std::string(text(name, "name"))}, Kind::queue_pause);
+}
+JsonDict resume(const Queues& self, const Str& name) {
+  return queue_of(self, QueueResume{std::string(text(name, "name"))}, Kind::queue_resume);
+}
+
+QueueDicts list(const Queues& self) {
+  return QueueDicts(data_of(self.store->run(QueueList{}), Kind::queue_list, "queues"));
+}
+
+QueueDicts stats(const Queues& self, const OptionalStr& name) {
+  return QueueDicts(data_of(self.store->run(JobStats{optional_text(name, "name")}), Kind::job_stats, "queues"));
+}
+
+// What a keyword gave: nothing, None, or a value.
+template <class T, class Read>
+Setting<T> setting(const py::kwargs& given, const char* name, Read read) {
+  if (!given.contains(name)) return {};
+  const py::object value = given[name];
+  if (value.is_none()) return {true, {}};
+  return {true, read(value)};
+}
+
+JsonDict set(const Queues& self, const Str& name, const py::kwargs& given) {
+  constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "defaults"};
+  for (const auto& item : given) {
+    const std::string_view word = text(item.first, "name of a member");
+    if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
+      throw py::type_error("set() got an unexpected keyword argument '" + std::string(word) + "'");
+  }
+  QueueSet set;
+  set.queue = std::string(text(name, "name"));
+  set.lifecycle = setting<std::string>(given, "lifecycle", [](py::handle v) { return std::string(text(v, "lifecycle")); });
+  set.weight = setting<std::int64_t>(given, "weight", [](py::handle v) { return integer(v, "weight"); }).value;
+  set.concurrency = setting<std::int64_t>(given, "concurrency", [](py::handle v) { return integer(v, "concurrency"); });
+  set.rate = setting<RateLimit>(given, "rate", [](py::handle v) { return rate_of(v, "rate"); });
+  set.defaults = setting<JobDefaults>(given, "defaults", [](py::handle v) { return defaults_of(v, "defaults"); });
+  return queue_of(self, std::move(set), Kind::queue_set);
+}
+
+}  // namespace
+
+void bind_queues(py::module_& module) {
+  py::class_<Queues>(module, "Queues", R"doc(
+The queues of a store: `store.queues`. A queue exists from its first job on, or from when it is set or paused.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.queues.set("mail", concurrency=10, rate={"limit": 100, "per": 60_000})["concurrency"]
+    10
+    >>> [queue["name"] for queue in store.queues.list()]
+    ['mail']
+)doc")
+      .def("set", &set, py::arg("name"), R"doc(
+Sets members of a queue, which is made where it does not exist (JOBS 4, 5). What is not given stays; None clears.
+
+Args:
+    name: The name of the queue.
+    **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
+        where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
+        `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed. `defaults`: what its jobs
+        get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
+        "priority"}, or None.
+
+Returns:
+    The queue, as on the wire.
+
+Raises:
+    Invalid: A value that breaks a rule.
+    TypeError: A member that queues do not have.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
+    6
+)doc")
+      .def("get", &get, py::arg("name"), R"doc(
+The queue, as on the wire.
+
+Raises:
+    NotFound: It does not exist.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.jobs.enqueue("t", queue="mail")
+    >>> store.queues.get("mail")
+    {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
+)doc")
+      .def("pause", &pause, py::arg("name"), R"doc(
+Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.queues.pause("mail")["paused"]
+    True
+)doc")
+      .def("resume", &resume, py::arg("name"), R"doc(
+Lets claims go on.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> store.queues.resume("mail")["paused"]
+    False
+)doc")
+      .def("list", &list, R"doc(
+All queues by name, as on the wire.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock()).queues.list()
+    []
+)doc")
+      .def("stats", &stats, py::arg("name") = py::none(), R"doc(
+How many jobs of each state queues hold, how long the oldest that may be claimed has waited, and what was processed per UTC day.
+
+Args:
+    name: One queue; None: all.
+
+Returns:
+    Of each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with how many
+    attempts were `processed` and how many of them `failed`.
+
+Raises:
+    NotFound: The queue does not exist.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.jobs.enqueue("t")
+    >>> _ = clock.advance(500)
+    >>> store.queues.stats("default")[0]["latency"]
+    500
+)doc");
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,106 @@
+#include "job_arguments.hpp"
+
+#include "protocol/jobs_decode.hpp"
+#include "python_node.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// A dict as the wire has it, read by the decoder of the wire.
+template <class Read>
+auto members_of(py::handle given, const char* argument, Read read) {
+  const py::dict copy(py::reinterpret_borrow<py::object>(given));  // of any mapping
+  try {
+    return read(PythonNode(copy.ptr()), Path(std::string_view(argument), nullptr));
+  } catch (const Malformed& malformed) {
+    raise(ErrorClass::invalid, malformed.message);
+  }
+}
+
+std::optional<Duration> retention_of(const RetentionArgument& given) {
+  if (given.is_none()) return std::nullopt;
+  if (!PyUnicode_Check(given.ptr())) {
+    const Duration retention = duration(given, "retention");
+    if (retention < 0) raise(ErrorClass::invalid, "retention is " + std::to_string(retention) + " ms; it has to be 0 or more, or 'kept'");
+    return retention;
+  }
+  if (const std::string_view word = text(given, "retention"); word != "kept")
+    raise(ErrorClass::invalid, "retention is '" + std::string(word) + "'; it has to be a duration or 'kept'");
+  return kKept;
+}
+
+}  // namespace
+
+std::optional<Duration> optional_duration(py::handle given, const char* argument) {
+  if (given.is_none()) return std::nullopt;
+  return duration(given, argument);
+}
+
+RetryPolicy retry_policy_of(py::handle given, const char* argument) {
+  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_policy(node, at); });
+}
+
+RateLimit rate_of(py::handle given, const char* argument) {
+  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_rate(node, at); });
+}
+
+JobDefaults defaults_of(py::handle given, const char* argument) {
+  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_defaults(node, at); });
+}
+
+JobOrder job_order(const Str& type, const OrderArguments& given) {
+  JobOrder order;
+  order.type = std::string(text(type, "type"));
+  if (!given.queue.is_none()) order.queue = std::string(text(given.queue, "queue"));
+  order.tags = string_map(given.tags, "tags");
+  order.priority = optional_integer(given.priority, "priority");
+  order.process_at = optional_integer(given.process_at, "process_at");
+  order.process_in = optional_duration(given.process_in, "process_in");
+  order.good_until = optional_integer(given.good_until, "good_until");
+  order.timeout = optional_duration(given.timeout, "timeout");
+  order.deadline = optional_integer(given.deadline, "deadline").value_or(kNever);
+  order.retention = retention_of(given.retention);
+  order.max_retries = optional_integer(given.max_retries, "max_retries");
+  if (!given.retry_policy.is_none()) order.policy = retry_policy_of(given.retry_policy, "retry_policy");
+  order.on_exhausted = optional_text(given.on_exhausted, "on_exhausted");
+  order.lifecycle = optional_text(given.lifecycle, "lifecycle");
+  order.unique_key = optional_text(given.unique_key, "unique_key");
+  order.unique_for = optional_duration(given.unique_for, "unique_for");
+  order.sent_at = optional_integer(given.sent_at, "sent_at");
+  return order;
+}
+
+std::vector<JobRef> held_jobs(py::handle given, const char* argument) {
+  constexpr const char* kExpected = "an iterable of (id, version)";
+  std::vector<JobRef> jobs;
+  const py::object items = fast_sequence(given, argument, kExpected);
+  jobs.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (py::handle one : items) {
+    const py::object pair = fast_sequence(one, argument, kExpected);
+    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
+      raise(ErrorClass::invalid, std::string(argument) + " holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
+    jobs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), argument)),
+                    .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), argument)});
+  }
+  return jobs;
+}
+
+std::vector<QueueChoice> queue_choices(py::handle given, const char* argument) {
+  std::vector<QueueChoice> choices;
+  if (PyUnicode_Check(given.ptr())) {
+    choices.push_back({std::string(text(given, argument)), {}});
+  } else if (PyMapping_Check(given.ptr()) && py::hasattr(given, "items")) {
+    for (py::handle item : given.attr("items")()) {
+      const auto pair = py::reinterpret_borrow<py::sequence>(item);
+      const py::object name = pair[0];
+      const py::object weight = pair[1];
+      choices.push_back({std::string(text(name, argument)), optional_integer(weight, argument)});
+    }
+  } else {
+    for (std::string& name : texts(given, argument)) choices.push_back({std::move(name), {}});
+  }
+  return choices;
+}
+
+}  // namespace resonate::python
