@@ -19,6 +19,12 @@ SHOWN = {
         "<caption>Promise</caption>",
         "held by bob",
     ],
+    "02_jobs": [
+        "25 retries over  20.47 days",
+        "horsies, fixed         36,000 attempts; {'completed': 7200, 'failed': 7200}",
+        "run by hand: 5008",
+        "left alone: all charged 10.6 h after the service was back",
+    ],
     "03_durability": [
         "killed by signal 9 after answering at least 101 times: True",
         "lost: [] broken: []",
