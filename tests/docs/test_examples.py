@@ -87,9 +87,10 @@ def test_everything_public_is_described(name: str) -> None:
     assert not missing, f"{name} has parts without a docstring: {missing}"
 
 
-def test_the_order_workflow_prints_exactly_this() -> None:
+@pytest.mark.parametrize("example", ["order_workflow", "jobs"])
+def test_an_example_prints_exactly_this(example: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "random", "PYTHONWARNINGS": "error"}
-    command = [sys.executable, ROOT / "examples" / "order_workflow.py"]
+    command = [sys.executable, ROOT / "examples" / f"{example}.py"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (Path(__file__).parent / "order_workflow.txt").read_text(encoding="utf-8")
+    assert done.stdout == (Path(__file__).parent / f"{example}.txt").read_text(encoding="utf-8")
