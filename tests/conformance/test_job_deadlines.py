@@ -1,0 +1,223 @@
+"""Instants that meet: good_until, the deadline, leases and attempt timeouts of a job, and which of them wins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_wire import JOB, JobDoor, agreed, encoded_error
+from conformance.wire import rows_of
+
+if SUBJECT == "reference":
+    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
+
+
+@pytest.fixture
+def door(store: Any) -> JobDoor:
+    return JobDoor(store)
+
+
+@pytest.mark.parametrize("swept", [False, True], ids=["projected", "swept"])
+@pytest.mark.parametrize("before", ["scheduled", "pending", "claimed", "retry"])
+@pytest.mark.parametrize(
+    ("good_until", "deadline", "state"), [(500, 500, "failed"), (499, 500, "expired"), (501, 500, "failed"), (500, None, "expired")]
+)
+def test_good_until_and_deadline(
+    door: JobDoor, before: str, good_until: int, deadline: int | None, state: str, swept: bool
+) -> None:
+    """The earlier of the two wins, the deadline on a tie, however late anybody looks."""
+    options = {"goodUntil": good_until, **({} if deadline is None else {"deadline": deadline})}
+    if before == "scheduled":
+        options["processAt"] = 10_000
+    door.enqueue(now=0, **options).must()
+    if before in ("claimed", "retry"):
+        door.claim(now=10).must()
+    if before == "retry":
+        door.start(now=20).must()
+        door.fail(now=30, retryAfter=10_000).must()
+    if swept:
+        door.store.tick(600)
+    job = door.job(now=700)
+    promise = door.get(JOB, now=700).must()["promise"]
+    assert job["state"] == state
+    attempts = [(a["outcome"], a["finishedAt"]) for a in job["attempts"]]
+    assert attempts == ([("failed", 30)] if before == "retry" else []), "neither of them is an attempt"
+    if state == "expired":
+        assert (job["expiredAt"], job["error"]["code"]) == (good_until, "TaskExpired") and "failedAt" not in job
+        assert (promise["state"], promise["settledAt"]) == ("rejected", good_until)
+        assert promise["value"]["data"] == encoded_error("TaskExpired", job["error"]["message"])
+    else:
+        assert (job["failedAt"], job["error"]["code"]) == (500, "DeadlineExceeded") and "expiredAt" not in job
+        assert (promise["state"], promise["settledAt"]) == ("rejected_timedout", 500)
+        assert not promise["value"].get("data")
+    agreed(door)
+
+
+def test_a_look_stores_nothing(door: JobDoor) -> None:
+    door.enqueue(now=0, goodUntil=50).must()
+    before = rows_of(door.store)
+    assert door.job(now=60)["state"] == "expired"
+    assert door.jobs(now=60, state="expired") == [JOB] and door.jobs(now=60, state="pending") == []
+    assert door.get(JOB, now=60).must()["promise"]["state"] == "rejected"
+    assert rows_of(door.store) == before
+    assert [(f.kind, f.id, f.at, f.now) for f in door.store.tick(60)] == [("job_expiry", JOB, 50, 60)]
+    assert door.job()["state"] == "expired" and rows_of(door.store) != before
+
+
+def test_the_deadline_of_a_running_job(door: JobDoor) -> None:
+    """Its attempt ends there; the worker's later words are refused."""
+    door.enqueue(now=0, deadline=500, goodUntil=400).must()
+    door.run_one(now=10, lease=10_000)
+    assert door.job(now=499)["state"] == "running"
+    door.complete(now=500).must(409)
+    job = door.job()
+    assert (job["state"], job["failedAt"], job["error"]["code"]) == ("failed", 500, "DeadlineExceeded")
+    (attempt,) = job["attempts"]
+    assert (attempt["outcome"], attempt["finishedAt"]) == ("timed_out", 500)
+    assert door.beat((JOB, 1), now=501) == ([], [JOB])
+    agreed(door)
+
+
+def test_an_archived_job_has_a_deadline_and_no_good_until(door: JobDoor) -> None:
+    door.enqueue(now=0, goodUntil=100, deadline=900).must()
+    door.run_one(now=0)
+    door.fail(now=10, retryable=False).must()
+    assert door.job(now=899)["state"] == "archived"
+    other = door.store.fork()
+    assert JobDoor(other).by_hand("run", now=899).status == 200
+    assert JobDoor(other).job(now=899)["state"] == "expired", "it is to start before good_until, by hand too"
+    assert other.check() == []
+    assert door.job(now=900)["state"] == "failed"
+
+
+@pytest.mark.parametrize("good_until", [0, 50, 100])
+def test_a_job_that_is_too_late_when_it_is_enqueued(door: JobDoor, good_until: int) -> None:
+    """It expires at its birth: nothing is settled before it was created."""
+    door.enqueue(now=100, goodUntil=good_until).must()
+    job = door.job(now=100)
+    assert (job["state"], job["expiredAt"], job["sentAt"], job["attempts"]) == ("expired", 100, 100, [])
+    promise = door.get(JOB).must()["promise"]
+    assert (promise["state"], promise["createdAt"], promise["settledAt"]) == ("rejected", 100, 100)
+    assert door.claimed(now=100) == []
+    agreed(door)
+    assert door.store.check() == []
+
+
+@pytest.mark.parametrize("deadline", [0, 50, 100])
+def test_a_job_that_is_born_dead(door: JobDoor, deadline: int) -> None:
+    job = door.enqueue(now=100, deadline=deadline).must()["job"]
+    assert (job["state"], job["failedAt"], job["error"]["code"], job["sentAt"]) == ("failed", deadline, "DeadlineExceeded", 100)
+    promise = door.get(JOB).must()["promise"]
+    assert (promise["state"], promise["createdAt"], promise["settledAt"]) == ("rejected_timedout", deadline, deadline)
+    assert door.claimed() == [] and door.store.check() == []
+    agreed(door)
+
+
+def test_what_is_due_at_one_instant(door: JobDoor) -> None:
+    """The deadline and good_until, then leases and attempt timeouts, then what becomes ready; each by id."""
+    door.enqueue("e", now=0, processAt=100).must()
+    door.enqueue("d", now=0, timeout=100).must()
+    door.enqueue("c", now=0).must()
+    door.run_one("c", now=0, lease=100)
+    door.run_one("d", now=0, lease=200)
+    door.enqueue("b", now=0, goodUntil=100).must()
+    door.enqueue("a", now=0, deadline=100).must()
+    steps = [(f.kind, f.id, f.at) for f in door.store.tick(100)]
+    assert steps == [
+        ("promise_timeout", "a", 100),
+        ("job_expiry", "b", 100),
+        ("job_lease", "c", 100),
+        ("job_timeout", "d", 100),
+        ("job_ready", "e", 100),
+    ]
+
+
+def test_good_until_at_the_instant_of_process_at(door: JobDoor) -> None:
+    door.enqueue(now=0, processAt=100, goodUntil=100).must()
+    assert [f.kind for f in door.store.tick(100)] == ["job_expiry"]
+
+
+@pytest.mark.parametrize(
+    ("lease", "timeout", "outcome", "at"),
+    [(100, 200, "crashed", 100), (200, 100, "timed_out", 100), (100, 100, "timed_out", 100), (100, None, "crashed", 100)],
+)
+def test_lease_and_attempt_timeout(door: JobDoor, lease: int, timeout: int | None, outcome: str, at: int) -> None:
+    """Whichever comes first, the timeout on a tie; looked at late they are told apart all the same."""
+    door.enqueue(now=0, **({} if timeout is None else {"timeout": timeout})).must()
+    door.run_one(now=0, lease=lease)
+    first, *_ = door.store.tick(1_000)
+    assert (first.at, first.now) == (at, 1_000)
+    job = door.job()
+    (attempt,) = job["attempts"]
+    code, message = {
+        "crashed": ("WorkerCrashed", "the worker's lease ran out"),
+        "timed_out": ("TaskTimeout", "the attempt took longer than its timeout"),
+    }[outcome]
+    assert (attempt["outcome"], attempt["error"]) == (outcome, {"code": code, "message": message})
+    assert (job["state"], job["retryCount"], job["error"]["code"]) == ("retry", 1, code)
+
+
+def test_a_heartbeat_does_not_put_off_the_attempts_timeout(door: JobDoor) -> None:
+    door.enqueue(now=0, timeout=100).must()
+    door.run_one(now=0, lease=60)
+    assert door.beat((JOB, 1), now=50) == ([], [])
+    assert [(f.kind, f.at) for f in door.store.tick(100)] == [("job_timeout", 100)]
+
+
+def test_a_request_at_the_very_instant_of_an_unswept_end_comes_first(door: JobDoor) -> None:
+    """PROTOCOL 8: the clock is set, the request runs, then the steps."""
+    door.enqueue("beats", now=0).must()
+    door.enqueue("done", now=0).must()
+    door.run_one("beats", now=0, lease=100)
+    door.run_one("done", now=0, lease=100)
+    answers = door.store.apply(
+        [
+            {
+                "kind": "job.heartbeat",
+                "head": {"corrId": "1", "version": "2026-04-01"},
+                "data": {"worker": "w1", "jobs": [{"id": "beats", "version": 1}]},
+            },
+        ],
+        now=100,
+    )
+    assert answers[0]["data"] == {"cancelled": [], "lost": []}
+    assert door.job("beats")["state"] == "running" and door.job("beats")["leaseUntil"] == 200
+    assert door.job("done")["state"] == "retry", "nobody spoke for this one"
+
+
+def test_leases_of_claim_start_and_heartbeat(door: JobDoor) -> None:
+    """The claim's lease, then start's own or the same again; a heartbeat renews what the last of them set."""
+    door.enqueue("a", now=0).must()
+    (job,) = door.claim(now=0, lease=100, runLease=700).must()["jobs"]
+    assert job["leaseUntil"] == 100, "run_lease is of claims that start at once"
+    door.beat(("a", 1), now=40)
+    assert door.job("a")["leaseUntil"] == 140
+    assert door.start("a", now=50).must()["job"]["leaseUntil"] == 150
+    door.beat(("a", 1), now=60)
+    assert door.job("a")["leaseUntil"] == 160
+    door.enqueue("b", now=60).must()
+    door.claim(now=60, lease=100).must()
+    assert door.start("b", now=70, lease=33).must()["job"]["leaseUntil"] == 103
+    door.beat(("b", 1), now=80)
+    assert door.job("b")["leaseUntil"] == 113
+    door.enqueue("c", now=80, lifecycle="asynq").must()
+    (job,) = door.claim(now=80, lease=100, runLease=500).must()["jobs"]
+    assert (job["id"], job["state"], job["leaseUntil"]) == ("c", "running", 580)
+    door.beat(("c", 1), now=90)
+    assert door.job("c")["leaseUntil"] == 590
+    door.enqueue("d", now=90, lifecycle="asynq").must()
+    assert door.claim(now=90, lease=100).must()["jobs"][0]["leaseUntil"] == 190
+
+
+def test_sums_saturate(door: JobDoor) -> None:
+    end = 2**63 - 1
+    door.enqueue(now=5, processIn=end).must()
+    assert door.job()["processAt"] == end
+    door.by_hand("run").must()
+    (job,) = door.claim(lease=end).must()["jobs"]
+    assert job["leaseUntil"] == end
+    assert door.start(lease=end).must()["job"]["leaseUntil"] == end
+    assert door.snooze(delay=end).must()["job"]["processAt"] == end
+    assert door.store.check() == []
