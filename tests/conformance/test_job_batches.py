@@ -90,8 +90,27 @@ def test_complete_many(door: JobDoor) -> None:
     assert [door.state(id) for id in "abcd"] == ["completed", "completed", "claimed", "absent"]
 
 
+def test_start_many(door: JobDoor) -> None:
+    """As many starts: each for itself, with the lease of the request, or the one of its claim."""
+    for id in ("a", "b", "c", "late"):
+        door.enqueue(id, now=0, **({"goodUntil": 4} if id == "late" else {})).must()
+    door.claim(4, now=0, lease=100).must()
+    items = [{"id": id, "version": version} for id, version in (("a", 1), ("b", 2), ("nobody", 1), ("late", 1), ("a", 1), ("c", 1))]
+    reply = door.send("job.start_many", {"jobs": items}, 5)
+    assert statuses(reply) == [200, 409, 404, 409, 409, 200]
+    assert [reply["jobs"][n]["job"]["leaseUntil"] for n in (0, 5)] == [105, 105]
+    assert {id: door.state(id) for id in ("a", "b", "c", "late")} == {
+        "a": "running",
+        "b": "claimed",
+        "c": "running",
+        "late": "expired",
+    }
+    (item,) = door.send("job.start_many", {"jobs": [{"id": "b", "version": 1}], "lease": 7}, 6).must()["jobs"]
+    assert item["job"] == door.job("b") and item["job"]["leaseUntil"] == 13
+
+
 def test_many_of_none(door: JobDoor) -> None:
-    for kind in ("job.enqueue_many", "job.complete_many"):
+    for kind in ("job.enqueue_many", "job.complete_many", "job.start_many"):
         door.send(kind, {"jobs": []}).must(400)
 
 
