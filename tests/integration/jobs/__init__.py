@@ -1,0 +1,1 @@
+"""Jobs at work: processes on one file that are killed, and workflows of the published SDK that await them."""
