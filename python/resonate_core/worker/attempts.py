@@ -170,10 +170,12 @@ class Attempts:
     # -- a stop -----------------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float) -> None:
-        """Gives what runs so many seconds."""
+        """Gives what runs so many seconds. A second call can only make it shorter."""
         self._stopping = True
         for run in self._running.values():
             run.context.stopping = True
+        if self._timers and self._timers[0].when() <= self._loop.time() + grace:
+            return
         for timer in self._timers:
             timer.cancel()
         self._timers = [

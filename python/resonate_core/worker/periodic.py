@@ -9,6 +9,7 @@ from typing import Any
 from .._core import cron_next
 from ..errors import Conflict, Invalid, NotFound
 from .doors import Door
+from .durations import milliseconds
 
 __all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
 
@@ -19,6 +20,8 @@ TAG_NAME, TAG_CRON = "periodic:name", "periodic:cron"
 LEAST_RETENTION = 60_000
 #: How long it stays where nothing else is said (ms).
 RETENTION = 86_400_000
+#: The retention of what stays for ever.
+KEPT = "kept"
 
 
 class Periodic:
@@ -48,10 +51,12 @@ class Periodic:
         self.type = type
         self.payload = payload
         self.options = dict(options)
-        self.good_for: int | None = self.options.pop("good_for", None)
-        retention = self.options.setdefault("retention", RETENTION)
-        if retention is not None and retention < LEAST_RETENTION:
-            raise Invalid(f"retention of periodic job {name!r} is {retention} ms; it has to be {LEAST_RETENTION} or more")
+        good_for = self.options.pop("good_for", None)
+        self.good_for = None if good_for is None else milliseconds("good_for", good_for, 1)
+        if self.options.get("retention") is None:
+            self.options["retention"] = RETENTION
+        elif self.options["retention"] != KEPT:
+            milliseconds(f"retention of periodic job {name!r}", self.options["retention"], LEAST_RETENTION)
         self.next_at: int | None = -1
         self._log = logging.getLogger("resonate_core.worker")
 

@@ -241,9 +241,12 @@ def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]
     if value:
         data["payload"] = value
     for name, given in options.items():
-        if name == "headers" or (given is None and name != "retention"):
+        if name == "headers" or given is None:
             continue
-        data[camel(name)] = milliseconds(name, given) if isinstance(given, timedelta) else given
+        if name == "retention" and given == "kept":
+            data[name] = None
+        else:
+            data[camel(name)] = milliseconds(name, given) if isinstance(given, timedelta) else given
     return data
 
 

@@ -1,0 +1,373 @@
+"""A worker that runs: in threads and in a loop, on the system's clock."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from waiting import until
+
+import resonate_core as rc
+from resonate_core.worker import JobContext, Retry, Snooze, current_job
+
+LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
+
+
+def states(store: rc.Store, jobs: Any) -> list[str]:
+    return [store.jobs.get(job.id).state for job in jobs]
+
+
+@LIFECYCLES
+@pytest.mark.parametrize("batch", [0, 1, 200])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_every_job_is_run_once(make_worker, live_store, lifecycle, batch, asynchronous):
+    ran: list[int] = []
+    worker = make_worker(lifecycle=lifecycle, batch=batch)
+
+    if asynchronous:
+
+        @worker.task("t", retention="kept")
+        async def body(n):
+            ran.append(n)
+            return n
+    else:
+
+        @worker.task("t", retention="kept")
+        def body(n):
+            ran.append(n)
+            return n
+
+    jobs = body.enqueue_many(range(500))
+    with worker:
+        until(lambda: worker.counts.completed == 500, worker.counts)
+    assert sorted(ran) == list(range(500))
+    assert set(states(live_store, jobs)) == {"completed"}
+    assert [live_store.jobs.get(job.id).result.json() for job in jobs] == list(range(500))
+    assert live_store.check() == []
+
+
+def test_sync_and_async_side_by_side(make_worker):
+    worker = make_worker(concurrency=2)
+    met = threading.Barrier(2)
+
+    @worker.task("sync")
+    def sync():
+        met.wait(60)
+        return threading.current_thread().name
+
+    @worker.task("async")
+    async def asynchronous():
+        await asyncio.to_thread(met.wait, 60)
+
+    sync.enqueue()
+    asynchronous.enqueue()
+    with worker:
+        until(lambda: worker.counts.completed == 2)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("batch", [0, 50])
+@LIFECYCLES
+def test_concurrency_is_a_limit(make_worker, asynchronous, batch, lifecycle):
+    worker = make_worker(concurrency=3, batch=batch, lifecycle=lifecycle)
+    lock = threading.Lock()
+    now = most = 0
+
+    def enter():
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+
+    def leave():
+        nonlocal now
+        with lock:
+            now -= 1
+
+    if asynchronous:
+
+        @worker.task("t")
+        async def body():
+            enter()
+            await asyncio.sleep(0.002)
+            leave()
+    else:
+
+        @worker.task("t")
+        def body():
+            enter()
+            threading.Event().wait(0.002)
+            leave()
+
+    body.enqueue_many([None] * 30)
+    with worker:
+        until(lambda: worker.counts.completed == 30)
+    assert most == 3
+
+
+def test_what_comes_while_it_sleeps_wakes_it(make_worker):
+    """Nobody polls here within the hour."""
+    worker = make_worker(poll_interval=3_600_000)
+    task = worker.task("t")(lambda n: n)
+    with worker:
+        for n in range(20):
+            task.enqueue(n)
+            until(lambda n=n: worker.counts.completed == n + 1, worker.counts)
+
+
+def test_what_becomes_due_wakes_it(make_worker):
+    worker = make_worker(poll_interval=3_600_000)
+    tries: list[int] = []
+
+    @worker.task("t", max_retries=3, retry_policy={"kind": "fixed", "intervals": [20]})
+    def body(job: JobContext):
+        tries.append(job.attempt)
+        if job.attempt == 1:
+            raise Retry(after=10)
+        if job.attempt == 2:
+            raise Snooze(10)
+        if job.attempt == 3:
+            raise OSError
+
+    with worker:
+        body.enqueue(process_in=30)
+        until(lambda: worker.counts.completed == 1, worker.counts)
+    assert tries == [1, 2, 3, 4]
+
+
+def test_a_job_of_another_store_on_the_same_file_is_polled(tmp_path):
+    with rc.Store(tmp_path / "a.db", durability="normal") as ours, rc.Store(tmp_path / "a.db", durability="normal") as theirs:
+        worker = rc.worker.Worker(ours, poll_interval=20)
+        worker.task("t")(lambda: 1)
+        with worker:
+            job = theirs.jobs.enqueue("t")
+            until(lambda: theirs.jobs.get(job.id).state == "completed")
+
+
+def test_errors_are_told(make_worker, live_store):
+    worker = make_worker(batch=10)
+
+    @worker.task("t", max_retries=0)
+    def body(n):
+        if n % 2:
+            raise ValueError(n)
+
+    jobs = body.enqueue_many(range(20))
+    unknown = live_store.jobs.enqueue("nobody", max_retries=0)
+    with worker:
+        until(lambda: worker.counts.completed == 10 and worker.counts.failed == 11, worker.counts)
+    assert states(live_store, jobs) == ["completed", "archived"] * 10
+    assert live_store.jobs.get(jobs[3].id).error["message"] == "ValueError: 3"
+    assert live_store.jobs.get(unknown.id).error["code"] == "UnknownType"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_timeout_ends_an_attempt(make_worker, live_store, asynchronous):
+    worker = make_worker()
+    ended: list[str | None] = []
+
+    if asynchronous:
+
+        @worker.task("t", max_retries=0, timeout=30)
+        async def body(job: JobContext):
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(job.reason)
+    else:
+
+        @worker.task("t", max_retries=0, timeout=30)
+        def body(job: JobContext):
+            while not job.cancelled:
+                threading.Event().wait(0.002)
+            ended.append(job.reason)
+
+    job = body.enqueue()
+    with worker:
+        until(lambda: live_store.jobs.get(job.id).state == "archived")
+        until(lambda: ended == ["timeout"], ended)
+        # A body that returns after its time was over for the store already, which may have seen it first.
+        until(lambda: worker.counts.failed + worker.counts.lost == 1, worker.counts)
+    failed = live_store.jobs.get(job.id)
+    assert failed.error["code"] == "TaskTimeout"
+    assert [each["outcome"] for each in failed.attempts] == ["timed_out"] or failed.attempts[0]["error"]["code"] == "TaskTimeout"
+
+
+def test_a_thread_that_goes_on_keeps_its_slot_and_nothing_else(make_worker, live_store):
+    worker = make_worker(concurrency=1)
+    go_on = threading.Event()
+    order: list[str] = []
+
+    @worker.task("stubborn", max_retries=0, timeout=20)
+    def stubborn():
+        go_on.wait(60)
+        order.append("stubborn")
+        return "too late"
+
+    worker.task("next")(lambda: order.append("next"))
+    job = stubborn.enqueue(priority=1)
+    worker.enqueue("next")
+    with worker:
+        until(lambda: live_store.jobs.get(job.id).state == "archived")
+        go_on.set()
+        until(lambda: worker.counts.completed == 1)
+    assert order == ["stubborn", "next"]
+    assert live_store.jobs.get(job.id).error["code"] == "TaskTimeout"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_cancelled_job_is_called_off_by_the_heartbeat(make_worker, live_store, asynchronous):
+    worker = make_worker(heartbeat=10)
+    reasons: list[str | None] = []
+    began = threading.Event()
+
+    if asynchronous:
+
+        @worker.task("t")
+        async def body():
+            began.set()
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                reasons.append(current_job().reason)
+    else:
+
+        @worker.task("t")
+        def body():
+            began.set()
+            try:
+                while True:
+                    current_job().check()
+                    threading.Event().wait(0.002)
+            finally:
+                reasons.append(current_job().reason)
+
+    job = body.enqueue()
+    with worker:
+        assert began.wait(60)
+        live_store.jobs.cancel(job.id)
+        until(lambda: worker.counts.lost == 1, worker.counts)
+    assert reasons == ["cancelled"]
+    assert live_store.jobs.get(job.id).state == "cancelled"
+
+
+def test_a_job_that_was_settled_from_outside_is_lost(make_worker, live_store):
+    worker = make_worker(heartbeat=10)
+    began = threading.Event()
+
+    @worker.task("t")
+    async def body():
+        began.set()
+        await asyncio.sleep(3600)
+
+    job = body.enqueue()
+    with worker:
+        assert began.wait(60)
+        live_store.promises.resolve(job.id, "elsewhere")
+        until(lambda: worker.counts.lost == 1, worker.counts)
+    assert live_store.jobs.get(job.id).result.json() == "elsewhere"
+
+
+@LIFECYCLES
+def test_heartbeats_keep_what_takes_longer_than_its_lease(make_worker, live_store, lifecycle):
+    worker = make_worker(lease=300, batch=5, concurrency=2, lifecycle=lifecycle)
+
+    @worker.task("t", retention="kept")
+    def body():
+        threading.Event().wait(0.7)
+        return 1
+
+    jobs = body.enqueue_many([None] * 4)
+    with worker:
+        until(lambda: worker.counts.completed == 4, worker.counts)
+    assert [len(live_store.jobs.get(job.id).attempts) for job in jobs] == [1] * 4
+    assert worker.counts.lost == 0
+
+
+def test_a_job_that_was_lost_comes_back_to_the_same_worker(make_worker, live_store):
+    """Its heartbeat was late: the body of the old attempt is called off, and that of the new one counts."""
+    worker = make_worker(lease=50, heartbeat=3_600_000)
+    go_on = threading.Event()
+
+    @worker.task("t", max_retries=1, retry_policy={"kind": "fixed", "intervals": [0]})
+    def body(job: JobContext):
+        if job.attempt == 1:
+            go_on.wait(60)
+            return "old"
+        go_on.set()
+        return "new"
+
+    job = body.enqueue()
+    with worker:
+        until(lambda: live_store.jobs.get(job.id).state == "completed")
+    assert live_store.jobs.get(job.id).result.json() == "new"
+    assert [each["outcome"] for each in live_store.jobs.get(job.id).attempts] == ["crashed", "completed"]
+
+
+def test_two_workers_share_the_work(make_worker, live_store):
+    workers = [make_worker(name=f"w{n}", concurrency=2) for n in range(2)]
+    both = threading.Barrier(4)
+    for worker in workers:
+        worker.task("t")(lambda: both.wait(60) and None)
+    jobs = workers[0].tasks["t"].enqueue_many([None] * 4)
+    with workers[0], workers[1]:
+        until(lambda: sum(worker.counts.completed for worker in workers) == 4)
+    assert {live_store.jobs.get(job.id).attempts[0]["worker"] for job in jobs} == {"w0", "w1"}
+
+
+def test_a_queue_that_is_paused_waits(make_worker, live_store):
+    worker = make_worker()
+    task = worker.task("t")(lambda: 1)
+    live_store.queues.pause("default")
+    with worker:
+        job = task.enqueue()
+        other = worker.task("u", queue="default")(lambda: 2)
+        assert live_store.jobs.get(job.id).state == "pending"
+        live_store.queues.resume("default")
+        other.enqueue()
+        until(lambda: worker.counts.completed == 2)
+
+
+def test_periodic_jobs_are_enqueued(make_worker, live_store):
+    worker = make_worker()
+    ran: list[int] = []
+
+    @worker.cron("* * * * * *", name="every second")
+    def body(job: JobContext):
+        ran.append(job.job.process_at)
+
+    with worker:
+        until(lambda: len(ran) >= 2)
+    assert all(at % 1000 == 0 for at in ran) and len(set(ran)) == len(ran)
+
+
+def test_a_concurrency_limit_of_the_queue_is_kept(make_worker, live_store):
+    worker = make_worker(concurrency=8, poll_interval=3_600_000)
+    live_store.queues.set("default", concurrency=2)
+    lock = threading.Lock()
+    now = most = 0
+
+    @worker.task("t")
+    def body():
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        threading.Event().wait(0.001)
+        with lock:
+            now -= 1
+
+    body.enqueue_many([None] * 20)
+    with worker:
+        until(lambda: worker.counts.completed == 20, worker.counts)
+    assert most <= 2
+
+
+def test_a_rate_of_the_queue_is_waited_for(make_worker, live_store):
+    worker = make_worker(poll_interval=3_600_000)
+    live_store.queues.set("default", rate={"limit": 1, "per": 20})
+    worker.task("t")(lambda: 1).enqueue_many([None] * 5)
+    with worker:
+        until(lambda: worker.counts.completed == 5, worker.counts)
