@@ -31,7 +31,6 @@ JobRecord enqueue(const Jobs& self, const Str& type, const AnyValue& payload, co
   JobOrder order = job_order(type, {queue, tags, priority, process_at, process_in, good_until, timeout, deadline, retention,
                                     max_retries, retry_policy, on_exhausted, lifecycle, unique_key, unique_for, sent_at});
   if (!id.is_none()) order.id = id_of(Str(id));
-  if (!id.is_none() && order.id.empty()) raise(ErrorClass::invalid, "id must not be empty; give none to have one made");
   order.payload = value_of(payload, headers, "payload");
   return job_of(self.store->run(JobEnqueue{{std::move(order)}}));
 }
@@ -59,7 +58,6 @@ JobBatch enqueue_many(const Jobs& self, const Str& type, const Payloads& payload
   for (std::size_t i = 0; i < size; ++i) {
     JobOrder order = common;
     if (!names.empty()) order.id = std::move(names[i]);
-    if (!ids.is_none() && order.id.empty()) raise(ErrorClass::invalid, "ids holds an empty id; give none to have them made");
     order.payload = value_of(PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)), headers, "payloads");
     requests.push_back(Request{.operation = JobEnqueue{{std::move(order)}}});
   }

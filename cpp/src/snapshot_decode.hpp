@@ -27,7 +27,7 @@ class SnapshotReader {
  public:
   // `at`: where the snapshot stands in its document; empty: it is the document.
   Changes read(const Node& snapshot, const Path* at) {
-    const Members<Node, Field::format, Field::now, Field::dropped, Field::promises, Field::schedules, Field::queues,
+    const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules, Field::queues,
                   Field::messages>
         members(snapshot, at);
     if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
@@ -35,6 +35,7 @@ class SnapshotReader {
     }
     changes_.counters.now = members.template integer<Field::now>();
     changes_.counters.dropped = members.template integer<Field::dropped>();
+    changes_.counters.jobs = members.template optional_integer<Field::generated_jobs>().value_or(0);
     members.template each<Field::promises>([this](const Node& node, const Path& path) { read_promise(node, path); });
     members.template each<Field::schedules>([this](const Node& node, const Path& path) { read_schedule(node, path); });
     if (members.template find<Field::queues>())

@@ -29,6 +29,7 @@ class SnapshotEncoder {
     text(Field::format, kSnapshotFormat);
     integer(Field::now, counters.now);
     integer(Field::dropped, counters.dropped);
+    if (counters.jobs) integer(Field::generated_jobs, counters.jobs);
     begin_list(Field::promises);
     each_promise([this](const StateView::Promise& promise) { full_promise(promise); });
     sink_.end_array();

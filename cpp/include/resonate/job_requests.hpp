@@ -13,7 +13,7 @@ namespace resonate {
 
 // One job to be enqueued; what is absent comes from its queue, then from its lifecycle.
 struct JobOrder {
-  std::string id;  // empty: the engine gives one
+  std::optional<std::string> id;  // none: the engine gives one
   std::string queue = "default";
   std::string type;
   Value payload;

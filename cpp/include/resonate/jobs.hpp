@@ -96,6 +96,7 @@ struct Job final : Counted {
   Instant next_retry_at = kUnset;
   Instant cancelled_at = kUnset;
   Instant expired_at = kUnset;
+  Duration run_lease = 0;       // claimed: the lease that it will have once it is started
   Instant reclaim_at = kUnset;  // settled: when its row may go
   bool deleted = false;         // it goes as soon as it may
   std::optional<JobError> error;

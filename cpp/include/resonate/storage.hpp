@@ -35,6 +35,7 @@ struct Counters {
   std::int64_t sequence = 0;  // last number given to an edge or a message
   Instant now = 0;            // the last instant the store has seen
   std::int64_t dropped = 0;   // unblocks dropped by retention
+  std::int64_t jobs = 0;      // last number of a job that came without an id
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 

@@ -88,8 +88,7 @@ Reply Machine::job_claim(JobClaim& request) {
       queue.level = level_at(queue, now_) - queue.rate->per;
       queue.refilled_at = now_;
     }
-    const bool start = entry->now->job->spec->one_step;
-    claim_job(set_, *entry, worker, start ? run_lease : request.lease, start, now_);
+    claim_job(set_, *entry, worker, request.lease, run_lease, now_);
     reply.rows.push_back(entry->now);
   }
   reply.jobs = std::move(told);

@@ -60,6 +60,7 @@ void close_attempt(WorkingSet& set, Job& job, Outcome outcome, Instant at, const
 // A job that nobody holds, and that nobody may claim yet.
 void put_back(Job& job) {
   job.claimed_at = kUnset;
+  job.run_lease = 0;
   job.started_at = kUnset;
   job.enqueued_at = kUnset;
 }
@@ -76,6 +77,7 @@ void wait_until(Row& row, Instant at) {
 
 void end_with_error(WorkingSet& set, Job& job, JobState to, Instant at, const JobError& error) {
   move(set, job, to);
+  job.run_lease = 0;
   (to == JobState::failed ? job.failed_at : to == JobState::cancelled ? job.cancelled_at : job.expired_at) = at;
   job.next_retry_at = kUnset;
   job.error = error;
@@ -115,10 +117,13 @@ void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at) 
   set.touched(entry);
 }
 
-void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease, bool start,
-               Instant now) {
+void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
+               Duration run_lease, Instant now) {
   Row& row = set.edit(entry);
   Job& job = edit_job(row);
+  const bool start = job.spec->one_step;
+  if (start) lease = run_lease;
+  job.run_lease = start ? 0 : run_lease;
   move(set, job, start ? JobState::running : JobState::claimed);
   job.claimed_at = now;
   clear_task(row, TaskState::acquired);
@@ -134,6 +139,7 @@ void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instan
   Row& row = set.edit(entry);
   Job& job = edit_job(row);
   move(set, job, JobState::running);
+  job.run_lease = 0;
   row.ttl = lease;
   row.expires_at = saturating_add(now, lease);
   open_attempt(job, row.pid, now);
@@ -211,6 +217,7 @@ void settle_job(WorkingSet& set, Row& row, PromiseState state, Instant at) {
     case PromiseState::resolved:
       close_attempt(set, job, Outcome::completed, at, nullptr);
       move(set, job, JobState::completed);
+      job.run_lease = 0;
       job.completed_at = at;
       job.failed_at = kUnset;
       job.next_retry_at = kUnset;

@@ -95,22 +95,22 @@ std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::st
 }
 
 Reply Machine::enqueue(JobOrder& order) {
-  Entry* existing = order.id.empty() ? nullptr : set_.find(order.id);
+  Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (existing && existing->now->job) {
     const Row& row = *existing->now;
     const JobSpec& spec = *row.job->spec;
     // Whoever adopts a promise need not repeat its param.
     const bool same_payload = row.payload() == order.payload || (spec.adopted && !spec.payload && order.payload.empty());
     if (spec.queue == order.queue && spec.type == order.type && same_payload) return answer(*existing);
-    return refusal(status::kConflict, "job " + quoted(order.id) + " exists, with another queue, type or payload");
+    return refusal(status::kConflict, "job " + quoted(*order.id) + " exists, with another queue, type or payload");
   }
   if (existing) {
     const Projected seen(*existing->now, now_);
     if (existing->now->has_task())
-      return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and has a task of its own");
-    if (existing->now->birth->timer) return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and is a timer");
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and has a task of its own");
+    if (existing->now->birth->timer) return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
     if (!seen.pending())
-      return refusal(status::kConflict, "promise " + quoted(order.id) + " exists and is " + std::string(name_of(seen.state())));
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(seen.state())));
   }
   if (order.unique_key) {
     if (const Entry* holder = set_.holder_of_key(order.queue, *order.unique_key, now_))
@@ -126,16 +126,20 @@ Reply Machine::enqueue(JobOrder& order) {
     spec->adopted = true;
     if (!order.payload.empty()) spec->payload = std::move(order.payload);
   } else {
-    if (order.id.empty()) {
-      do order.id = generated_id(++set_.counters().sequence);
-      while (set_.find(order.id));
+    if (!order.id) {
+      do order.id = generated_id(++set_.counters().jobs);
+      while (set_.find(*order.id));
     }
-    PromiseCreate create{.id = std::move(order.id),
+    PromiseCreate create{.id = *std::move(order.id),
                          .timeout_at = order.deadline,
                          .param = std::move(order.payload),
                          .tags = std::move(order.tags),
                          .ikc = {}};
-    entry = &set_.create(new_row(create));
+    Shared<Row> born = new_row(create);
+    // One that can be started no more was over before it came, as one whose deadline has passed.
+    auto& birth = const_cast<Birth&>(*born->birth);
+    birth.created_at = std::min(birth.created_at, spec->good_until);
+    entry = &set_.create(std::move(born));
   }
   job->spec = std::move(spec);
   Row& row = set_.edit(*entry);
@@ -194,7 +198,7 @@ Reply Machine::job_get(JobGet& request) {
 Reply Machine::job_start(JobStart& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::start, "started")) return *std::move(refused);
-  start_job(set_, *entry, request.lease.value_or(entry->now->ttl), now_);
+  start_job(set_, *entry, request.lease.value_or(entry->now->job->run_lease), now_);
   return answer(*entry);
 }
 

@@ -93,8 +93,7 @@ Refusal refuse_defaults(const JobDefaults& defaults) {
 }  // namespace
 
 std::optional<std::string> refuse_order(const JobOrder& order) {
-  if (order.id.find('\0') != std::string::npos) return std::string("id must not hold a NUL character");
-  if (Refusal refused = first(refuse_text("queue", order.queue), refuse_text("type", order.type),
+  if (Refusal refused = first(refuse_optional("id", order.id), refuse_text("queue", order.queue), refuse_text("type", order.type),
                               refuse_optional("uniqueKey", order.unique_key), refuse_below("deadline", order.deadline, 0),
                               refuse_optional_below("processAt", order.process_at, 0),
                               refuse_optional_below("processIn", order.process_in, 0),

@@ -41,12 +41,10 @@ void WorkingSet::clear() {
   changes_.messages_added.clear();
   changes_.messages_removed.clear();
   if (!schedules_.empty()) schedules_.clear();
-  if (!queues_of_jobs_.empty()) {
-    queues_of_jobs_.clear();
-    claim_pages_.clear();
-    own_claims_.clear();
-    own_keys_.clear();
-  }
+  if (!queues_of_jobs_.empty()) queues_of_jobs_.clear();
+  if (!claim_pages_.empty()) claim_pages_.clear();
+  if (!own_claims_.empty()) own_claims_.clear();
+  if (!own_keys_.empty()) own_keys_.clear();
   heap_.clear();
   page_.clear();
   page_at_ = 0;

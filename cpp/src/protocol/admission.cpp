@@ -109,7 +109,7 @@ void measure(Measure& at, const ScheduleCreate& request) {
   at.tags(request.promise_tags);
 }
 void measure(Measure& at, const JobOrder& order) {
-  at.text("id", order.id);
+  if (order.id) at.text("id", *order.id);
   at.text("queue", order.queue);
   at.text("type", order.type);
   if (order.unique_key) at.text("uniqueKey", *order.unique_key);
@@ -182,7 +182,7 @@ void measure(Measure& at, const Rest& request) {
 
 // A job without an id gets one that begins so. A unique key shuts others out, and a refusal names its holder.
 void touch(std::vector<std::string_view>& ids, const JobOrder& order) {
-  ids.emplace_back(order.id.empty() ? std::string_view("job:") : std::string_view(order.id));
+  ids.emplace_back(order.id ? std::string_view(*order.id) : std::string_view("job:"));
   if (order.unique_key) ids.emplace_back(*order.unique_key);
 }
 

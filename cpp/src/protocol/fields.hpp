@@ -52,7 +52,7 @@ namespace resonate {
   X(outcome, "outcome") X(completed_at, "completedAt") X(failed_at, "failedAt") X(next_retry_at, "nextRetryAt")          \
   X(cancelled_at, "cancelledAt") X(expired_at, "expiredAt") X(one_step, "oneStep") X(adopted, "adopted")                 \
   X(attempt_count, "attemptCount") X(awaiters, "awaiters") X(reclaim_at, "reclaimAt") X(deleted, "deleted")              \
-  X(level, "level") X(refilled_at, "refilledAt")                                                                         \
+  X(generated_jobs, "generatedJobs") X(level, "level") X(refilled_at, "refilledAt")                                                                         \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \

@@ -165,7 +165,7 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
   const Members<Node, Field::state, Field::retry_count, Field::process_at, Field::enqueued_at, Field::claimed_at,
                 Field::started_at, Field::completed_at, Field::failed_at, Field::next_retry_at, Field::cancelled_at,
                 Field::expired_at, Field::error, Field::attempts, Field::attempt_count, Field::awaiters, Field::reclaim_at,
-                Field::deleted>
+                Field::run_lease, Field::deleted>
       members(node, at);
   Shared<Job> job(new Job);
   job->spec = read_spec(node, at);
@@ -182,6 +182,7 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
   job->next_retry_at = instant(members.template optional_integer<Field::next_retry_at>());
   job->cancelled_at = instant(members.template optional_integer<Field::cancelled_at>());
   job->expired_at = instant(members.template optional_integer<Field::expired_at>());
+  job->run_lease = members.template optional_integer<Field::run_lease>().value_or(0);
   job->reclaim_at = instant(members.template optional_integer<Field::reclaim_at>());
   if (const Node* error = members.template find_given<Field::error>()) job->error = read_error(*error, members.path(Field::error));
   members.template each<Field::attempts>(

@@ -18,7 +18,7 @@ JobOrder decode_order(const Node& data, const Path& at) {
                 Field::retry_policy, Field::on_exhausted, Field::lifecycle, Field::unique_key, Field::unique_for, Field::sent_at>
       members(data, &at);
   JobOrder order;
-  order.id = members.template optional_text<Field::id>().value_or("");
+  order.id = members.template optional_text<Field::id>();
   if (auto queue = members.template optional_text<Field::queue>()) order.queue = *std::move(queue);
   order.type = members.template text<Field::type>();
   order.payload = members.template value<Field::payload>();

@@ -101,6 +101,7 @@ class JobEncoder {
     sink_.begin_array();
     for (const std::string& id : job.awaiters) sink_.string(id);
     sink_.end_array();
+    if (job.run_lease) integer(Field::run_lease, job.run_lease);
     instant(Field::reclaim_at, job.reclaim_at);
     flag(Field::deleted, job.deleted);
     sink_.end_object();

@@ -177,7 +177,7 @@ class JobRequestEncoder {
   }
   void order(const JobOrder& order) {
     sink_.begin_object();
-    if (!order.id.empty()) parts_.text(Field::id, order.id);
+    text(Field::id, order.id);
     parts_.text(Field::queue, order.queue);
     parts_.text(Field::type, order.type);
     value(Field::payload, order.payload);

@@ -26,8 +26,8 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::commit: return "COMMIT";
     case Sql::rollback: return "ROLLBACK";
     case Sql::data_version: return "PRAGMA data_version";
-    case Sql::load_counters: return "SELECT sequence, now, dropped FROM counters";
-    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?";
+    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs FROM counters";
+    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?";
     case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
     case Sql::insert_row:
       return "INSERT INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";

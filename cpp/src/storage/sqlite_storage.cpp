@@ -110,7 +110,7 @@ void SqliteStorage::look_for_others() {
   forget();
   Use stored = use(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + path_ + "\" is damaged: it has no counters");
-  known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2)};
+  known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.data_version = seen;
 }
 

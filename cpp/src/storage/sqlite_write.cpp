@@ -12,7 +12,7 @@ namespace {
 bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
   return changes.rows.empty() && changes.schedules.empty() && changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
          changes.messages_added.empty() && changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
-         changes.counters.dropped == before.dropped;
+         changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void SqliteStorage::write_all(const Changes& changes) {
     insert.run();
   }
   const Counters& counters = changes.counters;
-  use(Sql::store_counters).integer(counters.sequence).integer(counters.now).integer(counters.dropped).run();
+  use(Sql::store_counters).integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs).run();
   use(Sql::commit).run();
   in_transaction_ = false;
 }
