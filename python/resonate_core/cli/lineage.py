@@ -20,10 +20,11 @@ _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope
 
 @dataclass
 class Call:
-    """One promise of a workflow, its task, and the calls that it made."""
+    """One promise of a workflow, its task, its job where it is one, and the calls that it made."""
 
     promise: dict[str, Any]
     task: dict[str, Any] | None = None
+    job: dict[str, Any] | None = None
     children: list[Call] = field(default_factory=list)
 
     @property
@@ -38,7 +39,9 @@ class Call:
 
     @property
     def func(self) -> str | None:
-        """The function that was called, where the param says so as the SDKs write it."""
+        """The function that was called, where the param says so as the SDKs write it; of a job its type."""
+        if self.job is not None:
+            return str(self.job["type"])
         try:
             call = json.loads(base64.b64decode(self.promise["param"].get("data") or "", validate=True))
         except (binascii.Error, ValueError):
@@ -67,6 +70,8 @@ class Call:
         target = tags.get("resonate:target") or tags.get("resonate:invoke")
         if tags.get("resonate:timer") == "true":
             return f"sleeps until {left}"
+        if self.job is not None:
+            return _job_note(self.job, now)
         if self.task is not None:
             state = self.task.get("state")
             if state == "acquired":
@@ -82,6 +87,23 @@ class Call:
         if tags.get(_SCOPE) == "local":
             return "run by its caller"
         return f"waits to be settled, until {left}"
+
+
+def _job_note(job: dict[str, Any], now: int) -> str:
+    """What happens to a job that has not ended."""
+    state, queue = job["state"], job["queue"]
+    moves = job.get("processAt" if state == "scheduled" else "nextRetryAt", now)
+    due = f"{moment(moves)}" + (f" (in {length(moves - now)})" if moves > now else "")
+    failed = f", after {job['error']['code']}" if "error" in job else ""
+    told = {
+        "scheduled": f"due in queue {queue} at {due}",
+        "pending": f"waits for a worker of queue {queue}{failed}",
+        "claimed": f"claimed by {job.get('claimedBy')}",
+        "running": f"run by {job.get('claimedBy')}",
+        "retry": f"retry {job['retryCount']} of {job['maxRetries']} at {due}{failed}",
+        "archived": f"archived until `jobs run`{failed}",
+    }
+    return told.get(str(state), "")
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
@@ -146,11 +168,17 @@ def calls_of(target: Target, id: str) -> Call:
 
 
 def _add_tasks(target: Target, calls: list[Call]) -> None:
-    """Tasks of what is not settled; the others' say nothing more."""
+    """Tasks and jobs of what is not settled; the others' say nothing more."""
     requests = [target.envelope("task.get", {"id": call.id}) for call in calls]
     for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
         if answer["head"]["status"] == 200:
             call.task = answer["data"]["task"]
+    # A job has a task always. Whatever has no job is answered otherwise than 200, by a server that knows of none too.
+    calls = [call for call in calls if call.task is not None]
+    requests = [target.envelope("job.get", {"id": call.id}) for call in calls]
+    for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
+        if answer["head"]["status"] == 200:
+            call.job = answer["data"]["job"]
 
 
 def in_order(root: Call) -> Iterator[tuple[Call, int]]:

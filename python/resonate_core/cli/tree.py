@@ -23,8 +23,8 @@ __all__ = ["add_to"]
 def _label(call: Call, present: int) -> Text:
     from rich.text import Text
 
-    # Of a pending promise the task says more; the older dialect's says nothing.
-    state = call.state if call.task is None else call.task.get("state", call.state)
+    # Of a pending promise the job says most, and the task more; the older dialect's says nothing.
+    state = (call.job or call.task or {}).get("state", call.state)
     parts = [(clean(call.id), "bold"), ("  " + state, COLOURS[state])]
     if call.func:
         parts.append((f"  {clean(call.func)}", ""))
@@ -63,7 +63,13 @@ def _document(root: Call) -> dict[str, Any]:
             "func": call.func,
         }
         row |= {name: call.promise[name] for name in ("createdAt", "timeoutAt", "settledAt") if name in call.promise}
-        row |= {"durationMs": call.took(present), "task": call.task, "waitsFor": call.waits_for, "note": call.note(present) or None}
+        row |= {
+            "durationMs": call.took(present),
+            "task": call.task,
+            "job": call.job,
+            "waitsFor": call.waits_for,
+            "note": call.note(present) or None,
+        }
         rows.append(row)
         parents.append(call.id)
     return {"root": root.id, "calls": rows}
