@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 import resonate_core as rc
-from resonate_core.cli import bench, files, invoke, promises, schedules, server, tasks, tree
+from resonate_core.cli import bench, dash, files, invoke, jobs, promises, queues, schedules, server, tasks, tree, worker
 from resonate_core.cli.exits import MEANINGS
 
 __all__ = ["app_for"]
 
 PROTOCOL = "The protocol's requests"
+JOBS = "Jobs"
 
 
 def _print_version(asked: bool) -> None:
@@ -27,7 +28,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version", show_default=False)
     ] = False,
 ) -> None:
-    """Durable promises, tasks and schedules: serve them, look at them, act on them, in a file or on a server."""
+    """Durable promises, tasks, schedules and jobs: serve them, look at them, act on them, in a file or on a server."""
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -48,6 +49,10 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app.add_typer(promises.app, name="promises", rich_help_panel=PROTOCOL)
     app.add_typer(tasks.app, name="tasks", rich_help_panel=PROTOCOL)
     app.add_typer(schedules.app, name="schedules", rich_help_panel=PROTOCOL)
+    app.add_typer(jobs.app, name="jobs", rich_help_panel=JOBS)
+    app.add_typer(queues.app, name="queues", rich_help_panel=JOBS)
+    dash.add_to(app, rich_help_panel=JOBS)
+    worker.add_to(app, rich_help_panel=JOBS)
     for part in (invoke, tree, files, bench):
         part.add_to(app)
     return app

@@ -1,19 +1,28 @@
-"""What the three searches have in common."""
+"""What the searches have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.show import Output
 
 __all__ = ["search"]
 
 
 def search(
-    session: Session, kind: str, member: str, filters: dict[str, Any], limit: int | None, cursor: str | None, every: bool
+    session: Session,
+    kind: str,
+    member: str,
+    filters: dict[str, Any],
+    limit: int | None,
+    cursor: str | None,
+    every: bool,
+    show: Callable[[Output, dict[str, Any]], None] = Output.answer,
 ) -> None:
-    """Shows one page, or all of them.
+    """Shows one page, or all of them, by `show`.
 
     With `every` the limit is that of a page, and what `--json` prints is one document all the same.
     """
@@ -23,9 +32,9 @@ def search(
     if cursor is not None:
         data["cursor"] = cursor
     if not every:
-        session.out.answer(session.target.send(kind, data))
+        show(session.out, session.target.send(kind, data))
         return
     if cursor is not None:
         raise Failure("--all and --cursor exclude each other", Exit.USAGE)
     data.setdefault("limit", 1000)
-    session.out.answer({member: list(session.target.pages(kind, member, data))})
+    show(session.out, {member: list(session.target.pages(kind, member, data))})

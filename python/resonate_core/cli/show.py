@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-__all__ = ["COLOURS", "Output", "clean", "length", "moment", "payload_text", "say"]
+__all__ = ["COLOURS", "Output", "beside", "clean", "length", "moment", "payload_text", "say"]
 
 COLOURS = {
     "pending": "yellow",
@@ -28,10 +28,25 @@ COLOURS = {
     "rejected": "red",
     "rejected_canceled": "red",
     "rejected_timedout": "red",
+    "scheduled": "blue",
+    "claimed": "cyan",
+    "running": "cyan",
+    "retry": "magenta",
+    "archived": "red",
+    "completed": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "expired": "red",
+    "crashed": "red",
+    "timed_out": "red",
+    "snoozed": "blue",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LAST_OF_THE_CALENDAR = 253_402_300_800_000  # the year 10000
 _LONGEST = 200
+_STATES = ("state", "outcome")
+_LENGTHS = ("ttl", "promiseTimeout", "timeout", "retention", "uniqueFor", "took", "latency")
+_VALUES = ("param", "value", "promiseParam", "payload", "result")
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
     "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
@@ -83,7 +98,18 @@ def moment(ms: int) -> str:
         return str(ms)
 
 
-def _beside(ms: int, present: int) -> str:
+def _is_instant(name: str) -> bool:
+    return name.endswith(("At", "Until")) or name == "deadline"
+
+
+def beside(ms: int, present: int) -> str:
+    """How far an instant is from another; empty where that is more than a year.
+
+    Example:
+        >>> from resonate_core.cli.show import beside
+        >>> beside(61_000, 1000), beside(0, 1500)
+        ('in 1m', '1.5s ago')
+    """
     away = ms - present
     if abs(away) > 366 * 86_400_000:
         return ""
@@ -177,7 +203,7 @@ class Output:
         table.add_column(style="dim")
         table.add_column(overflow="fold")
         for name, cell in cells:
-            table.add_row(Text(name), Text(cell, style=COLOURS.get(cell, "") if name == "state" else ""))
+            table.add_row(Text(name), Text(cell, style=COLOURS.get(cell, "") if name in _STATES else ""))
         self.console.print(table)
 
     def rows(self, kind: str, records: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
@@ -204,11 +230,11 @@ class Output:
         ]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for index in used:
-            numeric = all(isinstance(row[index], int | float | None) for row in rows) and not names[index].endswith("At")
+            numeric = all(isinstance(row[index], int | float | None) for row in rows) and not _is_instant(names[index])
             table.add_column(Text(names[index]), justify="right" if numeric and rows else "left", overflow="fold")
         for row in rows:
             cells = [(names[index], self._listed(names[index], row[index])) for index in used]
-            table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name == "state" else "") for name, cell in cells))
+            table.add_row(*(Text(cell, style=COLOURS.get(cell, "") if name in _STATES else "") for name, cell in cells))
         if rows:
             self.console.print(table)
 
@@ -227,11 +253,11 @@ class Output:
     def _cell(self, name: str, value: Any) -> str:
         if value is None:
             return ""
-        if name.endswith("At") and isinstance(value, int):
+        if _is_instant(name) and isinstance(value, int):
             return self._instant(value)
-        if name in ("ttl", "promiseTimeout") and isinstance(value, int):
+        if name in _LENGTHS and isinstance(value, int):
             return length(value)
-        if name in ("param", "value", "promiseParam") and isinstance(value, dict):
+        if name in _VALUES and isinstance(value, dict):
             text = payload_text(value)
             headers = " ".join(f"{clean(key)}={clean(str(held))}" for key, held in (value.get("headers") or {}).items())
             text = (
@@ -247,12 +273,12 @@ class Output:
 
     def _listed(self, name: str, value: Any) -> str:
         """A cell among many: an instant to the second, since columns are narrow."""
-        if name.endswith("At") and isinstance(value, int):
+        if _is_instant(name) and isinstance(value, int):
             return moment(value)[:19].replace("T", " ") + "Z" if value < _LAST_OF_THE_CALENDAR else str(value)
         return self._cell(name, value)
 
     def _instant(self, ms: int) -> str:
         if not self.is_rich:
             return moment(ms)
-        beside = _beside(ms, now())
-        return moment(ms) + (f" ({beside})" if beside else "")
+        near = beside(ms, now())
+        return moment(ms) + (f" ({near})" if near else "")

@@ -1,0 +1,100 @@
+"""Parameters that several commands on jobs and queues have, and what they say as the requests have it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.jobs_words import read_policy
+from resonate_core.cli.values import duration
+
+__all__ = [
+    "ATTEMPT_TIMEOUT",
+    "JOB_STATE",
+    "LIFECYCLE",
+    "MAX_RETRIES",
+    "ON_EXHAUSTED",
+    "POLICY",
+    "PRIORITY",
+    "QUEUE",
+    "RETENTION",
+    "RETRY_ON",
+    "TYPE",
+    "course",
+]
+
+QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue")]
+TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type")]
+JOB_STATE = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled or expired",
+    ),
+]
+PRIORITY = Annotated[int | None, typer.Option("--priority", metavar="NUMBER", help="1 is first, 100 is last")]
+ATTEMPT_TIMEOUT = Annotated[
+    str | None, typer.Option("--timeout", metavar="LENGTH", help="how long one attempt may take: 90s, 5m, or ms")
+]
+RETENTION = Annotated[
+    str | None,
+    typer.Option("--retention", metavar="LENGTH", help="how long it is kept once completed: 0, 2h, 7d, or keep for always"),
+]
+MAX_RETRIES = Annotated[int | None, typer.Option("--max-retries", metavar="NUMBER", help="how often it is tried again")]
+POLICY = Annotated[
+    str | None,
+    typer.Option(
+        "--retry-policy",
+        metavar="POLICY",
+        help="asynq; fixed:10s,1m,10m; exponential:1s,factor=2,cap=1h,jitter=0.1; or JSON, @file, -",
+    ),
+]
+RETRY_ON = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retry-on",
+        metavar="CODE",
+        help="with --retry-policy: only errors of this code are tried again; may be repeated",
+        show_default=False,
+    ),
+]
+ON_EXHAUSTED = Annotated[
+    str | None, typer.Option("--on-exhausted", metavar="STATE", help="where it ends without retries left: archived or failed")
+]
+LIFECYCLE = Annotated[str | None, typer.Option("--lifecycle", metavar="NAME", help="whose defaults hold: asynq or horsies")]
+
+
+def course(
+    priority: int | None,
+    timeout: str | None,
+    retention: str | None,
+    max_retries: int | None,
+    policy: str | None,
+    retry_on: list[str] | None,
+    on_exhausted: str | None,
+) -> dict[str, Any]:
+    """What a job takes from these options, or a queue gives its jobs: the members that were given (JOBS 2).
+
+    Raises:
+        Failure: One cannot be read, or codes are given without a policy (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.jobs_options import course
+        >>> course(1, "30s", "keep", None, None, None, "failed")
+        {'priority': 1, 'timeout': 30000, 'retention': None, 'onExhausted': 'failed'}
+    """
+    if retry_on and policy is None:
+        raise Failure("--retry-on is for --retry-policy", Exit.USAGE)
+    made: dict[str, Any] = {"priority": priority} if priority is not None else {}
+    if timeout is not None:
+        made["timeout"] = duration(timeout, "--timeout")
+    if retention is not None:
+        made["retention"] = None if retention == "keep" else duration(retention, "--retention")
+    if max_retries is not None:
+        made["maxRetries"] = max_retries
+    if policy is not None:
+        made["retryPolicy"] = read_policy(policy, "--retry-policy", retry_on)
+    return made if on_exhausted is None else made | {"onExhausted": on_exhausted}

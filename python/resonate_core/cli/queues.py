@@ -1,0 +1,124 @@
+"""``resonate-core queues``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from resonate_core.cli.command import Session, group, on_store
+from resonate_core.cli.exits import Exit, Failure, is_done
+from resonate_core.cli.jobs_options import (
+    ATTEMPT_TIMEOUT,
+    LIFECYCLE,
+    MAX_RETRIES,
+    ON_EXHAUSTED,
+    POLICY,
+    PRIORITY,
+    RETENTION,
+    RETRY_ON,
+    course,
+)
+from resonate_core.cli.jobs_words import read_rate
+from resonate_core.cli.show_jobs import show_queue, show_queues, show_stats
+from resonate_core.cli.target import DIALECTS, Access, refusal
+
+__all__ = ["app"]
+
+app = group("Queues of jobs: their settings and limits; pause and resume them.")
+
+NAME = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+_CLEARED = ("lifecycle", "concurrency", "rate", "defaults")
+
+
+@on_store(app, "list", Access.READ, dialects=DIALECTS[:1])
+def list_queues(session: Session) -> None:
+    """List the queues and their settings, ordered by name."""
+    show_queues(session.out, session.target.send("queue.list", {}))
+
+
+@on_store(app, "show", Access.READ, dialects=DIALECTS[:1])
+def show(session: Session, name: NAME) -> None:
+    """Show the settings of a queue, how many jobs it has in each state, and what it did on the last seven days."""
+    data = session.target.send("queue.get", {"queue": name})
+    stats = session.target.send("job.stats", {"queue": name})["queues"]
+    if session.out.as_json:
+        session.out.json({**data, "stats": stats[0] if stats else None})
+        return
+    show_queue(session.out, data)
+    if session.out.is_rich:
+        print()
+    show_stats(session.out, stats, 7)
+
+
+def _defaults(session: Session, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What the queue gives its jobs already, and what is given now: a request replaces them as a whole."""
+    status, data = session.target.ask("queue.get", {"queue": name})
+    if status == 404:
+        return given
+    if not is_done(status):
+        raise refusal(status, data)
+    return {**(data["queue"].get("defaults") or {}), **given}
+
+
+@on_store(app, "set", Access.MAKE, dialects=DIALECTS[:1])
+def set_queue(
+    session: Session,
+    name: NAME,
+    weight: Annotated[
+        int | None, typer.Option("--weight", metavar="NUMBER", help="its share beside other queues, 1 to 1000; 1 at first")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", metavar="NUMBER", help="how many of its jobs run at once, everywhere")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="how many begin in a time: 100/1m, or 100/1m,burst=20")
+    ] = None,
+    lifecycle: LIFECYCLE = None,
+    priority: PRIORITY = None,
+    timeout: ATTEMPT_TIMEOUT = None,
+    retention: RETENTION = None,
+    max_retries: MAX_RETRIES = None,
+    retry_policy: POLICY = None,
+    retry_on: RETRY_ON = None,
+    on_exhausted: ON_EXHAUSTED = None,
+    clear: Annotated[
+        list[str] | None,
+        typer.Option("--clear", metavar="NAME", help=f"unset {', '.join(_CLEARED)}; may be repeated", show_default=False),
+    ] = None,
+) -> None:
+    """Set what is given of a queue, and leave the rest; there need not be one of the name yet.
+
+    Priority, timeout, retention, retries, policy and --on-exhausted are for jobs that are enqueued from then on and do not say otherwise.
+    """
+    data: dict[str, Any] = {}
+    for cleared in clear or []:
+        if cleared not in _CLEARED:
+            raise Failure(f"--clear: {cleared!r} is not one of {', '.join(_CLEARED)}", Exit.USAGE)
+        data[cleared] = None
+    given: dict[str, Any] = {"weight": weight, "concurrency": concurrency, "lifecycle": lifecycle}
+    given = {member: value for member, value in given.items() if value is not None}
+    if rate is not None:
+        given["rate"] = read_rate(rate, "--rate")
+    defaults = course(priority, timeout, retention, max_retries, retry_policy, retry_on, on_exhausted)
+    for member in data:
+        if member in given:
+            raise Failure(f"--{member} and --clear {member} exclude each other", Exit.USAGE)
+    if not (data or given or defaults):
+        raise Failure(f"set: nothing is given for {name!r}", Exit.USAGE)
+    if defaults:
+        # Cleared and given at once: only what is given stays.
+        data["defaults"] = defaults if "defaults" in data else _defaults(session, name, defaults)
+    show_queue(session.out, session.target.send("queue.set", {"queue": name, **data, **given}))
+
+
+@on_store(app, "pause", Access.WRITE, dialects=DIALECTS[:1])
+def pause(session: Session, name: NAME) -> None:
+    """Let no more jobs of a queue be taken; those that run go on."""
+    show_queue(session.out, session.target.send("queue.pause", {"queue": name}))
+
+
+@on_store(app, "resume", Access.WRITE, dialects=DIALECTS[:1])
+def resume(session: Session, name: NAME) -> None:
+    """Let the jobs of a queue be taken again."""
+    show_queue(session.out, session.target.send("queue.resume", {"queue": name}))

@@ -1,0 +1,321 @@
+"""How jobs and queues are printed: records, lists, attempts, and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from resonate_core.cli.jobs_table import Column, fits, fitted, text
+from resonate_core.cli.jobs_words import exact, policy_text, rate_text
+from resonate_core.cli.show import COLOURS, Output, beside, length, moment, say
+from resonate_core.cli.values import now
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = [
+    "STATES",
+    "ended_at",
+    "error_text",
+    "next_at",
+    "show_attempts",
+    "show_job",
+    "show_jobs",
+    "show_queue",
+    "show_queues",
+    "show_stats",
+]
+
+STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+_NEXT = {"scheduled": "processAt", "retry": "nextRetryAt", "claimed": "leaseUntil", "running": "leaseUntil"}
+_ENDED = {
+    "completed": "completedAt",
+    "failed": "failedAt",
+    "archived": "failedAt",
+    "cancelled": "cancelledAt",
+    "expired": "expiredAt",
+}
+_USUAL_PRIORITY = 50
+_LIST = ("id", "queue", "type", "state", "priority", "retries", "claimedBy", "sentAt", "nextAt", "endedAt", "error")
+_ATTEMPT = ("number", "outcome", "worker", "startedAt", "finishedAt", "took", "error")
+_QUEUE = ("name", "paused", "weight", "active", "concurrency", "rate", "lifecycle", "defaults")
+
+
+def next_at(job: Mapping[str, Any]) -> int | None:
+    """When a job moves by itself, in Unix ms: it is due, is tried again, or its lease runs out; None where nothing is set.
+
+    Example:
+        >>> from resonate_core.cli.show_jobs import next_at
+        >>> next_at({"state": "retry", "nextRetryAt": 5000}), next_at({"state": "pending"})
+        (5000, None)
+    """
+    return job.get(_NEXT.get(job["state"], ""))
+
+
+def ended_at(job: Mapping[str, Any]) -> int | None:
+    """When a job ended, in Unix ms, an archived one too: as far as it comes by itself; None where it goes on.
+
+    Example:
+        >>> from resonate_core.cli.show_jobs import ended_at
+        >>> ended_at({"state": "completed", "completedAt": 7}), ended_at({"state": "running"})
+        (7, None)
+    """
+    return job.get(_ENDED.get(job["state"], ""))
+
+
+def error_text(error: Mapping[str, Any] | None) -> str | None:
+    """An error in one line.
+
+    Example:
+        >>> from resonate_core.cli.show_jobs import error_text
+        >>> error_text({"code": "Timeout", "message": "no answer"}), error_text({"code": "Lost", "message": ""}), error_text(None)
+        ('Timeout: no answer', 'Lost', None)
+    """
+    if error is None:
+        return None
+    return f"{error['code']}: {error['message']}" if error.get("message") else str(error["code"])
+
+
+def _retries(job: Mapping[str, Any]) -> str:
+    return f"{job['retryCount']}/{job['maxRetries']}"
+
+
+def _error(job: Mapping[str, Any]) -> str | None:
+    return error_text(job.get("error"))
+
+
+def _row(job: Mapping[str, Any]) -> list[Any]:
+    derived = {
+        "retries": _retries(job),
+        "nextAt": next_at(job),
+        "endedAt": ended_at(job),
+        "error": _error(job),
+    }
+    return [derived[name] if name in derived else job.get(name) for name in _LIST]
+
+
+def _count(out: Output, number: int, one: str) -> None:
+    if out.is_rich:
+        say(f"{number} {one}{'' if number == 1 else 's'}")
+
+
+def show_jobs(out: Output, data: dict[str, Any]) -> None:
+    """Prints the jobs of a search, a line each."""
+    if out.as_json:
+        out.json(data)
+        return
+    jobs = data["jobs"]
+    if not out.is_rich:
+        out.table(_LIST, [_row(job) for job in jobs])
+    elif jobs:
+        out.console.print(_person(jobs, out.console.width))
+    _count(out, len(jobs), "job")
+    if data.get("cursor") is not None:
+        say(f"there is more: --cursor {data['cursor']!r}, or --all")
+
+
+def _when(job: Mapping[str, Any], present: int) -> str:
+    """What a person asks of a job: when it goes on, since when it waits or runs, how long ago it ended."""
+    since = {"pending": "enqueuedAt", "claimed": "claimedAt", "running": "startedAt"}.get(job["state"])
+    at = job.get(since) if since else next_at(job) or ended_at(job)
+    return "" if at is None else beside(at, present)
+
+
+def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
+    """Jobs for a person: what differs, in a line each."""
+    present = now()
+
+    def priority(job: Mapping[str, Any]) -> Text:
+        return text("" if job["priority"] == _USUAL_PRIORITY else job["priority"])
+
+    columns = [
+        Column("id", lambda job: text(job["id"])),
+        Column("queue", lambda job: text(job["queue"]), spared=1),
+        Column("type", lambda job: text(job["type"])),
+        Column("state", lambda job: text(job["state"], COLOURS[job["state"]])),
+        Column("when", lambda job: text(_when(job, present))),
+        Column("priority", priority, right=True, spared=3, always=False),
+        Column("retries", lambda job: text(_retries(job) if job["retryCount"] else ""), right=True, spared=2, always=False),
+        Column("worker", lambda job: text(job.get("claimedBy", "")), spared=4, always=False),
+        Column("error", lambda job: text(_error(job) or ""), elastic=True, always=False),
+    ]
+    return fitted(columns, jobs, width, cut=max(len(job["id"]) for job in jobs) < width // 3)
+
+
+def show_job(out: Output, data: dict[str, Any]) -> None:
+    """Prints the one job of an answer, its attempts aside."""
+    if out.as_json:
+        out.json(data)
+        return
+    shown: dict[str, Any] = {}
+    lines: list[str] = []
+    for name, value in data["job"].items():
+        if name == "error":
+            shown |= {f"error.{part}": words for part, words in value.items() if words != ""}
+            if out.is_rich and "\n" in str(value.get("data", "")):
+                lines = str(shown.pop("error.data")).rstrip("\n").split("\n")  # a traceback, for one
+        elif name == "retryPolicy":
+            shown[name] = policy_text(value)
+        elif name != "attempts":
+            shown[name] = value
+    out.record(shown, "job")
+    if lines:
+        out.console.print(text("error.data", "dim"), *map(text, lines), sep="\n")
+
+
+def _took(attempt: Mapping[str, Any]) -> int | None:
+    return attempt["finishedAt"] - attempt["startedAt"] if "finishedAt" in attempt else None
+
+
+def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
+    """Prints the attempts of a job, a line each, the first first; in a pipe each begins with the word attempt."""
+    if not out.is_rich:
+        known = [{**one, "took": _took(one), "error": error_text(one.get("error"))} for one in attempts]
+        out.table(("kind", *_ATTEMPT), [["attempt", *(one.get(name) for name in _ATTEMPT)] for one in known])
+        return
+    if not attempts:
+        return
+
+    def took(attempt: Mapping[str, Any]) -> Text:
+        ms = _took(attempt)
+        return text("" if ms is None else length(ms))
+
+    def outcome(attempt: Mapping[str, Any]) -> Text:
+        word = attempt.get("outcome", "running")
+        return text(word, COLOURS[word])
+
+    columns = [
+        Column("attempt", lambda one: text(one["number"]), right=True),
+        Column("outcome", outcome),
+        Column("worker", lambda one: text(one["worker"]), spared=1),
+        Column("started", lambda one: text(moment(one["startedAt"]))),
+        Column("took", took, right=True),
+        Column("error", lambda one: text(error_text(one.get("error")) or ""), elastic=True, always=False),
+    ]
+    print()
+    out.console.print(fitted(columns, attempts, out.console.width))
+
+
+def _defaults(queue: Mapping[str, Any]) -> dict[str, str]:
+    """What a queue gives its jobs, as the options that set it take it."""
+    shown = {}
+    for name, value in (queue.get("defaults") or {}).items():
+        if name == "retryPolicy":
+            shown[name] = policy_text(value)
+        elif name in ("retention", "timeout"):
+            shown[name] = "keep" if value is None else exact(value)
+        else:
+            shown[name] = str(value)
+    return shown
+
+
+def _queue_shown(queue: Mapping[str, Any]) -> dict[str, Any]:
+    shown = dict(queue)
+    shown["paused"] = "paused" if queue["paused"] else None
+    if queue.get("rate"):
+        shown["rate"] = rate_text(queue["rate"])
+    shown["defaults"] = " ".join(f"{name}={value}" for name, value in _defaults(queue).items())
+    return shown
+
+
+def _queue_name(queue: Mapping[str, Any]) -> Text:
+    name = text(queue["name"], "bold")
+    return name.append("  paused", style="bold yellow") if queue["paused"] else name
+
+
+def show_queues(out: Output, data: dict[str, Any]) -> None:
+    """Prints the settings of queues, a line each."""
+    if out.as_json:
+        out.json(data)
+        return
+    shown = [_queue_shown(queue) for queue in data["queues"]]
+    if not out.is_rich:
+        out.table(_QUEUE, [[queue.get(name) for name in _QUEUE] for queue in shown])
+        return
+
+    def member(name: str) -> Callable[[Mapping[str, Any]], Text]:
+        return lambda queue: text("" if queue.get(name) is None else queue[name])
+
+    columns = [Column("queue", _queue_name)]
+    columns.append(Column("weight", member("weight"), right=True))
+    columns.append(Column("active", member("active"), right=True, spared=1))
+    columns.append(Column("concurrency", member("concurrency"), right=True, always=False))
+    columns.append(Column("rate", member("rate"), always=False))
+    columns.append(Column("lifecycle", member("lifecycle"), spared=2, always=False))
+    columns.append(Column("defaults", member("defaults"), elastic=True, always=False))
+    if shown:
+        out.console.print(fitted(columns, shown, out.console.width))
+    _count(out, len(shown), "queue")
+
+
+def show_queue(out: Output, data: dict[str, Any]) -> None:
+    """Prints the settings of one queue, a line each."""
+    if out.as_json:
+        out.json(data)
+        return
+    shown = _queue_shown(data["queue"])
+    shown |= {"defaults": None} | {f"defaults.{name}": value for name, value in _defaults(data["queue"]).items()}
+    out.record(shown, "queue")
+
+
+def show_stats(out: Output, queues: Sequence[Mapping[str, Any]], days: int) -> None:
+    """Prints how many jobs each queue has in each state, and what it did on its last days.
+
+    In a pipe each line begins with the word queue or day.
+
+    Args:
+        out: Where.
+        queues: As job.stats has them.
+        days: Of how many days at most.
+    """
+    daily = [(queue["name"], day) for queue in queues for day in (queue["days"][-days:] if days else [])]
+    if not out.is_rich:
+        out.table(("kind", "queue", "paused", *STATES, "active", "latency"), [["queue", *_counted(queue)] for queue in queues])
+        parts = ("day", "processed", "failed")
+        out.table(("kind", "queue", *parts), [["day", name, *(day[part] for part in parts)] for name, day in daily])
+        return
+    if queues:
+        out.console.print(_counts(queues, out.console.width))
+    if daily:
+        columns = [Column("queue", lambda one: text(one[0], "bold")), Column("day", lambda one: text(one[1]["day"]))]
+        columns.append(Column("processed", lambda one: _number(one[1]["processed"]), right=True))
+        columns.append(Column("failed", lambda one: _number(one[1]["failed"], COLOURS["failed"]), right=True))
+        print()
+        out.console.print(fitted(columns, daily, out.console.width))
+
+
+def _counted(queue: Mapping[str, Any]) -> list[Any]:
+    counts = [queue["counts"].get(state, 0) for state in STATES]
+    return [queue["name"], "paused" if queue["paused"] else None, *counts, queue["active"], _latency(queue)]
+
+
+def _latency(queue: Mapping[str, Any]) -> int | None:
+    return queue["latency"] if queue.get("oldestPendingAt") is not None else None
+
+
+def _number(count: int, style: str = "") -> Text:
+    return text(count, style) if count else text("·", "dim")
+
+
+def _counts(queues: Sequence[Mapping[str, Any]], width: int) -> Table:
+    """A line for each queue; where that is too wide, a line for each state."""
+
+    def counted(state: str) -> Callable[[Mapping[str, Any]], Text]:
+        return lambda queue: _number(queue["counts"].get(state, 0), COLOURS[state])
+
+    def latency(queue: Mapping[str, Any]) -> Text:
+        ms = _latency(queue)
+        return text("·", "dim") if ms is None else text(length(ms))
+
+    cells = {state: counted(state) for state in STATES} | {"latency": latency}
+    columns = [Column("queue", _queue_name), *(Column(name, cell, right=True) for name, cell in cells.items())]
+    if fits(columns, queues, width):
+        return fitted(columns, queues, width)
+
+    def of(queue: Mapping[str, Any]) -> Callable[[str], Text]:
+        return lambda name: cells[name](queue)
+
+    turned = [Column("", lambda name: text(name))]
+    turned += [Column(queue["name"] + (" (paused)" if queue["paused"] else ""), of(queue), right=True) for queue in queues]
+    return fitted(turned, list(cells), width)

@@ -1,0 +1,92 @@
+"""``resonate-core worker``: runs a worker that a program has made."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from resonate_core.cli.exits import Exit, Failure
+
+__all__ = ["add_to", "found"]
+
+
+def _imported(name: str) -> Any:
+    """A module.
+
+    Raises:
+        Failure: There is none (USAGE), or it breaks while it is imported (FAILED).
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise Failure(f"there is no module {error.name!r} in {sys.path[0]!r} or where Python looks", Exit.USAGE) from error
+        raise Failure(f"module {name!r} cannot be imported: {error}", Exit.FAILED) from error
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise Failure(f"module {name!r} cannot be imported: {told} ({where.filename}, line {where.lineno})", Exit.FAILED) from error
+
+
+def found(place: str) -> Any:
+    """The object that MODULE:NAME names.
+
+    Args:
+        place: A module that can be imported, a colon, and a name in it; dots lead further into it.
+
+    Raises:
+        Failure: It is not written so, there is no such module or name, or it has no run() (USAGE); the module breaks (FAILED).
+
+    Example:
+        >>> from resonate_core.cli.worker import found
+        >>> found("resonate_core:nothing")
+        Traceback (most recent call last):
+            ...
+        resonate_core.cli.exits.Failure: module 'resonate_core' has no 'nothing'
+    """
+    module, colon, name = place.partition(":")
+    if not (colon and module and name):
+        raise Failure(f"worker: {place!r} is not written as MODULE:NAME, such as shop.jobs:worker", Exit.USAGE)
+    if module.startswith(".") or module.endswith((".py", ".")):
+        raise Failure(f"worker: {module!r} is no name of a module: shop/jobs.py is shop.jobs", Exit.USAGE)
+    thing = _imported(module)
+    way = module
+    for part in name.split("."):
+        if not hasattr(thing, part):
+            near = sorted(key for key, value in vars(thing).items() if _runs(value)) if way == module else []
+            hint = f"; what can be run in it: {', '.join(near)}" if near else ""
+            raise Failure(f"{'module ' if way == module else ''}{way!r} has no {part!r}{hint}", Exit.USAGE)
+        thing, way = getattr(thing, part), f"{module}:{part}" if way == module else f"{way}.{part}"
+    if isinstance(thing, type):
+        raise Failure(f"{place!r} is a class: name an object that is made of it", Exit.USAGE)
+    if not _runs(thing):
+        raise Failure(f"{place!r} ({type(thing).__name__}) has no run()", Exit.USAGE)
+    return thing
+
+
+def _runs(thing: Any) -> bool:
+    return not isinstance(thing, type | ModuleType) and callable(getattr(thing, "run", None))
+
+
+def worker(
+    place: Annotated[
+        str, typer.Argument(metavar="MODULE:NAME", help="where it stands, such as shop.jobs:worker", show_default=False)
+    ],
+    folder: Annotated[Path, typer.Option("--app-dir", metavar="FOLDER", help="where modules are looked for first")] = Path("."),
+) -> None:
+    """Run a worker of jobs: import the object of that name and call its run(), until it is told to stop (Ctrl-C, SIGTERM)."""
+    if not folder.is_dir():
+        raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
+    sys.path.insert(0, str(folder.resolve()))
+    found(place).run()
+
+
+def add_to(app: typer.Typer, **look: Any) -> None:
+    """Adds it to the program; `look` is of `typer.Typer.command`."""
+    app.command("worker", **look)(worker)
