@@ -18,6 +18,7 @@ MARK = "-- end of command --"
 # What differs from run to run, and what stands for it on both sides.
 CHANGING = [
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
     (re.compile(r"\b\d{13}\b"), "MS"),
     (re.compile(r'"durationMs": \d+'), "DURATION"),
     (re.compile(r"Errno \d+"), "ERRNO"),
