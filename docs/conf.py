@@ -33,6 +33,7 @@ pygments_dark_style = "native"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"RetryOn": "RetryOn", "Duration": "Duration", "Queues": "Queues", "Middleware": "Middleware"}
 autodoc_default_options = {"members": True, "undoc-members": False}
 MODULE_PATH = re.compile(r"\b(?:resonate_core\._core|collections\.abc|typing|datetime)\.")
 
@@ -44,6 +45,7 @@ def short_signature(app: Any, what: str, name: str, obj: object, options: Any, s
         if text is None:
             return None
         text = MODULE_PATH.sub("", text)
+        text = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text)
         return re.sub(r"^\(self(: \w+)?(, )?", "(", text)
 
     return short(signature), short(returns)
@@ -67,7 +69,9 @@ for public in resonate_core.__all__:
 def google_docstring(app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
     """Reads docstrings in Google's style. Properties are plain text: a colon in one would be taken for the end of a type."""
     if what != "property":
-        lines[:] = GoogleDocstring(lines, Config(napoleon_use_rtype=False), app, what, name, obj, options).lines()
+        lines[:] = GoogleDocstring(
+            lines, Config(napoleon_use_rtype=False, napoleon_use_ivar=True), app, what, name, obj, options
+        ).lines()
 
 
 def setup(app: Any) -> None:
