@@ -42,6 +42,31 @@ class Client:
     def settle(self, promise_id, now=None, state="resolved", **more):
         return self("promise.settle", now, id=promise_id, state=state, **more)
 
+    def enqueue(self, job_id="j", now=None, **more):
+        return self("job.enqueue", now, id=job_id, **{"type": "t", **more})
+
+    def claim(self, *queues, now=None, **more):
+        """The jobs that a worker gets."""
+        data = {"queues": list(queues) or ["default"], "worker": "w", "lease": 100, **more}
+        status, data = self("job.claim", now, **data)
+        assert status == 200
+        return data["jobs"]
+
+    def running(self, job_id="j", now=None, lease=100, **more):
+        """A job that a worker has begun with."""
+        self.enqueue(job_id, now, **more)
+        [job] = self.claim(now=now, lease=lease)
+        if job["state"] == "claimed":
+            _, data = self("job.start", now, id=job_id, version=job["version"])
+            job = data["job"]
+        return job
+
+    def fail(self, version, code="E", now=None, job_id="j", **more):
+        return self("job.fail", now, id=job_id, version=version, error={"code": code}, **more)
+
+    def job(self, job_id="j", now=None):
+        return self("job.get", now, id=job_id)[1]["job"]
+
     def sent(self):
         return [(one["key"], one["message"]["kind"], one["message"]["data"]) for one in self.model.take_messages()]
 

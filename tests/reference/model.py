@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import copy
 
-from . import promises, schedules, snapshot, steps, tasks, validation, wire
+from . import (
+    jobs_admin,
+    jobs_claim,
+    jobs_enqueue,
+    jobs_queues,
+    jobs_work,
+    promises,
+    schedules,
+    snapshot,
+    steps,
+    tasks,
+    validation,
+    wire,
+)
 from .shape import Refused
 from .world import World
 
@@ -15,6 +28,11 @@ READS = {
     "task.search": tasks.search,
     "schedule.get": schedules.get,
     "schedule.search": schedules.search,
+    "job.get": jobs_admin.get,
+    "job.search": jobs_admin.search,
+    "job.stats": jobs_queues.stats,
+    "queue.get": jobs_queues.get,
+    "queue.list": jobs_queues.list_,
     "debug.snap": lambda world, data, dialect: (200, snapshot.debug(world)),
 }
 
@@ -53,6 +71,24 @@ WRITES = {
     "task.continue": tasks.continue_,
     "schedule.create": schedules.create,
     "schedule.delete": schedules.delete,
+    "job.enqueue": jobs_enqueue.enqueue,
+    "job.enqueue_many": jobs_enqueue.enqueue_many,
+    "job.claim": jobs_claim.claim,
+    "job.start": jobs_work.start,
+    "job.start_many": jobs_work.start_many,
+    "job.heartbeat": jobs_work.heartbeat,
+    "job.complete": jobs_work.complete,
+    "job.complete_many": jobs_work.complete_many,
+    "job.fail": jobs_work.fail,
+    "job.release": jobs_work.release,
+    "job.snooze": jobs_work.snooze,
+    "job.cancel": jobs_admin.cancel,
+    "job.run": jobs_admin.run,
+    "job.archive": jobs_admin.archive,
+    "job.delete": jobs_admin.delete,
+    "queue.set": jobs_queues.set_,
+    "queue.pause": jobs_queues.pause,
+    "queue.resume": jobs_queues.resume,
     "debug.start": nothing,
     "debug.stop": nothing,
     "debug.reset": reset,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from . import wire
+from . import jobs_steps, wire
 from .shape import Refused
 from .world import OLD, born_external, dispatch_instant, id_order, is_timer, project, settle, target, verdict
+
+OUTSIDE = {"resolved": "completed", "rejected": "failed"}
+"""What a settlement from outside makes of a job's attempt, in the statistics."""
 
 
 def find(world, promise_id):
@@ -76,6 +79,7 @@ def create(world, data, dialect):
 
 def settle_pending(world, row, data):
     """A client's settlement of a promise that is pending."""
+    jobs_steps.count_end(world, row, OUTSIDE.get(data["state"]), world.now)
     settle(row, data["state"], data["value"], world.now)
     if data["iku"] is not None:
         row["iku"] = data["iku"]
@@ -111,6 +115,8 @@ def register(world, data, dialect):
         raise Refused(404 if dialect == OLD else 422, f"no awaiter {data['awaiter']!r}")
     if dialect != OLD and target(awaiter) is None:
         raise Refused(422, f"the awaiter {data['awaiter']!r} has no target")
+    if "job" in awaiter:
+        raise Refused(422, f"the awaiter {data['awaiter']!r} is a job")
     check_external(world, awaited, dialect)
     if project(awaited, world.now)["state"] == project(awaiter, world.now)["state"] == "pending":
         add_callback(awaited, data["awaiter"])

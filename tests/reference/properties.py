@@ -5,6 +5,7 @@ Each function answers the names of what is broken, with the id.
 
 from __future__ import annotations
 
+from . import jobs_properties
 from .world import is_timer, target, task_version, verdict
 
 
@@ -19,6 +20,7 @@ def of_a_state(snapshot, strict=False):
         last = row.get("lastRunAt", row["createdAt"])
         if not row["createdAt"] <= last < row["nextRunAt"]:
             broken.append(("schedule_order", row["id"]))
+    broken += jobs_properties.of_a_state(snapshot)
     keys = []
     for message in snapshot["messages"]:
         row = rows.get(message["id"])
@@ -73,19 +75,25 @@ def task_facts(row, rows):
         "fulfilled_together": (row["state"] == "pending") == (state != "fulfilled"),
         "suspended_no_callback": state != "suspended" or any(own in other["callbacks"] for other in rows.values()),
         "suspended_current": state not in ("suspended", "fulfilled") or "current" not in task,
-        "resumed_by_settled": all(rows[one]["state"] != "pending" for one in task["resumes"]),
+        "resumed_by_settled": all(one not in rows or rows[one]["state"] != "pending" for one in task["resumes"]),
         "shown": task_version(task, "2025-01-15") >= 0,
     }
 
 
-def of_a_change(before, after):
-    """The broken properties of two states, the later of which came of the earlier."""
+def of_a_change(before, after, one_request=True):
+    """The broken properties of two states, the later of which came of the earlier, by one request or by several."""
     broken = []
     if after["now"] < before["now"]:
         broken.append(("clock", None))
     rows = {row["id"]: row for row in after["promises"]}
+    if one_request:
+        # Of several, one may delete a job and another make one under its id.
+        broken += jobs_properties.of_a_change(before, after)
     for old in before["promises"]:
         new = rows.get(old["id"])
+        if "job" in old:
+            # It may be deleted, and another made under its id.
+            continue
         if new is None:
             broken.append(("vanished", old["id"]))
             continue
@@ -94,7 +102,7 @@ def of_a_change(before, after):
             broken.append(("settled_record_changed", old["id"]))
         if "task" in old and "task" not in new:
             broken.append(("task_vanished", old["id"]))
-        if "task" in old and new["task"]["acquisitions"] < old["task"]["acquisitions"]:
+        if "task" in old and "task" in new and new["task"]["acquisitions"] < old["task"]["acquisitions"]:
             broken.append(("acquisitions", old["id"]))
         if old["external"] and not new["external"]:
             broken.append(("external", old["id"]))

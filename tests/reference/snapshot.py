@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 from . import wire
+from .jobs_queues import counts
 from .world import NEW, id_order
 
 
@@ -14,16 +15,24 @@ def in_order(rows):
 
 def full(world):
     """All that is stored, in the format ``resonate_core/1``."""
-    return copy.deepcopy(
-        {
-            "format": "resonate_core/1",
-            "now": world.stored_now,
-            "dropped": world.dropped,
-            "promises": in_order(world.promises),
-            "schedules": in_order(world.schedules),
-            "messages": world.messages,
-        }
-    )
+    taken = {
+        "format": "resonate_core/1",
+        "now": world.stored_now,
+        "dropped": world.dropped,
+        "promises": in_order(world.promises),
+        "schedules": in_order(world.schedules),
+        "messages": world.messages,
+    }
+    if world.generated_jobs:
+        taken["generatedJobs"] = world.generated_jobs
+    if world.queues:
+        taken["queues"] = [dict(world.queues[name], counts=counts(world, name)) for name in sorted(world.queues, key=id_order)]
+    taken = copy.deepcopy(taken)
+    for row in taken["promises"]:
+        # An adopted promise has a payload of its own; else it is the promise's param.
+        if "job" in row and row["job"]["payload"] == row["param"]:
+            del row["job"]["payload"]
+    return taken
 
 
 def load(world, snapshot):
@@ -32,8 +41,15 @@ def load(world, snapshot):
     world.now = max(world.now, snapshot["now"])
     world.stored_now = snapshot["now"]
     world.dropped = snapshot["dropped"]
+    world.generated_jobs = snapshot.get("generatedJobs", 0)
     world.promises = {row["id"]: row for row in snapshot["promises"]}
     world.schedules = {row["id"]: row for row in snapshot["schedules"]}
+    world.queues = {row["name"]: row for row in snapshot.get("queues", [])}
+    for queue in world.queues.values():
+        del queue["counts"]
+    for row in snapshot["promises"]:
+        if "job" in row:
+            row["job"].setdefault("payload", copy.deepcopy(row["param"]))
     world.messages = snapshot["messages"]
 
 

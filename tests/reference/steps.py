@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from . import schedules, wire
+from . import jobs_steps, schedules, wire
 from .tasks import become_pending
 from .world import INT64_MAX, OLD, id_order, is_timer, later, project, settle, target, verdict
 
 DEFAULT_RETRY = 5000
 TOO_LATE = 60_000
+RANKS = {
+    "promise_timeout": 0,
+    "job_expiry": 0,
+    "lease_expiry": 1,
+    "job_lease": 1,
+    "job_timeout": 1,
+    "dispatch": 2,
+    "job_ready": 2,
+    "job_retention": 3,
+    "schedule": 4,
+}
+"""The order of kinds at one instant."""
 BUDGET = 1000
 
 
@@ -36,7 +48,7 @@ def run(world, budget=None):
             due = [step for step in timers(world) if step[0] <= world.now]
             if not due:
                 return
-            take(world, *min(due, key=lambda step: (step[0], step[1], id_order(step[2]))))
+            take(world, *min(due, key=lambda step: (step[0], RANKS[step[1]], id_order(step[2]))))
         taken += 1
 
 
@@ -50,40 +62,45 @@ def next_due(world):
 
 
 def timers(world):
-    """All (deadline, rank of the kind, id), also those that are not due yet."""
+    """All (deadline, kind, id), also those that are not due yet."""
     found = []
     for row in world.promises.values():
+        if "job" in row:
+            found += [(at, kind, row["id"]) for at, kind in jobs_steps.timers(world, row)]
         if row["state"] != "pending":
             continue
         if row["external"]:
-            found.append((row["timeoutAt"], 0, row["id"]))
-        if "task" not in row or row["timeoutAt"] <= world.now:
+            found.append((row["timeoutAt"], "promise_timeout", row["id"]))
+        if "task" not in row or "job" in row or row["timeoutAt"] <= world.now:
             continue
         task = row["task"]
         if task["state"] == "acquired":
-            found.append((task["expiresAt"], 1, row["id"]))
+            found.append((task["expiresAt"], "lease_expiry", row["id"]))
         if task["state"] == "pending" and target(row) is not None and not is_timer(row["tags"]):
-            found.append((task["retryAt"], 2, row["id"]))
+            found.append((task["retryAt"], "dispatch", row["id"]))
     for row in world.schedules.values():
         if row["nextRunAt"] < INT64_MAX:
-            found.append((row["nextRunAt"], 3, row["id"]))
+            found.append((row["nextRunAt"], "schedule", row["id"]))
     return found
 
 
-def take(world, deadline, rank, row_id):
-    if rank == 3:
+def take(world, deadline, kind, row_id):
+    if kind == "schedule":
         run_schedule(world, world.schedules[row_id])
         return
     row = world.promises[row_id]
-    if rank == 0:
+    detail = {}
+    if kind == "promise_timeout":
+        jobs_steps.count_end(world, row, "timed_out", row["timeoutAt"])
         settle(row, verdict(row["tags"]), {}, row["timeoutAt"])
-        record(world, "promise_timeout", row_id, deadline, {})
-    elif rank == 1:
+    elif kind == "lease_expiry":
         become_pending(row, world.now)
-        record(world, "lease_expiry", row_id, deadline, {})
-    else:
+    elif kind == "dispatch":
         dispatch(world, row)
-        record(world, "dispatch", row_id, deadline, {"address": target(row)})
+        detail = {"address": target(row)}
+    elif not jobs_steps.take(world, row, kind, deadline):
+        return
+    record(world, kind, row_id, deadline, detail)
 
 
 def record(world, kind, row_id, at, detail):
@@ -142,14 +159,17 @@ def drain(world, row):
         record(world, "listener_drain", row["id"], row["settledAt"], {"address": listener["address"]})
         return
     awaiter_id = row["callbacks"].pop(0)
-    resume(world, world.promises[awaiter_id], row["id"])
+    if "job" in row and awaiter_id not in row["job"]["awaiters"]:
+        row["job"]["awaiters"].append(awaiter_id)
+    if awaiter_id in world.promises:
+        resume(world, world.promises[awaiter_id], row["id"])
     record(world, "callback_drain", row["id"], row["settledAt"], {"awaiter": awaiter_id})
 
 
 def resume(world, awaiter, awaited_id):
     """Tells a task that a promise which it awaits is settled."""
     task = project(awaiter, world.now).get("task")
-    if task is None or task["state"] == "fulfilled":
+    if task is None or task["state"] == "fulfilled" or "job" in awaiter:
         return
     if task["state"] == "suspended":
         become_pending(awaiter, world.now)

@@ -19,6 +19,12 @@ def find(world, task_id):
     return row
 
 
+def refuse_job(row):
+    """What only ``job.*`` may do with a job."""
+    if "job" in row:
+        raise Refused(409, f"{row['id']!r} is a job: use job.*")
+
+
 def find_in_state(world, data, state, dialect):
     """The stored row, whose task is in the state and shows the version.
 
@@ -97,6 +103,7 @@ def acquired_preload(world, row):
 
 
 def create_existing(world, row, data, dialect):
+    refuse_job(row)
     promises.check_creation_key(row, data["action"])
     if dialect == OLD:
         return 200, promises.answer(world, row, dialect)
@@ -113,6 +120,7 @@ def create_existing(world, row, data, dialect):
 
 
 def acquire(world, data, dialect):
+    refuse_job(find(world, data["id"]))
     row = find_in_state(world, data, "pending", dialect)
     take_lease(world, row, data)
     task = row["task"]
@@ -128,12 +136,14 @@ def acquire(world, data, dialect):
 
 
 def release(world, data, dialect):
+    refuse_job(find(world, data["id"]))
     row = find_in_state(world, data, "acquired", dialect)
     become_pending(row, world.now)
     return 200, {}
 
 
 def suspend(world, data, dialect):
+    refuse_job(find(world, data["id"]))
     row = find_in_state(world, data, "acquired", dialect)
     task = row["task"]
     awaited_rows = []
@@ -200,6 +210,7 @@ def heartbeat(world, data, dialect):
 
 def halt(world, data, dialect):
     row = find(world, data["id"])
+    refuse_job(row)
     if project(row, world.now)["task"]["state"] == "fulfilled":
         raise Refused(409, f"task {data['id']!r} is fulfilled")
     drop_lease(row["task"])
@@ -210,6 +221,7 @@ def halt(world, data, dialect):
 
 def continue_(world, data, dialect):
     row = find(world, data["id"])
+    refuse_job(row)
     if project(row, world.now)["task"]["state"] != "halted":
         raise Refused(409, f"task {data['id']!r} is not halted")
     become_pending(row, world.now)

@@ -7,7 +7,7 @@ apart because a fenced action in the strict rule set breaks on them differently.
 
 from __future__ import annotations
 
-from . import tag_rules
+from . import jobs_validation, tag_rules
 from .shape import Refused, check_text, integer, listing, mapping, optional_text, string_map, text, value_of
 from .world import NEW, OLD
 
@@ -311,6 +311,7 @@ SHARED = {
     "schedule.get": by_id,
     "schedule.create": schedule_create,
     "schedule.delete": by_id,
+    **jobs_validation.READERS,
 }
 READERS = {
     OLD: dict(SHARED, **{"promise.register": edge, "promise.subscribe": listener}),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+
+from . import jobs_course
+
 INT64_MAX = 2**63 - 1
 NEW, OLD = "2026-04-01", "2025-01-15"
 
@@ -12,6 +16,8 @@ class World:
     Attributes:
         promises: Rows by id; a row is exactly the dict that the snapshot shows.
         schedules: Rows by id.
+        queues: Queues of jobs by name.
+        generated_jobs: The number of the last job that came without an id.
         messages: The outbox, in the order of queueing.
         now: The last instant seen.
         stored_now: The instant of the last request that was no read, or tick; what a snapshot shows.
@@ -30,8 +36,10 @@ class World:
     def clear(self):
         """Forgets all rows (``debug.reset``); the clock stays where it is."""
         self.dropped = 0
+        self.generated_jobs = 0
         self.promises = {}
         self.schedules = {}
+        self.queues = {}
         self.messages = []
         self.fired = []
 
@@ -82,7 +90,16 @@ def fulfilled_task(task):
 
 def project(row, now):
     """The row as everybody sees it at ``now``: the deadline always wins (PROTOCOL 1.2)."""
-    if row["state"] != "pending" or row["timeoutAt"] > now:
+    if row["state"] != "pending":
+        return row
+    if "job" in row and (death := jobs_course.death(row, now)) is not None:
+        seen = copy.deepcopy(row)
+        if death == "good_until":
+            settle(seen, *jobs_course.expire(seen))
+        else:
+            settle(seen, verdict(seen["tags"]), {}, seen["timeoutAt"])
+        return seen
+    if row["timeoutAt"] > now:
         return row
     seen = dict(row, state=verdict(row["tags"]), settledAt=row["timeoutAt"], value={})
     if "task" in row:
@@ -91,7 +108,9 @@ def project(row, now):
 
 
 def settle(row, state, value, settled_at):
-    """Settles a stored promise and fulfils its task with it."""
+    """Settles a promise and fulfils its task with it; a job that is not at its end by then ends as the promise does."""
+    if "job" in row and row["job"]["state"] not in jobs_course.TERMINAL:
+        jobs_course.follow(row["job"], state, settled_at)
     row["state"] = state
     row["value"] = value
     row["settledAt"] = settled_at
@@ -101,7 +120,7 @@ def settle(row, state, value, settled_at):
 
 def dispatch_instant(row, now):
     """The ``retryAt`` of a task that becomes pending at ``now`` (PROTOCOL 1.1)."""
-    if is_timer(row["tags"]) or target(row) is None:
+    if is_timer(row["tags"]) or target(row) is None or "job" in row:
         return row["timeoutAt"]
     return now
 

@@ -1,0 +1,102 @@
+"""Requests of those who look after jobs (JOBS 3 and 5): get, search, cancel, run, archive, delete."""
+
+from __future__ import annotations
+
+import copy
+
+from . import jobs_course as course, jobs_enqueue, jobs_work as work, promises
+from .jobs_policy import error_value
+from .shape import Refused
+from .world import id_order, project, settle
+
+AT_ONCE = 1000
+
+
+def get(world, data, dialect):
+    return 200, jobs_enqueue.answer(world, work.find(world, data["id"]))
+
+
+def matching(world, data):
+    """The stored rows of the jobs that a filter names, by id; states are the projected ones."""
+    found = []
+    for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
+        if "job" not in row:
+            continue
+        job = project(row, world.now)["job"]
+        named = all(data[name] in (None, job[name]) for name in ("queue", "type", "state"))
+        if named and promises.carries(row["tags"], data["tags"]):
+            found.append(row)
+    return found
+
+
+def search(world, data, dialect):
+    rows = [row for row in matching(world, data) if data["uniqueKey"] in (None, row["job"].get("uniqueKey"))]
+    rows, more = promises.page(rows, data)
+    return 200, {"jobs": [course.record(project(row, world.now)) for row in rows], **more}
+
+
+def one_or_many(guard, act, passes_over=lambda row: False):
+    """A request on a job by id, or on the jobs that match and pass the guard.
+
+    Args:
+        guard: Says why a (projected) row is refused, or None.
+        act: Changes the world; its answer is shown where an id was given.
+        passes_over: Says of a row that a filter does not mean it.
+    """
+
+    def run(world, data, dialect):
+        if data["id"] is not None:
+            row = work.find(world, data["id"])
+            refusal = guard(project(row, world.now))
+            if refusal is not None:
+                raise Refused(409, f"job {data['id']!r} {refusal}")
+            return 200, act(world, row)
+        rows = [row for row in matching(world, data) if guard(project(row, world.now)) is None and not passes_over(row)]
+        for row in rows[:AT_ONCE]:
+            act(world, row)
+        return 200, {"count": len(rows[:AT_ONCE]), "more": len(rows) > AT_ONCE}
+
+    return run
+
+
+def not_in(states):
+    return lambda seen: None if seen["job"]["state"] in states else f"is {seen['job']['state']}"
+
+
+def cancel_job(world, row):
+    course.end(row["job"], "cancelled", "cancelledAt", world.now, copy.deepcopy(course.CANCELLED), "cancelled")
+    settle(row, "rejected_canceled", error_value(course.CANCELLED), world.now)
+    return jobs_enqueue.answer(world, row)
+
+
+def run_job(world, row):
+    work.become_claimable(row, world.now)
+    return jobs_enqueue.answer(world, row)
+
+
+def archive_job(world, row):
+    work.halt(row)
+    return jobs_enqueue.answer(world, row)
+
+
+def cannot_be_deleted(seen):
+    if seen["job"]["state"] in course.HELD:
+        return f"is {seen['job']['state']}"
+    if seen["state"] == "pending" and (seen["callbacks"] or seen["listeners"]):
+        return "is awaited"
+    return None
+
+
+def delete_job(world, row):
+    """Gone at once, or, if settled, as soon as nothing refers to it."""
+    if project(row, world.now)["state"] == "pending":
+        del world.promises[row["id"]]
+    elif "deleted" not in row["job"]:
+        row["job"].update(deleted=True, reclaimAt=world.now)
+    return {}
+
+
+cancel = one_or_many(not_in([state for state in course.STATES if state not in course.TERMINAL]), cancel_job)
+run = one_or_many(not_in(["scheduled", "retry", "archived"]), run_job)
+archive = one_or_many(not_in(["pending", "scheduled", "retry"]), archive_job)
+delete = one_or_many(cannot_be_deleted, delete_job, lambda row: "deleted" in row["job"])

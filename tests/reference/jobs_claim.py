@@ -1,0 +1,90 @@
+"""job.claim: which jobs a worker gets, of which queues, in which order (JOBS 3)."""
+
+from __future__ import annotations
+
+from . import jobs_course as course, jobs_queues as queues, steps, tasks
+from .world import id_order, project
+
+
+def first_eligible(world, name):
+    """The job of a queue that is claimed next, or None."""
+    eligible = [row for row in queues.jobs_of(world, name) if project(row, world.now)["job"]["state"] == "pending"]
+    return min(eligible, key=lambda row: (row["job"]["priority"], row["job"]["enqueuedAt"], id_order(row["id"])), default=None)
+
+
+def lacks_only_a_token_or_less(world, name):
+    """Whether a queue that is not paused has an eligible job and room for it."""
+    queue = world.queues.get(name)
+    if queue is None or queue["paused"] or first_eligible(world, name) is None:
+        return False
+    return "concurrency" not in queue or queues.active(world, name) < queue["concurrency"]
+
+
+def is_candidate(world, name):
+    return lacks_only_a_token_or_less(world, name) and queues.has_token(world.queues[name], world.now)
+
+
+def choose(world, data):
+    """The queue that the next job comes of, or None; smooth weighted round robin unless strict."""
+    candidates = [one for one in data["queues"] if is_candidate(world, one["name"])]
+    if not candidates:
+        return None
+    if data["strict"]:
+        return world.queues[candidates[0]["name"]]
+    total = 0
+    best = None
+    for one in candidates:
+        queue = world.queues[one["name"]]
+        weight = queue["weight"] if one["weight"] is None else one["weight"]
+        queue["current"] += weight
+        total += weight
+        if best is None or queue["current"] > best["current"]:
+            best = queue
+    best["current"] -= total
+    return best
+
+
+def give(world, row, data):
+    """One job to the worker; a job of a one-step lifecycle runs at once."""
+    job = row["job"]
+    run_lease = data["lease"] if data["runLease"] is None else data["runLease"]
+    tasks.take_lease(world, row, {"pid": data["worker"], "ttl": run_lease if job["oneStep"] else data["lease"]})
+    row["task"]["resumes"] = []
+    row["task"].pop("current", None)
+    job["state"] = "claimed"
+    job["claimedAt"] = world.now
+    if job["oneStep"]:
+        run(world, row)
+    else:
+        # For the start of it.
+        job["runLease"] = run_lease
+
+
+def run(world, row):
+    """The worker begins with a claimed job."""
+    job = row["job"]
+    job["state"] = "running"
+    job["startedAt"] = world.now
+    job.pop("runLease", None)
+    course.open_attempt(job, row["task"]["pid"], world.now)
+
+
+def claim(world, data, dialect):
+    steps.run(world)
+    claimed = []
+    while len(claimed) < data["count"]:
+        queue = choose(world, data)
+        if queue is None:
+            break
+        row = first_eligible(world, queue["name"])
+        queues.take_token(queue, world.now)
+        give(world, row, data)
+        claimed.append(row)
+    found = {"jobs": [course.record(project(row, world.now)) for row in claimed]}
+    waiting = [one["name"] for one in data["queues"] if lacks_only_a_token_or_less(world, one["name"])]
+    instants = [
+        queues.token_at(world.queues[name], world.now) for name in waiting if not queues.has_token(world.queues[name], world.now)
+    ]
+    if instants and len(claimed) < data["count"]:
+        found["nextAt"] = min(instants)
+    return 200, found

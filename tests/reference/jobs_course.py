@@ -1,0 +1,151 @@
+"""The course of one job: what each transition of JOBS 3 does to its row, and how a row is read (JOBS 1 and 2).
+
+Functions of a row and an instant alone: no guard, no queue, no store. ``world`` uses them to project and to settle.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from .jobs_policy import error, error_value
+
+STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+TERMINAL = ("completed", "failed", "cancelled", "expired")
+MAY_EXPIRE = ("scheduled", "pending", "claimed", "retry")
+HELD = ("claimed", "running")
+NEVER = 2**63 - 1
+ATTEMPTS_KEPT = 100
+
+EXPIRED = error("TaskExpired", "the job was not started before its goodUntil")
+TOO_LATE = error("DeadlineExceeded", "the job was not over before its deadline")
+CANCELLED = error("Cancelled", "the job was cancelled")
+REJECTED = error("Rejected", "the promise was rejected from outside")
+CRASHED = error("WorkerCrashed", "the worker's lease ran out")
+TIMED_OUT = error("TaskTimeout", "the attempt took longer than its timeout")
+ENDS = {
+    "resolved": ("completed", "completedAt", None, "completed"),
+    "rejected": ("failed", "failedAt", REJECTED, "failed"),
+    "rejected_canceled": ("cancelled", "cancelledAt", CANCELLED, "cancelled"),
+    "rejected_timedout": ("failed", "failedAt", TOO_LATE, "timed_out"),
+}
+"""What a settlement that no job operation made gives: state, its instant's name, error, outcome of an open attempt."""
+
+
+# ---- attempts
+
+
+def open_attempt(job, worker, now):
+    job["attemptCount"] += 1
+    attempt = {"number": job["attemptCount"], "worker": worker, "startedAt": now}
+    job["attempts"] = [*job["attempts"], attempt][-ATTEMPTS_KEPT:]
+
+
+def close_attempt(job, outcome, finished_at, found=None):
+    """Closes the open attempt of a job that is running."""
+    job["attempts"][-1].update(finishedAt=finished_at, outcome=outcome)
+    if found is not None:
+        job["attempts"][-1]["error"] = found
+
+
+# ---- transitions
+
+
+def leave_worker(job):
+    """What a job forgets that goes back among those that wait."""
+    for name in ("claimedAt", "startedAt", "runLease"):
+        job.pop(name, None)
+
+
+def wait(job, state, **instants):
+    """A job that is not claimable: scheduled, in retry, archived."""
+    leave_worker(job)
+    job.pop("enqueuedAt", None)
+    job.pop("nextRetryAt", None)
+    job["state"] = state
+    job.update(instants)
+
+
+def make_pending(job, enqueued_at):
+    """A job becomes claimable."""
+    leave_worker(job)
+    job.pop("nextRetryAt", None)
+    job["state"] = "pending"
+    job["enqueuedAt"] = enqueued_at
+
+
+def end(job, state, name, at, found=None, outcome=None):
+    """A job reaches a terminal state; ``outcome`` is that of its open attempt."""
+    if job["state"] == "running":
+        close_attempt(job, outcome, at, None if state == "cancelled" else found)
+    job["state"] = state
+    job[name] = at
+    job.pop("nextRetryAt", None)
+    job.pop("runLease", None)
+    if found is not None:
+        job["error"] = found
+    if state == "completed":
+        job.pop("error", None)
+        job.pop("failedAt", None)
+        if "retention" in job:
+            job["reclaimAt"] = min(at + job["retention"], NEVER)
+
+
+def follow(job, promise_state, at):
+    """The job's part of a settlement of its promise that no job operation made."""
+    state, name, found, outcome = ENDS[promise_state]
+    end(job, state, name, at, copy.deepcopy(found), outcome)
+
+
+# ---- reading
+
+
+def death(row, now):
+    """Whether and how a pending promise's job is dead at ``now``: None, "deadline" or "good_until"."""
+    job = row["job"]
+    good_until = job.get("goodUntil", NEVER) if job["state"] in MAY_EXPIRE else NEVER
+    if good_until < row["timeoutAt"] and good_until <= now:
+        return "good_until"
+    return "deadline" if row["timeoutAt"] <= now else None
+
+
+def expire(row):
+    """A job passes its ``goodUntil`` before it was started.
+
+    Returns:
+        The state, the value and the instant that its promise takes.
+    """
+    # Never before it was created.
+    at = max(row["job"]["goodUntil"], row["createdAt"])
+    end(row["job"], "expired", "expiredAt", at, copy.deepcopy(EXPIRED))
+    return "rejected", error_value(EXPIRED), at
+
+
+def holds_key(job, now):
+    """Whether a (projected) job keeps others from its unique key."""
+    if job["state"] in TERMINAL:
+        return False
+    return "uniqueFor" not in job or now < min(job["sentAt"] + job["uniqueFor"], NEVER)
+
+
+# fmt: off
+MEMBERS = (
+    "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
+    "onExhausted", "claimedBy", "leaseUntil", "processAt", "goodUntil", "timeout", "deadline", "retention", "uniqueKey",
+    "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt",
+    "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+)
+# fmt: on
+"""What a record may show, in order; most of it is stored under its own name."""
+
+
+def record(row):
+    """The record of a (projected) row."""
+    job, task = row["job"], row["task"]
+    known = {**job, "id": row["id"], "tags": row["tags"], "version": task["acquisitions"]}
+    if job["state"] in HELD:
+        known.update(claimedBy=task["pid"], leaseUntil=task["expiresAt"])
+    if row["timeoutAt"] != NEVER:
+        known["deadline"] = row["timeoutAt"]
+    if job["state"] == "completed":
+        known["result"] = row["value"]
+    return copy.deepcopy({name: known[name] for name in MEMBERS if name in known})

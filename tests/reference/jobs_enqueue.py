@@ -1,0 +1,154 @@
+"""job.enqueue and job.enqueue_many: what a job is made of, and when it is not made (JOBS 2, 4 and 5)."""
+
+from __future__ import annotations
+
+from . import jobs_course as course, promises
+from .jobs_queues import jobs_of, queue_row
+from .shape import Refused
+from .world import INT64_MAX, fulfilled_task, id_order, is_timer, later, project
+
+LIFECYCLES = {
+    "asynq": {"oneStep": True, "maxRetries": 25, "retryPolicy": {"kind": "asynq"}, "onExhausted": "archived", "retention": 0},
+    "horsies": {"oneStep": False, "maxRetries": 0, "retryPolicy": {"kind": "fixed", "intervals": [0]}, "onExhausted": "failed"},
+    "default": {"oneStep": False, "maxRetries": 25, "retryPolicy": {"kind": "asynq"}, "onExhausted": "archived"},
+}
+DEFAULT_PRIORITY = 50
+
+
+def spec_of(world, data):
+    """What is fixed at enqueue: the request's own, else the queue's defaults, else the lifecycle's."""
+    queue = world.queues.get(data["queue"], {})
+    defaults = queue.get("defaults", {})
+    lifecycle = data["lifecycle"] or queue.get("lifecycle", "default")
+    preset = LIFECYCLES[lifecycle]
+    own = {
+        name: data[name] for name in ("maxRetries", "retryPolicy", "onExhausted", "priority", "timeout") if data[name] is not None
+    }
+    if "retention" in data:
+        own["retention"] = data["retention"]
+    given = {**defaults, **own}
+    spec = {"queue": data["queue"], "type": data["type"], "priority": DEFAULT_PRIORITY, **preset, **given}
+    if lifecycle == "horsies" and "retryPolicy" in given and "maxRetries" not in given:
+        policy = given["retryPolicy"]
+        spec["maxRetries"] = len(policy["intervals"]) if policy["kind"] == "fixed" else 25
+    for name in ("goodUntil", "uniqueKey", "uniqueFor"):
+        if data[name] is not None:
+            spec[name] = data[name]
+    if spec.get("retention", 0) is None:
+        del spec["retention"]
+    if spec.get("goodUntil") == INT64_MAX:
+        # The end of time is no end.
+        del spec["goodUntil"]
+    return spec
+
+
+def generated_id(world):
+    """An id for a request without one: the next number that no promise has."""
+    while True:
+        world.generated_jobs += 1
+        found = f"job:{world.generated_jobs:016x}"
+        if found not in world.promises:
+            return found
+
+
+def same(row, data):
+    """Whether a job is what a request would make of it."""
+    job = row["job"]
+    payload = data["payload"]
+    if "adopted" in job:
+        # Its promise brought a payload.
+        payload = payload or row["param"]
+    return (job["queue"], job["type"], job["payload"]) == (data["queue"], data["type"], payload)
+
+
+def enqueue_one(world, data):
+    """Makes a job, or finds the same.
+
+    Returns:
+        Its stored row.
+
+    Raises:
+        Refused: With 409.
+    """
+    job_id = data["id"]
+    row = world.promises.get(job_id)
+    if row is not None and "job" in row:
+        if same(row, data):
+            return row
+        raise Refused(409, f"{job_id!r} is another job")
+    if row is not None and ("task" in row or is_timer(row["tags"]) or project(row, world.now)["state"] != "pending"):
+        raise Refused(409, f"{job_id!r} is there and cannot become a job")
+    if data["uniqueKey"] is not None:
+        check_key(world, data)
+    return insert(world, dict(data, id=generated_id(world) if job_id is None else job_id), row)
+
+
+def check_key(world, data):
+    """Refuses a job whose key another one of the queue holds."""
+    for other in sorted(jobs_of(world, data["queue"]), key=lambda row: id_order(row["id"])):
+        seen = project(other, world.now)["job"]
+        if seen.get("uniqueKey") == data["uniqueKey"] and course.holds_key(seen, world.now):
+            raise Refused(409, f"{data['uniqueKey']!r} is held by {other['id']!r}")
+
+
+def insert(world, data, row):
+    """Stores the job, on a promise of its own or on the one that it adopts."""
+    spec = spec_of(world, data)
+    queue_row(world, data["queue"])
+    adopts = row is not None
+    if not adopts:
+        deadline = INT64_MAX if data["deadline"] is None else data["deadline"]
+        # Born after its goodUntil it is as old as that.
+        born = min(world.now, spec.get("goodUntil", world.now))
+        promise = {"id": data["id"], "timeoutAt": deadline, "param": data["payload"], "tags": data["tags"], "ikc": None}
+        row = promises.insert(world, promise, data["dialect"])
+        row["createdAt"] = min(row["createdAt"], born)
+    row["external"] = True
+    job = {**spec, "payload": data["payload"] or row["param"]}
+    job.update(retryCount=0, attempts=[], attemptCount=0, awaiters=[])
+    job["sentAt"] = world.now if data["sentAt"] is None else min(data["sentAt"], world.now)
+    if adopts:
+        job["adopted"] = True
+    process_at = later(world.now, data["processIn"]) if data["processIn"] is not None else data["processAt"]
+    if process_at is not None:
+        job["processAt"] = process_at
+    row["job"] = job
+    if process_at is not None and process_at > world.now:
+        job["state"] = "scheduled"
+        row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": process_at}
+    else:
+        course.make_pending(job, world.now)
+        row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": row["timeoutAt"]}
+    if row["state"] != "pending":
+        # Born after its deadline: it was never claimable, and never will be.
+        job.pop("enqueuedAt", None)
+        job.pop("processAt", None)
+        course.follow(job, row["state"], row["settledAt"])
+        row["task"] = fulfilled_task(row["task"])
+    return row
+
+
+def answer(world, row):
+    """The job as everybody sees it now."""
+    return {"job": course.record(project(row, world.now))}
+
+
+def enqueue(world, data, dialect):
+    return 200, answer(world, enqueue_one(world, dict(data, dialect=dialect)))
+
+
+def each(world, items, run):
+    """The outcomes of a batch, of which each item stands alone."""
+    outcomes = []
+    for one in items:
+        try:
+            if isinstance(one, Refused):
+                raise one
+            outcomes.append({"status": 200, **run(one)})
+        except Refused as refused:
+            outcomes.append({"status": refused.status, "error": refused.message})
+    return 200, {"jobs": outcomes}
+
+
+def enqueue_many(world, data, dialect):
+    return each(world, data["jobs"], lambda one: answer(world, enqueue_one(world, dict(one, dialect=dialect))))

@@ -1,0 +1,175 @@
+"""Queues: their rows and requests, the rate bucket, and the statistics of each (JOBS 5)."""
+
+from __future__ import annotations
+
+import datetime
+
+from .jobs_course import HELD, STATES
+from .shape import Refused
+from .world import id_order, later, project
+
+MOST_DAYS = 90
+DAYS_OF_400_YEARS = 146_097
+DAY = 86_400_000
+
+
+def queue_row(world, name):
+    """The queue of a name, which exists from now on."""
+    if name not in world.queues:
+        world.queues[name] = {"name": name, "paused": False, "weight": 1, "current": 0, "days": []}
+    return world.queues[name]
+
+
+def find(world, name):
+    """The queue of a name.
+
+    Raises:
+        Refused: With 404.
+    """
+    if name not in world.queues:
+        raise Refused(404, f"no queue {name!r}")
+    return world.queues[name]
+
+
+def jobs_of(world, name):
+    """The stored rows of the jobs of a queue."""
+    return [row for row in world.promises.values() if "job" in row and row["job"]["queue"] == name]
+
+
+def counts(world, name):
+    """How many jobs are stored in each state."""
+    states = [row["job"]["state"] for row in jobs_of(world, name)]
+    return {state: states.count(state) for state in STATES}
+
+
+def active(world, name):
+    found = counts(world, name)
+    return sum(found[state] for state in HELD)
+
+
+def record(world, queue):
+    shown = {"name": queue["name"], "paused": queue["paused"], "weight": queue["weight"]}
+    shown.update({name: queue[name] for name in ("lifecycle", "concurrency", "rate", "defaults") if name in queue})
+    return {**shown, "active": active(world, queue["name"])}
+
+
+# ---- the bucket of a rate; its level counts parts of a token, of which one has ``per``
+
+
+def fill(queue, now):
+    """Brings the level up to ``now``."""
+    rate = queue["rate"]
+    grown = queue["level"] + (now - queue["refilledAt"]) * rate["limit"]
+    queue["level"] = min(grown, rate["burst"] * rate["per"])
+    queue["refilledAt"] = now
+
+
+def level(queue, now):
+    """The level as of ``now``; nothing is stored."""
+    seen = dict(queue)
+    fill(seen, now)
+    return seen["level"]
+
+
+def has_token(queue, now):
+    return "rate" not in queue or level(queue, now) >= queue["rate"]["per"]
+
+
+def take_token(queue, now):
+    if "rate" in queue:
+        fill(queue, now)
+        queue["level"] -= queue["rate"]["per"]
+
+
+def token_at(queue, now):
+    """The instant at which a queue without a token has one again."""
+    missing = queue["rate"]["per"] - level(queue, now)
+    return later(now, -(-missing // queue["rate"]["limit"]))
+
+
+# ---- requests
+
+
+def set_(world, data, dialect):
+    queue = queue_row(world, data["queue"])
+    before = queue.get("rate")
+    for name in ("lifecycle", "weight", "concurrency", "rate", "defaults"):
+        if name in data:
+            queue[name] = data[name]
+        if name in queue and queue[name] in (None, {}):
+            del queue[name]
+    if "rate" not in queue:
+        queue.pop("level", None)
+        queue.pop("refilledAt", None)
+    elif queue["rate"] != before:
+        queue.update(level=queue["rate"]["burst"] * queue["rate"]["per"], refilledAt=world.now)
+    return 200, {"queue": record(world, queue)}
+
+
+def get(world, data, dialect):
+    return 200, {"queue": record(world, find(world, data["queue"]))}
+
+
+def pause(world, data, dialect):
+    queue = queue_row(world, data["queue"])
+    queue["paused"] = True
+    return 200, {"queue": record(world, queue)}
+
+
+def resume(world, data, dialect):
+    queue = queue_row(world, data["queue"])
+    queue["paused"] = False
+    return 200, {"queue": record(world, queue)}
+
+
+def in_order(world):
+    return [world.queues[name] for name in sorted(world.queues, key=id_order)]
+
+
+def list_(world, data, dialect):
+    return 200, {"queues": [record(world, queue) for queue in in_order(world)]}
+
+
+# ---- statistics
+
+
+def count_attempt(world, job, outcome, at):
+    """An attempt ended: the day's numbers of its queue."""
+    if outcome not in ("completed", "failed", "crashed", "timed_out"):
+        return
+    days = queue_row(world, job["queue"])["days"]
+    found = next((one for one in days if one["day"] == at // DAY), None)
+    if found is None:
+        found = {"day": at // DAY, "processed": 0, "failed": 0}
+        days.append(found)
+        days.sort(key=lambda one: one["day"])
+        del days[:-MOST_DAYS]
+    found["processed"] += 1
+    found["failed"] += outcome != "completed"
+
+
+def day_text(day):
+    """The date of a day since 1970; the calendar repeats every 400 years, also where Python's ends."""
+    cycles, day = divmod(day, DAYS_OF_400_YEARS)
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
+    return f"{date.year + 400 * cycles:04}-{date:%m-%d}"
+
+
+def statistics(world, queue):
+    waiting = [row["job"]["enqueuedAt"] for row in jobs_of(world, queue["name"]) if is_pending(world, row)]
+    shown = {"name": queue["name"], "paused": queue["paused"], "counts": counts(world, queue["name"])}
+    if waiting:
+        shown["oldestPendingAt"] = min(waiting)
+    shown["latency"] = world.now - min(waiting) if waiting else 0
+    shown["active"] = active(world, queue["name"])
+    shown["days"] = [{**one, "day": day_text(one["day"])} for one in queue["days"]]
+    return shown
+
+
+def is_pending(world, row):
+    return project(row, world.now)["job"]["state"] == "pending"
+
+
+def stats(world, data, dialect):
+    chosen = in_order(world) if data["queue"] is None else [find(world, data["queue"])]
+    return 200, {"queues": [statistics(world, queue) for queue in chosen]}

@@ -1,0 +1,70 @@
+"""Internal steps of jobs (JOBS 3): expiry, leases, attempts' timeouts, what becomes claimable, and what is reclaimed."""
+
+from __future__ import annotations
+
+from . import jobs_course as course, jobs_queues as queues, jobs_work as work
+from .world import later, project, settle
+
+SOONEST, LATEST = 1000, 3_600_000
+
+
+def timers(world, row):
+    """All (instant, kind) of a job's row beside its promise's deadline."""
+    job, task = row["job"], row["task"]
+    if row["state"] != "pending":
+        return [(job["reclaimAt"], "job_retention")] if "reclaimAt" in job else []
+    found = []
+    if job["state"] in course.MAY_EXPIRE and job.get("goodUntil", row["timeoutAt"]) < row["timeoutAt"]:
+        found.append((job["goodUntil"], "job_expiry"))
+    if course.death(row, world.now) is not None:
+        return found
+    if job["state"] in ("scheduled", "retry"):
+        found.append((task["retryAt"], "job_ready"))
+    if job["state"] in course.HELD:
+        timeout = later(job["startedAt"], job["timeout"]) if job["state"] == "running" and "timeout" in job else None
+        if timeout is not None and timeout <= task["expiresAt"]:
+            found.append((timeout, "job_timeout"))
+        else:
+            found.append((task["expiresAt"], "job_lease"))
+    return found
+
+
+def take(world, row, kind, at):
+    """Takes one step.
+
+    Returns:
+        Whether it is one that is told of.
+    """
+    job = row["job"]
+    if kind == "job_expiry":
+        settle(row, *course.expire(row))
+    elif kind == "job_ready":
+        work.become_claimable(row, at)
+    elif kind == "job_timeout":
+        work.fail_attempt(world, row, course.TIMED_OUT, "timed_out")
+    elif kind == "job_lease" and job["state"] == "claimed":
+        work.release_claim(row)
+    elif kind == "job_lease":
+        work.fail_attempt(world, row, course.CRASHED, "crashed")
+    elif is_referred_to(world, row):
+        wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
+        job["reclaimAt"] = later(world.now, wait)
+        return False
+    else:
+        del world.promises[row["id"]]
+    return True
+
+
+def is_referred_to(world, row):
+    """Whether a message or a promise still needs a settled job."""
+    undelivered = any(message["id"] == row["id"] and "version" not in message for message in world.messages)
+    awaited = any(
+        one in world.promises and project(world.promises[one], world.now)["state"] == "pending" for one in row["job"]["awaiters"]
+    )
+    return undelivered or awaited or bool(row["callbacks"] or row["listeners"])
+
+
+def count_end(world, row, outcome, at):
+    """What a settlement that no job operation makes does to the statistics; asked before it."""
+    if "job" in row and row["job"]["state"] == "running":
+        queues.count_attempt(world, row["job"], outcome, at)

@@ -1,0 +1,161 @@
+"""Requests of a worker on the jobs that it holds (JOBS 3): start, heartbeat, complete, fail, release, snooze."""
+
+from __future__ import annotations
+
+import copy
+
+from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_policy as policies, jobs_queues as queues, tasks
+from .shape import Refused
+from .world import later, project, settle
+
+
+def find(world, job_id):
+    """The stored row of a job.
+
+    Raises:
+        Refused: With 404.
+    """
+    row = world.promises.get(job_id)
+    if row is None or "job" not in row:
+        raise Refused(404, f"no job {job_id!r}")
+    return row
+
+
+def find_in_state(world, data, state):
+    """The stored row of a job that is in the state under the version.
+
+    Raises:
+        Refused: With 404 or 409.
+    """
+    row = find(world, data["id"])
+    seen = project(row, world.now)
+    if seen["job"]["state"] != state:
+        raise Refused(409, f"job {data['id']!r} is {seen['job']['state']}, not {state}")
+    if seen["task"]["acquisitions"] != data["version"]:
+        raise Refused(409, f"job {data['id']!r} is not at version {data['version']}")
+    return row
+
+
+def start_one(world, data, lease):
+    row = find_in_state(world, data, "claimed")
+    task = row["task"]
+    task["ttl"] = task["lastTtl"] = row["job"]["runLease"] if lease is None else lease
+    task["expiresAt"] = later(world.now, task["ttl"])
+    jobs_claim.run(world, row)
+    return jobs_enqueue.answer(world, row)
+
+
+def start(world, data, dialect):
+    return 200, start_one(world, data, data["lease"])
+
+
+def start_many(world, data, dialect):
+    return jobs_enqueue.each(world, data["jobs"], lambda one: start_one(world, one, data["lease"]))
+
+
+def heartbeat(world, data, dialect):
+    found = {"cancelled": [], "lost": []}
+    for one in data["jobs"]:
+        row = world.promises.get(one["id"])
+        if row is None or "job" not in row:
+            found["lost"].append(one["id"])
+            continue
+        seen = project(row, world.now)
+        if seen["job"]["state"] == "cancelled":
+            found["cancelled"].append(one["id"])
+        elif (
+            seen["job"]["state"] in course.HELD
+            and seen["task"]["pid"] == data["worker"]
+            and seen["task"]["acquisitions"] == one["version"]
+        ):
+            row["task"]["expiresAt"] = later(world.now, row["task"]["ttl"])
+        else:
+            found["lost"].append(one["id"])
+    return 200, found
+
+
+def complete_one(world, data):
+    row = find_in_state(world, data, "running")
+    course.end(row["job"], "completed", "completedAt", world.now, outcome="completed")
+    settle(row, "resolved", data["result"], world.now)
+    queues.count_attempt(world, row["job"], "completed", world.now)
+    return jobs_enqueue.answer(world, row)
+
+
+def complete(world, data, dialect):
+    return 200, complete_one(world, data)
+
+
+def complete_many(world, data, dialect):
+    return jobs_enqueue.each(world, data["jobs"], lambda one: complete_one(world, one))
+
+
+def wait(row, state, retry_at=None, **instants):
+    """The job leaves its worker for a state in which nobody can claim it."""
+    tasks.drop_lease(row["task"])
+    row["task"]["state"] = "pending"
+    row["task"]["retryAt"] = retry_at
+    course.wait(row["job"], state, **instants)
+
+
+def halt(row):
+    """The job is archived."""
+    tasks.drop_lease(row["task"])
+    row["task"].pop("retryAt", None)
+    row["task"]["state"] = "halted"
+    course.wait(row["job"], "archived")
+
+
+def become_claimable(row, enqueued_at):
+    """The job waits for a worker."""
+    tasks.drop_lease(row["task"])
+    row["task"]["state"] = "pending"
+    row["task"]["retryAt"] = row["timeoutAt"]
+    course.make_pending(row["job"], enqueued_at)
+
+
+def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
+    """The attempt of a running job failed, in whatever way: a retry, or the end."""
+    job = row["job"]
+    course.close_attempt(job, outcome, world.now, copy.deepcopy(found))
+    job["error"] = copy.deepcopy(found)
+    queues.count_attempt(world, job, outcome, world.now)
+    policy = job["retryPolicy"]
+    failures = job["retryCount"]
+    if failures < job["maxRetries"] and retryable and policies.retries(policy, found["code"]):
+        delay = policies.delay(policy, row["id"], failures) if retry_after is None else retry_after
+        job["retryCount"] += 1
+        next_at = later(world.now, delay)
+        wait(row, "retry", next_at, nextRetryAt=next_at)
+        return
+    job["failedAt"] = world.now
+    if job["onExhausted"] == "archived":
+        halt(row)
+    else:
+        job["state"] = "failed"
+        settle(row, "rejected", policies.error_value(found), world.now)
+
+
+def fail(world, data, dialect):
+    row = find_in_state(world, data, "running")
+    fail_attempt(world, row, data["error"], "failed", data["retryable"], data["retryAfter"])
+    return 200, jobs_enqueue.answer(world, row)
+
+
+def release_claim(row):
+    """A claimed job goes back to its queue; it was never started, so its place in it stays."""
+    become_claimable(row, row["job"]["enqueuedAt"])
+
+
+def release(world, data, dialect):
+    row = find_in_state(world, data, "claimed")
+    release_claim(row)
+    return 200, jobs_enqueue.answer(world, row)
+
+
+def snooze(world, data, dialect):
+    row = find_in_state(world, data, "running")
+    course.close_attempt(row["job"], "snoozed", world.now)
+    process_at = later(world.now, data["delay"])
+    wait(row, "scheduled", process_at, processAt=process_at)
+    return 200, jobs_enqueue.answer(world, row)
