@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ class _Drain:
             raise Invalid("periodic jobs never end: advance=True needs until or limit")
         return clock
 
-    def attempts(self) -> Iterator[Run]:
+    def attempts(self) -> Generator[Run, None, None]:
         """Each attempt, to be made and told by `tell` before the next."""
         try:
             while self._limit is None or len(self.drained.runs) < self._limit:
@@ -148,7 +149,9 @@ class _Drain:
         return Run(job, job.id, job.version, task, context)
 
     def tell(self, run: Run, verdict: Verdict) -> None:
-        """How an attempt ended."""
+        """How an attempt ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
+        if isinstance(verdict.error, KeyboardInterrupt):
+            raise verdict.error
 
         def told(run: Run, verdict: Verdict, status: int) -> None:
             lost = verdict.outcome == "dropped" or (status >= 300 and verdict is not TIMED_OUT)
@@ -197,8 +200,8 @@ def _unknown(run: Run) -> Verdict:
 def drain(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle` does."""
     drained = _Drain(worker, limit, advance, until)
-    with _Loop() as loop:
-        for run in drained.attempts():
+    with _Loop() as loop, closing(drained.attempts()) as attempts:
+        for run in attempts:
             if run.task is None:
                 verdict = _unknown(run)
             elif run.task.is_async:
@@ -212,14 +215,15 @@ def drain(worker: Worker, limit: int | None, advance: bool, until: int | None) -
 async def drain_async(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle_async` does."""
     drained = _Drain(worker, limit, advance, until)
-    for run in drained.attempts():
-        if run.task is None:
-            verdict = _unknown(run)
-        elif run.task.is_async:
-            verdict = await execute_async(run.task, run.context, worker.middleware)
-        else:
-            verdict = execute(run.task, run.context, worker.middleware)
-        drained.tell(run, verdict)
+    with closing(drained.attempts()) as attempts:
+        for run in attempts:
+            if run.task is None:
+                verdict = _unknown(run)
+            elif run.task.is_async:
+                verdict = await execute_async(run.task, run.context, worker.middleware)
+            else:
+                verdict = execute(run.task, run.context, worker.middleware)
+            drained.tell(run, verdict)
     return drained.drained
 
 

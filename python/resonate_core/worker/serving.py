@@ -28,6 +28,7 @@ class Serving:
         self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
+        self._failed: BaseException | None = None
 
     async def serve(self) -> None:
         """Claims and runs jobs until `stop` is called; in the loop of a program of your own. To cancel it is a stop too.
@@ -149,10 +150,10 @@ class Serving:
             try:
                 asyncio.run(main())
             except BaseException as error:
-                if not began.done():
-                    began.set_exception(error)
+                if began.done():
+                    self._failed = error
                 else:
-                    raise
+                    began.set_exception(error)
 
         self._thread = threading.Thread(target=work, name=f"{cast('Worker', self).name}-loop", daemon=True)
         self._thread.start()
@@ -164,3 +165,6 @@ class Serving:
         self.stop()
         if thread is not None:
             thread.join()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed

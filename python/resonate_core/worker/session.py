@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,15 +64,18 @@ class Session:
         self._look_at = 0.0  # when to claim next, by the stopwatch
         self._empty = 0  # looks in a row that found nothing
         self._trouble = 0  # turns in a row that failed
+        self._failed: Exception | None = None
 
     async def run(self) -> None:
         """Works until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
         with Bell(self.door, self.loop, self._rung) as self._bell:
-            others = [self.loop.create_task(each) for each in (beat(self), keep_periodic(self))]
+            others = [self.loop.create_task(self._guard(each)) for each in (beat(self), keep_periodic(self))]
             pump = self.loop.create_task(self._pump())
             self.ready.set()
             try:
                 await asyncio.shield(pump)
+                if self._failed is not None:
+                    raise self._failed
             except asyncio.CancelledError:
                 self.stop(self.worker.grace)
                 await pump
@@ -90,6 +93,14 @@ class Session:
         self.attempts.stop(grace)
         self._stopped.set()
         self.wake.set()
+
+    async def _guard(self, upkeep: Coroutine[Any, Any, None]) -> None:
+        """A worker that cannot renew its leases has to end, and says why."""
+        try:
+            await upkeep
+        except Exception as error:
+            self._failed = error
+            self.stop(self.worker.grace)
 
     async def call(self, function: Callable[..., _T], *args: Any) -> _T:
         """A call of the store: off the loop where it takes time."""

@@ -1,0 +1,161 @@
+"""A store that fails now and then: nothing that was done is forgotten, and what is not ours any more is called off."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from waiting import until
+
+import resonate_core as rc
+from resonate_core.worker import JobContext, Worker
+from resonate_core.worker.doors import StoreDoor
+
+
+class Shaky(StoreDoor):
+    """A door that raises an error at certain calls: by name, how often."""
+
+    def __init__(self, store: rc.Store, error: Exception, **failing: int) -> None:
+        super().__init__(store)
+        self.error = error
+        self.failing = failing
+        self.raised: list[str] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        failing = object.__getattribute__(self, "__dict__").get("failing", {})
+        if failing.get(name, 0) > 0:
+            failing[name] -= 1
+            self.raised.append(name)
+
+            def refuse(*_: object) -> None:
+                raise self.error
+
+            return refuse
+        return super().__getattribute__(name)
+
+
+def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | None = None, **failing: int) -> tuple[Worker, Shaky]:
+    worker = Worker(store, poll_interval=20, **(worker_options or {}))
+    door = worker._door = Shaky(store, error, **failing)
+    return worker, door
+
+
+@pytest.mark.parametrize(
+    "error", [rc.errors.StoreBusy("locked"), rc.errors.StoreError("disk"), ConnectionResetError("gone")], ids=repr
+)
+@pytest.mark.parametrize("call", ["claim", "start_many", "complete_many", "fail", "snooze"])
+def test_a_call_that_fails_is_made_again(live_store: rc.Store, caplog: pytest.LogCaptureFixture, call, error):
+    worker, door = shaky(live_store, error, **{call: 2})
+
+    @worker.task("t", max_retries=0)
+    def body(n, job: JobContext):
+        if n == 1:
+            raise ValueError
+        if n == 2 and job.attempt == 1:
+            raise rc.worker.Snooze(0)
+
+    jobs = body.enqueue_many(range(3))
+    with worker:
+        until(lambda: worker.counts.completed == 2 and worker.counts.failed == 1, worker.counts)
+    assert door.raised == [call] * 2
+    assert [live_store.jobs.get(job.id).state for job in jobs] == ["completed", "archived", "completed"]
+    assert [len(live_store.jobs.get(job.id).attempts) for job in jobs] == [1, 1, 2]
+    assert "again in" in caplog.text
+
+
+def test_a_stop_does_not_wait_for_ever_for_a_store_that_is_gone(live_store: rc.Store):
+    worker, _ = shaky(live_store, rc.errors.StoreError("gone"), complete_many=10**9)
+    ended = threading.Event()
+    job = worker.task("t")(ended.set).enqueue()
+    with pytest.raises(rc.errors.StoreError, match="gone"), worker:
+        assert ended.wait(60)
+    assert live_store.jobs.get(job.id).state == "running"
+
+
+def test_a_store_that_refuses_the_worker_ends_it(live_store: rc.Store):
+    worker, _ = shaky(live_store, rc.errors.ResonateError("no token", 401), claim=10**9)
+    with pytest.raises(rc.errors.ResonateError, match="no token"):
+        worker.run(signals=False)
+
+
+def test_jobs_whose_leases_could_not_be_renewed_are_called_off(live_store: rc.Store, caplog: pytest.LogCaptureFixture):
+    worker, door = shaky(live_store, rc.errors.StoreError("gone"), {"lease": 90}, heartbeat=10**9)
+    reasons: list[str | None] = []
+    began = threading.Event()
+
+    @worker.task("t", max_retries=0)
+    async def body(job: JobContext):
+        began.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            reasons.append(job.reason)
+
+    body.enqueue()
+    with worker:
+        assert began.wait(60)
+        until(lambda: reasons == ["lost"])
+        until(lambda: worker.counts.lost == 1, worker.counts)
+    assert "no heartbeat" in caplog.text
+
+
+def test_a_defect_of_the_upkeep_ends_the_worker(live_store: rc.Store):
+    worker, _ = shaky(live_store, ZeroDivisionError("a defect"), {"heartbeat": 10}, heartbeat=1)
+    began = threading.Event()
+
+    @worker.task("t")
+    def body(job: JobContext):
+        began.set()
+        until(lambda: job.stopping)
+
+    job = body.enqueue()
+    with pytest.raises(ZeroDivisionError):
+        worker.run(signals=False)
+    assert live_store.jobs.get(job.id).state == "completed"
+
+
+def test_a_periodic_job_that_cannot_be_enqueued_is_tried_again(live_store: rc.Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("resonate_core.worker.upkeep._LATEST", 0.05)
+    worker, door = shaky(live_store, rc.errors.StoreError("gone"), enqueue=2)
+    worker.periodic("@yearly", worker.task("t")(lambda: 1))
+    with worker:
+        until(lambda: len(live_store.jobs.search(state="scheduled")) == 1)
+    assert door.raised == ["enqueue"] * 2
+
+
+@pytest.mark.parametrize("call", ["release", "snooze"])
+def test_what_cannot_be_given_back_waits_for_its_lease(live_store: rc.Store, call):
+    worker, _ = shaky(live_store, rc.errors.StoreError("gone"), {"concurrency": 1, "batch": 3, "grace": 10}, **{call: 10**9})
+    began, go_on = threading.Event(), threading.Event()
+
+    @worker.task("t")
+    def body():
+        began.set()
+        go_on.wait(60)
+
+    jobs = body.enqueue_many([None] * 3)
+    raised: list[type[BaseException]] = []
+    try:
+        with worker:
+            assert began.wait(60)
+            until(lambda: live_store.jobs.get(jobs[2].id).state == "claimed")
+    except rc.errors.StoreError as error:
+        raised.append(type(error))
+    go_on.set()
+    states = [live_store.jobs.get(job.id).state for job in jobs]
+    assert states == {"release": ["pending", "claimed", "claimed"], "snooze": ["running", "pending", "pending"]}[call]
+    assert raised == {"release": [], "snooze": [rc.errors.StoreError]}[call]
+
+
+def test_a_body_that_raises_keyboard_interrupt_in_its_thread_has_failed(live_store: rc.Store):
+    worker = Worker(live_store)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    job = worker.task("t", max_retries=0)(interrupted).enqueue()
+    with worker:
+        until(lambda: worker.counts.failed == 1)
+    assert live_store.jobs.get(job.id).error["message"].startswith("KeyboardInterrupt")
