@@ -163,26 +163,28 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_rates_are_of_what_ended_between_two_frames(store: rc.Store, target: FileTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    passed = iter([100.0, 102.0, 104.0])
-    monkeypatch.setattr(dash_frame, "seconds", lambda: next(passed))
+    passed = [100.0]
+    monkeypatch.setattr(dash_frame, "seconds", lambda: passed[0])
     reader = Reader(target, [])
     fail(store, "before")
     (queue,) = reader.frame().queues
     assert (queue.per_second, queue.failed_per_second, queue.trend) == (None, None, ())
+    passed[0] += 2
     fail(store, "a")
     for id in ("b", "c", "d"):
         store.jobs.complete(id, running(store, id).version)
     (queue,) = reader.frame().queues
     assert (queue.per_second, queue.failed_per_second, queue.trend) == (2.0, 0.5, (2.0,))
+    passed[0] += 2
     (queue,) = reader.frame().queues
     assert (queue.per_second, queue.failed_per_second, queue.trend) == (0.0, 0.0, (2.0, 0.0))
 
 
 def test_the_last_failures_are_found_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dash_frame, "_PAGE", 3)
-    monkeypatch.setattr(dash_frame, "_FIRST_PAGE", 3)
     monkeypatch.setattr(dash_frame, "_KEPT", 4)
-    monkeypatch.setattr(dash_frame, "_FIRST_PAGES", 2)
+    monkeypatch.setattr(dash_frame, "_FIRST_LOOK", 0)
+    monkeypatch.setattr(dash_frame, "_LOOK", 0)
     clock = rc.ManualClock(start=1_000_000)
     with rc.Store(tmp_path / "many.db", clock=clock) as store:
         for number in range(12):

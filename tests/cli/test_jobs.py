@@ -227,6 +227,20 @@ def test_more_than_one_request_does(run: Run, queued: tuple[rc.Store, list[str]]
     assert len(store.jobs.search(queue="many")) == 0
 
 
+def test_what_is_referred_to_is_deleted_later_or_stays(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
+    store, door = queued
+    store.jobs.complete("awaited", running(store, "awaited").version)
+    for workflow, job in (("w1", "awaited"), ("w2", "mail-1")):
+        task = store.tasks.create(workflow, FAR, pid="p", ttl=HOUR, target="poll://any@g").task
+        store.tasks.suspend(workflow, task.version, [job])
+    assert run("jobs", "delete", "--all", "--state", "pending", "--queue", "mail", "-y", *door, "--json").json == {"count": 1}
+    assert run("jobs", "show", "mail-1", *door).code == 0
+    assert run("jobs", "delete", "mail-1", *door).code == 5
+    for count in (2, 0):
+        assert run("jobs", "delete", "--all", "--state", "completed", "-y", *door, "--json").json == {"count": count}
+    assert run("jobs", "show", "done", *door).code == 4
+
+
 def test_stats(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
     store, door = queued
     store.queues.pause("mail")

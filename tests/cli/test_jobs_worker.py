@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from doors import Run
 
 PROGRAM = """
 import sys
@@ -101,6 +102,34 @@ def test_what_it_raises_while_it_runs_is_shown_whole(folder: Path) -> None:
     done = worker(folder, "program:fails")
     assert done.returncode == 1
     assert "Traceback" in done.stderr and "no ink" in done.stderr
+
+
+SHOP = """
+import os
+
+from resonate_core.worker import Worker
+
+worker = Worker(os.environ["SHOP_STORE"], queues="mail", poll_interval=20)
+
+
+@worker.task("email:send")
+def send(to):
+    return f"sent to {to}"
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_of_jobs(run: Run, door: list[str], tmp_path: Path, stop: signal.Signals) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    command = [sys.executable, "-m", "resonate_core", "worker", "shop:worker"]
+    environment = {**os.environ, "SHOP_STORE": door[1]}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as running:
+        assert run("jobs", "enqueue", "email:send", "--id", "m", "--queue", "mail", "--payload", '"ada"', *door).code == 0
+        assert run("promises", "wait", "m", "--limit", "60s", *door).code == 0
+        running.send_signal(stop)
+        _, said = running.communicate()
+    assert (running.returncode, said) == (0, "")
+    assert 'result\t"sent to ada"\n' in run("jobs", "show", "m", *door).out
 
 
 def test_ctrl_c_where_it_does_not_mind_signals_itself(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,12 @@ from resonate_core.cli.values import now
 __all__ = ["Frame", "QueueFrame", "Reader", "failed_at"]
 
 _FAILING = ("retry", "archived", "failed", "expired")
+_HELD = ("running", "claimed")
 _KEPT = 40
 _RUNNING = 100
-# How much of the failures is read for the first frame, and for each later one.
-_FIRST_PAGES, _FIRST_PAGE = 10, 1000
-_PAGE = 100
+# For how long (s) failures are looked through for a frame, however many there are: longer for the first, which has nothing to show yet.
+_FIRST_LOOK, _LOOK = 1.0, 0.05
+_PAGE = 500
 _TREND = 20
 
 
@@ -104,7 +105,7 @@ class Frame:
 class _Sweep:
     """One walk through all failures. Searches are ordered by id, so the last ones are known when it has ended."""
 
-    cursors: dict[int, str | None]
+    searches: list[dict[str, Any]]
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -114,6 +115,9 @@ class Reader:
     Args:
         target: The store.
         queues: Those that are shown; none: all.
+
+    Attributes:
+        took: How long the last frame took to read, in s.
 
     Example:
         >>> from pathlib import Path
@@ -131,16 +135,13 @@ class Reader:
         self._names = queues
         scopes: list[dict[str, Any]] = [{"queue": name} for name in queues] or [{}]
         self._scopes = scopes
-        self._searches = [{**scope, "state": state} for scope in scopes for state in _FAILING]
-        self._sweep = self._new_sweep()
+        self._sweep: _Sweep | None = None
         self._is_first = True
+        self.took = 0.0
         self._before: dict[str, dict[str, Any]] | None = None
         self._days: dict[str, dict[str, tuple[int, int]]] = {}
         self._seconds = 0.0
         self._trends: dict[str, deque[float]] = {}
-
-    def _new_sweep(self) -> _Sweep:
-        return _Sweep(dict.fromkeys(range(len(self._searches))))
 
     def _answers(self, requests: list[Envelope]) -> list[dict[str, Any]]:
         answers = []
@@ -157,26 +158,36 @@ class Reader:
         Raises:
             Failure: The store cannot be reached, refuses it, or has no queue of a name that is to be shown.
         """
+        began = seconds()
         ask = self._target.envelope
         requests = [ask("job.stats", scope) for scope in self._scopes]
         requests += [ask("queue.get", scope) if scope else ask("queue.list", {}) for scope in self._scopes]
-        states = [{**scope, "state": state, "limit": _RUNNING} for scope in self._scopes for state in ("running", "claimed")]
-        requests += [ask("job.search", search) for search in states]
         answers = self._answers(requests)
         at, scopes = now(), len(self._scopes)
-        stats = [queue for data in answers[:scopes] for queue in data["queues"]]
-        settings = [queue for data in answers[scopes : 2 * scopes] for queue in data.get("queues", [data.get("queue")])]
-        held = [job for data in answers[2 * scopes :] for job in data["jobs"]]
+        counted = [data["queues"] for data in answers[:scopes]]
+        settings = [queue for data in answers[scopes:] for queue in data.get("queues", [data.get("queue")])]
+        pages = self._answers([ask("job.search", search) for search in self._searches(counted, _HELD, _RUNNING)])
+        held = [job for data in pages for job in data["jobs"]]
         held.sort(key=lambda job: (job.get("startedAt", job.get("claimedAt", 0)), job["id"]))
-        failures, complete = self._failures()
+        failures, complete = self._failures(self._searches(counted, _FAILING, _PAGE))
+        self.took = seconds() - began
         return Frame(
             at=at,
-            queues=self._queues(stats, {queue["name"]: queue for queue in settings}),
+            queues=self._queues([queue for queues in counted for queue in queues], {queue["name"]: queue for queue in settings}),
             running=held[:_RUNNING],
-            more_running=len(held) > _RUNNING or any("cursor" in data for data in answers[2 * scopes :]),
+            more_running=len(held) > _RUNNING or any("cursor" in data for data in pages),
             failures=failures,
             all_failures=complete,
         )
+
+    def _searches(self, counted: list[list[dict[str, Any]]], states: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """What to search for jobs of these states, where the counts say that there are any: a search for none reads them all."""
+        return [
+            {**scope, "state": state, "limit": limit}
+            for scope, queues in zip(self._scopes, counted, strict=True)
+            for state in states
+            if any(queue["counts"].get(state) for queue in queues)
+        ]
 
     def _queues(self, stats: list[dict[str, Any]], settings: dict[str, dict[str, Any]]) -> list[QueueFrame]:
         present = seconds()
@@ -197,36 +208,35 @@ class Reader:
             frames.append(QueueFrame(queue, settings.get(name, {}), rates[0], rates[1], tuple(trend)))
         return frames
 
-    def _failures(self) -> tuple[list[dict[str, Any]], bool]:
+    def _failures(self, searches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
         """The last failures that are known, and whether all were looked at.
 
-        A few pages are read each time, so that a frame costs the same however many there are; until a walk has ended, what the one
-        before has found is shown with it.
+        A page at least is read each time, and until a walk has ended, what the one before has found is shown with it.
         """
-        is_first, self._is_first = self._is_first, False
-        for _ in range(_FIRST_PAGES if is_first else 1):
-            self._turn_pages(_FIRST_PAGE if is_first else _PAGE)
-            if not self._sweep.cursors:
-                self._before, self._sweep = self._sweep.found, self._new_sweep()
+        until = seconds() + (_FIRST_LOOK if self._is_first else _LOOK)
+        self._is_first = False
+        sweep = self._sweep or _Sweep(searches)
+        while sweep.searches:
+            self._turn_pages(sweep)
+            if seconds() >= until:
                 break
-        known = {**(self._before or {}), **self._sweep.found}
+        known = {**(self._before or {}), **sweep.found}
+        self._sweep = sweep
+        if not sweep.searches:
+            known, self._before, self._sweep = sweep.found, sweep.found, None
         return _latest(known.values()), self._before is not None
 
-    def _turn_pages(self, limit: int) -> None:
+    def _turn_pages(self, sweep: _Sweep) -> None:
         """Reads the next page of each search that has one."""
-        sweep = self._sweep
-        waiting = list(sweep.cursors.items())
-        requests = []
-        for index, cursor in waiting:
-            data = self._searches[index] | {"limit": limit} | ({} if cursor is None else {"cursor": cursor})
-            requests.append(self._target.envelope("job.search", data))
-        for (index, _), data in zip(waiting, self._answers(requests), strict=True):
-            sweep.found.update((job["id"], job) for job in data["jobs"])
-            if data.get("cursor") is None:
-                del sweep.cursors[index]
-            else:
-                sweep.cursors[index] = data["cursor"]
+        pages = self._answers([self._target.envelope("job.search", search) for search in sweep.searches])
+        for page in pages:
+            sweep.found.update((job["id"], job) for job in page["jobs"])
         sweep.found = {job["id"]: job for job in _latest(sweep.found.values())}
+        sweep.searches = [
+            {**search, "cursor": page["cursor"]}
+            for search, page in zip(sweep.searches, pages, strict=True)
+            if page.get("cursor") is not None
+        ]
 
 
 def _latest(jobs: Any) -> list[dict[str, Any]]:
