@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_wire import QUEUE, TYPE, JobDoor
 from conformance.wire import FAR, V26, request, rows_of
-
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
 
 X = {"data": "eA=="}
 

@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_wire import JOB, MAX, JobDoor, agreed
 from conformance.wire import ADDRESS, FAR, executes, rows_of, stored
-
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
 
 X, Y = {"data": "eA=="}, {"data": "eQ=="}
 EXT = {"resonate:external": "true"}

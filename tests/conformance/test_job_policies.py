@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance import job_policies
 from conformance.job_wire import JobDoor
 from conformance.wire import Reply
-
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
 
 LEASE = 1_000_000_000
 START = 1_700_000_000_000

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_wire import JobDoor
 from conformance.wire import rows_of
-
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
 
 
 @pytest.fixture

@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT
 from conformance.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 from conformance.job_wire import JOB, JobDoor, agreed
 from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
-
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
 
 NOW = 1_000
 """When the request comes; everything before it has happened by then."""

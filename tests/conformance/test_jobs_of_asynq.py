@@ -11,9 +11,6 @@ from backends import SUBJECT
 from conformance import job_policies
 from conformance.job_wire import ASYNQ_STATES, JobDoor, agreed
 
-if SUBJECT == "reference":
-    pytest.skip("the model of promises knows no jobs", allow_module_level=True)
-
 HOUR = 3_600_000
 DAY = 24 * HOUR
 T0 = 1_764_547_200_000
@@ -35,7 +32,7 @@ def shown(door: JobDoor) -> dict[str, str]:
     states = {id: door.state(id) for id in TASKS}
     for id, state in states.items():
         if state != "absent":
-            assert door.store.jobs.get(id).asynq_state == ASYNQ_STATES[state]
+            assert SUBJECT == "reference" or door.store.jobs.get(id).asynq_state == ASYNQ_STATES[state]
             agreed(door, id)
     return {id: ASYNQ_STATES[state] for id, state in states.items() if state != "absent"}
 
