@@ -1,0 +1,219 @@
+"""What every request of jobs and queues refuses with 400, and that nothing has changed after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.job_wire import JobDoor
+from conformance.wire import V25, V26, rows_of
+
+ENQUEUE: dict[str, Any] = {"id": "new", "queue": "q", "type": "t"}
+CLAIM: dict[str, Any] = {"queues": ["q"], "count": 1, "worker": "w", "lease": 1}
+HELD: dict[str, Any] = {"id": "held", "version": 1}
+CLAIMED: dict[str, Any] = {"id": "claimed", "version": 1}
+FAIL: dict[str, Any] = {**HELD, "error": {"code": "E"}}
+FIXED: dict[str, Any] = {"kind": "fixed", "intervals": [1]}
+EXPONENTIAL: dict[str, Any] = {"kind": "exponential", "base": 10}
+
+#: Of each kind a good request and what makes it a bad one; None takes the member away.
+BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "job.enqueue": (
+        ENQUEUE,
+        [
+            {"id": ""},
+            {"id": 5},
+            {"id": "a\0"},
+            {"type": None},
+            {"type": ""},
+            {"type": 1},
+            {"queue": ""},
+            {"queue": 1},
+            {"payload": "text"},
+            {"payload": {"data": 5}},
+            {"tags": {"a": 1}},
+            {"tags": {"resonate:timer": "true"}},
+            {"priority": 0},
+            {"priority": 101},
+            {"priority": 1.0},
+            {"priority": "1"},
+            {"processAt": "1"},
+            {"processIn": -1},
+            {"processAt": 1, "processIn": 1},
+            {"goodUntil": 1.5},
+            {"timeout": 0},
+            {"deadline": True},
+            {"retention": -1},
+            {"maxRetries": -1},
+            {"onExhausted": "completed"},
+            {"lifecycle": "celery"},
+            {"uniqueKey": ""},
+            {"uniqueFor": 5},
+            {"uniqueKey": "k", "uniqueFor": 0},
+            {"sentAt": "1"},
+            *({"retryPolicy": policy} for policy in (
+                "asynq",
+                {},
+                {"kind": "linear"},
+                {"kind": "fixed"},
+                {**FIXED, "intervals": []},
+                {**FIXED, "intervals": [1] * 101},
+                {**FIXED, "intervals": [-1]},
+                {**FIXED, "intervals": [1.5]},
+                {**FIXED, "codes": "E"},
+                {**FIXED, "codes": [1]},
+                {"kind": "exponential"},
+                {**EXPONENTIAL, "base": 0},
+                {**EXPONENTIAL, "factor": 0.5},
+                {**EXPONENTIAL, "factor": "2"},
+                {**EXPONENTIAL, "cap": 9},
+                {**EXPONENTIAL, "jitter": 1.5},
+                {**EXPONENTIAL, "jitter": -0.1},
+            )),
+        ],
+    ),
+    "job.enqueue_many": ({"jobs": [ENQUEUE]}, [{"jobs": None}, {"jobs": {}}, {"jobs": []}, {"jobs": [ENQUEUE] * 10_001},
+        {"jobs": [ENQUEUE, 5]}, {"jobs": [ENQUEUE, {**ENQUEUE, "priority": "1"}]}, {"jobs": [ENQUEUE, {"id": "x"}]}]),
+    "job.get": ({"id": "held"}, [{"id": None}, {"id": ""}, {"id": 1}]),
+    "job.claim": (
+        CLAIM,
+        [
+            {"queues": None},
+            {"queues": []},
+            {"queues": "q"},
+            {"queues": [""]},
+            {"queues": [5]},
+            {"queues": ["q", "q"]},
+            {"queues": ["q", {"name": "q", "weight": 1}]},
+            {"queues": [{"name": "q", "weight": 0}]},
+            {"queues": [{"name": "q", "weight": 1001}]},
+            {"queues": [{"weight": 1}]},
+            {"queues": [f"q{n}" for n in range(1001)]},
+            {"count": 0},
+            {"count": 10_001},
+            {"count": "1"},
+            {"worker": None},
+            {"worker": ""},
+            {"lease": None},
+            {"lease": 0},
+            {"runLease": 0},
+            {"strict": 1},
+        ],
+    ),
+    "job.start": (CLAIMED, [{"id": None}, {"id": ""}, {"version": None}, {"version": -1}, {"version": "1"}, {"lease": 0}]),
+    "job.start_many": ({"jobs": [CLAIMED]}, [{"jobs": None}, {"jobs": []}, {"jobs": "claimed"}, {"jobs": [{"id": "claimed"}]}, {"lease": 0}]),
+    "job.complete": (HELD, [{"id": None}, {"version": None}, {"version": 1.0}, {"result": "text"}, {"result": {"headers": 1}}]),
+    "job.complete_many": ({"jobs": [HELD]}, [{"jobs": None}, {"jobs": []}, {"jobs": "held"}]),
+    "job.fail": (
+        FAIL,
+        [
+            {"id": None},
+            {"version": -1},
+            {"error": None},
+            {"error": "E"},
+            {"error": {}},
+            {"error": {"code": ""}},
+            {"error": {"code": 1}},
+            {"error": {"code": "E", "message": 1}},
+            {"error": {"code": "E", "data": {}}},
+            {"retryable": "no"},
+            {"retryAfter": -1},
+        ],
+    ),
+    "job.release": (CLAIMED, [{"id": None}, {"version": None}, {"version": True}]),
+    "job.snooze": ({**HELD, "delay": 1}, [{"id": None}, {"version": None}, {"delay": None}, {"delay": -1}]),
+    "job.heartbeat": (
+        {"worker": "w", "jobs": [HELD]},
+        [{"worker": None}, {"worker": ""}, {"jobs": None}, {"jobs": [{"id": "held"}]}, {"jobs": [{"version": 1}]}, {"jobs": ["held"]}],
+    ),
+    "job.cancel": ({"id": "held"}, [{"id": None}, {"id": ""}, {"id": None, "queue": ""}]),
+    "job.run": ({"id": "archived"}, [{"id": None}, {"id": ""}]),
+    "job.archive": ({"id": "waits"}, [{"id": None}, {"id": ""}]),
+    "job.delete": ({"id": "waits"}, [{"id": None}, {"id": ""}]),
+    "job.search": ({}, [{"limit": 0}, {"limit": 1001}, {"state": "active"}, {"tags": 1}, {"id": 5}, {"queue": 5}, {"cursor": 5}]),
+    "job.stats": ({}, [{"queue": 5}, {"queue": ""}]),
+    "queue.set": (
+        {"queue": "q"},
+        [
+            {"queue": None},
+            {"queue": ""},
+            {"lifecycle": "celery"},
+            {"weight": 0},
+            {"weight": 1001},
+            {"concurrency": 0},
+            {"rate": 5},
+            {"rate": {"limit": 1}},
+            {"rate": {"limit": 0, "per": 1}},
+            {"rate": {"limit": 1, "per": 0}},
+            {"rate": {"limit": 1, "per": 1, "burst": 0}},
+            {"defaults": {"maxRetries": -1}},
+            {"defaults": {"retryPolicy": {"kind": "linear"}}},
+            {"defaults": {"onExhausted": "gone"}},
+            {"defaults": {"priority": 0}},
+            {"defaults": {"timeout": 0}},
+        ],
+    ),
+    "queue.get": ({"queue": "q"}, [{"queue": None}, {"queue": ""}, {"queue": 1}]),
+    "queue.pause": ({"queue": "q"}, [{"queue": None}, {"queue": ""}]),
+    "queue.resume": ({"queue": "q"}, [{"queue": None}, {"queue": ""}]),
+}  # fmt: skip
+CASES = [(kind, bad) for kind, (_, bads) in BAD.items() for bad in bads]
+
+
+def world(store: Any, version: str) -> JobDoor:
+    door = JobDoor(store, version)
+    for id in ("archived", "held"):
+        door.enqueue(id, now=0, queue="q").must()
+        door.run_one(id, now=0, queues=["q"])
+    door.enqueue("claimed", now=0, queue="q").must()
+    door.claim(now=0, queues=["q"]).must()
+    door.enqueue("waits", now=0, queue="q").must()
+    door.fail("archived", now=0, retryable=False).must()
+    return door
+
+
+def without(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value is not None}
+
+
+@pytest.mark.parametrize("version", [V26, V25])
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_requests(store: Any, kind: str, version: str) -> None:
+    """Refused in words, with everything as it was; and the good one is not."""
+    door = world(store, version)
+    good, bads = BAD[kind]
+    before = rows_of(store)
+    wrong = []
+    for bad in bads:
+        reply = door.send(kind, without({**good, **bad}), 10)
+        if reply.status != 400 or not reply.data:
+            wrong.append((bad if len(str(bad)) < 200 else "a long list", reply.status))
+    assert wrong == []
+    assert rows_of(store) == before
+    door.send(kind, good, 10).must()
+
+
+@pytest.mark.parametrize("data", [None, 5, [], "text"], ids=repr)
+@pytest.mark.parametrize("kind", BAD)
+def test_data_that_is_no_object(store: Any, kind: str, data: Any) -> None:
+    JobDoor(store).send(kind, data).must(400)
+
+
+def test_the_refusal_names_the_value_and_the_rule(store: Any) -> None:
+    door = JobDoor(store)
+    assert "101" in door.enqueue(priority=101).must(400).data
+    assert "celery" in door.enqueue(lifecycle="celery").must(400).data
+    assert "10001" in door.claim(10_001).must(400).data.replace(",", "").replace(" ", "")
+    assert "type" in door.send("job.enqueue", {"queue": "q"}).must(400).data
+
+
+def test_unknown_members_are_ignored(store: Any) -> None:
+    door = JobDoor(store)
+    assert door.enqueue(color="blue").must()["job"].get("color") is None
+
+
+def test_the_table_has_every_kind() -> None:
+    """queue.list alone takes nothing."""
+    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze cancel run archive delete search stats"
+    assert set(BAD) == {f"job.{verb}" for verb in verbs.split()} | {f"queue.{verb}" for verb in ("set", "get", "pause", "resume")}
