@@ -1,0 +1,86 @@
+"""Stores with jobs in every state, for tests of what is kept of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.job_wire import JobDoor
+from conformance.wire import LISTENER
+
+X = {"data": "eA==", "headers": {"h": "1"}}
+EXPONENTIAL = {"kind": "exponential", "base": 100, "factor": 1.5, "cap": 5_000, "jitter": 0.25, "codes": ["Busy"]}
+
+
+def populate(door: JobDoor) -> None:
+    """Jobs in each state and with each member set, queues with each setting, all between the instants 0 and 100."""
+    door.queue("set", "limited", now=0, concurrency=2, weight=3, rate={"limit": 1, "per": 1_000, "burst": 4})
+    door.queue("set", "presets", now=0, lifecycle="asynq", defaults={"maxRetries": 2, "retention": None, "priority": 9})
+    door.queue("pause", "paused", now=0)
+    door.enqueue("in-paused", now=0, queue="paused").must()
+    door.enqueue(
+        "everything",
+        now=1,
+        queue="presets",
+        payload=X,
+        tags={"team": "blue"},
+        priority=1,
+        processAt=50,
+        goodUntil=90_000,
+        timeout=70_000,
+        deadline=100_000,
+        retention=500,
+        maxRetries=7,
+        retryPolicy=EXPONENTIAL,
+        onExhausted="failed",
+        lifecycle="horsies",
+        uniqueKey="key",
+        uniqueFor=80_000,
+        sentAt=0,
+    ).must()
+    for n in range(4):
+        door.enqueue(f"limited-{n}", now=2, queue="limited").must()
+    door.claim(2, ["limited", "presets"], "w2", now=3).must()
+    door.start("limited-0", now=4).must()
+    door.fail("limited-0", now=5, code="Busy").must()
+    door.create("adopted", 10**9, tags={"a": "b"}, param=X, now=6).must()
+    door.task_create("workflow", now=6).must()
+    door.suspend("workflow", 1, "adopted", now=6).must()
+    for now, (id, ending) in enumerate(ENDINGS.items(), 7):
+        data: dict[str, Any] = {"goodUntil": 20} if ending == "lapses" else {}
+        door.enqueue(id, now=now, **data).must()
+        if ending in ("completes", "fails"):
+            door.run_one(id, now=now)
+        if ending == "completes":
+            door.complete(id, now=now, result=X).must()
+        elif ending == "fails":
+            door.fail(id, now=now, retryable=False).must()
+        elif ending == "cancels":
+            door.listen(id, LISTENER, now=now).must()
+            door.by_hand("cancel", id, now=now).must()
+    door.store.tick(100)
+
+
+ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels", "expired": "lapses", "adopted": "waits"}
+
+
+def continued(door: JobDoor, now: int = 1_000) -> list[Any]:
+    """Goes on from there for a while: every reply."""
+    replies = [
+        door.claim(10, ["limited", "presets", "mail", "paused"], "w9", 5_000, now=now),
+        door.beat(("limited-1", 1), ("everything", 1), worker="w9", now=now + 1),
+        door.start("everything", now=now + 2),
+        door.fail("everything", now=now + 3, code="Busy"),
+        door.enqueue("new", now=now + 4, queue="presets", uniqueKey="key"),
+        door.enqueue(None, now=now + 5),
+        door.by_hand("run", "archived", now=now + 6),
+        door.by_hand("delete", "cancelled", now=now + 7),
+        door.settle("adopted", now=now + 8),
+        door.send("job.search", {}, now + 9),
+        door.send("job.stats", {}, now + 10),
+        door.send("queue.list", {}, now + 11),
+    ]
+    steps = door.store.tick(now + 200_000)
+    replies.append([(s.kind, s.id, s.at, s.now) for s in steps])
+    replies.append(door.send("job.search", {}, now + 200_000))
+    replies.append(door.send("job.stats", {}, now + 200_001))
+    return replies

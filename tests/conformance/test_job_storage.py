@@ -1,0 +1,221 @@
+"""Jobs in snapshots, forks, traces and files: what is kept of them goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT, new_file
+
+if SUBJECT == "reference":
+    pytest.skip("the model has no files, no traces and no purge", allow_module_level=True)
+
+import resonate_core as rc
+from conformance.job_scenes import continued, populate
+from conformance.job_wire import STATES, JobDoor
+from conformance.wire import rows_of
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def door(store: Any) -> JobDoor:
+    door = JobDoor(store)
+    populate(door)
+    return door
+
+
+def records(door: JobDoor) -> list[Any]:
+    return [door.send("job.search", {}).data, door.send("queue.list", {}).data, door.send("job.stats", {}).data]
+
+
+def test_the_scene_has_what_it_says(door: JobDoor) -> None:
+    states = {job["state"] for job in door.send("job.search", {}).must()["jobs"]}
+    assert states >= {"pending", "claimed", "retry", "completed", "archived", "cancelled", "expired"} and states <= set(STATES)
+    assert door.store.check() == []
+
+
+def test_a_snapshot_is_restored(make_store: Make, door: JobDoor, clock_type: Any) -> None:
+    snapshot = door.store.snapshot()
+    text = json.loads(json.dumps(snapshot))
+    assert text == snapshot, "it is plain JSON"
+    other = JobDoor(make_store(clock=clock_type(0)))
+    other.enqueue("is replaced", now=0).must()
+    other.store.restore(copy.deepcopy(text))
+    assert other.store.snapshot() == snapshot and other.store.digest() == door.store.digest()
+    assert records(other) == records(door)
+    assert other.store.check() == []
+    assert continued(other) == continued(door)
+    assert other.store.digest() == door.store.digest()
+
+
+def test_a_snapshot_that_says_the_impossible_is_not_restored(make_store: Make, door: JobDoor, refused: Any) -> None:
+    """A job that completed without a result of its promise; a claimed one that nobody holds."""
+    snapshot = door.store.snapshot()
+    (row,) = (row for row in snapshot["promises"] if row["id"] == "completed")
+    row["state"] = "pending"
+    with pytest.raises(refused):
+        make_store().restore(snapshot)
+
+
+def test_a_fork_goes_its_own_way(door: JobDoor) -> None:
+    fork = JobDoor(door.store.fork())
+    assert records(fork) == records(door) and fork.store.digest() == door.store.digest()
+    before = rows_of(door.store)
+    went = continued(fork)
+    assert rows_of(door.store) == before
+    assert continued(door) == went
+    assert fork.store.digest() == door.store.digest()
+
+
+def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
+    """Two stores that differ in one member of one job are not the same."""
+    variants: list[dict[str, Any]] = [
+        {},
+        {"payload": {"data": "eQ=="}},
+        {"priority": 51},
+        {"goodUntil": 10**6},
+        {"timeout": 5},
+        {"retention": 5},
+        {"retention": 6},
+        {"maxRetries": 24},
+        {"retryPolicy": {"kind": "fixed", "intervals": [15]}},
+        {"retryPolicy": {"kind": "fixed", "intervals": [15], "codes": ["E"]}},
+        {"onExhausted": "failed"},
+        {"lifecycle": "asynq", "retention": None},
+        {"uniqueKey": "k"},
+        {"uniqueKey": "k", "uniqueFor": 7},
+        {"type": "other"},
+        {"queue": "other"},
+        {"processAt": 9},
+        {"sentAt": 0},
+        {"tags": {"a": "b"}},
+    ]
+    digests = set()
+    for variant in variants:
+        door = JobDoor(make_store())
+        door.enqueue(now=5, **variant).must()
+        digests.add(door.store.digest())
+    assert len(digests) == len(variants)
+    door = JobDoor(make_store())
+    moved = []
+    for step in (
+        lambda: door.enqueue(now=5),
+        lambda: door.claim(now=5),
+        lambda: door.start(now=5),
+        lambda: door.beat(("job", 1), now=6),
+        lambda: door.fail(now=6),
+        lambda: door.by_hand("archive", now=6),
+        lambda: door.by_hand("run", now=6),
+        lambda: door.queue("set", weight=2),
+        lambda: door.queue("pause"),
+    ):
+        step()
+        moved.append(door.store.digest())
+    assert len(set(moved)) == len(moved)
+
+
+def test_jobs_are_the_same_over_every_storage(door: JobDoor) -> None:
+    """The digest of the scene in this storage is that of the scene in memory."""
+    memory = JobDoor(rc.Store(clock=rc.ManualClock(0), check=True))
+    populate(memory)
+    assert memory.store.digest() == door.store.digest()
+    assert continued(memory) == continued(door)
+    assert memory.store.digest() == door.store.digest()
+
+
+def test_a_trace_runs_again(door: JobDoor, tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    with door.store.record(path):
+        continued(door)
+    replayed = rc.replay(path)
+    assert replayed.ok, replayed
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("reopen", ["once", "after every request"])
+def test_a_file_that_is_closed_and_opened_again(reopen: str) -> None:
+    path = new_file()
+    options: dict[str, Any] = {"check": True, "durability": "normal"}
+    clock = rc.ManualClock(0)
+    memory = JobDoor(rc.Store(clock=rc.ManualClock(0), check=True))
+    populate(memory)
+    door = JobDoor(rc.Store(path, clock=clock, **options))
+    populate(door)
+    door.store.close()
+    door = JobDoor(rc.Store(path, clock=rc.ManualClock(100), **options))
+    assert records(door) == records(memory) and door.store.digest() == memory.store.digest()
+    if reopen == "after every request":
+        door = Reopening(door, path, options)
+    assert continued(door) == continued(memory)
+    assert door.store.digest() == memory.store.digest() and door.store.check() == []
+    door.store.close()
+
+
+class Reopening(JobDoor):
+    """Closes and opens its file before each request."""
+
+    def __init__(self, door: JobDoor, path: Path, options: dict[str, Any]) -> None:
+        super().__init__(door.store, door.version)
+        self._path, self._options = path, options
+
+    def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Any:
+        at = self.store.now
+        self.store.close()
+        self.store = rc.Store(self._path, clock=rc.ManualClock(at), **self._options)
+        return super().send(kind, data, now, **head)
+
+
+def test_two_stores_on_one_file() -> None:
+    """What one of them does, the other sees: claims, ends, settings of queues, unique keys, tokens of a rate."""
+    path = new_file()
+    clock = rc.ManualClock(0)
+    one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one.queue("set", concurrency=3, rate={"limit": 1, "per": 1_000, "burst": 4})
+    for n in range(8):
+        (one, two)[n % 2].enqueue(f"{n}", uniqueKey=f"k{n}").must()
+    two.enqueue("again", uniqueKey="k0").must(409)
+    assert one.claimed(2) == ["0", "1"] and two.claimed(2) == ["2"] and one.claimed(2) == []
+    two.start("0", now=1).must()
+    one.complete("0", now=2).must()
+    two.complete("0", now=3).must(409)
+    assert two.claimed(2, now=4) == ["3"], "the last token"
+    assert two.queue("get") == one.queue("get")
+    two.queue("pause")
+    assert one.claimed(1, now=5_000) == []
+    one.queue("resume")
+    one.by_hand("cancel", "1").must()
+    assert two.beat(("1", 1)) == (["1"], [])
+    assert two.claimed(5, now=5_000) == ["4"]
+    assert one.stats() == two.stats()
+    assert one.store.check() == two.store.check() == []
+    one.store.close()
+    two.store.close()
+
+
+def test_a_backup_holds_the_jobs(door: JobDoor, tmp_path: Path) -> None:
+    path = tmp_path / "backup.db"
+    door.store.backup(path)
+    with rc.Store(path, clock=rc.ManualClock(100)) as copied:
+        assert records(JobDoor(copied)) == records(door) and copied.digest() == door.store.digest()
+        assert copied.check() == []
+    assert rc.check_file(path) == []
+
+
+def test_purge_takes_settled_jobs_and_no_others(store: Any) -> None:
+    door = JobDoor(store)
+    for id in ("archived", "completed", "pending"):
+        door.enqueue(id, now=0, priority={"archived": 1, "completed": 2}.get(id, 3)).must()
+    door.run_one("archived", now=1)
+    door.fail("archived", now=2, retryable=False).must()
+    door.run_one("completed", now=3)
+    door.complete("completed", now=4).must()
+    door.store.tick(100)
+    assert door.store.purge(settled_before=50) == 1
+    assert door.jobs() == ["archived", "pending"]
+    assert door.stats()["counts"]["completed"] == 0 and door.store.check() == []
