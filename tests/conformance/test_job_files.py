@@ -1,0 +1,110 @@
+"""Jobs and what a file or a clock is to them: files of before there were jobs, read-only stores, when something is due."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+
+if SUBJECT == "reference":
+    pytest.skip("the model has no files", allow_module_level=True)
+
+import resonate_core as rc
+from conformance.job_wire import JOB, JobDoor
+
+OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
+
+
+def test_a_file_of_before_there_were_jobs(tmp_path: Path) -> None:
+    """It is opened as it is, keeps what it holds, and takes jobs; so after it is opened again."""
+    path = tmp_path / "old.db"
+    shutil.copyfile(OLD, path)
+    with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
+        before = [promise.id for promise in store.promises.search(limit=1000)]
+        assert before
+        door = JobDoor(store)
+        assert door.jobs() == [] and door.send("queue.list", {}).must()["queues"] == []
+        door.enqueue("new-job", uniqueKey="k").must()
+        door.run_one("new-job")
+        assert store.check() == []
+    with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
+        door = JobDoor(store)
+        assert door.complete("new-job").must()["job"]["state"] == "completed"
+        assert sorted([*before, "new-job"]) == sorted(promise.id for promise in store.promises.search(limit=1000))
+        assert store.check() == []
+    assert rc.check_file(path) == []
+
+
+def test_a_pending_promise_of_an_old_file_becomes_a_job(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    shutil.copyfile(OLD, path)
+    with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
+        now = store.now
+        adopted = []
+        for promise in store.promises.search(limit=1000, state="pending"):
+            reply = JobDoor(store).enqueue(promise.id, now=now)
+            if reply.status == 200:
+                adopted.append(promise.id)
+        assert JobDoor(store).jobs() == sorted(adopted) and store.check() == []
+
+
+def test_a_read_only_store(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with rc.Store(path, clock=rc.ManualClock(0)) as store:
+        JobDoor(store).enqueue().must()
+    with rc.Store(path, clock=rc.ManualClock(0), read_only=True) as store:
+        door = JobDoor(store)
+        assert door.state() == "pending" and door.jobs() == [JOB]
+        assert door.stats()["counts"]["pending"] == 1 and door.queue("get")["active"] == 0
+        for call in (lambda: door.claim(), lambda: door.enqueue("other"), lambda: door.queue("pause")):
+            with pytest.raises(rc.ResonateError, match="read-only"):
+                call()
+
+
+def test_what_is_due(store: Any) -> None:
+    """A job that waits for nothing but a worker has no timer; one that waits for an instant has that."""
+    door = JobDoor(store)
+    door.enqueue(now=0).must()
+    assert store.next_due() is None
+    assert store.clock.advance_to_next() == [] and store.now == 0
+    door.claim(lease=500, now=0).must()
+    assert store.next_due() == 500
+    door.start(now=10, lease=700).must()
+    assert store.next_due() == 710
+    door.enqueue("soon", now=10, processAt=100).must()
+    assert store.next_due() == 100
+    door.enqueue("sooner", now=10, goodUntil=90).must()
+    assert store.next_due() == 90
+    door.enqueue("soonest", now=10, deadline=80).must()
+    assert store.next_due() == 80
+    for id in ("soonest", "sooner", "soon"):
+        door.by_hand("delete", id, now=20).must()
+    door.fail(now=20, retryAfter=5).must()
+    assert store.next_due() == 25
+    door.by_hand("archive", now=20).must()
+    assert store.next_due() is None
+
+
+def test_an_attempts_timeout_is_due(store: Any) -> None:
+    door = JobDoor(store)
+    door.enqueue(now=0, timeout=300).must()
+    door.claim(lease=10_000, now=0).must()
+    assert store.next_due() == 10_000
+    door.start(now=5).must()
+    assert store.next_due() == 305
+
+
+def test_a_claim_leaves_no_timer_of_the_job_behind(store: Any) -> None:
+    """Of all that a job waited for only the lease is left, then its retention."""
+    door = JobDoor(store)
+    door.enqueue(now=0, processAt=10, goodUntil=1_000, retention=50).must()
+    door.run_one(now=10, lease=100)
+    assert store.next_due() == 110
+    door.complete(now=20).must()
+    assert store.next_due() == 70
+    store.clock.advance_to(70)
+    assert store.next_due() is None and door.state() == "absent"

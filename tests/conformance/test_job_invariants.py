@@ -1,0 +1,87 @@
+"""The properties of jobs: each of them, broken by hand in a snapshot, is reported under its own name, and is not restored."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_scenes import populate
+from conformance.job_wire import JobDoor
+
+if SUBJECT == "reference":
+    pytest.skip("the model names no invariants", allow_module_level=True)
+
+Rows = dict[str, dict[str, Any]]
+Break = Callable[[dict[str, Any], Rows, Rows, Rows], Any]
+
+# Name, id, and what breaks it: given the snapshot, its promises, tasks and jobs by id.
+# fmt: off
+BREAKS: list[tuple[str, str, Break]] = [
+    ("job_states_disagree", "completed", lambda s, p, t, j: p["completed"].update(state="rejected")),
+    ("job_states_disagree", "archived", lambda s, p, t, j: t["archived"].update(state="pending", retryAt=5_000)),
+    ("job_states_disagree", "limited-1", lambda s, p, t, j: j["limited-1"].update(state="pending")),
+    ("job_states_disagree", "cancelled", lambda s, p, t, j: j["cancelled"].update(state="failed")),
+    ("job_timestamps_out_of_order", "completed", lambda s, p, t, j: j["completed"].update(claimedAt=6)),
+    ("job_timestamps_out_of_order", "completed", lambda s, p, t, j: j["completed"].update(completedAt=6)),
+    ("job_timestamps_out_of_order", "everything", lambda s, p, t, j: j["everything"].update(sentAt=51)),
+    ("job_timestamps_mismatch", "limited-2", lambda s, p, t, j: j["limited-2"].pop("enqueuedAt")),
+    ("job_timestamps_mismatch", "limited-1", lambda s, p, t, j: j["limited-1"].pop("claimedAt")),
+    ("job_timestamps_mismatch", "limited-2", lambda s, p, t, j: j["limited-2"].update(startedAt=50)),
+    ("job_timestamps_mismatch", "limited-0", lambda s, p, t, j: j["limited-0"].update(nextRetryAt=17_006)),
+    ("job_timestamps_mismatch", "limited-0", lambda s, p, t, j: j["limited-0"].pop("nextRetryAt")),
+    ("job_timestamps_mismatch", "completed", lambda s, p, t, j: j["completed"].pop("completedAt")),
+    ("job_timestamps_mismatch", "cancelled", lambda s, p, t, j: j["cancelled"].update(expiredAt=9)),
+    ("job_attempt_without_start", "limited-0", lambda s, p, t, j: j["limited-0"]["attempts"][0].pop("finishedAt")),
+    ("job_attempt_without_start", "limited-0", lambda s, p, t, j: j["limited-0"]["attempts"][0].update(number=2)),
+    ("job_attempt_without_start", "limited-0", lambda s, p, t, j: j["limited-0"]["attempts"][0].update(finishedAt=3)),
+    ("job_attempt_without_start", "limited-0", lambda s, p, t, j: j["limited-0"].update(attemptCount=0)),
+    ("job_attempt_without_start", "running", lambda s, p, t, j: j["running"].update(attempts=[], attemptCount=0)),
+    ("job_attempts_beyond_claims", "limited-0", lambda s, p, t, j: t["limited-0"].update(acquisitions=0)),
+    ("job_retries_beyond_limit", "limited-0", lambda s, p, t, j: j["limited-0"].update(retryCount=26)),
+    ("job_reclaimed_before_end", "limited-2", lambda s, p, t, j: j["limited-2"].update(reclaimAt=50)),
+    ("job_not_external", "limited-2", lambda s, p, t, j: p["limited-2"].update(external=False)),
+    ("queue_count_mismatch", "limited", lambda s, p, t, j: s["queues"][0]["counts"].update(claimed=0)),
+    ("queue_count_mismatch", "mail", lambda s, p, t, j: s["queues"][1]["counts"].update(failed=1)),
+    ("queue_count_mismatch", "paused", lambda s, p, t, j: s["promises"].remove(p["in-paused"])),
+]
+# fmt: on
+
+
+def scene(store: Any) -> dict[str, Any]:
+    door = JobDoor(store)
+    populate(door)
+    door.enqueue("running", queue="work", now=100).must()
+    door.run_one("running", queues=["work"], now=100)
+    assert store.check() == []
+    snapshot: dict[str, Any] = store.snapshot()
+    return snapshot
+
+
+def opened(snapshot: dict[str, Any]) -> tuple[Rows, Rows, Rows]:
+    promises = {p["id"]: p for p in snapshot["promises"]}
+    return promises, *({id: p[part] for id, p in promises.items() if part in p} for part in ("task", "job"))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("name", "id", "breaks"), BREAKS, ids=[f"{name}-{id}" for name, id, _ in BREAKS])
+def test_a_broken_property_reports_its_own_name(
+    make_store: Callable[..., Any], refused: Any, name: str, id: str, breaks: Break
+) -> None:
+    snapshot = scene(make_store())
+    whole = copy.deepcopy(snapshot)
+    breaks(snapshot, *opened(snapshot))
+    assert snapshot != whole
+    store = make_store(check=False)
+    before = store.snapshot()
+    with pytest.raises(refused) as raised:
+        store.restore(copy.deepcopy(snapshot))
+    assert (name, id) in [(v.name, v.id) for v in raised.value.violations]
+    assert store.snapshot() == before, "a refused snapshot changes nothing"
+    store.restore(copy.deepcopy(snapshot), check=False)
+    found = store.check()
+    assert (name, id) in [(v.name, v.id) for v in found] and all(v.detail for v in found)
+    store.restore(whole)
+    assert store.check() == []
