@@ -106,7 +106,22 @@ def world() -> Store:
         store.tasks.acquire(half + "acquired", 0, pid="w", ttl=5000)
         store.tasks.halt(half + "halted")
         store.schedules.create(half + "s", "@hourly", promise_id=half + "{{.timestamp}}", promise_timeout=FAR)
+        _add_jobs(store, half)
     return store
+
+
+def _add_jobs(store: Store, half: str) -> None:
+    """A job in each state that a request wants, all in a queue that both halves use; and a queue of its own."""
+    for name in ("claimed", "running", "failed"):
+        store.jobs.enqueue("t", id=half + name, queue="shared", priority=1)
+        (job,) = store.jobs.claim("shared", worker="w", lease=5000)
+        assert job.id == half + name
+        if name != "claimed":
+            store.jobs.start(job.id, 1)
+    store.jobs.fail(half + "failed", 1, "E", retryable=False)
+    for name in ("j", "k"):
+        store.jobs.enqueue("t", id=half + name, queue="shared")
+    store.queues.set(half + "queue")
 
 
 def envelope(kind: str, data: Any, version: str = V26) -> dict[str, Any]:
@@ -169,9 +184,43 @@ def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
     }  # fmt: skip
 
 
+def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
+    """The same of jobs and queues: in both dialects alike. A queue's name is an id to whoever changes it or reads how it does."""
+
+    def job(id: str, **more: Any) -> dict[str, Any]:
+        return {"id": id, "queue": "shared", "type": "t", **more}
+
+    def claimed(half: str, name: str) -> dict[str, Any]:
+        return {"id": half + name, "version": 1}
+
+    def each(a: str, b: str, make: Callable[[str], Any]) -> list[Any]:
+        return [make(half) for half in dict.fromkeys((a, b))]
+
+    yield "uniqueKey", "job.enqueue", 200, lambda a, b: job(a + "new", uniqueKey=b + "key")
+    yield "a job", "job.enqueue_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: job(half + "new"))}
+    yield "", "job.get", 200, lambda a, b: {"id": a + "j"}
+    yield "", "job.start", 200, lambda a, b: claimed(a, "claimed")
+    yield "a job", "job.heartbeat", 200, lambda a, b: {"worker": "w", "jobs": each(a, b, lambda half: claimed(half, "running"))}
+    yield "a job", "job.start_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: claimed(half, "claimed"))}
+    yield "", "job.complete", 200, lambda a, b: claimed(a, "running")
+    yield "a job", "job.complete_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: claimed(half, "running"))}
+    yield "", "job.fail", 200, lambda a, b: {**claimed(a, "running"), "error": {"code": "E"}}
+    yield "", "job.release", 200, lambda a, b: claimed(a, "claimed")
+    yield "", "job.snooze", 200, lambda a, b: {**claimed(a, "running"), "delay": 5}
+    yield "", "job.cancel", 200, lambda a, b: {"id": a + "running"}
+    yield "", "job.run", 200, lambda a, b: {"id": a + "failed"}
+    yield "", "job.archive", 200, lambda a, b: {"id": a + "j"}
+    yield "", "job.delete", 200, lambda a, b: {"id": a + "j"}
+    yield "", "job.stats", 200, lambda a, b: {"queue": a + "queue"}
+    yield "", "queue.set", 200, lambda a, b: {"queue": a + "queue", "weight": 5}
+    yield "", "queue.get", 200, lambda a, b: {"queue": a + "queue"}
+    yield "", "queue.pause", 200, lambda a, b: {"queue": a + "queue"}
+    yield "", "queue.resume", 200, lambda a, b: {"queue": a + "queue"}
+
+
 def _of_ids() -> Iterator[Operation]:
     for version in (V26, V25):
-        for second, kind, status, make in _kinds(version):
+        for second, kind, status, make in (*_kinds(version), *_job_kinds()):
             name = f"{version[:4]} {kind}" + (f" ({second})" if second.startswith("fenced") else "")
             yield Operation(f"{name}: own", "own", status, envelope(kind, make(OWN, OWN), version))
             yield Operation(f"{name}: others'", "other", status, envelope(kind, make(OTHER, OTHER), version))
@@ -194,6 +243,29 @@ def _of_ids() -> Iterator[Operation]:
         )
 
 
+def _jobs_without_ids() -> Iterator[Operation]:
+    """Who names no id gets one that begins with "job:"; what is found, is found among one's own."""
+    given, left_out = {"id": OWN + "new", "type": "t"}, {"type": "t"}
+    yield Operation("2026 job.enqueue: without an id", "other", 200, envelope("job.enqueue", left_out))
+    many = envelope("job.enqueue_many", {"jobs": [given, left_out]})
+    yield Operation("2026 job.enqueue_many: one without an id", "other", 200, many)
+    keys = envelope("job.enqueue_many", {"jobs": [given, {"id": OWN + "x", "type": "t", "uniqueKey": OTHER + "key"}]})
+    yield Operation("2026 job.enqueue_many: a uniqueKey of others", "other", 200, keys)
+    for kind, data in (
+        ("job.claim", {"queues": ["shared", OTHER + "queue"], "count": 100, "worker": "w", "lease": 5}),
+        ("job.search", {}),
+        ("job.cancel", {"queue": "shared"}),
+        ("job.run", {"state": "archived"}),
+        ("job.archive", {"state": "pending"}),
+        ("job.delete", {"state": "pending"}),
+        ("job.stats", {}),
+        ("queue.list", {}),
+    ):
+        yield Operation(f"2026 {kind}: all that there are", "found", 200, envelope(kind, data))
+    for kind in ("job.stats", "queue.get", "queue.pause", "queue.resume", "queue.set"):
+        yield Operation(f"2026 {kind}: a queue of all", "other", 200, envelope(kind, {"queue": "shared"}))
+
+
 def _others() -> Iterator[Operation]:
     for kind in ("promise.search", "task.search", "schedule.search"):
         yield Operation(f"2026 {kind}", "found", 200, envelope(kind, {}))
@@ -214,7 +286,7 @@ def _others() -> Iterator[Operation]:
     yield Operation("GET /elsewhere", "open", 404, target="/elsewhere")
 
 
-OPERATIONS = [*_of_ids(), *_others()]
+OPERATIONS = [*_of_ids(), *_jobs_without_ids(), *_others()]
 
 
 def app_of(store: Store) -> ResonateApp:
