@@ -371,3 +371,26 @@ def test_a_rate_of_the_queue_is_waited_for(make_worker, live_store):
     worker.task("t")(lambda: 1).enqueue_many([None] * 5)
     with worker:
         until(lambda: worker.counts.completed == 5, worker.counts)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_jobs_of_both_lifecycles_in_one_batch(make_worker, asynchronous):
+    """Those that the claim starts wait for a slot as well, and leave none to those that were only claimed."""
+    worker = make_worker(concurrency=2, batch=6)
+
+    if asynchronous:
+
+        @worker.task("t")
+        async def body():
+            await asyncio.sleep(0.001)
+    else:
+
+        @worker.task("t")
+        def body():
+            threading.Event().wait(0.001)
+
+    for _ in range(20):
+        body.enqueue(lifecycle="asynq")
+        body.enqueue(lifecycle="horsies")
+    with worker:
+        until(lambda: worker.counts.completed == 40, worker.counts)

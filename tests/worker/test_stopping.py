@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+import uvloop
 from waiting import until
 
 import resonate_core as rc
@@ -125,7 +126,8 @@ def test_it_can_be_started_again(make_worker):
             until(lambda round_=round_: worker.counts.completed == round_ + 1)
 
 
-def test_in_a_loop_of_ones_own(make_worker, live_store):
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_in_a_loop_of_ones_own(make_worker, live_store, make_loop):
     worker = make_worker()
 
     @worker.task("t")
@@ -140,7 +142,11 @@ def test_in_a_loop_of_ones_own(make_worker, live_store):
                 await asyncio.sleep(0.005)
         return [live_store.jobs.get(each.id).result.json() for each in (job, *jobs)]
 
-    assert asyncio.run(main()) == [5, 6, 7]
+    loop = make_loop()
+    try:
+        assert loop.run_until_complete(main()) == [5, 6, 7]
+    finally:
+        loop.close()
 
 
 def test_to_cancel_it_is_a_stop(make_worker, live_store):

@@ -54,8 +54,12 @@ class Attempts:
 
     @property
     def slots(self) -> int:
-        """How many more can run."""
-        return self._worker.concurrency - len(self._running) - len(self._orphans) - len(self.ready)
+        """How many more can run, besides those that are ready."""
+        return max(0, self._free - len(self.ready))
+
+    @property
+    def _free(self) -> int:
+        return self._worker.concurrency - len(self._running) - len(self._orphans)
 
     @property
     def idle(self) -> bool:
@@ -71,7 +75,7 @@ class Attempts:
 
     def begin_ready(self) -> None:
         """Runs as many of the ready ones as there are slots for."""
-        count = min(len(self.ready), self.slots + len(self.ready))
+        count = min(len(self.ready), self._free)
         if count <= 0 or self._stopping:
             return
         to_threads = []

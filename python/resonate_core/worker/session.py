@@ -105,6 +105,7 @@ class Session:
     async def call(self, function: Callable[..., _T], *args: Any) -> _T:
         """A call of the store: off the loop where it takes time."""
         if not self.door.blocking:
+            await asyncio.sleep(0)  # a worker that has always something to do leaves the loop to others too
             return function(*args)
         return await self.loop.run_in_executor(self._calls, function, *args)
 
