@@ -1,6 +1,6 @@
 """Measures everything in one run and prints every figure beside its bound and its target.
 
-    scripts/bench [--rounds N] [--http-seconds S] [--out FOLDER]
+    scripts/bench [--rounds N] [--http-seconds S] [--job-rounds N] [--out FOLDER]
 
 Writes figures.json and figures.png into FOLDER.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from . import python_doors, sdk_server
 from .http import load, measure as http
+from .jobs import measure as jobs
 from .picture import draw
 from .report import machine, table, verdict
 from .targets import TARGETS
@@ -36,6 +37,8 @@ def main() -> int:
     parser.add_argument("--sqlite-probe", required=True, help="the built resonate_sqlite_probe")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison, the best counts (default 5)")
     parser.add_argument("--http-seconds", type=float, default=3, help="of each load over HTTP, in two rounds; 0: none (default 3)")
+    parser.add_argument("--job-rounds", type=int, default=3, help="of jobs, the best counts; 0: none (default 3)")
+    parser.add_argument("--huey-python", type=Path, help="a Python that has huey, for the jobs")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="where figures.json and figures.png go")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -52,7 +55,11 @@ def main() -> int:
     missing = load.why_not()
     if missing is None and arguments.http_seconds > 0:
         over_http = http.figures(arguments.out, _HTTP_ROUNDS, arguments.http_seconds)
-    held = [*TARGETS, *http.targets(over_http)]
+    of_jobs: dict[str, float] = {}
+    not_there: list[str] = []
+    if arguments.job_rounds > 0:
+        of_jobs, not_there = jobs.figures(arguments.out, arguments.job_rounds, arguments.huey_python)
+    held = [*TARGETS, *http.targets(over_http), *jobs.targets(of_jobs)]
 
     print(machine())
     print("in memory unless SQLite is named; one request a batch unless a batch is named, payload 32 characters of base64, one tag")
@@ -69,6 +76,11 @@ def main() -> int:
         figures |= over_http
     elif missing is not None:
         print(missing)
+    if of_jobs:
+        print("\n" + jobs.how(arguments.job_rounds, of_jobs, not_there))
+        print(jobs.tables(of_jobs))
+        print(table(of_jobs, jobs.targets(of_jobs)))
+        figures |= of_jobs
     (arguments.out / "figures.json").write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
     draw(figures, machine(), arguments.out / "figures.png", held)
     print(verdict(figures, held))

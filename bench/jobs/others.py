@@ -1,0 +1,126 @@
+"""Those beside us, each a program of its own: huey with its own Python, asynq with a Redis that is started for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..http.servers import free_port
+from .calls import PAYLOAD
+from .timed import CPU, cpu_seconds
+
+_HERE = Path(__file__).parent
+_PATIENCE = 300.0
+_HUEY_JOBS = {"normal": 5_000, "full": 1_000}
+_HUEY_THREADS = (1, 4)
+_ASYNQ_JOBS = 20_000
+#: Tasks at once, and goroutines that enqueue: one, four, and more than bring anything.
+_ASYNQ_SIZES = (1, 4, 64)
+#: How Redis keeps what it was told, by the name of the figure.
+REDIS = {"no file": ["--appendonly", "no"], "everysec": ["--appendonly", "yes", "--appendfsync", "everysec"]}
+
+
+def end_to_end(enqueue: float, drain: float) -> float:
+    """Jobs a second where all are enqueued and then all are worked off."""
+    return 1 / (1 / enqueue + 1 / drain)
+
+
+def _told(command: list[str]) -> dict[str, float]:
+    """What a program prints as JSON (enqueue and drain a second, µs of processor time a job), and the rate of both parts together."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PATIENCE)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found | {"end to end": end_to_end(found["enqueue"], found["drain"])}
+
+
+def _named(seen: dict[str, dict[str, float]], group: str) -> dict[str, float]:
+    """Figures of a group by name, and the best of them."""
+    found = {}
+    for size, told in seen.items():
+        found |= {f"{group}, {size} {what}": told[what] for what in ("enqueue", "drain", "end to end")}
+        found[f"{group}, {size} end to end{CPU}"] = told["cpu us"]
+    return found | {f"{group}, best end to end": max(told["end to end"] for told in seen.values())}
+
+
+def why_no_huey(python: Path | None) -> str | None:
+    """Why huey cannot be measured, or None."""
+    if python is None:
+        return "huey is not measured: --huey-python names no Python that has it (scripts/bench makes one)"
+    asked = subprocess.run([python, "-c", "import huey"], capture_output=True, text=True, check=False)
+    return None if asked.returncode == 0 else f"huey is not measured: {python} has none: {asked.stderr.strip().splitlines()[-1]}"
+
+
+def huey(python: Path, folder: Path, turn: int) -> dict[str, float]:
+    """Jobs a second of huey, with the synchronous settings that our files have; full is its own."""
+    found: dict[str, float] = {}
+    for synchronous, jobs in _HUEY_JOBS.items():
+        seen = {}
+        for threads in _HUEY_THREADS:
+            file = folder / f"huey-{turn}-{synchronous}-{threads}.db"
+            command = [str(python), str(_HERE / "huey_program.py"), str(file), str(jobs), str(threads), synchronous, PAYLOAD]
+            seen["1 thread" if threads == 1 else f"{threads} threads"] = _told(command)
+        found |= _named(seen, f"huey SQLite {synchronous}")
+    return found
+
+
+def build_asynq(folder: Path) -> Path | str:
+    """The built program, or why there is none."""
+    if not Path("/proc/self/stat").exists():
+        return "asynq is not measured: the processor time of its Redis is read from /proc, which is Linux's"
+    missing = [name for name in ("go", "redis-server") if shutil.which(name) is None]
+    if missing:
+        return f"asynq is not measured: this machine has no {' and no '.join(missing)}"
+    program = (folder / "asynq-bench").absolute()
+    made = subprocess.run(
+        ["go", "build", "-o", str(program), "."], cwd=_HERE / "asynq", capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        return f"asynq is not measured: its program does not build: {(made.stderr.strip() or 'no word').splitlines()[-1]}"
+    return program
+
+
+@contextlib.contextmanager
+def _redis(folder: Path, options: list[str]) -> Iterator[tuple[str, int]]:
+    """A Redis of its own on a free port of 127.0.0.1. Gives its address and its process."""
+    port = free_port()
+    folder.mkdir()
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder.absolute()), "--save", "", *options]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), 1):
+                    break
+            except OSError:
+                if server.poll() is not None or time.monotonic() > until:
+                    print((folder / "log").read_text(), file=sys.stderr)
+                    raise
+                time.sleep(0.05)
+        yield f"127.0.0.1:{port}", server.pid
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def asynq(program: Path, folder: Path, turn: int) -> dict[str, float]:
+    """Jobs a second of asynq, and µs of processor time a job of its program and of Redis together."""
+    found: dict[str, float] = {}
+    for kept, options in REDIS.items():
+        seen = {}
+        with _redis(folder / f"redis-{turn}-{kept.replace(' ', '-')}", options) as (address, server):
+            command = [str(program), "-address", address, "-count", str(_ASYNQ_JOBS), "-payload", PAYLOAD]
+            for size in _ASYNQ_SIZES:
+                used = cpu_seconds(server)
+                told = _told([*command, "-producers", str(size), "-concurrency", str(size)])
+                told["cpu us"] += 1e6 * (cpu_seconds(server) - used) / _ASYNQ_JOBS
+                seen[f"{size} at once"] = told
+        found |= _named(seen, f"asynq Redis {kept}")
+    return found
