@@ -87,7 +87,8 @@ struct Jobs {
 struct Queues {
   std::shared_ptr<OpenStore> store;
 };
-// What operators ask of jobs has a file of its own.
+// What workers and operators ask of jobs has files of its own.
+void bind_claims(py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);
 
 // fence_create and fence_settle of Tasks, which have a file of their own.

@@ -55,8 +55,9 @@ inline Options checked(RulesId rules) {
 
 class Store {
  public:
-  explicit Store(Options options = checked(), Instant start = 0)
-      : clock(std::make_shared<ManualClock>(start)), engine(Engine::create(make_memory_storage(), clock, options)) {}
+  explicit Store(Options options = checked(), Instant start = 0) : Store(make_memory_storage(), options, start) {}
+  explicit Store(std::unique_ptr<Storage> storage, Options options = checked(), Instant start = 0)
+      : clock(std::make_shared<ManualClock>(start)), engine(Engine::create(std::move(storage), clock, options)) {}
 
   Reply run(Operation operation, DialectId dialect = kNew, std::optional<Instant> now = {}) {
     return engine->apply(Request{dialect, std::move(operation)}, now);

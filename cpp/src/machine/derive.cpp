@@ -23,7 +23,8 @@ void finish_birth(Birth& birth) {
 namespace {
 
 Due next_due_of_job(const Row& row) noexcept {
-  const Due end{row.ends_at(), DueKind::timeout};
+  const Instant at = row.ends_at();
+  const Due end = at == kNever ? Due{} : Due{at, DueKind::timeout};
   switch (row.job->state) {
     case JobState::claimed:
     case JobState::running: return std::min(end, Due{std::min(row.expires_at, row.job->times_out_at()), DueKind::lease});

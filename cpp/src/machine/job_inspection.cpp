@@ -112,12 +112,30 @@ Reply Machine::job_delete(JobDelete& request) {
   return reply;
 }
 
+// Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as failed
+// or expired before that is counted.
+bool Machine::none_counted(const JobFilter& filter) {
+  const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
+  if (state == JobState::failed || state == JobState::expired) return false;
+  const auto some = [&](const Queue& queue) {
+    if (state) return queue.counts[static_cast<std::size_t>(*state)] > 0;
+    return std::any_of(queue.counts.begin(), queue.counts.end(), [](std::int64_t count) { return count > 0; });
+  };
+  if (filter.queue) {
+    const Queue* queue = set_.find_queue(*filter.queue);
+    return !queue || !some(*queue);
+  }
+  const std::vector<QueueRef> queues = set_.queues();
+  return std::none_of(queues.begin(), queues.end(), [&](const QueueRef& queue) { return some(*queue); });
+}
+
 Reply Machine::job_search(JobSearch& request) {
   const auto limit = static_cast<std::size_t>(request.limit.value_or(100));
   RowScan scan;
   scan.after = request.cursor;
   scan.limit = limit + 1;
   Reply reply = ok();
+  if (none_counted(request.filter)) return reply;
   reply.rows = set_.scan(std::move(scan), [&](const Row& row) {
     if (!matches(request.filter, row)) return false;
     if (request.unique_key && row.job->spec->unique_key != request.unique_key) return false;

@@ -86,7 +86,7 @@ void check_job(const Row& row, std::vector<Violation>& found) {
   };
   require(agrees(row), "job_states_disagree");
   require(in_order({job.enqueued_at, job.claimed_at, job.started_at, job.completed_at}) &&
-              in_order({job.started_at, job.failed_at == kUnset || is_terminal(job.state) ? job.failed_at : kUnset}) &&
+              in_order({job.started_at, job.state == JobState::failed ? job.failed_at : kUnset}) &&
               in_order({job.spec->sent_at, job.enqueued_at}),
           "job_timestamps_out_of_order");
   require(timestamps_agree(row), "job_timestamps_mismatch");
@@ -113,6 +113,8 @@ void check_job_step(const Row& before, const Row& after, std::vector<Violation>&
   require(claimed == (after.acquisitions != before.acquisitions) && after.acquisitions <= before.acquisitions + 1,
           "job_version_moved", edge);
   require(!is_held(is.state) || claimed || is_held(was.state), "job_claimed_twice", edge);
+  const bool kept = is_held(was.state) && is_held(is.state);
+  require(!kept || (before.pid->text == after.pid->text && was.claimed_at == is.claimed_at), "job_holder_changed", edge);
   require(is.retry_count == was.retry_count + (was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
           "job_retry_count_moved", edge);
 }

@@ -179,7 +179,7 @@ Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.orders.size());
   for (JobOrder& order : request.orders) {
-    if (auto refused = refuse_order(order)) {
+    if (auto refused = refuse_order(order, dialect_)) {
       jobs->items.push_back({status::kInvalid, *std::move(refused), {}});
     } else {
       jobs->items.push_back(item_of(enqueue(order)));

@@ -125,7 +125,7 @@ Fired drain_listener(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 // An awaited promise was settled: wakes its awaiter, or notes it for later.
 void resume(WorkingSet& set, WorkingSet::Entry& awaiter, const std::string& awaited, Instant now) {
   const Row& seen = *awaiter.now;
-  if (!seen.has_task() || seen.dead_at(now)) return;
+  if (!seen.has_task() || seen.job || seen.dead_at(now)) return;  // jobs are not resumed
   if (next_state(TaskEvent::resume, seen.task)) {
     Row& row = set.edit(awaiter);
     enter_pending(row, now);

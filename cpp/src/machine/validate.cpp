@@ -60,6 +60,7 @@ struct Checker {
   const Dialect& dialect;
   const Rules& rules;
 
+  Refusal operator()(const JobEnqueue& r) const { return refuse_order(r.order.front(), dialect); }
   // What is not about promises, tasks and schedules.
   template <class JobRequest>
   Refusal operator()(const JobRequest& r) const {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "machine/derive.hpp"
 #include "machine/quoted.hpp"
 #include "machine/refusals.hpp"
 
@@ -92,7 +93,7 @@ Refusal refuse_defaults(const JobDefaults& defaults) {
 
 }  // namespace
 
-std::optional<std::string> refuse_order(const JobOrder& order) {
+std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& dialect) {
   if (Refusal refused = first(refuse_optional("id", order.id), refuse_text("queue", order.queue), refuse_text("type", order.type),
                               refuse_optional("uniqueKey", order.unique_key), refuse_below("deadline", order.deadline, 0),
                               refuse_optional_below("processAt", order.process_at, 0),
@@ -116,11 +117,11 @@ std::optional<std::string> refuse_order(const JobOrder& order) {
   if (order.lifecycle)
     if (Refusal refused = refuse_lifecycle(*order.lifecycle)) return refused;
   if (order.tags.equals("resonate:timer", "true")) return std::string("a job is no timer: tag resonate:timer must not be true");
+  if (const std::string* target = target_of(order.tags, dialect); target && target->empty())
+    return std::string("tag resonate:target must not be empty");
   if (order.tags.find("resonate:delay")) return std::string("a job takes no tag resonate:delay: give processAt");
   return std::nullopt;
 }
-
-std::optional<std::string> refuse_job_request(const JobEnqueue& r) { return refuse_order(r.order.front()); }
 
 std::optional<std::string> refuse_job_request(const JobEnqueueMany& r) { return refuse_count("jobs", r.orders.size()); }
 

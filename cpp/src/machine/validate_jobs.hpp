@@ -5,12 +5,12 @@
 #include <string>
 
 #include "resonate/job_requests.hpp"
+#include "resonate/rules.hpp"
 
 namespace resonate {
 
-std::optional<std::string> refuse_order(const JobOrder& order);
+std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& dialect);
 
-std::optional<std::string> refuse_job_request(const JobEnqueue& request);
 std::optional<std::string> refuse_job_request(const JobEnqueueMany& request);
 std::optional<std::string> refuse_job_request(const JobGet& request);
 std::optional<std::string> refuse_job_request(const JobClaim& request);

@@ -42,6 +42,8 @@ void WorkingSet::clear() {
   changes_.messages_removed.clear();
   if (!schedules_.empty()) schedules_.clear();
   if (!queues_of_jobs_.empty()) queues_of_jobs_.clear();
+  last_queue_ = nullptr;
+  own_ready_.clear();
   if (!claim_pages_.empty()) claim_pages_.clear();
   if (!own_claims_.empty()) own_claims_.clear();
   if (!own_keys_.empty()) own_keys_.clear();
@@ -135,7 +137,7 @@ void WorkingSet::touched(Entry& entry, Due due) {
   const_cast<Row&>(*entry.now).due = due;
   if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
   if (const Job* job = entry.now->job.get(); job && job->state == JobState::pending && entry.now->state == PromiseState::pending)
-    own_claims_[job->spec->queue].insert({job->spec->priority, job->enqueued_at, entry.now->id(), &entry});
+    own_ready_.push_back(&entry);
 }
 
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {

@@ -125,27 +125,6 @@ class WorkingSet {
   };
   StepView since_checkpoint();
 
-  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing else
-  // while it lives.
-  class ClaimScan {
-   public:
-    ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
-    // The first of them; null at the end.
-    Entry* peek();
-    void pop();
-
-   private:
-    WorkingSet& set_;
-    std::string queue_;
-    std::size_t page_size_;
-    std::function<bool(const Row&)> wanted_;
-    std::vector<Entry*> own_;
-    std::size_t next_own_ = 0;
-    std::size_t next_stored_ = 0;  // into the page of the queue
-    Entry* found_ = nullptr;
-    bool found_is_own_ = false;
-  };
-
  private:
   // What a transaction has read of the jobs that storage holds as claimable; those at its front that this transaction changed are
   // dropped for good.
@@ -164,7 +143,36 @@ class WorkingSet {
       return a.enqueued_at != b.enqueued_at ? a.enqueued_at < b.enqueued_at : a.id < b.id;
     }
   };
+  using OwnClaims = std::set<OwnClaim>;
+
+ public:
+  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing else
+  // while it lives.
+  class ClaimScan {
+   public:
+    ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
+    // The first of them; null at the end.
+    Entry* peek();
+    void pop();
+
+   private:
+    const Row* stored();
+
+    WorkingSet& set_;
+    std::string queue_;
+    std::size_t page_size_;
+    std::function<bool(const Row&)> wanted_;
+    ClaimPage* page_;
+    OwnClaims* own_;
+    OwnClaims::iterator next_own_;
+    std::size_t next_stored_ = 0;  // into the page
+    Entry* found_ = nullptr;
+    bool found_is_own_ = false;
+  };
+
+ private:
   bool still_claimable(const OwnClaim& claim, std::string_view queue) const;
+  OwnClaims& own_claims(std::string_view queue);
   QueueEntry* known_queue(std::string_view name);
 
   struct HeapItem {
@@ -207,7 +215,9 @@ class WorkingSet {
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
   std::map<std::string, ClaimPage, std::less<>> claim_pages_;             // by queue
-  std::map<std::string, std::set<OwnClaim>, std::less<>> own_claims_;     // by queue; stale ones are skipped
+  std::vector<Entry*> own_ready_;                                         // became claimable here, since the last look at own_claims_
+  std::map<std::string, OwnClaims, std::less<>> own_claims_;              // by queue; stale ones are skipped
+  QueueEntry* last_queue_ = nullptr;                                      // most transactions are about one queue
   std::unordered_multimap<std::string, Entry*> own_keys_;                 // by unique key
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped

@@ -36,11 +36,14 @@ void WorkingSet::note_job(Entry& entry) {
 }
 
 WorkingSet::QueueEntry* WorkingSet::known_queue(std::string_view name) {
-  const auto found = queues_of_jobs_.find(name);
-  if (found != queues_of_jobs_.end()) return &found->second;
-  QueueRef stored = storage_->load_queue(name);
-  if (!stored) return nullptr;
-  return &queues_of_jobs_.emplace(std::string(name), QueueEntry{stored, stored, false}).first->second;
+  if (last_queue_ && last_queue_->now->name == name) return last_queue_;
+  auto found = queues_of_jobs_.find(name);
+  if (found == queues_of_jobs_.end()) {
+    QueueRef stored = storage_->load_queue(name);
+    if (!stored) return nullptr;
+    found = queues_of_jobs_.emplace(std::string(name), QueueEntry{stored, stored, false}).first;
+  }
+  return last_queue_ = &found->second;
 }
 
 const Queue* WorkingSet::find_queue(std::string_view name) {
@@ -70,7 +73,11 @@ std::vector<QueueRef> WorkingSet::queues() {
 }
 
 WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::string& key, Instant now) {
-  const auto holds = [now](const Row& row) { return !row.dead_at(now) && row.job->holds_unique_key(now); };
+  // The entry may be another job by now, or none.
+  const auto holds = [&](const Row& row) {
+    return row.job && row.job->spec->queue == queue && row.job->spec->unique_key == key && !row.dead_at(now) &&
+           row.job->holds_unique_key(now);
+  };
   const auto [first, last] = own_keys_.equal_range(key_of(queue, key));
   for (auto own = first; own != last; ++own)
     if (!own->second->gone && holds(*own->second->now)) return own->second;
@@ -99,13 +106,24 @@ bool WorkingSet::still_claimable(const OwnClaim& claim, std::string_view queue) 
          row.job->spec->priority == claim.priority && row.job->enqueued_at == claim.enqueued_at && row.id() == claim.id;
 }
 
+// What became claimable in this transaction is put in order when somebody looks at it: most transactions never do.
+WorkingSet::OwnClaims& WorkingSet::own_claims(std::string_view queue) {
+  for (Entry* entry : own_ready_) {
+    const Job* const job = entry->gone ? nullptr : entry->now->job.get();
+    if (!job || job->state != JobState::pending || entry->now->state != PromiseState::pending) continue;
+    own_claims_[job->spec->queue].insert({job->spec->priority, job->enqueued_at, entry->now->id(), entry});
+  }
+  own_ready_.clear();
+  OwnClaims& claims = own_claims_[std::string(queue)];
+  while (!claims.empty() && !still_claimable(*claims.begin(), queue)) claims.erase(claims.begin());
+  return claims;
+}
+
 // Of each priority the first in the order of claims has waited longest, so one look at each of them is enough.
 Instant WorkingSet::oldest_pending(std::string_view queue, Instant now) {
   Instant oldest = kNever;
-  if (const auto own = own_claims_.find(queue); own != own_claims_.end()) {
-    for (const OwnClaim& claim : own->second)
-      if (still_claimable(claim, queue) && !claim.entry->now->dead_at(now)) oldest = std::min(oldest, claim.enqueued_at);
-  }
+  for (const OwnClaim& claim : own_claims(queue))
+    if (still_claimable(claim, queue) && !claim.entry->now->dead_at(now)) oldest = std::min(oldest, claim.enqueued_at);
   std::optional<ClaimKey> after;
   for (;;) {
     const std::vector<RowRef> first = storage_->claimable(queue, 1, after ? &*after : nullptr);
@@ -122,54 +140,53 @@ Instant WorkingSet::oldest_pending(std::string_view queue, Instant now) {
 
 WorkingSet::ClaimScan::ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected,
                                  std::function<bool(const Row&)> wanted)
-    : set_(set), queue_(queue), page_size_(std::clamp<std::size_t>(expected, 16, 1024)), wanted_(std::move(wanted)) {
-  if (const auto own = set_.own_claims_.find(queue); own != set_.own_claims_.end()) {
-    std::erase_if(own->second, [&](const OwnClaim& claim) { return !set_.still_claimable(claim, queue); });
-    own_.reserve(own->second.size());
-    for (const OwnClaim& claim : own->second) own_.push_back(claim.entry);
+    : set_(set),
+      queue_(queue),
+      page_size_(std::clamp<std::size_t>(expected, 16, 1024)),
+      wanted_(std::move(wanted)),
+      page_(&set.claim_pages_[queue_]),
+      own_(&set.own_claims(queue)),
+      next_own_(own_->begin()),
+      next_stored_(page_->front) {}
+
+// The first of storage's that this transaction has not changed.
+const Row* WorkingSet::ClaimScan::stored() {
+  for (;; ++next_stored_) {
+    if (next_stored_ == page_->rows.size()) {
+      if (page_->whole) return nullptr;
+      const std::optional<ClaimKey> last = page_->rows.empty() ? std::nullopt : std::optional(claim_key(*page_->rows.back()));
+      std::vector<RowRef> more = set_.storage_->claimable(queue_, page_size_, last ? &*last : nullptr);
+      page_->whole = more.size() < page_size_;
+      std::move(more.begin(), more.end(), std::back_inserter(page_->rows));
+      if (next_stored_ == page_->rows.size()) return nullptr;
+    }
+    const Row& row = *page_->rows[next_stored_];
+    const Entry* const mine = set_.entries_ ? set_.known(row.id()) : nullptr;
+    if (mine && mine->changed) {  // comes, or not, with its own
+      if (next_stored_ == page_->front) ++page_->front;
+      continue;
+    }
+    if (wanted_(row)) return &row;
   }
-  next_stored_ = set_.claim_pages_[queue_].front;
 }
 
 WorkingSet::Entry* WorkingSet::ClaimScan::peek() {
   if (found_) return found_;
-  while (next_own_ < own_.size() && !wanted_(*own_[next_own_]->now)) ++next_own_;
-  ClaimPage& page = set_.claim_pages_.find(queue_)->second;
-  const Row* stored = nullptr;
-  for (;; ++next_stored_) {
-    if (next_stored_ == page.rows.size()) {
-      if (page.whole) break;
-      const std::optional<ClaimKey> last = page.rows.empty() ? std::nullopt : std::optional(claim_key(*page.rows.back()));
-      std::vector<RowRef> more = set_.storage_->claimable(queue_, page_size_, last ? &*last : nullptr);
-      page.whole = more.size() < page_size_;
-      std::move(more.begin(), more.end(), std::back_inserter(page.rows));
-      if (next_stored_ == page.rows.size()) break;
-    }
-    const Row& row = *page.rows[next_stored_];
-    const Entry* const mine = set_.entries_ ? set_.known(row.id()) : nullptr;
-    if (mine && mine->changed) {  // comes, or not, with its own
-      if (next_stored_ == page.front) ++page.front;
-      continue;
-    }
-    if (wanted_(row)) {
-      stored = &row;
-      break;
-    }
-  }
-  Entry* const own = next_own_ < own_.size() ? own_[next_own_] : nullptr;
-  if (!own && !stored) return nullptr;
-  found_is_own_ = own && (!stored || before(*own->now, *stored));
+  while (next_own_ != own_->end() && !(set_.still_claimable(*next_own_, queue_) && wanted_(*next_own_->entry->now))) ++next_own_;
+  const Row* const row = stored();
+  Entry* const own = next_own_ != own_->end() ? next_own_->entry : nullptr;
+  if (!own && !row) return nullptr;
+  found_is_own_ = own && (!row || before(*own->now, *row));
   if (found_is_own_) return found_ = own;
-  Entry* const known = set_.known(stored->id());
-  return found_ = known ? known : &set_.remember(page.rows[next_stored_]);
+  Entry* const known = set_.known(row->id());
+  return found_ = known ? known : &set_.remember(page_->rows[next_stored_]);
 }
 
 void WorkingSet::ClaimScan::pop() {
   if (found_is_own_) {
     ++next_own_;
   } else {
-    ClaimPage& page = set_.claim_pages_.find(queue_)->second;
-    if (next_stored_ == page.front) ++page.front;
+    if (next_stored_ == page_->front) ++page_->front;
     ++next_stored_;
   }
   found_ = nullptr;

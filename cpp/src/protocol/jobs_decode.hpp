@@ -71,9 +71,9 @@ RetryPolicy read_policy(const Node& node, const Path& at) {
 template <DocumentNode Node>
 Duration read_retention(const Node& node, const Path& path) {
   if (node.type() == NodeType::null) return kKept;
+  // kKept is no number that a document has: what is below 0 stays below it, for the rule to name.
   const std::int64_t retention = read_integer(node, path);
-  if (retention < 0) throw Malformed{to_text(path) + " must be at least 0, got " + std::to_string(retention)};
-  return retention;
+  return retention < 0 ? std::min<std::int64_t>(retention, kKept - 1) : retention;
 }
 
 template <DocumentNode Node>

@@ -75,8 +75,14 @@ std::vector<DueEntry> MemoryStorage::due(Instant until, std::size_t limit, const
   return found;
 }
 
+bool MemoryStorage::is_there(const Birth& birth) const {
+  const RowRef* row = rows_.find(birth.id);
+  return row && (*row)->birth.get() == &birth;
+}
+
 void MemoryStorage::index_new_ids() {
-  for (const Birth* birth : not_yet_by_id_) by_id_.insert(birth);
+  for (const Shared<const Birth>& birth : not_yet_by_id_)
+    if (is_there(*birth)) by_id_.insert(birth.get());
   not_yet_by_id_.clear();
 }
 
@@ -239,15 +245,17 @@ void MemoryStorage::apply_row(const RowChange& change) {
   const bool holder_moved = held_before != held_after || (held_before && before->pid->text != after->pid->text);
   if (held_before && holder_moved) by_pid_.erase(PidKey{before->pid, before->birth.get()});
   if (!after) {
-    index_new_ids();
     by_id_.erase(before->birth.get());
     if (before->birth->branch) by_branch_.erase(before->birth.get());
     rows_.erase(before->id());
+    // Where rows come and go and nobody searches, those that went are dropped now and then.
+    if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size())
+      std::erase_if(not_yet_by_id_, [this](const Shared<const Birth>& birth) { return !is_there(*birth); });
     return;
   }
   rows_.put(change.after);
   if (!before) {
-    not_yet_by_id_.push_back(after->birth.get());
+    not_yet_by_id_.push_back(after->birth);
     if (after->birth->branch) by_branch_.insert(after->birth.get());
   }
   if (due_moved && after->due.kind != DueKind::none) due_.insert(DueKey(after->due, after->id()));

@@ -202,13 +202,15 @@ class MemoryStorage final : public Storage {
   void index_job(const Row* before, const Row* after);
   void apply_row(const RowChange& change);
   void apply_schedule(const ScheduleChange& change);
+  bool is_there(const Birth& birth) const;
   void index_new_ids();
   DueEntry entry_of(const DueKey& key) const;
 
   RowTable rows_;
   CowTree<DueKey, DueLess> due_;
   CowTree<const Birth*, IdLess> by_id_;
-  std::vector<const Birth*> not_yet_by_id_;  // creations since the last ordered scan: most stores are never searched
+  // Creations since the last ordered scan: most stores are never searched. Some of them may be gone again.
+  std::vector<Shared<const Birth>> not_yet_by_id_;
   CowTree<const Birth*, BranchLess> by_branch_;
   CowTree<PidKey, PidLess> by_pid_;
   CowTree<ScheduleRef, ScheduleLess> schedules_;

@@ -20,6 +20,9 @@ KINDS = frozenset(
         "promise": "get create settle register_callback register_listener register subscribe search",
         "task": "get create acquire release suspend fulfill fence heartbeat halt continue search",
         "schedule": "get create delete search",
+        "job": "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze cancel "
+        "run archive delete search stats",
+        "queue": "set get pause resume list",
         "debug": "start stop reset tick snap",
     }.items()
     for verb in verbs.split()

@@ -1,0 +1,134 @@
+// Short ways to ask for jobs, and to look at what became of them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fake_homes.hpp"
+#include "fake_requests.hpp"
+#include "protocol/jobs_json.hpp"
+
+namespace resonate::fake {
+
+inline JobOrder order(const std::string& id, const std::string& queue = "default") {
+  JobOrder made;
+  made.id = id;
+  made.queue = queue;
+  made.type = "work";
+  return made;
+}
+inline JobOrder with(JobOrder order, auto change) {
+  change(order);
+  return order;
+}
+inline JobOrder keyed(const std::string& id, const std::string& key, const std::string& queue = "default") {
+  return with(order(id, queue), [&](JobOrder& made) { made.unique_key = key; });
+}
+inline JobEnqueue enqueue(JobOrder order) {
+  JobEnqueue made;
+  made.order.push_back(std::move(order));
+  return made;
+}
+inline JobEnqueue enqueue(const std::string& id, const std::string& queue = "default") { return enqueue(order(id, queue)); }
+inline JobClaim claim(const std::vector<std::string>& queues = {"default"}, std::int64_t count = 1, Duration lease = 1000) {
+  JobClaim made;
+  for (const std::string& name : queues) made.queues.push_back({name, {}});
+  made.count = count;
+  made.worker = "worker";
+  made.lease = lease;
+  return made;
+}
+inline JobFail failure(const std::string& id, std::int64_t version, const std::string& code = "Broken") {
+  return JobFail{.id = id, .version = version, .error = {code, "", {}}, .retryable = true, .retry_after = {}};
+}
+inline JobFilter only(const std::string& id) {
+  JobFilter made;
+  made.id = id;
+  return made;
+}
+inline RetryPolicy fixed(std::vector<Duration> intervals) {
+  RetryPolicy made;
+  made.kind = PolicyKind::fixed;
+  made.intervals = std::move(intervals);
+  return made;
+}
+
+inline Texts ids_of(const Reply& reply) {
+  Texts ids;
+  for (const RowRef& row : reply.rows) ids.push_back(row->id());
+  return ids;
+}
+inline JobState job_state_of(const Reply& reply) { return Projected(*reply.promise, reply.now).job(); }
+
+// Everything that a reply holds, jobs and queues as they are stored.
+inline std::string whole_text_of(const Reply& reply) {
+  const auto job_of = [](const RowRef& row) { return row && row->job ? "\n  job " + job_to_json(*row->job) : std::string(); };
+  std::string text = text_of(reply) + job_of(reply.promise) + job_of(reply.task);
+  for (const RowRef& row : reply.rows) text += job_of(row);
+  if (!reply.jobs) return text;
+  const JobReply& jobs = *reply.jobs;
+  for (const JobReply::Item& item : jobs.items)
+    text += "\nitem " + std::to_string(item.status) + " " + item.error + " " + text_of(item.row) + job_of(item.row);
+  text += "\nnext " + (jobs.next_at == kUnset ? "-" : std::to_string(jobs.next_at)) + " count " + std::to_string(jobs.count);
+  text += jobs.more ? " and more" : "";
+  for (const std::string& id : jobs.cancelled) text += "\ncancelled " + id;
+  for (const std::string& id : jobs.lost) text += "\nlost " + id;
+  for (const QueueRef& queue : jobs.queues) text += "\nqueue " + queue_to_json(*queue);
+  for (const JobReply::Statistics& each : jobs.statistics)
+    text += "\nqueue " + queue_to_json(*each.queue) + " since " + std::to_string(each.oldest_pending_at);
+  return text;
+}
+
+// A store with jobs in one of the homes.
+class JobStore : public Store {
+ public:
+  using Store::Store;
+
+  Reply add(JobOrder order) { return must(enqueue(std::move(order))); }
+  Texts claim(std::int64_t count = 1, const std::vector<std::string>& queues = {"default"}) {
+    return ids_of(must(fake::claim(queues, count)));
+  }
+  // Enqueued, claimed and started: version 1.
+  void start(JobOrder order) {
+    const std::string id = *order.id;
+    const std::string queue = order.queue;
+    add(std::move(order));
+    EXPECT_EQ(claim(1, {queue}), Texts{id});
+    if (job(id)->state == JobState::claimed) must(JobStart{id, 1, {}});
+  }
+  Shared<const Job> job(const std::string& id) {
+    const RowRef stored = row(id);
+    return stored ? stored->job : nullptr;
+  }
+  // As a reply would show it: a state, "promise" of what is no job, or "gone".
+  std::string state(const std::string& id) {
+    const RowRef stored = row(id);
+    if (!stored) return "gone";
+    return stored->job ? std::string(resonate::name_of(Projected(*stored, clock->now()).job())) : "promise";
+  }
+  QueueRef queue(const std::string& name = "default") {
+    return engine->with_storage([&](Storage& storage) { return storage.load_queue(name); });
+  }
+  std::int64_t count(JobState state, const std::string& name = "default") {
+    return queue(name)->counts[static_cast<std::size_t>(state)];
+  }
+  // All of them in one transaction.
+  std::vector<Reply> together(std::vector<Operation> operations) {
+    std::vector<Request> requests;
+    for (Operation& operation : operations) requests.push_back({kNew, std::move(operation)});
+    return engine->apply(std::move(requests));
+  }
+  void expect_whole() {
+    for (const Violation& violation : engine->check())
+      ADD_FAILURE() << violation.name << " " << violation.id << " " << violation.detail;
+  }
+};
+
+class JobsInEveryHome : public ::testing::TestWithParam<Home> {
+ protected:
+  JobStore make(Options options = checked(), Instant start = 0) { return JobStore(homes.storage(GetParam()), options, start); }
+  Homes homes;
+};
+
+}  // namespace resonate::fake

@@ -1,0 +1,267 @@
+// Every property of jobs and queues names itself: rows, steps and counts that no machine would leave.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "fake_job_rows.hpp"
+#include "fake_store.hpp"
+#include "machine/invariants.hpp"
+#include "machine/job_invariants.hpp"
+#include "machine/job_transitions.hpp"
+#include "machine/working_set.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+using enum JobState;
+using Names = std::set<std::string>;
+
+constexpr JobState kStates[] = {scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled, expired};
+
+Names names_of(const std::vector<Violation>& violations) {
+  Names names;
+  for (const Violation& violation : violations) names.insert(violation.name);
+  return names;
+}
+
+// The names of what a change to a job of that state breaks.
+Names broken(JobState state, auto change) {
+  JobMaker maker(state);
+  change(maker.maker.row, maker.job, maker.spec);
+  std::vector<Violation> found;
+  check_job(*maker.ref(), found);
+  for (const Violation& violation : found) EXPECT_EQ(violation.id, "j");
+  return names_of(found);
+}
+
+TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
+  for (const JobState state : kStates) {
+    EXPECT_EQ(broken(state, [](Row&, Job&, JobSpec&) {}), Names{}) << name_of(state);
+    std::vector<Violation> found;
+    check_row(*JobMaker(state).ref(), 50, rules(RulesId::strict), found);
+    EXPECT_EQ(names_of(found), Names{}) << name_of(state);
+  }
+}
+
+// JOBS 1, and no other three states together.
+TEST(InvariantsOfJobs, JobPromiseAndTaskAgree) {
+  using Three = std::tuple<JobState, PromiseState, TaskState>;
+  const std::set<Three> table = {
+      {scheduled, PromiseState::pending, TaskState::pending},        {pending, PromiseState::pending, TaskState::pending},
+      {claimed, PromiseState::pending, TaskState::acquired},         {running, PromiseState::pending, TaskState::acquired},
+      {retry, PromiseState::pending, TaskState::pending},            {archived, PromiseState::pending, TaskState::halted},
+      {completed, PromiseState::resolved, TaskState::fulfilled},     {failed, PromiseState::rejected, TaskState::fulfilled},
+      {failed, PromiseState::rejected_timedout, TaskState::fulfilled}, {cancelled, PromiseState::rejected_canceled, TaskState::fulfilled},
+      {expired, PromiseState::rejected, TaskState::fulfilled}};
+  for (const JobState state : kStates)
+    for (int promise = 0; promise < 5; ++promise)
+      for (int task = 0; task < 6; ++task) {
+        const Three three{state, static_cast<PromiseState>(promise), static_cast<TaskState>(task)};
+        const Names names = broken(state, [&](Row& row, Job&, JobSpec&) {
+          row.state = std::get<1>(three);
+          row.task = std::get<2>(three);
+        });
+        EXPECT_EQ(names, table.contains(three) ? Names{} : Names{"job_states_disagree"}) << name_of(state) << promise << task;
+      }
+}
+
+TEST(InvariantsOfJobs, InstantsFollowEachOther) {
+  const Names wanted = {"job_timestamps_out_of_order"};
+  EXPECT_EQ(broken(pending, [](Row&, Job& job, JobSpec&) { job.enqueued_at = 0; }), wanted);
+  EXPECT_EQ(broken(claimed, [](Row&, Job& job, JobSpec&) { job.claimed_at = 1; }), wanted);
+  EXPECT_EQ(broken(completed, [](Row&, Job& job, JobSpec&) { job.completed_at = 3; }), wanted);
+  EXPECT_EQ(broken(failed, [](Row&, Job& job, JobSpec&) { job.failed_at = 3; }), wanted);
+  EXPECT_EQ(broken(running,
+                   [](Row&, Job& job, JobSpec&) {
+                     job.started_at = 2;
+                     job.attempts = {attempt(1, 2)};
+                   }),
+            wanted);
+  // It was archived, and run again: the instant stays until it is over once more.
+  EXPECT_EQ(broken(running, [](Row&, Job& job, JobSpec&) { job.failed_at = 2; }), Names{});
+  EXPECT_EQ(broken(cancelled, [](Row&, Job& job, JobSpec&) { job.failed_at = 2; }), Names{});
+}
+
+TEST(InvariantsOfJobs, InstantsBelongToTheirStates) {
+  const Names wanted = {"job_timestamps_mismatch"};
+  const auto set = [](Instant Job::* member, Instant at) { return [=](Row&, Job& job, JobSpec&) { job.*member = at; }; };
+  EXPECT_EQ(broken(pending, set(&Job::enqueued_at, kUnset)), wanted);
+  EXPECT_EQ(broken(claimed, set(&Job::enqueued_at, kUnset)), wanted);
+  EXPECT_EQ(broken(claimed, set(&Job::claimed_at, kUnset)), wanted);
+  EXPECT_EQ(broken(claimed, set(&Job::started_at, 4)), wanted);
+  EXPECT_EQ(broken(scheduled, set(&Job::process_at, 51)), wanted);
+  EXPECT_EQ(broken(retry, set(&Job::next_retry_at, 51)), wanted);
+  EXPECT_EQ(broken(retry, set(&Job::next_retry_at, kUnset)), wanted);
+  EXPECT_EQ(broken(completed, set(&Job::completed_at, kUnset)), wanted);
+  EXPECT_EQ(broken(cancelled, set(&Job::cancelled_at, kUnset)), wanted);
+  EXPECT_EQ(broken(expired, set(&Job::expired_at, kUnset)), wanted);
+  for (const JobState state : {scheduled, retry, archived}) EXPECT_EQ(broken(state, set(&Job::enqueued_at, 2)), wanted);
+  for (const JobState state : kStates) {
+    if (state != retry) EXPECT_EQ(broken(state, set(&Job::next_retry_at, 50)), wanted) << name_of(state);
+    if (state != completed) EXPECT_EQ(broken(state, set(&Job::completed_at, 5)), wanted) << name_of(state);
+    if (state != cancelled) EXPECT_EQ(broken(state, set(&Job::cancelled_at, 5)), wanted) << name_of(state);
+    if (state != expired) EXPECT_EQ(broken(state, set(&Job::expired_at, 5)), wanted) << name_of(state);
+  }
+}
+
+TEST(InvariantsOfJobs, AttemptsAreWhatRan) {
+  const Names wanted = {"job_attempt_without_start"};
+  const auto attempts = [](std::vector<Attempt> all, std::int64_t count) {
+    return [=](Row& row, Job& job, JobSpec&) {
+      row.acquisitions = count;
+      job.attempts = all;
+      job.attempt_count = count;
+    };
+  };
+  const Attempt closed = attempt(1, 2, 3, Outcome::snoozed);
+  EXPECT_EQ(broken(running, attempts({closed, attempt(2, 4)}, 2)), Names{});
+  EXPECT_EQ(broken(running, attempts({attempt(7, 4)}, 7)), Names{});  // only the newest are kept
+  EXPECT_EQ(broken(running, attempts({}, 0)), wanted);
+  EXPECT_EQ(broken(running, attempts({closed}, 1)), wanted);
+  EXPECT_EQ(broken(running, attempts({attempt(1, 3)}, 1)), wanted);
+  EXPECT_EQ(broken(running, attempts({attempt(1, 2), attempt(2, 4)}, 2)), wanted);
+  EXPECT_EQ(broken(running, attempts({attempt(1, 4, 5)}, 1)), wanted);
+  EXPECT_EQ(broken(retry, attempts({attempt(1, 4)}, 1)), wanted);
+  EXPECT_EQ(broken(retry, attempts({attempt(1, 4, kUnset, Outcome::failed)}, 1)), wanted);
+  EXPECT_EQ(broken(retry, attempts({attempt(1, 4, 3, Outcome::failed)}, 1)), wanted);
+  EXPECT_EQ(broken(retry, attempts({attempt(2, 4, 5, Outcome::failed)}, 1)), wanted);
+  EXPECT_EQ(broken(retry, attempts({closed, attempt(2, 4, 5, Outcome::failed)}, 1)), wanted);
+}
+
+TEST(InvariantsOfJobs, CountsAndFlags) {
+  EXPECT_EQ(broken(running, [](Row& row, Job&, JobSpec&) { row.acquisitions = 0; }), Names{"job_attempts_beyond_claims"});
+  EXPECT_EQ(broken(retry, [](Row&, Job& job, JobSpec&) { job.retry_count = 3; }), Names{});
+  EXPECT_EQ(broken(retry, [](Row&, Job& job, JobSpec&) { job.retry_count = 4; }), Names{"job_retries_beyond_limit"});
+  for (const JobState state : kStates) {
+    const Names wanted = is_terminal(state) ? Names{} : Names{"job_reclaimed_before_end"};
+    EXPECT_EQ(broken(state, [](Row&, Job& job, JobSpec&) { job.reclaim_at = 60; }), wanted) << name_of(state);
+    EXPECT_EQ(broken(state, [](Row& row, Job&, JobSpec&) { row.external = false; }), Names{"job_not_external"}) << name_of(state);
+  }
+}
+
+// A step from a job of that state to what the change makes of it.
+Names stepped(JobState state, auto change) {
+  const RowRef before = JobMaker(state).ref();
+  std::vector<Violation> found;
+  check_job_step(*before, *job_changed(before, change), found);
+  return names_of(found);
+}
+
+TEST(StepPropertiesOfJobs, WhatNeverChanges) {
+  const RowRef before = JobMaker(pending).ref();
+  std::vector<Violation> found;
+  check_job_step(*before, *changed(before, [](Row& row) { row.job = nullptr; }), found);
+  EXPECT_EQ(names_of(found), Names{"job_lost"});
+  found.clear();
+  check_job_step(*changed(before, [](Row& row) { row.job = nullptr; }), *before, found);
+  EXPECT_EQ(names_of(found), Names{});  // adopted
+  EXPECT_EQ(stepped(pending, [](Row&, Job& job) { job.spec = Shared<const JobSpec>(new JobSpec(*job.spec)); }),
+            Names{"job_spec_changed"});
+}
+
+TEST(StepPropertiesOfJobs, JobsKeepToTheirEdges) {
+  EXPECT_EQ(stepped(scheduled, [](Row&, Job& job) { job.state = retry; }), Names{"job_edge_not_allowed"});
+  EXPECT_EQ(stepped(completed, [](Row&, Job& job) { job.state = archived; }), (Names{"job_edge_not_allowed", "job_terminal_moved"}));
+  EXPECT_EQ(stepped(completed, [](Row&, Job& job) { job.state = failed; }), (Names{"job_edge_not_allowed", "job_terminal_moved"}));
+  EXPECT_EQ(stepped(archived, [](Row&, Job& job) { job.state = pending; }), Names{});
+}
+
+TEST(StepPropertiesOfJobs, VersionsRiseByClaimsAlone) {
+  const auto to = [](JobState state, std::int64_t by) {
+    return [=](Row& row, Job& job) {
+      job.state = state;
+      row.acquisitions += by;
+    };
+  };
+  for (const JobState state : {claimed, running}) {
+    EXPECT_EQ(stepped(pending, to(state, 1)), Names{});
+    EXPECT_EQ(stepped(pending, to(state, 0)), Names{"job_version_moved"});
+    EXPECT_EQ(stepped(pending, to(state, 2)), Names{"job_version_moved"});
+  }
+  EXPECT_EQ(stepped(claimed, to(running, 0)), Names{});
+  EXPECT_EQ(stepped(claimed, to(running, 1)), Names{"job_version_moved"});
+  EXPECT_EQ(stepped(claimed, to(pending, 1)), Names{"job_version_moved"});
+  EXPECT_EQ(stepped(scheduled, to(claimed, 0)), (Names{"job_claimed_twice", "job_edge_not_allowed"}));
+}
+
+TEST(StepPropertiesOfJobs, RetriesAreCounted) {
+  const auto to = [](JobState state, std::int64_t by) {
+    return [=](Row&, Job& job) {
+      job.state = state;
+      job.retry_count += by;
+    };
+  };
+  EXPECT_EQ(stepped(running, to(retry, 1)), Names{});
+  EXPECT_EQ(stepped(running, to(retry, 0)), Names{"job_retry_count_moved"});
+  EXPECT_EQ(stepped(running, to(scheduled, 1)), Names{"job_retry_count_moved"});
+  EXPECT_EQ(stepped(archived, to(pending, -1)), Names{"job_retry_count_moved"});
+}
+
+// JOBS 3, and settling from outside, which ends whatever is not over.
+TEST(JobTransitions, AreTheOnesOfTheContract) {
+  std::set<std::pair<JobState, JobState>> edges = {
+      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed},  {pending, running}, {pending, expired},
+      {pending, archived},  {claimed, running},   {claimed, pending},    {claimed, expired},  {running, retry},   {running, archived},
+      {running, scheduled}, {retry, pending},     {retry, expired},      {retry, archived},   {archived, pending}};
+  for (const JobState from : {scheduled, pending, claimed, running, retry, archived})
+    for (const JobState to : {completed, failed, cancelled}) edges.emplace(from, to);
+  for (const JobState from : kStates)
+    for (const JobState to : kStates)
+      EXPECT_EQ(job_edge_allowed(from, to), from == to || edges.contains({from, to})) << name_of(from) << " " << name_of(to);
+}
+
+// A state with a job of "q" in it, and one thing written that is not true.
+class InvariantsOfQueues : public ::testing::Test {
+ protected:
+  InvariantsOfQueues() { write({nullptr, fake::queue("q", {{pending, 1}})}, JobMaker(pending).ref()); }
+  Names write(QueueChange change, const RowRef& row = {}) {
+    store.engine->with_storage([&](Storage& storage) {
+      Changes changes;
+      changes.counters = storage.counters();
+      if (row) changes.rows.push_back({nullptr, row});
+      changes.queues.push_back(std::move(change));
+      storage.write(changes);
+    });
+    return names_of(store.engine->check());
+  }
+  QueueRef queue() {
+    return store.engine->with_storage([](Storage& storage) { return storage.load_queue("q"); });
+  }
+  Store store{Options{}, 10};
+};
+
+TEST_F(InvariantsOfQueues, CountTheirJobs) {
+  EXPECT_EQ(names_of(store.engine->check()), Names{});
+  const Names wanted = {"queue_count_mismatch"};
+  EXPECT_EQ(write({queue(), fake::queue("q", {{pending, 2}})}), wanted);
+  EXPECT_EQ(write({queue(), fake::queue("q", {{claimed, 1}})}), wanted);
+  EXPECT_EQ(write({queue(), fake::queue("q", {{pending, 1}})}), Names{});
+  EXPECT_EQ(write({nullptr, fake::queue("empty")}), Names{});
+  EXPECT_EQ(write({nullptr, fake::queue("other", {{archived, 1}})}), wanted);
+}
+
+TEST_F(InvariantsOfQueues, AreThereForTheirJobs) { EXPECT_EQ(write({queue(), nullptr}), Names{"queue_missing"}); }
+
+TEST_F(InvariantsOfQueues, StepsAndRowsOfJobsAreLookedAt) {
+  const auto after = [this](auto change) {
+    return store.engine->with_storage([&](Storage& storage) {
+      WorkingSet set(storage);
+      set.checkpoint();
+      WorkingSet::Entry* entry = set.find("j");
+      Row& row = set.edit(*entry);
+      Shared<Job> job(new Job(*row.job));
+      change(row, *job);
+      row.job = std::move(job);
+      set.touched(*entry);
+      return names_of(check_step(set, {10, nullptr}, rules(RulesId::compatible)));
+    });
+  };
+  EXPECT_EQ(after([](Row&, Job&) {}), Names{});
+  EXPECT_EQ(after([](Row& row, Job&) { row.acquisitions = 1; }), Names{"job_version_moved"});
+  EXPECT_EQ(after([](Row&, Job& job) { job.enqueued_at = 0; }), Names{"job_timestamps_out_of_order"});
+}
+
+}  // namespace
+}  // namespace resonate

@@ -1,0 +1,204 @@
+// How long a job's row stays: retention, deletion and purge, none of which takes what somebody has still to be told of.
+#include <gtest/gtest.h>
+
+#include "fake_jobs.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+JobOrder kept_for(const std::string& id, Duration retention) {
+  return with(order(id), [=](JobOrder& its) { its.retention = retention; });
+}
+
+class Retention : public JobsInEveryHome {
+ protected:
+  // The job, complete at the store's instant.
+  static void complete(JobStore& store, const std::string& id) { store.must(JobComplete{id, 1, data("cg==")}); }
+};
+
+TEST_P(Retention, OfACompletedJob) {
+  JobStore store = make(checked(), 100);
+  for (const auto& [id, retention] : std::vector<std::pair<std::string, Duration>>{{"gone", 0}, {"soon", 50}, {"kept", kKept}}) {
+    store.start(kept_for(id, retention));
+    complete(store, id);
+  }
+  EXPECT_EQ(store.state("gone"), "gone");
+  EXPECT_EQ(store.count(JobState::completed), 2);
+  EXPECT_EQ(store.engine->next_due(), 150);
+  EXPECT_EQ(texts_of(store.clock->advance_to(1'000'000'000)), Texts{"job_retention soon@150"});
+  EXPECT_EQ(store.count(JobState::completed), 1);
+  EXPECT_EQ(store.state("kept"), "completed");
+  EXPECT_EQ(job_state_of(store.add(kept_for("soon", 50))), JobState::pending);  // the id is free
+  store.expect_whole();
+}
+
+TEST_P(Retention, IsOfSuccessAlone) {
+  JobStore store = make();
+  store.start(kept_for("a", 0));
+  store.must(JobCancel{only("a")});
+  store.start(with(kept_for("b", 0), [](JobOrder& its) {
+    its.max_retries = 0;
+    its.on_exhausted = "failed";
+  }));
+  store.must(failure("b", 1));
+  EXPECT_EQ(texts_of(store.clock->advance_to(1'000'000'000)), Texts{});
+  EXPECT_EQ(store.state("a"), "cancelled");
+  EXPECT_EQ(store.state("b"), "failed");
+}
+
+// A task that awaited it may read it again when it runs the next time, until it is over itself.
+TEST_P(Retention, WaitsForThoseWhoAwaitedIt) {
+  JobStore store = make();
+  store.start(kept_for("job", 0));
+  for (const char* id : {"flow", "other"}) store.must(TaskCreate{"w", 100'000, creation(id, kFar * 100, target())});
+  store.must(RegisterCallback{"job", "other"});
+  EXPECT_EQ(store.suspend("flow", 1, {"job"}).status, 200);
+  complete(store, "job");
+  EXPECT_EQ(store.state("job"), "completed");
+  EXPECT_EQ(store.task("flow"), TaskState::pending);
+  EXPECT_EQ(store.job("job")->awaiters, (Texts{"other", "flow"}));
+  EXPECT_EQ(store.job("job")->reclaim_at, 1000);
+  store.settle("flow");
+  store.clock->advance_to(1000);
+  EXPECT_EQ(store.state("job"), "completed");  // the other is not over
+  EXPECT_EQ(store.job("job")->reclaim_at, 2000);
+  store.clock->advance_to(2000);
+  EXPECT_EQ(store.job("job")->reclaim_at, 4000);  // longer and longer
+  store.settle("other");
+  EXPECT_EQ(store.state("job"), "completed");
+  EXPECT_EQ(texts_of(store.clock->advance_to(4000)), Texts{"job_retention job@4000"});
+  EXPECT_EQ(store.count(JobState::completed), 0);
+  store.expect_whole();
+}
+
+TEST_P(Retention, WaitsForThoseWhoHaveToBeTold) {
+  JobStore store = make();
+  store.start(kept_for("job", 0));
+  store.must(RegisterListener{"job", "http://a"});
+  store.must(RegisterListener{"job", "http://b"});
+  complete(store, "job");
+  EXPECT_EQ(store.outbox(), (Texts{"unblock:job:http://a", "unblock:job:http://b"}));
+  store.clock->advance_to(1000);
+  EXPECT_EQ(store.engine->take_messages(1).size(), 1u);
+  store.clock->advance_to(2000);
+  EXPECT_EQ(store.state("job"), "completed");
+  EXPECT_EQ(store.engine->take_messages().size(), 1u);
+  EXPECT_EQ(texts_of(store.clock->advance_to(4000)), Texts{"job_retention job@4000"});
+  store.expect_whole();
+}
+
+// An hour apart at most, however long the wait.
+TEST_P(Retention, LooksAgainOnceAnHour) {
+  JobStore store = make();
+  store.start(kept_for("job", 0));
+  store.must(TaskCreate{"w", kFar * 1000, creation("flow", kFar * 1000, target())});
+  EXPECT_EQ(store.suspend("flow", 1, {"job"}).status, 200);
+  complete(store, "job");
+  store.clock->advance_to(100'000'000);
+  const Instant next = store.job("job")->reclaim_at;
+  EXPECT_GT(next, 100'000'000);
+  EXPECT_LE(next, 100'000'000 + 3'600'000);
+}
+
+TEST_P(Retention, AMessageOfThisVeryTransactionCounts) {
+  JobStore store = make();
+  store.start(kept_for("job", 0));
+  store.together({RegisterListener{"job", "http://a"}, JobComplete{"job", 1, {}}});
+  EXPECT_EQ(store.state("job"), "completed");
+  EXPECT_EQ(store.outbox(), Texts{"unblock:job:http://a"});
+  store.expect_whole();
+}
+
+TEST_P(Retention, DeletingTakesNothingFromThoseWhoWait) {
+  JobStore store = make();
+  store.add(order("awaited"));
+  store.must(RegisterListener{"awaited", "http://a"});
+  EXPECT_EQ(store.run(JobDelete{only("awaited")}).status, status::kConflict);
+  JobFilter pending;
+  pending.state = "pending";
+  EXPECT_EQ(store.must(JobDelete{pending}).jobs->count, 0);
+  store.must(JobCancel{only("awaited")});
+  store.must(JobDelete{only("awaited")});
+  EXPECT_EQ(store.state("awaited"), "cancelled");  // its message waits
+  EXPECT_TRUE(store.job("awaited")->deleted);
+  JobFilter cancelled;
+  cancelled.state = "cancelled";
+  EXPECT_EQ(store.must(JobDelete{cancelled}).jobs->count, 0);  // it is on its way
+  store.must(JobDelete{only("awaited")});
+  EXPECT_EQ(store.engine->take_messages().size(), 1u);
+  EXPECT_EQ(texts_of(store.clock->advance_to(5000)), Texts{"job_retention awaited@1000"});
+  EXPECT_EQ(store.state("awaited"), "gone");
+  store.expect_whole();
+}
+
+// What is deleted by a filter is at most a thousand a request.
+TEST_P(Retention, ManyAreDeletedAThousandAtATime) {
+  JobStore store = make(Options{});
+  JobEnqueueMany many;
+  for (int i = 0; i < 1003; ++i) many.orders.push_back(order("j" + std::to_string(10000 + i)));
+  store.must(many);
+  JobFilter pending;
+  pending.state = "pending";
+  const auto replies = store.together({JobDelete{pending}, JobDelete{pending}, JobDelete{pending}});
+  EXPECT_EQ(replies[0].jobs->count, 1000);
+  EXPECT_TRUE(replies[0].jobs->more);
+  EXPECT_EQ(replies[1].jobs->count, 3);
+  EXPECT_FALSE(replies[1].jobs->more);
+  EXPECT_EQ(replies[2].jobs->count, 0);
+  EXPECT_EQ(store.count(JobState::pending), 0);
+  EXPECT_EQ(store.engine->promise_count(), 0u);
+  store.expect_whole();
+}
+
+TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
+  JobStore store = make();
+  for (const char* queue : {"q", "r"})
+    for (int i = 0; i < 3; ++i) {
+      const std::string id = queue + std::to_string(i);
+      store.start(order(id, queue));
+      if (i > 0) complete(store, id);
+    }
+  store.must(JobCancel{only("q0")});
+  store.start(order("awaited", "q"));
+  store.must(TaskCreate{"w", kFar, creation("flow", kFar, target())});
+  EXPECT_EQ(store.suspend("flow", 1, {"awaited"}).status, 200);
+  complete(store, "awaited");
+  store.must(TaskAcquire{"flow", 1, "w", kFar});
+  store.clock->advance_to(100);
+  (void)store.engine->take_messages();
+  EXPECT_EQ(store.engine->purge(100), 5u);
+  EXPECT_EQ(store.state("r0"), "running");
+  EXPECT_EQ(store.state("awaited"), "completed");  // the task may ask for it again
+  EXPECT_EQ(store.count(JobState::completed, "q"), 1);
+  EXPECT_EQ(store.count(JobState::cancelled, "q"), 0);
+  EXPECT_EQ(store.count(JobState::running, "r"), 1);
+  EXPECT_EQ(store.count(JobState::completed, "r"), 0);
+  store.expect_whole();
+  store.settle("flow");
+  store.clock->advance_to(200);
+  (void)store.engine->take_messages();
+  EXPECT_EQ(store.engine->purge(200), 2u);
+  EXPECT_EQ(store.count(JobState::completed, "q"), 0);
+  store.expect_whole();
+}
+
+// Jobs wake who awaits them, and are not woken themselves.
+TEST_P(Retention, AJobIsNoAwaiter) {
+  JobStore store = make();
+  store.create("dep");
+  store.create("a");
+  store.must(RegisterCallback{"dep", "a"}, kOld);
+  store.add(order("a"));
+  EXPECT_EQ(store.run(RegisterCallback{"dep", "a"}).status, status::kUnprocessable);
+  store.settle("dep");
+  EXPECT_EQ(store.resumes("a"), Texts{});
+  EXPECT_EQ(store.claim(), Texts{"a"});
+  store.expect_whole();
+}
+
+INSTANTIATE_TEST_SUITE_P(Homes, Retention, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+
+}  // namespace
+}  // namespace resonate
