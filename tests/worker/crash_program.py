@@ -11,7 +11,7 @@ from resonate_core.worker import JobContext, Worker
 
 store = rc.Store(sys.argv[1], durability="normal")
 folder = Path(sys.argv[2])
-worker = Worker(store, lease=2_000, poll_interval=20, concurrency=2, grace=60_000)
+worker = Worker(store, lease=4_000, poll_interval=20, concurrency=2, grace=60_000)
 
 
 @worker.task("t")

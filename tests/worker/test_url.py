@@ -152,7 +152,7 @@ def test_every_outcome(worker: Worker, store: rc.Store):
 
 
 def test_heartbeats_and_cancellation(url: str, store: rc.Store):
-    worker = Worker(url, lease=400, poll_interval=20)
+    worker = Worker(url, lease=60_000, heartbeat=20, poll_interval=20)
     began = threading.Event()
 
     @worker.task("t")

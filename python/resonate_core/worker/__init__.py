@@ -28,6 +28,7 @@ from .context import JobContext, current_job
 from .drain import Drained, DrainedRun
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
+from .records import JobRecord
 from .tasks import WorkerTask
 from .turn import Counts
 from .worker import Worker
@@ -40,6 +41,7 @@ __all__ = [
     "JobCancelled",
     "JobContext",
     "JobError",
+    "JobRecord",
     "Periodic",
     "Retry",
     "Skip",

@@ -53,10 +53,10 @@ class Door(Protocol):
     def watch(self, descriptor: int) -> Watch | None:
         """Rings when there is something to claim; None where nothing can."""
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Any:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         """A new job."""
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """A new job for each payload."""
 
     def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
@@ -131,13 +131,15 @@ class StoreDoor:
         """Commits of this process ring."""
         return self.store.watch(descriptor)
 
-    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> Any:
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         """One transaction."""
-        return self._jobs.enqueue(type, payload, **options)
+        job: JobRecord = self._jobs.enqueue(type, payload, **options)
+        return job
 
-    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """All or none."""
-        return self._jobs.enqueue_many(type, payloads, **options)
+        jobs: Sequence[JobRecord] = self._jobs.enqueue_many(type, payloads, **options)
+        return jobs
 
     def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
         """One transaction, and every step that is due before it."""

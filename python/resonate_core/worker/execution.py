@@ -33,7 +33,7 @@ def as_middleware(around: Any) -> Middleware:
     return made
 
 
-def _over(context: JobContext, error: BaseException, task: WorkerTask) -> Verdict:
+def _over(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Verdict:
     """What an attempt comes to that ended in an exception: where it was called off, why counts."""
     if context.reason is None or not isinstance(error, (JobCancelled, asyncio.CancelledError)):
         return judged(error, task)
@@ -42,7 +42,7 @@ def _over(context: JobContext, error: BaseException, task: WorkerTask) -> Verdic
     return PUT_BACK if context.reason == "stopping" else DROPPED
 
 
-def execute(task: WorkerTask, context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
+def execute(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
     """Runs a synchronous handler in this thread. It never raises: a body that calls sys.exit() has failed."""
     token = current.set(context)
     try:
@@ -60,7 +60,7 @@ def execute(task: WorkerTask, context: JobContext, middleware: Iterable[Middlewa
         current.reset(token)
 
 
-async def execute_async(task: WorkerTask, context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
+async def execute_async(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
     """Runs an asynchronous handler in this task; a cancellation of the task ends it, and its reason is the context's."""
     token = current.set(context)
     try:

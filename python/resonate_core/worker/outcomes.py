@@ -174,7 +174,7 @@ def _unhandled(error: BaseException, retryable: bool) -> Failure:
     return Failure(UNHANDLED, as_text(message), as_text(trace[-_TRACEBACK_KEPT:]), retryable)
 
 
-def judged(error: BaseException, task: WorkerTask) -> Verdict:
+def judged(error: BaseException, task: WorkerTask[Any, Any]) -> Verdict:
     """What becomes of a job whose body raised this."""
     if isinstance(error, Snooze):
         return Verdict("snoozed", delay=error.delay)

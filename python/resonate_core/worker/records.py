@@ -12,39 +12,78 @@ __all__ = ["JobRecord", "RemoteBatch", "RemoteJob", "camel"]
 
 
 class JobRecord(Protocol):
-    """What the worker reads of a job (JOBS 2)."""
+    """A job as it was at the instant of the call (JOBS 2): `resonate_core.Job`, or what a server answered.
+
+    Example:
+        >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+        >>> job = worker.enqueue("email:send", {"to": "ada"}, priority=10)
+        >>> job.state, job.priority, job.payload.json()
+        ('pending', 10, {'to': 'ada'})
+    """
 
     @property
     def id(self) -> str:
         """Its id."""
 
     @property
+    def queue(self) -> str:
+        """Where it waits, or waited."""
+
+    @property
     def type(self) -> str:
         """The name of its handler."""
 
     @property
-    def queue(self) -> str:
-        """Where it waited."""
-
-    @property
     def state(self) -> str:
-        """`claimed` where it has yet to be started, `running` where the claim did that."""
-
-    @property
-    def version(self) -> int:
-        """What every request about it has to present."""
+        """One of the ten of JOBS 1."""
 
     @property
     def payload(self) -> Value:
         """What it was enqueued with."""
 
     @property
-    def retry_count(self) -> int:
-        """Retries used."""
+    def tags(self) -> dict[str, str]:
+        """Strings by name."""
 
     @property
-    def attempts(self) -> list[dict[str, Any]]:
-        """The attempts, the present one among them once it runs."""
+    def priority(self) -> int:
+        """1 is first, 100 last."""
+
+    @property
+    def version(self) -> int:
+        """How often it was claimed; every request of its worker presents it."""
+
+    @property
+    def max_retries(self) -> int:
+        """Retries that it has."""
+
+    @property
+    def retry_count(self) -> int:
+        """Retries that it used."""
+
+    @property
+    def retry_policy(self) -> dict[str, Any]:
+        """As on the wire."""
+
+    @property
+    def on_exhausted(self) -> str:
+        """`archived` or `failed`."""
+
+    @property
+    def claimed_by(self) -> str | None:
+        """The worker that holds it."""
+
+    @property
+    def lease_until(self) -> int | None:
+        """Until when it does, in Unix ms."""
+
+    @property
+    def process_at(self) -> int | None:
+        """Not before, in Unix ms."""
+
+    @property
+    def good_until(self) -> int | None:
+        """Not to be begun later, in Unix ms."""
 
     @property
     def timeout(self) -> int | None:
@@ -53,6 +92,75 @@ class JobRecord(Protocol):
     @property
     def deadline(self) -> int | None:
         """Of the whole job, in Unix ms."""
+
+    @property
+    def retention(self) -> int | None:
+        """How long it stays once it is completed, in ms; None: for ever."""
+
+    @property
+    def unique_key(self) -> str | None:
+        """What no other job of its queue has."""
+
+    @property
+    def unique_for(self) -> int | None:
+        """How long it holds the key, in ms."""
+
+    @property
+    def result(self) -> Value:
+        """What the body returned."""
+
+    @property
+    def error(self) -> dict[str, str] | None:
+        """The last one: code, message, data."""
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """The newest hundred, the present one among them once it runs."""
+
+    @property
+    def sent_at(self) -> int:
+        """When the caller sent it, in Unix ms."""
+
+    @property
+    def enqueued_at(self) -> int | None:
+        """When it became claimable, in Unix ms."""
+
+    @property
+    def claimed_at(self) -> int | None:
+        """When it was claimed, in Unix ms."""
+
+    @property
+    def started_at(self) -> int | None:
+        """When its attempt began, in Unix ms."""
+
+    @property
+    def completed_at(self) -> int | None:
+        """When it was completed, in Unix ms."""
+
+    @property
+    def failed_at(self) -> int | None:
+        """When it failed for good, in Unix ms."""
+
+    @property
+    def next_retry_at(self) -> int | None:
+        """When it is tried again, in Unix ms."""
+
+    @property
+    def cancelled_at(self) -> int | None:
+        """When it was cancelled, in Unix ms."""
+
+    @property
+    def expired_at(self) -> int | None:
+        """When it expired, in Unix ms."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as it stands in an envelope.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> worker.enqueue("email:send").to_dict()["maxRetries"]
+            25
+        """
 
 
 def camel(name: str) -> str:
@@ -66,44 +174,8 @@ def camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
 
 
-#: The members of a record that may be absent: None then (a job that has no such thing).
-_MEMBERS = frozenset(
-    [
-        "id",
-        "queue",
-        "type",
-        "state",
-        "payload",
-        "tags",
-        "priority",
-        "version",
-        "max_retries",
-        "retry_count",
-        "retry_policy",
-        "on_exhausted",
-        "claimed_by",
-        "lease_until",
-        "process_at",
-        "good_until",
-        "timeout",
-        "deadline",
-        "retention",
-        "unique_key",
-        "unique_for",
-        "result",
-        "error",
-        "attempts",
-        "sent_at",
-        "enqueued_at",
-        "claimed_at",
-        "started_at",
-        "completed_at",
-        "failed_at",
-        "next_retry_at",
-        "cancelled_at",
-        "expired_at",
-    ]
-)
+#: The members of a record; one that is absent is None (a job that has no such thing).
+_MEMBERS = frozenset(name for name, member in vars(JobRecord).items() if isinstance(member, property))
 _VALUES = frozenset({"payload", "result"})
 
 
@@ -122,17 +194,40 @@ class RemoteJob:
 
     __slots__ = ("_wire",)
 
-    # Read so often, or told so exactly by the protocol above, that they have names of their own.
+    # What __getattr__ gives, for type checkers.
     id: str
-    type: str
     queue: str
+    type: str
     state: str
-    version: int
     payload: Value
+    tags: dict[str, str]
+    priority: int
+    version: int
+    max_retries: int
     retry_count: int
-    attempts: list[dict[str, Any]]
+    retry_policy: dict[str, Any]
+    on_exhausted: str
+    claimed_by: str | None
+    lease_until: int | None
+    process_at: int | None
+    good_until: int | None
     timeout: int | None
     deadline: int | None
+    retention: int | None
+    unique_key: str | None
+    unique_for: int | None
+    result: Value
+    error: dict[str, str] | None
+    attempts: list[dict[str, Any]]
+    sent_at: int
+    enqueued_at: int | None
+    claimed_at: int | None
+    started_at: int | None
+    completed_at: int | None
+    failed_at: int | None
+    next_retry_at: int | None
+    cancelled_at: int | None
+    expired_at: int | None
 
     def __init__(self, wire: dict[str, Any]) -> None:
         self._wire = wire

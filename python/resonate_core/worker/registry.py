@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from ..errors import Invalid
 from .doors import Door
 from .execution import Middleware, as_middleware
 from .periodic import Periodic
+from .records import JobRecord
 from .tasks import RetryOn, WorkerTask
 
 __all__ = ["Registry"]
 
 _Around = TypeVar("_Around")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Registry:
@@ -31,7 +34,7 @@ class Registry:
 
     def __init__(self, lifecycle: str | None) -> None:
         self.lifecycle = lifecycle
-        self.tasks: dict[str, WorkerTask] = {}
+        self.tasks: dict[str, WorkerTask[Any, Any]] = {}
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
         self.log = logging.getLogger("resonate_core.worker")
@@ -42,7 +45,7 @@ class Registry:
         raise NotImplementedError
 
     @overload
-    def task(self, type: Callable[..., Any], /) -> WorkerTask: ...
+    def task(self, type: Callable[P, R], /) -> WorkerTask[P, R]: ...
 
     @overload
     def task(
@@ -53,7 +56,7 @@ class Registry:
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
         **options: Any,
-    ) -> Callable[[Callable[..., Any]], WorkerTask]: ...
+    ) -> Callable[[Callable[P, R]], WorkerTask[P, R]]: ...
 
     def task(
         self,
@@ -63,7 +66,7 @@ class Registry:
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
         **options: Any,
-    ) -> WorkerTask | Callable[[Callable[..., Any]], WorkerTask]:
+    ) -> Any:
         """Registers a handler; a decorator, with or without arguments.
 
         The handler's parameters say what it gets: one, and it gets the payload; several, and they get the members of a payload that
@@ -93,7 +96,7 @@ class Registry:
             {'charged': 30, 'reference': 'order-1'}
         """
 
-        def register(function: Callable[..., Any]) -> WorkerTask:
+        def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             module = getattr(function, "__module__", "")
             named = type if isinstance(type, str) else f"{module}.{getattr(function, '__qualname__', repr(function))}"
             if named in self.tasks:
@@ -140,7 +143,7 @@ class Registry:
     def periodic(
         self,
         cron: str,
-        task: WorkerTask | str,
+        task: WorkerTask[Any, Any] | str,
         payload: Any = None,
         *,
         name: str | None = None,
@@ -188,7 +191,7 @@ class Registry:
 
     def cron(
         self, cron: str, /, *, tz: str | None = None, name: str | None = None, payload: Any = None, **options: Any
-    ) -> Callable[[Callable[..., Any]], WorkerTask]:
+    ) -> Callable[[Callable[P, R]], WorkerTask[P, R]]:
         """Registers a handler and has it run at every occurrence of a cron expression; a decorator, also above `task`.
 
         Args:
@@ -208,7 +211,7 @@ class Registry:
             [3, 27]
         """
 
-        def register(function: Callable[..., Any]) -> WorkerTask:
+        def register(function: Callable[P, R]) -> WorkerTask[P, R]:
             if isinstance(function, WorkerTask):
                 made = function
             else:
@@ -220,7 +223,7 @@ class Registry:
 
     # -- jobs -------------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, type: str, payload: Any = None, **options: Any) -> Any:
+    def enqueue(self, type: str, payload: Any = None, **options: Any) -> JobRecord:
         """Makes a job of any type, with the options of its task where this worker has one.
 
         Args:

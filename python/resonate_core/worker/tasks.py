@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import Invalid
 from .calling import caller, is_async
 from .durations import Duration, milliseconds
+from .records import JobRecord
 
 if TYPE_CHECKING:
     from .registry import Registry
 
 __all__ = ["OPTIONS", "RetryOn", "WorkerTask"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: The options of a job that a task may have for all of its jobs (JOBS 2).
 OPTIONS = frozenset(
@@ -51,7 +55,7 @@ def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
     return kinds
 
 
-class WorkerTask:
+class WorkerTask(Generic[P, R]):
     """A handler under its name; `Worker.task` makes it. Called, it is the function that it was made from.
 
     Attributes:
@@ -76,7 +80,7 @@ class WorkerTask:
         self,
         worker: Registry,
         type: str,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         *,
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
@@ -97,7 +101,7 @@ class WorkerTask:
         self._retries = _predicate(retry_on)
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handler itself, without any job."""
         return self.function(*args, **kwargs)
 
@@ -122,7 +126,7 @@ class WorkerTask:
             self.worker.log.exception("retry_on of %r raised; the job is retried", self.type)
             return True
 
-    def enqueue(self, payload: Any = None, **options: Any) -> Any:
+    def enqueue(self, payload: Any = None, **options: Any) -> JobRecord:
         """Makes a job for this handler.
 
         Args:
@@ -147,7 +151,7 @@ class WorkerTask:
         """
         return self.worker.door.enqueue(self.type, payload, self._merged(options))
 
-    def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Any:
+    def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
         """Makes a job for each payload, in one transaction, all or none; over a URL each by itself.
 
         Args:
@@ -169,7 +173,7 @@ class WorkerTask:
         """
         return self.worker.door.enqueue_many(self.type, list(payloads), self._merged(options))
 
-    async def enqueue_async(self, payload: Any = None, **options: Any) -> Any:
+    async def enqueue_async(self, payload: Any = None, **options: Any) -> JobRecord:
         """As `enqueue`, without stopping the event loop while the store commits.
 
         Args:
@@ -185,7 +189,7 @@ class WorkerTask:
         """
         return await asyncio.to_thread(self.enqueue, payload, **options)
 
-    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Any) -> Any:
+    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
         """As `enqueue_many`, without stopping the event loop while the store commits.
 
         Args:

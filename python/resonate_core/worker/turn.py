@@ -46,7 +46,7 @@ class Run:
 
     __slots__ = ("context", "handle", "id", "job", "settled", "task", "timer", "version")
 
-    def __init__(self, job: JobRecord, id: str, version: int, task: WorkerTask | None, context: JobContext) -> None:
+    def __init__(self, job: JobRecord, id: str, version: int, task: WorkerTask[Any, Any] | None, context: JobContext) -> None:
         self.job = job
         self.id = id
         self.version = version
