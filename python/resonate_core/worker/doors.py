@@ -41,6 +41,8 @@ class Door(Protocol):
 
     blocking: bool
     """Whether an answer takes time, so that an event loop must not wait for it."""
+    local: bool
+    """Whether the store is in this process."""
     manual: bool
     """Whether the clock is moved by hand."""
 
@@ -108,6 +110,8 @@ class StoreDoor:
         store: The store.
         owned: Whether it is closed with the door.
     """
+
+    local = True
 
     def __init__(self, store: Store, owned: bool = False) -> None:
         self.store = store

@@ -174,8 +174,8 @@ def camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
 
 
-#: The members of a record; one that is absent is None (a job that has no such thing).
-_MEMBERS = frozenset(name for name, member in vars(JobRecord).items() if isinstance(member, property))
+#: The members of a record, with their names on the wire; one that is absent is None (a job that has no such thing).
+_MEMBERS = {name: camel(name) for name, member in vars(JobRecord).items() if isinstance(member, property)}
 _VALUES = frozenset({"payload", "result"})
 
 
@@ -233,9 +233,10 @@ class RemoteJob:
         self._wire = wire
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _MEMBERS:
+        wired = _MEMBERS.get(name)
+        if wired is None:
             raise AttributeError(f"a job has no member {name!r}")
-        told = self._wire.get(camel(name))
+        told = self._wire.get(wired)
         if name in _VALUES:
             return Value(**(told or {}))
         return told

@@ -60,6 +60,7 @@ class UrlDoor:
     """
 
     blocking = True
+    local = False
     manual = False
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:

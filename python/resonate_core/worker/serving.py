@@ -49,9 +49,12 @@ class Serving:
             >>> worker.counts.completed
             1
         """
+        await self._serve(alone=False)
+
+    async def _serve(self, alone: bool) -> None:
         if self._session is not None:
             raise Invalid(f"{self!r} runs already")
-        session = self._session = Session(cast("Worker", self))
+        session = self._session = Session(cast("Worker", self), alone)
         try:
             await session.run()
         finally:
@@ -93,7 +96,7 @@ class Serving:
         for number in wanted:
             loop.add_signal_handler(number, stop)
         try:
-            await self.serve()
+            await self._serve(alone=True)
         finally:
             for number in wanted:
                 loop.remove_signal_handler(number)
@@ -120,7 +123,10 @@ class Serving:
     # -- beside a program -------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.ensure_future(self.serve())
+        return await self._begin(alone=False)
+
+    async def _begin(self, alone: bool) -> Self:
+        self._task = asyncio.ensure_future(self._serve(alone))
         await asyncio.sleep(0)  # it has its session, or has failed
         if self._session is not None:
             ready = asyncio.ensure_future(self._session.ready.wait())
@@ -140,11 +146,11 @@ class Serving:
         began: Future[None] = Future()
 
         async def main() -> None:
-            async with self:
-                task = self._task
-                began.set_result(None)
-                assert task is not None
-                await asyncio.shield(task)
+            await self._begin(alone=True)
+            task = self._task
+            began.set_result(None)
+            assert task is not None
+            await task
 
         def work() -> None:
             try:

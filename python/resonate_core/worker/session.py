@@ -38,7 +38,11 @@ _LAST_TRIES = 3
 
 
 class Session:
-    """One call of `Worker.serve`: everything here runs in its event loop, but for calls of a store that takes time.
+    """One call of `Worker.serve`: everything here runs in its event loop, but for calls of a store that others in the loop would wait for.
+
+    Args:
+        worker: Whose it is.
+        alone: Whether nothing else runs in the loop.
 
     Attributes:
         worker: Whose it is.
@@ -49,7 +53,7 @@ class Session:
         ready: Set once it looks for jobs.
     """
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, alone: bool = False) -> None:
         self.worker = worker
         self.door = worker.door
         self.loop = asyncio.get_running_loop()
@@ -61,6 +65,8 @@ class Session:
         self._bell: Bell
         self._stopped = asyncio.Event()
         self._calls = ThreadPoolExecutor(3, thread_name_prefix=f"{worker.name}-store")
+        shared = not alone or any(task.is_async for task in worker.tasks.values())
+        self._inline = not self.door.blocking or (self.door.local and not shared)
         self._look_at = 0.0  # when to claim next, by the stopwatch
         self._empty = 0  # looks in a row that found nothing
         self._trouble = 0  # turns in a row that failed
@@ -103,8 +109,8 @@ class Session:
             self.stop(self.worker.grace)
 
     async def call(self, function: Callable[..., _T], *args: Any) -> _T:
-        """A call of the store: off the loop where it takes time."""
-        if not self.door.blocking:
+        """A call of the store: off the loop where it takes time and somebody else is there."""
+        if self._inline:
             await asyncio.sleep(0)  # a worker that has always something to do leaves the loop to others too
             return function(*args)
         return await self.loop.run_in_executor(self._calls, function, *args)
@@ -197,6 +203,8 @@ class Session:
             timer = self.loop.call_later(max(0.0, self._look_at - seconds()), self.wake.set)
         try:
             await self.wake.wait()
+            # Whoever else is about to end is told in the same turn: this gives threads that have something to do the interpreter.
+            await asyncio.sleep(0)
         finally:
             if timer is not None:
                 timer.cancel()
