@@ -1,6 +1,6 @@
-"""A worker of one thread in a process of its own: waits for a line, then runs no-op jobs until it is terminated.
+"""A worker in a process of its own: waits for a line, then runs no-op jobs until it is terminated.
 
-python -m bench.jobs.worker_program FILE DURABILITY BATCH
+python -m bench.jobs.worker_program FILE DURABILITY THREADS BATCH
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from resonate_core.worker import Worker
 from .calls import TYPE
 
 
-def main(file: str, durability: str, batch: int) -> None:
-    with rc.Store(file, durability=durability) as store:
-        worker = Worker(store, concurrency=1, batch=batch if batch > 1 else 0)
+def main(file: str, durability: str, threads: int, batch: int) -> None:
+    with rc.Store(file, durability="full" if durability == "full" else "normal") as store:
+        worker = Worker(store, concurrency=threads, batch=batch)
 
         @worker.task(TYPE)
         def noop(_: str) -> None:
@@ -27,4 +27,4 @@ def main(file: str, durability: str, batch: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -17,10 +17,12 @@ from ..stopwatch import Body
 from .calls import STORES, TYPE, enqueue_all, open_store
 from .timed import timed
 
-#: How jobs go in and are claimed: one in a transaction, or so many.
-WAYS = {"single": 1, "batched": 1000}
-#: Who runs them: threads of one worker, its event loop, or processes with a worker of one thread each.
-SETS = ("1 thread", "4 threads", "event loop", "4 processes")
+#: How many jobs are enqueued in a transaction, and how many a worker claims beside those that can run at once.
+WAYS = {"single": (1, 0), "batched": (1000, 200)}
+#: Who runs them: threads of one worker, so many at once in its event loop, or processes with a worker each.
+SETS = ("1 thread", "4 threads", "100 threads", "100 in the loop", "4 processes")
+#: Threads of each of the processes.
+THREADS = {"single": 1, "batched": 100}
 _PATIENCE = 300.0
 _ROOT = Path(__file__).parents[2]
 
@@ -63,14 +65,12 @@ def _handler(worker: Worker, jobs: int, loop: bool) -> None:
 
 def in_this_process(stored: str, way: str, who: str, folder: Path) -> Body:
     """One worker, in the process that enqueues, as huey's consumer is in its bench."""
-    store, jobs, batch = open_store(stored, folder), _jobs(stored, way), WAYS[way]
-    loop = who == "event loop"
-    concurrency = batch if loop else int(who.split()[0])
-    worker = Worker(store, concurrency=concurrency, batch=batch if batch > 1 and not loop else 0)
-    _handler(worker, jobs, loop)
+    store, jobs, (size, batch) = open_store(stored, folder), _jobs(stored, way), WAYS[way]
+    worker = Worker(store, concurrency=int(who.split()[0]), batch=batch)
+    _handler(worker, jobs, loop=who.endswith("loop"))
 
     def body() -> int:
-        enqueue_all(store, jobs, batch)
+        enqueue_all(store, jobs, size)
         worker.run(signals=False)
         if worker.counts.completed != jobs:
             raise RuntimeError(f"{worker.counts} instead of {jobs} completed")
@@ -81,10 +81,10 @@ def in_this_process(stored: str, way: str, who: str, folder: Path) -> Body:
 
 def in_processes(stored: str, way: str, count: int, folder: Path) -> float:
     """Jobs a second of workers in processes of their own, on one file; they have started before the time does."""
-    store, jobs, batch = open_store(stored, folder), _jobs(stored, way), WAYS[way]
-    with _running(store, stored, batch, count) as begin:
+    store, jobs = open_store(stored, folder), _jobs(stored, way)
+    with _running(store, stored, way, count) as begin:
         start = time.perf_counter()
-        enqueue_all(store, jobs, batch)
+        enqueue_all(store, jobs, WAYS[way][0])
         begin()
         while (left := sum(store.queues.stats("default")[0]["counts"].values())) > 0:
             if time.perf_counter() > start + _PATIENCE:
@@ -94,9 +94,10 @@ def in_processes(stored: str, way: str, count: int, folder: Path) -> float:
 
 
 @contextlib.contextmanager
-def _running(store: rc.Store, stored: str, batch: int, count: int) -> Iterator[Callable[[], None]]:
+def _running(store: rc.Store, stored: str, way: str, count: int) -> Iterator[Callable[[], None]]:
     """Worker processes that wait for the word to begin, which is what is given."""
-    command = [sys.executable, "-m", "bench.jobs.worker_program", str(store.path), stored.split()[1], str(batch)]
+    options = [str(store.path), stored.split()[1], str(THREADS[way]), str(WAYS[way][1])]
+    command = [sys.executable, "-m", "bench.jobs.worker_program", *options]
     processes = [
         subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
     ]
