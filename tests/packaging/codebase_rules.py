@@ -322,7 +322,11 @@ def notebooks_have_no_outputs(files: Files) -> Problems:
                 yield f"{path}: has outputs"
 
 
-PROPERTY_FILES = ("cpp/src/machine/invariants.cpp", "cpp/src/machine/step_properties.cpp")
+PROPERTY_FILES = (
+    "cpp/src/machine/invariants.cpp",
+    "cpp/src/machine/step_properties.cpp",
+    "cpp/src/machine/job_invariants.cpp",
+)
 PROPERTY_PAGE = "docs/concepts.md"
 PROPERTY_HEADING = "## What always holds"
 
