@@ -141,3 +141,15 @@ def test_each_task_of_a_loop_has_its_own(worker: Worker):
 
     body.enqueue(id="a")
     assert worker.run_until_idle().runs[0].result == ["a", "a"]
+
+
+def test_a_body_that_returns_when_its_time_is_over_has_not_completed(worker: Worker, store: rc.Store, clock: rc.ManualClock):
+    @worker.task("t", timeout=1000, max_retries=0)
+    def body():
+        while not current_job().cancelled:
+            clock.advance(500)
+        return "half of it"
+
+    job = body.enqueue()
+    assert worker.run_until_idle().outcomes == {"failed": 1}
+    assert store.jobs.get(job.id).error["code"] == "TaskTimeout"

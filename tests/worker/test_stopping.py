@@ -233,3 +233,11 @@ def test_a_token_is_for_a_url(tmp_path):
         rc.worker.Worker(token="t")
     with pytest.raises(TypeError, match="token"):
         rc.worker.Worker(tmp_path / "a.db", token="t").enqueue("t")
+
+
+def test_its_store_is_not_taken_from_it_while_it_runs(make_worker, live_store):
+    worker = make_worker()
+    with worker:
+        for change in (worker.close, lambda: worker.bind(live_store)):
+            with pytest.raises(rc.errors.Invalid, match="runs: stop it first"):
+                change()

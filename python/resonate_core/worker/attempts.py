@@ -104,8 +104,10 @@ class Attempts:
             self._orphans.add(older)
             self._call_off(older, "lost")
         self._running[run.id] = run
-        if timeout is not None and not self._worker.door.manual:
-            run.timer = self._loop.call_later(timeout / 1000, self._time_out, run)
+        # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
+        end = context.deadline if self._worker.door.local else None if timeout is None else now + timeout
+        if end is not None and not self._worker.door.manual:
+            run.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, run)
         return run
 
     def _run_in_thread(self, run: Run) -> None:

@@ -42,6 +42,11 @@ def _over(context: JobContext, error: BaseException, task: WorkerTask[Any, Any])
     return PUT_BACK if context.reason == "stopping" else DROPPED
 
 
+def _done(context: JobContext) -> Verdict:
+    """What an attempt comes to whose body returned: one that was told that its time is over may have left halfway."""
+    return TIMED_OUT if context.reason == "timeout" else Verdict("completed", context.result)
+
+
 def execute(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
     """Runs a synchronous handler in this thread. It never raises: a body that calls sys.exit() has failed."""
     token = current.set(context)
@@ -53,7 +58,7 @@ def execute(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterabl
                 context.result = task.invoke(context)
         else:
             context.result = task.invoke(context)
-        return Verdict("completed", context.result)
+        return _done(context)
     except BaseException as error:
         return _over(context, error, task)
     finally:
@@ -71,7 +76,7 @@ async def execute_async(task: WorkerTask[Any, Any], context: JobContext, middlew
                 context.result = await task.invoke(context)
         else:
             context.result = await task.invoke(context)
-        return Verdict("completed", context.result)
+        return _done(context)
     except BaseException as error:
         return _over(context, error, task)
     finally:

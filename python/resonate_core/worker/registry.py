@@ -35,6 +35,7 @@ class Registry:
     def __init__(self, lifecycle: str | None) -> None:
         self.lifecycle = lifecycle
         self.tasks: dict[str, WorkerTask[Any, Any]] = {}
+        self._elsewhere: dict[str, WorkerTask[Any, Any]] = {}  # types that others have handlers for
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
         self.log = logging.getLogger("resonate_core.worker")
@@ -235,6 +236,7 @@ class Registry:
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).enqueue("email:send", {"to": "ada"}).state
             'pending'
         """
-        known = self.tasks.get(type)
-        task = known or WorkerTask(self, type, lambda: None, options={})
+        task = self.tasks.get(type) or self._elsewhere.get(type)
+        if task is None:
+            task = self._elsewhere[type] = WorkerTask(self, type, lambda: None, options={})
         return task.enqueue(payload, **options)

@@ -142,7 +142,8 @@ def _count(run: Run, verdict: Verdict, status: int, counts: Counts) -> None:
         return
     setattr(counts, outcome, getattr(counts, outcome) + 1)
     if verdict.failure is not None:
-        _log.warning("job %s of type %s failed: %s %s", run.id, run.job.type, verdict.failure.code, verdict.failure.message)
+        failure, shown = verdict.failure, verdict.error if _log.isEnabledFor(logging.DEBUG) else None
+        _log.warning("job %s of type %s failed: %s %s", run.id, run.job.type, failure.code, failure.message, exc_info=shown)
 
 
 def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> list[int]:

@@ -115,6 +115,10 @@ class Worker(Registry, Serving):
             store_or_url: As of `Worker`.
             token: As of `Worker`.
 
+        Raises:
+            Invalid: It runs.
+            TypeError: Something that has no jobs.
+
         Example:
             >>> worker = rc.worker.Worker()
             >>> worker.bind(rc.Store(clock=rc.ManualClock()))
@@ -142,9 +146,14 @@ class Worker(Registry, Serving):
     def close(self) -> None:
         """Closes what it opened: the store of a path, the connections to a server. It opens them again when it needs them.
 
+        Raises:
+            Invalid: It runs.
+
         Example:
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).close()
         """
+        if self._session is not None:
+            raise Invalid(f"{self!r} runs: stop it first")
         if self._door is not None:
             self._door.close()
             self._door = None
