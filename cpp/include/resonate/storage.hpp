@@ -60,7 +60,7 @@ struct DueEntry {
 
 // Rows ordered by id bytewise, those after `after` (empty: all), at most `limit`.
 struct RowScan {
-  enum class By { id, branch, pid };
+  enum class By { id, branch, pid };  // pid: of tasks that are no jobs
   By by = By::id;
   std::string key;  // branch or pid
   std::string after;

@@ -65,9 +65,11 @@ class JobEncoder {
     sink_.end_object();
   }
 
-  void whole(const Job& job) {
+  // `holder`: where nothing else keeps who holds it.
+  void whole(const Job& job, const SharedString* holder = nullptr) {
     const JobSpec& spec = *job.spec;
     sink_.begin_object();
+    if (holder) text(Field::claimed_by, holder->text);
     text(Field::queue, spec.queue);
     text(Field::type, spec.type);
     if (spec.payload) value(Field::payload, *spec.payload);

@@ -21,21 +21,27 @@ auto read(std::string_view json, Read read_node) {
   }
 }
 
-template <class Whole>
-std::string to_json(const Whole& whole) {
-  JsonSink sink;
-  detail::JobEncoder<JsonSink>(sink).whole(whole);
-  return sink.take();
-}
 
 }  // namespace
 
-std::string job_to_json(const Job& job) { return to_json(job); }
+std::string job_to_json(const Job& job, const SharedString* holder) {
+  JsonSink sink;
+  detail::JobEncoder<JsonSink>(sink).whole(job, holder);
+  return sink.take();
+}
 
-std::string queue_to_json(const Queue& queue) { return to_json(queue); }
+std::string queue_to_json(const Queue& queue) {
+  JsonSink sink;
+  detail::JobEncoder<JsonSink>(sink).whole(queue);
+  return sink.take();
+}
 
-Shared<const Job> job_of_json(std::string_view json) {
-  return read(json, [](const auto& node) { return detail::read_job(node, nullptr); });
+StoredJob job_of_json(std::string_view json) {
+  return read(json, [](const auto& node) {
+    const Members<std::decay_t<decltype(node)>, Field::claimed_by> members(node, nullptr);
+    const auto holder = members.template optional_text<Field::claimed_by>();
+    return StoredJob{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
+  });
 }
 
 QueueRef queue_of_json(std::string_view json) {

@@ -8,10 +8,15 @@
 
 namespace resonate {
 
-std::string job_to_json(const Job& job);
+// `holder`: of its task, or null.
+std::string job_to_json(const Job& job, const SharedString* holder);
 std::string queue_to_json(const Queue& queue);
 // Error (storage) for a text that is damaged.
-Shared<const Job> job_of_json(std::string_view json);
+struct StoredJob {
+  Shared<const Job> job;
+  Shared<const SharedString> holder;
+};
+StoredJob job_of_json(std::string_view json);
 QueueRef queue_of_json(std::string_view json);
 
 }  // namespace resonate

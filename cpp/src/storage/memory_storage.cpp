@@ -10,12 +10,44 @@ namespace resonate {
 
 std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
 
+namespace {
+
+// Bytes as numbers whose order is theirs.
+template <std::size_t N>
+std::array<std::uint64_t, N> ordered_words(const std::array<char, 8 * N>& bytes) noexcept {
+  std::array<std::uint64_t, N> words{};
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  if constexpr (std::endian::native == std::endian::little)
+    for (std::uint64_t& word : words) word = __builtin_bswap64(word);
+  return words;
+}
+
+template <std::size_t N>
+std::array<std::uint64_t, N> head_of(std::string_view text) noexcept {
+  std::array<char, 8 * N> bytes{};
+  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size()));
+  return ordered_words<N>(bytes);
+}
+
+}  // namespace
+
 MemoryStorage::DueKey::DueKey(Due due, const std::string& of) noexcept : at(due.at), id(&of) {
   std::array<char, sizeof(head)> bytes{static_cast<char>(due.kind)};
   std::memcpy(bytes.data() + 1, of.data(), std::min(of.size(), bytes.size() - 1));
-  std::memcpy(head.data(), bytes.data(), bytes.size());
-  if constexpr (std::endian::native == std::endian::little)
-    for (std::uint64_t& word : head) word = __builtin_bswap64(word);
+  head = ordered_words<2>(bytes);
+}
+
+MemoryStorage::ClaimKeyOfRow::ClaimKeyOfRow(std::string_view of_queue, int of_priority, Instant since, std::string_view of) noexcept
+    : queue_head(head_of<1>(of_queue)[0]),
+      priority(of_priority),
+      enqueued_at(since),
+      id_head(head_of<3>(of)),
+      queue(of_queue),
+      id(of) {}
+
+MemoryStorage::ClaimKeyOfRow::ClaimKeyOfRow(const Row& row) noexcept
+    : ClaimKeyOfRow(row.job->spec->queue, row.job->spec->priority, row.job->enqueued_at, row.id()) {
+  spec = row.job->spec;
 }
 
 void MemoryStorage::require_whole() const {
@@ -175,12 +207,12 @@ std::vector<RowRef> MemoryStorage::claimable(std::string_view queue, std::size_t
   require_whole();
   std::vector<RowRef> found;
   if (limit == 0) return found;
-  const ClaimProbe from = after ? ClaimProbe{queue, after->priority, after->enqueued_at, after->id} : ClaimProbe{queue, 0, kAtOnce, {}};
+  const ClaimKeyOfRow from = after ? ClaimKeyOfRow(queue, after->priority, after->enqueued_at, after->id)
+                                   : ClaimKeyOfRow(queue, 0, kAtOnce, {});
   by_claim_.visit_from(from, [&](const ClaimKeyOfRow& key) {
-    if (key.spec->queue != queue) return false;
-    if (after && key.spec->priority == after->priority && key.enqueued_at == after->enqueued_at && key.birth->id == after->id)
-      return true;
-    found.push_back(*rows_.find(key.birth->id));
+    if (key.queue != queue) return false;
+    if (after && key.priority == after->priority && key.enqueued_at == after->enqueued_at && key.id == after->id) return true;
+    found.push_back(*rows_.find(key.id));
     return found.size() < limit;
   });
   return found;
@@ -221,8 +253,8 @@ void MemoryStorage::index_job(const Row* before, const Row* after) {
   const auto waits = [](const Job* job) { return job && job->state == JobState::pending; };
   const auto keyed = [](const Job* job) { return job && job->spec->unique_key && !is_terminal(job->state); };
   if (waits(was) != waits(is) || (waits(was) && was->enqueued_at != is->enqueued_at)) {
-    if (waits(was)) by_claim_.erase(ClaimKeyOfRow{was->spec, was->enqueued_at, before->birth.get()});
-    if (waits(is)) by_claim_.insert(ClaimKeyOfRow{is->spec, is->enqueued_at, after->birth.get()});
+    if (waits(was)) by_claim_.erase(ClaimKeyOfRow(*before));
+    if (waits(is)) by_claim_.insert(ClaimKeyOfRow(*after));
   }
   if (keyed(was) != keyed(is)) {
     if (keyed(was)) by_unique_key_.erase(UniqueKeyOfRow{was->spec, before->birth.get()});
@@ -240,8 +272,9 @@ void MemoryStorage::apply_row(const RowChange& change) {
   index_job(before, after);
   const bool due_moved = !before || !after || before->due != after->due;
   if (before && due_moved && before->due.kind != DueKind::none) due_.erase(DueKey(before->due, before->id()));
-  const bool held_before = before && before->task == TaskState::acquired && before->pid;
-  const bool held_after = after && after->task == TaskState::acquired && after->pid;
+  const auto held = [](const Row* row) { return row && !row->job && row->task == TaskState::acquired && row->pid; };
+  const bool held_before = held(before);
+  const bool held_after = held(after);
   const bool holder_moved = held_before != held_after || (held_before && before->pid->text != after->pid->text);
   if (held_before && holder_moved) by_pid_.erase(PidKey{before->pid, before->birth.get()});
   if (!after) {

@@ -135,29 +135,31 @@ class MemoryStorage final : public Storage {
     bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
   };
 
-  // A job in one of the two indexes of jobs; what it points at lives as long as the index entry.
+  // A job that may be claimed. As a key of the timers it repeats the beginnings of its texts, as numbers whose order is theirs; the
+  // whole texts are looked at where those are equal, and live as long as the entry.
   struct ClaimKeyOfRow {
-    Shared<const JobSpec> spec;
+    std::uint64_t queue_head = 0;
+    int priority = 0;
     Instant enqueued_at = 0;
-    const Birth* birth = nullptr;
-  };
-  struct ClaimProbe {
+    std::array<std::uint64_t, 3> id_head{};
     std::string_view queue;
-    int priority;
-    Instant enqueued_at;
     std::string_view id;
+    Shared<const JobSpec> spec;  // that of `queue`
+
+    ClaimKeyOfRow() = default;
+    ClaimKeyOfRow(std::string_view queue, int priority, Instant enqueued_at, std::string_view id) noexcept;
+    explicit ClaimKeyOfRow(const Row& row) noexcept;
   };
   struct ClaimLess {
-    static ClaimProbe probe(const ClaimKeyOfRow& key) noexcept {
-      return {key.spec->queue, key.spec->priority, key.enqueued_at, key.birth->id};
-    }
-    static ClaimProbe probe(const ClaimProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept {
-      const ClaimProbe x = probe(a);
-      const ClaimProbe y = probe(b);
-      if (x.queue != y.queue) return x.queue < y.queue;
-      if (x.priority != y.priority) return x.priority < y.priority;
-      return x.enqueued_at != y.enqueued_at ? x.enqueued_at < y.enqueued_at : x.id < y.id;
+    bool operator()(const ClaimKeyOfRow& a, const ClaimKeyOfRow& b) const noexcept {
+      if (a.queue_head != b.queue_head) return a.queue_head < b.queue_head;
+      if (a.queue.size() > sizeof(a.queue_head) || b.queue.size() > sizeof(b.queue_head)) {
+        if (const int order = a.queue.compare(b.queue)) return order < 0;
+      }
+      if (a.priority != b.priority) return a.priority < b.priority;
+      if (a.enqueued_at != b.enqueued_at) return a.enqueued_at < b.enqueued_at;
+      if (a.id_head != b.id_head) return a.id_head < b.id_head;
+      return (a.id.size() > sizeof(a.id_head) || b.id.size() > sizeof(b.id_head)) && a.id < b.id;
     }
   };
   struct UniqueKeyOfRow {

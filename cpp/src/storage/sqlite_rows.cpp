@@ -116,7 +116,8 @@ void bind_state(Use& use, const Row& row) {
   use.integer(row.execute_seq);
 }
 
-void bind_pid(Use& use, const Row& row) { bind_shared(use, row.pid); }
+// Of a job it stands in the job: nobody looks for jobs by it.
+void bind_pid(Use& use, const Row& row) { bind_shared(use, row.job ? nullptr : row.pid); }
 
 void bind_due(Use& use, const Row& row) {
   if (row.due.kind == DueKind::none) {
@@ -132,7 +133,7 @@ void bind_job(Use& use, const Row& row) {
     return;
   }
   const Job& job = *row.job;
-  use.copied(job_to_json(job)).text(job.spec->queue).integer(static_cast<std::int64_t>(job.state)).integer(job.spec->priority);
+  use.copied(job_to_json(job, row.pid.get())).text(job.spec->queue).integer(static_cast<std::int64_t>(job.state)).integer(job.spec->priority);
   use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
   use.text_or_null(job.spec->unique_key && !is_terminal(job.state) ? &*job.spec->unique_key : nullptr);
 }
@@ -187,7 +188,11 @@ RowRef read_row(SQLite::Statement& at) {
   } else {
     columns.skip();
   }
-  if (auto job = columns.optional_text()) row->job = job_of_json(*job);
+  if (auto job = columns.optional_text()) {
+    StoredJob stored = job_of_json(*job);
+    row->job = std::move(stored.job);
+    row->pid = std::move(stored.holder);
+  }
   return row;
 }
 

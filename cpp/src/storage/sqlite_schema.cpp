@@ -104,7 +104,7 @@ INSERT INTO counters VALUES (1, 0, 0, 0);
 //   queue, priority, enqueued_at  what claims go by; enqueued_at is 0 unless the job waits to be claimed
 //   job_state  0 scheduled, 1 pending, 2 claimed, 3 running, 4 retry, 5 archived, 6 completed, 7 failed, 8 cancelled, 9 expired
 //   unique_key  NULL once the job is over
-//   job  the whole job as a JSON object, as in a snapshot
+//   job  the whole job as a JSON object, as in a snapshot, and who holds it; pid is NULL
 // queues: body is the queue as a JSON object, as in a snapshot.
 constexpr const char* kJobs = R"sql(
 ALTER TABLE promises ADD COLUMN queue TEXT;

@@ -310,7 +310,11 @@ std::vector<RowRef> SqliteStorage::claimable(std::string_view queue, std::size_t
     Use jobs = use(Sql::claimable);
     jobs.copied(queue).integer(after ? after->priority : 0).integer(after ? after->enqueued_at : kAtOnce);
     jobs.copied(after ? std::string_view(after->id) : std::string_view()).integer(sql_limit(limit));
-    while (jobs.step()) found.push_back(read_row(jobs.statement()));
+    while (jobs.step()) {
+      RowRef row = rows_.find(jobs.text_at(0));
+      if (!row) rows_.put(row = read_row(jobs.statement()));
+      found.push_back(std::move(row));
+    }
     return found;
   });
 }
