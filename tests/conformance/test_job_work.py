@@ -281,3 +281,14 @@ def test_task_heartbeat_renews_a_jobs_lease_too(door: JobDoor) -> None:
     door.heartbeat("w2", (JOB, 1), now=60).must()
     assert door.job()["leaseUntil"] == 150
     assert door.task(JOB).must()["task"]["version"] == 1
+
+
+def test_a_task_heartbeat_of_all_that_a_pid_holds_is_about_no_jobs(door: JobDoor) -> None:
+    """A workflow's worker that shares its name with one of jobs keeps none of them alive by accident."""
+    door.enqueue(now=0).must()
+    door.task_create("workflow", ttl=100, pid="w1", now=0).must()
+    door.run_one(now=0, lease=100)
+    door.heartbeat("w1", now=50).must()
+    assert door.job()["leaseUntil"] == 100
+    door.store.tick(100)
+    assert door.job()["state"] == "retry" and door.task("workflow").must()["task"]["state"] == "acquired"
