@@ -224,7 +224,7 @@ Example:
     >>> len(batch), batch[-1].payload.json()
     (3, 3)
 )doc");
-  def_sequence(module, batch, "JobBatch", "page_html");
+  def_sequence(batch, "JobBatch", "page_html");
   batch.def_readonly("next_at", &JobBatch::next_at,
                      "Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in "
                      "Unix ms; None where there is no such queue.");

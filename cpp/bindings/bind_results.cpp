@@ -37,11 +37,11 @@ Example:
       .def_readonly("cursor", &PageBase::cursor, "Where the next page begins, to be passed on as it is; None on the last page.");
 
   py::class_<PromisePage, PageBase> promises(module, "PromisePage", "A page of promises; see `Page`.");
-  def_sequence(module, promises, "PromisePage", "page_html");
+  def_sequence(promises, "PromisePage", "page_html");
   py::class_<TaskPage, PageBase> tasks(module, "TaskPage", "A page of tasks; see `Page`.");
-  def_sequence(module, tasks, "TaskPage", "page_html");
+  def_sequence(tasks, "TaskPage", "page_html");
   py::class_<SchedulePage, PageBase> schedules(module, "SchedulePage", "A page of schedules; see `Page`.");
-  def_sequence(module, schedules, "SchedulePage", "page_html");
+  def_sequence(schedules, "SchedulePage", "page_html");
 }
 
 void bind_batch(py::module_& module) {
@@ -56,7 +56,7 @@ Example:
     >>> batch.ids, batch.states, batch[-1].id
     (['a', 'b'], ['pending', 'pending'], 'b')
 )doc");
-  def_sequence(module, batch, "PromiseBatch", "page_html");
+  def_sequence(batch, "PromiseBatch", "page_html");
   batch
       .def_property_readonly(
           "ids",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
 
 #include <string>
 
@@ -11,26 +12,9 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// Walks a sequence that the Python object `owner` holds.
-template <class Sequence>
-struct SequenceIterator {
-  py::object owner;
-  const Sequence* sequence;
-  std::size_t next = 0;
-};
-
 template <class Sequence, class... Extra>
-void def_sequence(py::module_& module, py::class_<Sequence, Extra...>& bound, const char* name, const char* html_function) {
+void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const char* html_function) {
   using Record = typename Sequence::Record;
-  using Iterator = SequenceIterator<Sequence>;
-
-  py::class_<Iterator>(module, ("_" + std::string(name) + "Iterator").c_str())
-      .def(
-          "__iter__", [](Iterator& self) -> Iterator& { return self; }, py::return_value_policy::reference_internal)
-      .def("__next__", [](Iterator& self) -> Record {
-        if (self.next >= self.sequence->size()) throw py::stop_iteration();
-        return self.sequence->at(self.next++);
-      });
 
   bound.def("__len__", &Sequence::size)
       .def(
@@ -53,9 +37,12 @@ void def_sequence(py::module_& module, py::class_<Sequence, Extra...>& bound, co
             return records;
           },
           py::arg("index"))
+      // Over a list: an iterator of our own would end by a C++ exception, which costs more than ten records.
       .def("__iter__",
-           [](const py::object& self) {
-             return Iterator{self, &py::cast<const Sequence&>(self)};
+           [](const Sequence& self) {
+             py::list records(self.size());
+             for (std::size_t i = 0; i < self.size(); ++i) records[i] = self.at(i);
+             return py::typing::Iterator<Record>(py::iter(records));
            })
       .def("__repr__",
            [name](const Sequence& self) {

@@ -18,6 +18,10 @@ __all__: list[str] = [
     "Envelope",
     "Fenced",
     "Fired",
+    "Job",
+    "JobBatch",
+    "JobHeartbeat",
+    "Jobs",
     "ManualClock",
     "Message",
     "Page",
@@ -25,6 +29,7 @@ __all__: list[str] = [
     "PromiseBatch",
     "PromisePage",
     "Promises",
+    "Queues",
     "Recording",
     "Replay",
     "RequestLimits",
@@ -534,14 +539,10 @@ class PromisePage(Page):
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
-    def __iter__(self) -> _PromisePageIterator: ...
+    def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
-
-class _PromisePageIterator:
-    def __iter__(self) -> _PromisePageIterator: ...
-    def __next__(self) -> Promise: ...
 
 class TaskPage(Page):
     """
@@ -551,14 +552,10 @@ class TaskPage(Page):
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Task: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Task]: ...
-    def __iter__(self) -> _TaskPageIterator: ...
+    def __iter__(self) -> collections.abc.Iterator[Task]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
-
-class _TaskPageIterator:
-    def __iter__(self) -> _TaskPageIterator: ...
-    def __next__(self) -> Task: ...
 
 class SchedulePage(Page):
     """
@@ -568,14 +565,10 @@ class SchedulePage(Page):
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Schedule: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Schedule]: ...
-    def __iter__(self) -> _SchedulePageIterator: ...
+    def __iter__(self) -> collections.abc.Iterator[Schedule]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
-
-class _SchedulePageIterator:
-    def __iter__(self) -> _SchedulePageIterator: ...
-    def __next__(self) -> Schedule: ...
 
 class PromiseBatch:
     """
@@ -593,7 +586,7 @@ class PromiseBatch:
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
-    def __iter__(self) -> _PromiseBatchIterator: ...
+    def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
@@ -607,10 +600,6 @@ class PromiseBatch:
         """
         All states.
         """
-
-class _PromiseBatchIterator:
-    def __iter__(self) -> _PromiseBatchIterator: ...
-    def __next__(self) -> Promise: ...
 
 class Claim:
     """
@@ -1571,6 +1560,868 @@ class Schedules:
             ['hourly']
         """
 
+class Job:
+    """
+    A job as it was at the instant of the call (JOBS 2): a promise with a task and a policy, under one id.
+
+    Immutable. A job whose deadline, or whose `good_until`, has passed is over, whatever was stored by then. Instants are Unix
+    milliseconds. Equal to another when all members are.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.jobs.enqueue("email:send", {"to": "a@example.com"}, id="mail:1")
+        Job(id='mail:1', type='email:send', queue='default', state='pending', version=0)
+    """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        The record as it stands in an envelope.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.jobs.enqueue("t", id="a").to_dict()["enqueuedAt"]
+            0
+        """
+    @property
+    def asynq_state(self) -> str:
+        """
+        What asynq calls the state (JOBS 1).
+        """
+    @property
+    def attempts(self) -> list[dict[str, typing.Any]]:
+        """
+        The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and perhaps `error`.
+        """
+    @property
+    def cancelled_at(self) -> int | None:
+        """
+        When it was cancelled, in Unix ms.
+        """
+    @property
+    def claimed_at(self) -> int | None:
+        """
+        When it was claimed, in Unix ms.
+        """
+    @property
+    def claimed_by(self) -> str | None:
+        """
+        The worker that holds it; None where none does.
+        """
+    @property
+    def completed_at(self) -> int | None:
+        """
+        When it was completed, in Unix ms.
+        """
+    @property
+    def deadline(self) -> int | None:
+        """
+        Its promise's deadline, in Unix ms; None: none.
+        """
+    @property
+    def enqueued_at(self) -> int | None:
+        """
+        Since when it may be, or might have been, claimed, in Unix ms; moves on every retry.
+        """
+    @property
+    def error(self) -> dict[str, str] | None:
+        """
+        The last error: `code`, `message` and perhaps `data`; None where there was none.
+        """
+    @property
+    def expired_at(self) -> int | None:
+        """
+        When it expired, in Unix ms.
+        """
+    @property
+    def failed_at(self) -> int | None:
+        """
+        When it failed for good, in Unix ms.
+        """
+    @property
+    def good_until(self) -> int | None:
+        """
+        It expires unless it has been started by then, in Unix ms; None: never.
+        """
+    @property
+    def horsies_state(self) -> str:
+        """
+        What horsies calls the state (JOBS 1).
+        """
+    @property
+    def id(self) -> str:
+        """
+        The id, also of its promise and its task.
+        """
+    @property
+    def lease_until(self) -> int | None:
+        """
+        When its worker's lease ends, in Unix ms; None where nobody holds it.
+        """
+    @property
+    def max_retries(self) -> int:
+        """
+        How many retries it has in all.
+        """
+    @property
+    def next_retry_at(self) -> int | None:
+        """
+        When it may be claimed again, in Unix ms; None unless its state is `retry`.
+        """
+    @property
+    def on_exhausted(self) -> str:
+        """
+        What it becomes without retries left: `archived` or `failed`.
+        """
+    @property
+    def payload(self) -> Value:
+        """
+        What it was enqueued with; its promise's param.
+        """
+    @property
+    def priority(self) -> int:
+        """
+        1 comes first, 100 last.
+        """
+    @property
+    def process_at(self) -> int | None:
+        """
+        When it was, or is, to be processed, in Unix ms; None where it was to be at once.
+        """
+    @property
+    def queue(self) -> str:
+        """
+        The name of its queue.
+        """
+    @property
+    def result(self) -> Value:
+        """
+        What it was completed with; empty otherwise.
+        """
+    @property
+    def retention(self) -> int | None:
+        """
+        How long it is kept once completed, in ms; None: for ever.
+        """
+    @property
+    def retry_count(self) -> int:
+        """
+        How many retries it has used.
+        """
+    @property
+    def retry_policy(self) -> dict[str, typing.Any]:
+        """
+        When a failed attempt is followed by the next, as on the wire.
+        """
+    @property
+    def sent_at(self) -> int:
+        """
+        When its caller sent it, in Unix ms.
+        """
+    @property
+    def started_at(self) -> int | None:
+        """
+        When its last attempt began, in Unix ms.
+        """
+    @property
+    def state(self) -> str:
+        """
+        `scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.
+        """
+    @property
+    def tags(self) -> dict[str, str]:
+        """
+        The tags of its promise, a new dict each time.
+        """
+    @property
+    def timeout(self) -> int | None:
+        """
+        How long an attempt may take, in ms; None: as long as it likes.
+        """
+    @property
+    def type(self) -> str:
+        """
+        What kind of job it is: which function runs it.
+        """
+    @property
+    def unique_for(self) -> int | None:
+        """
+        How long after `sent_at` it holds its key at most, in ms; None: until it is over.
+        """
+    @property
+    def unique_key(self) -> str | None:
+        """
+        No other job of its queue may be enqueued with this key while it holds it.
+        """
+    @property
+    def version(self) -> int:
+        """
+        How often it was claimed; what its worker asks has to name it.
+        """
+
+class JobBatch(Page):
+    """
+    Jobs that were enqueued, claimed or found: a sequence that makes a record when one is asked for.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> batch = store.jobs.enqueue_many("t", [1, 2, 3], ids=["a", "b", "c"])
+        >>> len(batch), batch[-1].payload.json()
+        (3, 3)
+    """
+    @typing.overload
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Job: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Job]: ...
+    def __iter__(self) -> collections.abc.Iterator[Job]: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    @property
+    def next_at(self) -> int | None:
+        """
+        Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in Unix ms; None where there is no such queue.
+        """
+
+class JobHeartbeat:
+    """
+    What `Jobs.heartbeat` answers: which jobs their worker need not go on with.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.jobs.heartbeat("w", [("a", 1)]).lost
+        ['a']
+    """
+    def __repr__(self) -> str: ...
+    @property
+    def cancelled(self) -> list[str]:
+        """
+        Ids of jobs that were cancelled.
+        """
+    @property
+    def lost(self) -> list[str]:
+        """
+        Ids of jobs that the worker does not hold under that version, for any other reason.
+        """
+
+class Jobs:
+    """
+    The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them by Python functions.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.jobs.enqueue("email:send", {"to": "a@example.com"}, id="mail:1")
+        >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+        >>> _ = store.jobs.start(job.id, job.version)
+        >>> store.jobs.complete(job.id, job.version, "sent").state
+        'completed'
+        >>> store.promises.get("mail:1").value.json()
+        'sent'
+    """
+    def archive(self, id: str) -> Job:
+        """
+        Puts a pending, scheduled or retrying job aside, for a person to look at.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is in another state.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> store.jobs.archive("a").state
+            'archived'
+        """
+    def archive_all(
+        self,
+        state: str,
+        *,
+        queue: str | None = None,
+        type: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+    ) -> int:
+        """
+        As `archive` for all jobs of a state ("pending", "scheduled" or "retry") that match, a thousand a transaction; how many.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", range(3))
+            >>> store.jobs.archive_all("pending", type="t")
+            3
+        """
+    def cancel(self, id: str) -> Job:
+        """
+        Cancels a job that is not over: its promise is canceled. A worker that runs it hears of it with its next heartbeat.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is over.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> store.jobs.cancel("a").state
+            'cancelled'
+        """
+    def cancel_all(
+        self, *, queue: str | None = None, type: str | None = None, tags: collections.abc.Mapping[str, str] | None = None
+    ) -> int:
+        """
+        Cancels all jobs that match and are not over, a thousand a transaction; how many. At least one filter has to be given.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", range(3), tags={"resonate:parent": "order:1"})
+            >>> store.jobs.cancel_all(tags={"resonate:parent": "order:1"})
+            3
+        """
+    def claim(
+        self,
+        queues: str | collections.abc.Iterable[str] | collections.abc.Mapping[str, int],
+        count: int | None = None,
+        *,
+        worker: str,
+        lease: int | datetime.timedelta,
+        run_lease: int | datetime.timedelta | None = None,
+        strict: bool | None = None,
+    ) -> JobBatch:
+        """
+        Takes jobs that may be claimed, each under a lease (JOBS 3). Its version rises by one; what its worker asks has to name it.
+
+        A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`.
+
+        Args:
+            queues: A name, names, or weights (1..1000) by name. Queues take turns by weight.
+            count: How many at most, 1..10000.
+            worker: Who holds the leases.
+            lease: The length of the lease of a claimed job, in ms or as a timedelta.
+            run_lease: The same of a job that runs at once; as `lease` where not given.
+            strict: A queue gives jobs only when those before it have none.
+
+        Returns:
+            The jobs in order of claiming: by priority, then `enqueued_at`, then id within a queue.
+
+        Raises:
+            Invalid: No queue, one that is named twice, a count or a lease outside its bounds.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="later", priority=60)
+            >>> _ = store.jobs.enqueue("t", id="sooner", priority=10)
+            >>> [(job.id, job.state, job.version) for job in store.jobs.claim("default", 2, worker="w", lease=60_000)]
+            [('sooner', 'claimed', 1), ('later', 'claimed', 1)]
+        """
+    def complete(
+        self, id: str, version: int, result: typing.Any = None, *, headers: collections.abc.Mapping[str, str] | None = None
+    ) -> Job:
+        """
+        Completes a running job: its promise is resolved with the result (JOBS 3). Then it is kept as long as its retention says.
+
+        Args:
+            id: The id of the job.
+            version: Of the claim.
+            result: bytes, a `Value`, or anything JSON-able.
+            headers: Headers of the result.
+
+        Returns:
+            The job.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It does not run, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq", retention="kept")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.complete("a", job.version, {"sent": True}).result.json()
+            {'sent': True}
+        """
+    def complete_many(self, jobs: collections.abc.Iterable[tuple[str, int, typing.Any]]) -> list[int]:
+        """
+        Completes several running jobs in one transaction, each for itself.
+
+        Args:
+            jobs: Triples of id, version and result.
+
+        Returns:
+            The status of each: 200, 404 or 409.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.jobs.complete_many([("a", 1, None)])
+            [404]
+        """
+    def delete(self, id: str) -> None:
+        """
+        Deletes a job that nobody holds, and its promise with it; one that is over as soon as nothing undelivered refers to it.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is claimed or running, or it is not over and somebody awaits it.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> store.jobs.delete("a")
+            >>> len(store.jobs.search())
+            0
+        """
+    def delete_all(
+        self,
+        state: str,
+        *,
+        queue: str | None = None,
+        type: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+    ) -> int:
+        """
+        As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", range(3))
+            >>> store.jobs.delete_all("pending", queue="default")
+            3
+        """
+    def enqueue(
+        self,
+        type: str,
+        payload: typing.Any = None,
+        *,
+        id: str | None = None,
+        queue: str | None = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        priority: int | None = None,
+        process_at: int | None = None,
+        process_in: int | datetime.timedelta | None = None,
+        good_until: int | None = None,
+        timeout: int | datetime.timedelta | None = None,
+        deadline: int | None = None,
+        retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
+        max_retries: int | None = None,
+        retry_policy: collections.abc.Mapping[str, typing.Any] | None = None,
+        on_exhausted: str | None = None,
+        lifecycle: str | None = None,
+        unique_key: str | None = None,
+        unique_for: int | datetime.timedelta | None = None,
+        sent_at: int | None = None,
+    ) -> Job:
+        """
+        Enqueues a job, or answers the same one that is there (JOBS 3). What is not given comes from the queue, then from the lifecycle.
+
+        Args:
+            type: What kind of job it is: which function runs it.
+            payload: What that function gets: bytes, a `Value`, or anything JSON-able.
+            id: Its id, also of its promise; one is made where none is given. A pending promise without a task becomes the job.
+            queue: The name of its queue; "default" where none is given.
+            headers: Headers of the payload.
+            tags: Tags of its promise.
+            priority: 1 comes first, 100 last; 50 where nothing else is said.
+            process_at: Not before this instant, in Unix ms.
+            process_in: Not before so long from now, in ms or as a timedelta.
+            good_until: It expires unless it has been started by then, in Unix ms.
+            timeout: How long one attempt may take, in ms or as a timedelta.
+            deadline: Of its promise, in Unix ms; none where none is given.
+            retention: How long it is kept once completed, in ms or as a timedelta; "kept": for ever.
+            max_retries: How many retries it has.
+            retry_policy: {"kind": "fixed", "intervals": [ms, ...]}, {"kind": "exponential", "base": ms, "factor", "cap": ms, "jitter"} or
+                {"kind": "asynq"}; with "codes": [...] only errors of these codes are retried.
+            on_exhausted: "archived" or "failed": what it becomes without retries left.
+            lifecycle: "asynq" or "horsies": the preset for what nobody says (JOBS 4).
+            unique_key: No other job of the queue may hold this key.
+            unique_for: For how long after `sent_at` at most it holds it, in ms or as a timedelta; none: until it is over.
+            sent_at: When the caller sent it, in Unix ms; now where not given.
+
+        Returns:
+            The job.
+
+        Raises:
+            Invalid: A value that breaks a rule.
+            Conflict: The id is that of another job, of a task, or of a settled promise; or another job holds the unique key.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> job = store.jobs.enqueue("email:send", {"to": "a@example.com"}, queue="mail", process_in=60_000)
+            >>> job.state, job.process_at
+            ('scheduled', 60000)
+        """
+    def enqueue_many(
+        self,
+        type: str,
+        payloads: collections.abc.Iterable[typing.Any],
+        *,
+        ids: collections.abc.Iterable[str] | None = None,
+        queue: str | None = None,
+        headers: collections.abc.Mapping[str, str] | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        priority: int | None = None,
+        process_at: int | None = None,
+        process_in: int | datetime.timedelta | None = None,
+        good_until: int | None = None,
+        timeout: int | datetime.timedelta | None = None,
+        deadline: int | None = None,
+        retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
+        max_retries: int | None = None,
+        retry_policy: collections.abc.Mapping[str, typing.Any] | None = None,
+        on_exhausted: str | None = None,
+        lifecycle: str | None = None,
+        sent_at: int | None = None,
+    ) -> JobBatch:
+        """
+        Enqueues a job for each payload, all of them or none, in one transaction; as `enqueue` for each, in order.
+
+        Args:
+            type: What kind of jobs they are.
+            payloads: The payload of each.
+            ids: The id of each; made where none are given.
+            queue: As in `enqueue`, for all of them; so are those that follow.
+            headers: See `enqueue`.
+            tags: See `enqueue`.
+            priority: See `enqueue`.
+            process_at: See `enqueue`.
+            process_in: See `enqueue`.
+            good_until: See `enqueue`.
+            timeout: See `enqueue`.
+            deadline: See `enqueue`.
+            retention: See `enqueue`.
+            max_retries: See `enqueue`.
+            retry_policy: See `enqueue`.
+            on_exhausted: See `enqueue`.
+            lifecycle: See `enqueue`.
+            sent_at: See `enqueue`.
+
+        Returns:
+            The jobs, in order of the payloads.
+
+        Raises:
+            Invalid: As `enqueue`, or ids and payloads of different numbers. Nothing was enqueued then.
+            Conflict: As `enqueue`.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> [job.state for job in store.jobs.enqueue_many("t", range(3))]
+            ['pending', 'pending', 'pending']
+        """
+    def fail(
+        self,
+        id: str,
+        version: int,
+        code: str,
+        message: str | None = None,
+        data: str | None = None,
+        *,
+        retryable: bool | None = None,
+        retry_after: int | datetime.timedelta | None = None,
+    ) -> Job:
+        """
+        Ends an attempt without success: the job is retried, or archived or failed for good (JOBS 3).
+
+        Args:
+            id: The id of the job.
+            version: Of the claim.
+            code: Which error it was; a policy may retry certain codes only.
+            message: For people.
+            data: More of it, base64 by convention.
+            retryable: False: there is no use in another attempt.
+            retry_after: When the next attempt may begin, in ms from now or as a timedelta, in place of what the policy says.
+
+        Returns:
+            The job.
+
+        Raises:
+            Invalid: An empty code, a negative pause.
+            NotFound: It does not exist.
+            Conflict: It does not run, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq", retry_policy={"kind": "fixed", "intervals": [5000]})
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.fail("a", job.version, "SmtpError", "no such host").next_retry_at
+            5000
+        """
+    def get(self, id: str) -> Job:
+        """
+        The job. A read: nothing is stored and nothing fires.
+
+        Raises:
+            NotFound: There is no promise of this id, or it is no job.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> store.jobs.get("a").state
+            'pending'
+        """
+    def heartbeat(self, worker: str, jobs: collections.abc.Iterable[tuple[str, int]]) -> JobHeartbeat:
+        """
+        Renews the leases of jobs that are claimed or running, each by its own length.
+
+        Args:
+            worker: Who holds them.
+            jobs: Pairs of id and version.
+
+        Returns:
+            Which of them were cancelled, and which are not held any more.
+
+        Raises:
+            Invalid: An empty name or id, a negative version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> _ = store.jobs.cancel("a")
+            >>> store.jobs.heartbeat("w", [("a", job.version)])
+            JobHeartbeat(cancelled=['a'], lost=[])
+        """
+    def release(self, id: str, version: int) -> Job:
+        """
+        Gives a claimed job back that was not started; no retry is used.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is not claimed, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.release("a", job.version).state
+            'pending'
+        """
+    def run(self, id: str) -> Job:
+        """
+        Makes a scheduled, retrying or archived job claimable at once. Whoever awaits its promise goes on waiting for it.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is in another state.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
+            >>> store.jobs.run("a").enqueued_at
+            0
+        """
+    def run_all(
+        self,
+        state: str,
+        *,
+        queue: str | None = None,
+        type: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+    ) -> int:
+        """
+        As `run` for all jobs of a state ("archived", "retry" or "scheduled") that match, a thousand a transaction; how many.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", range(3), process_in=60_000)
+            >>> store.jobs.run_all("scheduled")
+            3
+        """
+    def search(
+        self,
+        id: str | None = None,
+        *,
+        queue: str | None = None,
+        type: str | None = None,
+        state: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        unique_key: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> JobBatch:
+        """
+        One page of the jobs that match, ordered by id.
+
+        Args:
+            id: A glob: `*` stands for any characters.
+            queue: Of this queue.
+            type: Of this type.
+            state: In this state now.
+            tags: With these tags, all of them.
+            unique_key: With this unique key.
+            limit: The size of a page, 1..1000; 100 where not given.
+            cursor: Of the page before.
+
+        Returns:
+            The jobs; `cursor` of it for the next page, None on the last.
+
+        Raises:
+            Invalid: A state that jobs do not have, or a limit outside its bounds.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", range(3), ids=["a", "b", "c"])
+            >>> [job.id for job in store.jobs.search(state="pending", limit=2)]
+            ['a', 'b']
+        """
+    def snooze(self, id: str, version: int, delay: int | datetime.timedelta) -> Job:
+        """
+        Puts a running job off; its attempt is over, no retry is used.
+
+        Args:
+            id: The id of the job.
+            version: Of the claim.
+            delay: From now until it may be claimed again, in ms or as a timedelta.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It does not run, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.snooze("a", job.version, 5000).process_at
+            5000
+        """
+    def start(self, id: str, version: int, *, lease: int | datetime.timedelta | None = None) -> Job:
+        """
+        Begins the attempt of a claimed job.
+
+        Args:
+            id: The id of the job.
+            version: Of the claim.
+            lease: The length of the lease from now on, in ms or as a timedelta; as before where not given.
+
+        Returns:
+            The job.
+
+        Raises:
+            NotFound: It does not exist.
+            Conflict: It is not claimed, or has another version; it may have expired.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.start("a", job.version).attempts
+            [{'number': 1, 'worker': 'w', 'startedAt': 0}]
+        """
+    def start_many(
+        self, jobs: collections.abc.Iterable[tuple[str, int]], *, lease: int | datetime.timedelta | None = None
+    ) -> list[int]:
+        """
+        Begins the attempts of several claimed jobs in one transaction, each for itself.
+
+        Args:
+            jobs: Pairs of id and version.
+            lease: As in `start`, for all of them.
+
+        Returns:
+            The status of each: 200, 404 or 409.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.jobs.start_many([("a", 1)])
+            [404]
+        """
+
+class Queues:
+    """
+    The queues of a store: `store.queues`. A queue exists from its first job on, or from when it is set or paused.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> store.queues.set("mail", concurrency=10, rate={"limit": 100, "per": 60_000})["concurrency"]
+        10
+        >>> [queue["name"] for queue in store.queues.list()]
+        ['mail']
+    """
+    def get(self, name: str) -> dict[str, typing.Any]:
+        """
+        The queue, as on the wire.
+
+        Raises:
+            NotFound: It does not exist.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", queue="mail")
+            >>> store.queues.get("mail")
+            {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
+        """
+    def list(self) -> list[dict[str, typing.Any]]:
+        """
+        All queues by name, as on the wire.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).queues.list()
+            []
+        """
+    def pause(self, name: str) -> dict[str, typing.Any]:
+        """
+        Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.queues.pause("mail")["paused"]
+            True
+        """
+    def resume(self, name: str) -> dict[str, typing.Any]:
+        """
+        Lets claims go on.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.queues.resume("mail")["paused"]
+            False
+        """
+    def set(self, name: str, **kwargs) -> dict[str, typing.Any]:
+        """
+        Sets members of a queue, which is made where it does not exist (JOBS 4, 5). What is not given stays; None clears.
+
+        Args:
+            name: The name of the queue.
+            **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
+                where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
+                `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed. `defaults`: what its jobs
+                get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
+                "priority"}, or None.
+
+        Returns:
+            The queue, as on the wire.
+
+        Raises:
+            Invalid: A value that breaks a rule.
+            TypeError: A member that queues do not have.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
+            6
+        """
+    def stats(self, name: str | None = None) -> list[dict[str, typing.Any]]:
+        """
+        How many jobs of each state queues hold, how long the oldest that may be claimed has waited, and what was processed per UTC day.
+
+        Args:
+            name: One queue; None: all.
+
+        Returns:
+            Of each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with how many
+            attempts were `processed` and how many of them `failed`.
+
+        Raises:
+            NotFound: The queue does not exist.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.jobs.enqueue("t")
+            >>> _ = clock.advance(500)
+            >>> store.queues.stats("default")[0]["latency"]
+            500
+        """
+
 class Recording:
     """
     A recording that is under way: `Store.record`. A context manager that closes it.
@@ -2338,6 +3189,11 @@ class Store:
         Whether it serves debug operations.
         """
     @property
+    def jobs(self) -> Jobs:
+        """
+        Its jobs.
+        """
+    @property
     def now(self) -> int:
         """
         The present instant of its clock, in Unix ms.
@@ -2356,6 +3212,11 @@ class Store:
     def promises(self) -> Promises:
         """
         Its promises.
+        """
+    @property
+    def queues(self) -> Queues:
+        """
+        Its queues of jobs.
         """
     @property
     def retry_timeout(self) -> int | typing.Literal["ttl"]:

@@ -15,7 +15,8 @@ Duration exponential(const RetryPolicy& policy, std::string_view id, std::int64_
   for (std::int64_t i = 0; i < retries && delay < cap && policy.factor > 1; ++i) delay = std::min(cap, delay * policy.factor);
   const double unit = static_cast<double>(retry_hash(id, retries) >> 11) * 0x1.0p-53;
   delay = std::floor(delay * (1 + policy.jitter * (2 * unit - 1)));
-  return static_cast<Duration>(std::clamp(delay, 0.0, cap));
+  if (delay >= cap) return policy.cap;  // a cap near 2^63 is no double that could be turned back
+  return static_cast<Duration>(std::max(delay, 0.0));
 }
 
 // n⁴ + 15 + rand(30)·(n + 1) seconds.

@@ -8,6 +8,8 @@ namespace resonate {
 
 namespace {
 
+constexpr std::size_t kLargestPage = 1024;
+
 std::string key_of(std::string_view queue, std::string_view key) {
   std::string both(queue);
   both.append(1, '\0').append(key);  // a queue's name holds no NUL
@@ -142,7 +144,7 @@ WorkingSet::ClaimScan::ClaimScan(WorkingSet& set, std::string_view queue, std::s
                                  std::function<bool(const Row&)> wanted)
     : set_(set),
       queue_(queue),
-      page_size_(std::clamp<std::size_t>(expected, 16, 1024)),
+      page_size_(std::min(expected, kLargestPage)),
       wanted_(std::move(wanted)),
       page_(&set.claim_pages_[queue_]),
       own_(&set.own_claims(queue)),
@@ -157,6 +159,7 @@ const Row* WorkingSet::ClaimScan::stored() {
       const std::optional<ClaimKey> last = page_->rows.empty() ? std::nullopt : std::optional(claim_key(*page_->rows.back()));
       std::vector<RowRef> more = set_.storage_->claimable(queue_, page_size_, last ? &*last : nullptr);
       page_->whole = more.size() < page_size_;
+      page_size_ = std::min(2 * page_size_, kLargestPage);  // whoever needs more than was expected may need many
       std::move(more.begin(), more.end(), std::back_inserter(page_->rows));
       if (next_stored_ == page_->rows.size()) return nullptr;
     }
