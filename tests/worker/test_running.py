@@ -432,3 +432,16 @@ def test_a_deadline_ends_an_attempt(make_worker, live_store, asynchronous):
         until(lambda: ended == ["timeout"], ended)
     failed = live_store.jobs.get(job.id)
     assert (failed.state, failed.error["code"]) == ("failed", "DeadlineExceeded")
+
+
+def test_more_than_one_request_holds(make_worker):
+    """Claims, starts and ends go in parts."""
+    worker = make_worker(concurrency=1500, batch=1500)
+
+    @worker.task("t")
+    async def body():
+        return None
+
+    body.enqueue_many([None] * 4000)
+    with worker:
+        until(lambda: worker.counts.completed == 4000, worker.counts)

@@ -15,7 +15,7 @@ from ..errors import ResonateError
 from .attempts import Attempts
 from .bell import Bell
 from .records import JobRecord
-from .turn import Turn, take_turn
+from .turn import MOST, Turn, take_turn
 from .upkeep import beat, keep_periodic
 
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ class Session:
                 await self._wait(slots)
 
     def _room(self, slots: int) -> int:
-        """How many jobs may be claimed."""
+        """How many jobs may be claimed: none as long as half a batch is here, so that a claim is worth its transaction."""
         if self.stopping:
             return 0
-        batch = self.worker.batch
-        return max(0, min(slots + batch - len(self.claimed) - len(self.attempts.ready), batch or slots))
+        batch, here = self.worker.batch, len(self.claimed) + len(self.attempts.ready)
+        return 0 if here > max(slots, batch // 2) else min(slots + batch - here, MOST)
 
     async def _turn(self, slots: int, room: int) -> None:
         turn = Turn(self.attempts.take_told(), deque(self.claimed), slots, room)

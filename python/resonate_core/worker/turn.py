@@ -15,7 +15,10 @@ from .outcomes import TIMED_OUT, Failure, Verdict, as_text
 from .records import JobRecord
 from .tasks import WorkerTask
 
-__all__ = ["Counts", "Run", "Turn", "settle", "take_turn"]
+__all__ = ["MOST", "Counts", "Run", "Turn", "settle", "take_turn"]
+
+#: So many jobs in one request: a server bounds what it reads.
+MOST = 1000
 
 _log = logging.getLogger("resonate_core.worker")
 
@@ -96,7 +99,7 @@ def take_turn(door: Door, turn: Turn, claim: Callable[[int], Any], lease: int, c
             turn.taken = len(batch)
             for job in batch:
                 (turn.started if job.state == "running" else turn.claimed).append(job)
-        count = min(turn.slots - len(turn.started), len(turn.claimed))
+        count = min(turn.slots - len(turn.started), len(turn.claimed), MOST)
         if count > 0:
             _start(door, turn, count, lease, counts)
     except (StoreError, OSError) as error:
@@ -121,7 +124,7 @@ def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: 
     while ended:
         done = []
         for run, verdict in ended:
-            if verdict.outcome != "completed":
+            if verdict.outcome != "completed" or len(done) == MOST:
                 break
             done.append((run, verdict))
         statuses = _complete(door, done) if done else [_tell(door, *ended[0])]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._stopwatch import seconds
 from ..errors import ResonateError
+from .turn import MOST
 
 if TYPE_CHECKING:
     from .session import Session
@@ -16,8 +17,6 @@ __all__ = ["beat", "keep_periodic"]
 
 _log = logging.getLogger("resonate_core.worker")
 
-#: So many jobs in one heartbeat.
-_AT_ONCE = 1000
 #: How often periodic jobs are looked at, at the least and at the most (s).
 _SOONEST, _LATEST = 0.02, 60.0
 
@@ -32,8 +31,8 @@ async def beat(session: Session) -> None:
         held = session.attempts.held() + [(job.id, job.version) for job in session.claimed]
         begun = seconds()
         try:
-            for first in range(0, len(held), _AT_ONCE):
-                part = held[first : first + _AT_ONCE]
+            for first in range(0, len(held), MOST):
+                part = held[first : first + MOST]
                 cancelled, lost = await session.call(session.door.heartbeat, worker.name, part)
                 session.attempts.call_off(cancelled, part, "cancelled")
                 session.attempts.call_off(lost, part, "lost")
