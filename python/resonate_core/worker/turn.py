@@ -122,7 +122,7 @@ def _start(door: Door, turn: Turn, count: int, lease: int, counts: Counts) -> No
 def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: Told | None = None) -> None:
     """Tells the store how attempts ended, in order; what is told leaves the queue."""
     while ended:
-        done = []
+        done: list[tuple[Run, Verdict]] = []
         for run, verdict in ended:
             if verdict.outcome != "completed" or len(done) == MOST:
                 break
