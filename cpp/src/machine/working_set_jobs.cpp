@@ -66,12 +66,11 @@ Queue& WorkingSet::edit_queue(std::string_view name) {
 }
 
 std::vector<QueueRef> WorkingSet::queues() {
-  std::map<std::string_view, QueueRef> all;
-  for (const QueueRef& stored : storage_->queues()) all[stored->name] = stored;
-  for (const auto& [name, entry] : queues_of_jobs_) all[name] = entry.now;
-  std::vector<QueueRef> listed;
-  for (auto& [name, queue] : all) listed.push_back(std::move(queue));
-  return listed;
+  std::vector<QueueRef> all = storage_->queues();
+  std::erase_if(all, [this](const QueueRef& stored) { return queues_of_jobs_.contains(stored->name); });
+  for (const auto& [name, entry] : queues_of_jobs_) all.push_back(entry.now);
+  std::sort(all.begin(), all.end(), [](const QueueRef& a, const QueueRef& b) { return a->name < b->name; });
+  return all;
 }
 
 WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::string& key, Instant now) {
