@@ -19,7 +19,8 @@ class JobContext:
 
     A handler that has a parameter with this annotation is given it; anything that it calls has it from `current_job`. A thread
     cannot be stopped from outside: the body of a synchronous handler that takes long calls `check` now and then, or looks at
-    `cancelled` and raises `JobCancelled` when it has cleared up. One that just returns has done its work, as far as the worker knows.
+    `cancelled` and raises `JobCancelled` when it has cleared up. One that just returns has done its work, as far as the worker
+    knows.
 
     Attributes:
         job: The job's record as it was claimed.

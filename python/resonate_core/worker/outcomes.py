@@ -159,7 +159,7 @@ PUT_BACK = Verdict("snoozed", delay=0)
 
 
 def unknown_type(worker: str, type: str) -> Failure:
-    """What a job fails with whose type has no handler; as asynq's it is retried, and meets a worker that has one after a deployment."""
+    """What a job fails with whose type has no handler. As asynq's it is retried, and meets a worker that has one some day."""
     return Failure("UnknownType", f"worker {worker!r} has no handler for type {type!r}")
 
 

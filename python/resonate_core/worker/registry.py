@@ -71,8 +71,9 @@ class Registry:
         """Registers a handler; a decorator, with or without arguments.
 
         The handler's parameters say what it gets: one, and it gets the payload; several, and they get the members of a payload that
-        is a JSON object; one annotated `JobContext` gets the attempt itself. What it returns is the job's result (JSON-able, or a
-        `Value`).
+        is a JSON object; one annotated `JobContext` gets the attempt itself. What it returns is the job's result (JSON-able, bytes
+        or a `Value`). A payload that is none of that fails the job for good with code InvalidPayload, such a result with
+        InvalidResult.
 
         Args:
             type: The type of its jobs; None: module and name of the function.

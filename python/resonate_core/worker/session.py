@@ -38,7 +38,7 @@ _LAST_TRIES = 3
 
 
 class Session:
-    """One call of `Worker.serve`: everything here runs in its event loop, but for calls of a store that others in the loop would wait for.
+    """One call of `Worker.serve`: it is all in the event loop, but for calls of a store that others there would wait for.
 
     Args:
         worker: Whose it is.
@@ -68,6 +68,7 @@ class Session:
         shared = not alone or any(task.is_async for task in worker.tasks.values())
         self._inline = not self.door.blocking or (self.door.local and not shared)
         self._look_at = 0.0  # when to claim next, by the stopwatch
+        self._rang = False
         self._empty = 0  # looks in a row that found nothing
         self._trouble = 0  # turns in a row that failed
         self._failed: Exception | None = None
@@ -168,16 +169,16 @@ class Session:
             known = [at for at in (turn.next_at, self.door.next_due()) if at is not None]
             if known:
                 pause = max(_SHORTEST_PAUSE, min(pause, (min(known) - self.door.now()) / 1000))
-        # What rang while the turn was under way has been set to be looked at, and stays so.
-        self._look_at = self._look_at and seconds() + pause
+        self._look_at = 0.0 if self._rang else seconds() + pause
 
     def _claim(self, room: int) -> Any:
         worker = self.worker
-        self._look_at = 1.0
+        self._rang = False  # what rings from here on may be something that this look does not see
         self._bell.rearm(self.door, worker.poll_interval)
         return self.door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict)
 
     def _rung(self) -> None:
+        self._rang = True
         self._look_at = 0.0
         self._empty = 0
         self.wake.set()

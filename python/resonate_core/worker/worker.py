@@ -25,7 +25,11 @@ class Worker(Registry, Serving):
     """Runs jobs with Python functions.
 
     Asynchronous handlers run in the event loop, others in threads. A worker that dies loses nothing: the lease of what it held runs
-    out, and another one has it. Each job runs at least once, and completes once.
+    out, and another one has it (JOBS 3). Each job runs at least once, and completes once.
+
+    What a body raises is its job's error: `Retry`, `Skip`, `Snooze` and `JobError` say what is to be done; any other exception is
+    code UnhandledError, with the type and the text as message and the end of the traceback as data. A type that has no handler is
+    code UnknownType, which is retried as any error: after a deployment there is a worker that has one.
 
     Args:
         store_or_url: A `Store`, the path of one, or the URL of a server. It may be left to `bind`.
