@@ -54,6 +54,10 @@ def context_last(payload, job: JobContext):
     return job.id, payload
 
 
+def context_or_none(payload, job: JobContext | None = None):
+    return job.id if job else None, payload
+
+
 def context_and_members(a, b, *, job: JobContext):
     return job.id, a, b
 
@@ -96,6 +100,7 @@ CASES = [
     (only_context, 5, "j"),
     (context_first, 5, ["j", 5]),
     (context_last, 5, ["j", 5]),
+    (context_or_none, 5, ["j", 5]),
     (context_and_members, {"a": 1, "b": 2}, ["j", 1, 2]),
     (as_bytes, b"hello", "hello!"),
     (in_the_loop, {"a": 1, "b": 2}, 3),
@@ -221,3 +226,13 @@ def test_unique_for_of_a_task_counts_where_a_job_has_a_key(worker: Worker):
     assert (keyed.unique_key, keyed.unique_for) == ("k", 1000)
     with pytest.raises(rc.errors.Conflict):
         task.enqueue(2, unique_key="k")
+
+
+def test_annotations_that_cannot_be_looked_up(worker: Worker):
+    """A name that only a type checker imports; the context is found all the same."""
+
+    def body(payload: OnlyThere, job: JobContext):  # noqa: F821
+        return job.id, payload
+
+    worker.task("t")(body).enqueue(1, id="j")
+    assert worker.run_until_idle().runs[0].result == ("j", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +36,10 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is(hint: Any, kind: type) -> bool:
-    return hint is kind or (isinstance(hint, str) and hint.rpartition(".")[2] == kind.__name__)
+    """Whether an annotation is this class, or may be: `JobContext | None` is asked for by functions that are called by hand too."""
+    if isinstance(hint, str):
+        return kind.__name__ in re.split(r"[^\w]+", hint)
+    return hint is kind or kind in typing.get_args(hint)
 
 
 def _reader(hint: Any) -> Callable[[JobContext], Any]:
