@@ -44,11 +44,11 @@ def _round(folder: Path, turn: int, huey_python: Path | None, asynq: Path | str)
 
 def targets(found: dict[str, float]) -> list[Target]:
     """What the figures that were measured are held against."""
-    every = [Target(calls.figure("memory", "cycle", 1000), 300_000)]
+    every = [Target(calls.batched("memory"), 300_000)]
     for bound in ("huey SQLite normal, best end to end", "huey SQLite full, best end to end"):
         every += [
             Target(calls.figure("SQLite normal", "cycle", 1), 5, bound),
-            Target(calls.figure("SQLite normal", "cycle", 1000), 20, bound),
+            Target(calls.batched("SQLite normal"), 20, bound),
             Target(workers.figure("SQLite normal", "single", "best"), 5, bound),
             Target(workers.figure("SQLite normal", "batched", "best"), 20, bound),
         ]
