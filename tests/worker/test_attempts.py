@@ -192,3 +192,40 @@ def test_a_deadline_ends_an_attempt(make_worker, live_store, asynchronous):
         until(lambda: ended == ["timeout"], ended)
     failed = live_store.jobs.get(job.id)
     assert (failed.state, failed.error["code"]) == ("failed", "DeadlineExceeded")
+
+
+def test_what_is_over_before_its_thread_has_it_does_not_run(make_worker, live_store):
+    """One step claims start jobs that wait for a thread then; a timeout and a cancellation may come first."""
+    worker = make_worker(concurrency=1, batch=5, lifecycle="asynq", heartbeat=10)
+    began, go_on = threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    @worker.task("t", max_retries=0, retention="kept")
+    def body(which):
+        ran.append(which)
+        began.set()
+        go_on.wait(60)
+
+    first = body.enqueue("first")
+    late = body.enqueue("late", timeout=20)
+    unwanted = body.enqueue("unwanted")
+    last = body.enqueue("last")
+    with worker:
+        assert began.wait(60)
+        until(lambda: live_store.jobs.get(last.id).state == "running")
+        live_store.jobs.cancel(unwanted.id)
+        until(lambda: live_store.jobs.get(late.id).state == "archived")
+        beat = live_store.jobs.get(last.id).lease_until
+        until(lambda: live_store.jobs.get(last.id).lease_until > beat)
+        beat = live_store.jobs.get(last.id).lease_until
+        until(lambda: live_store.jobs.get(last.id).lease_until > beat)
+        go_on.set()
+        until(lambda: worker.counts.completed == 2, worker.counts)
+    assert ran == ["first", "last"]
+    assert [live_store.jobs.get(job.id).state for job in (first, late, unwanted, last)] == [
+        "completed",
+        "archived",
+        "cancelled",
+        "completed",
+    ]
+    assert worker.counts.failed == 1 and worker.counts.lost == 1

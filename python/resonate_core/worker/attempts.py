@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from .context import JobContext
-from .execution import execute, execute_async
+from .execution import called_off, execute, execute_async
 from .outcomes import PUT_BACK, TIMED_OUT, Verdict, unknown_type
 from .records import JobRecord
 from .threads import Threads
@@ -50,12 +50,18 @@ class Attempts:
         self._over = False
         self._stopping = False
         self._timers: list[asyncio.TimerHandle] = []
+        self._threads_only = not any(task.is_async for task in worker.tasks.values())
         self._threads: Threads[Run] = Threads(worker.concurrency, self._run_in_thread, f"{worker.name}-job")
 
     @property
     def slots(self) -> int:
         """How many more can run, besides those that are ready."""
         return max(0, self._free - len(self.ready))
+
+    @property
+    def waiting(self) -> int:
+        """How many the store holds for running that wait for a slot, or for a thread."""
+        return len(self.ready) + max(0, -self._free)
 
     @property
     def _free(self) -> int:
@@ -74,8 +80,8 @@ class Attempts:
     # -- their beginning --------------------------------------------------------------------------------------------------
 
     def begin_ready(self) -> None:
-        """Runs as many of the ready ones as there are slots for."""
-        count = min(len(self.ready), self._free)
+        """Runs as many of the ready ones as there are slots for; where all handlers are for threads, these take the next one themselves."""
+        count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
         if count <= 0 or self._stopping:
             return
         to_threads = []
@@ -112,7 +118,12 @@ class Attempts:
 
     def _run_in_thread(self, run: Run) -> None:
         assert run.task is not None
-        self._ended.append((run, execute(run.task, run.context, self._worker.middleware)))
+        reason = run.context.reason  # it may have been called off while it waited for a thread
+        if reason is None:
+            verdict = execute(run.task, run.context, self._worker.middleware)
+        else:
+            verdict = called_off(reason)
+        self._ended.append((run, verdict))
         if not self._signalled and not self._over:
             self._signalled = True
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the job was put back long ago
@@ -133,13 +144,16 @@ class Attempts:
         self._signalled = False  # before the look: what ends after it wakes the pump
         while self._ended:
             run, verdict = self._ended.popleft()
-            if self._running.get(run.id) is run:
-                del self._running[run.id]
-            else:
-                self._orphans.discard(run)
-            if run.timer is not None:
-                run.timer.cancel()
+            self._forget(run)
             self._tell(run, verdict)
+
+    def _forget(self, run: Run) -> None:
+        if self._running.get(run.id) is run:
+            del self._running[run.id]
+        else:
+            self._orphans.discard(run)
+        if run.timer is not None:
+            run.timer.cancel()
 
     def take_told(self) -> deque[tuple[Run, Verdict]]:
         """What is to be told, which is the caller's from now on."""
@@ -195,6 +209,9 @@ class Attempts:
             job = self.ready.popleft()
             context = JobContext(job, self._worker.name, 0, None, self._worker.door.now)
             self.told.append((Run(job, job.id, job.version, None, context), PUT_BACK))
+        for run in self._threads.withdraw():
+            self._forget(run)
+            self._tell(run, PUT_BACK)
 
     def _call_off_all(self) -> None:
         for run in self._running.values():

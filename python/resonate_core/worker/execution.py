@@ -12,7 +12,7 @@ from .context import JobContext, current
 from .outcomes import DROPPED, PUT_BACK, TIMED_OUT, JobCancelled, Verdict, judged
 from .tasks import WorkerTask
 
-__all__ = ["Middleware", "as_middleware", "execute", "execute_async"]
+__all__ = ["Middleware", "as_middleware", "called_off", "execute", "execute_async"]
 
 Middleware = Callable[[JobContext], AbstractContextManager[Any]]
 
@@ -37,9 +37,14 @@ def _over(context: JobContext, error: BaseException, task: WorkerTask[Any, Any])
     """What an attempt comes to that ended in an exception: where it was called off, why counts."""
     if context.reason is None or not isinstance(error, (JobCancelled, asyncio.CancelledError)):
         return judged(error, task)
-    if context.reason == "timeout":
+    return called_off(context.reason)
+
+
+def called_off(reason: str) -> Verdict:
+    """What an attempt comes to that was of no use any more."""
+    if reason == "timeout":
         return TIMED_OUT
-    return PUT_BACK if context.reason == "stopping" else DROPPED
+    return PUT_BACK if reason == "stopping" else DROPPED
 
 
 def _done(context: JobContext) -> Verdict:

@@ -140,7 +140,7 @@ class Session:
         """How many jobs may be claimed: none as long as half a batch is here, so that a claim is worth its transaction."""
         if self.stopping:
             return 0
-        batch, here = self.worker.batch, len(self.claimed) + len(self.attempts.ready)
+        batch, here = self.worker.batch, len(self.claimed) + self.attempts.waiting
         return 0 if here > max(slots, batch // 2) else min(slots + batch - here, MOST)
 
     async def _turn(self, slots: int, room: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import deque
@@ -45,6 +46,14 @@ class Threads(Generic[_T]):
         """Runs each of them as soon as there is a thread."""
         self._items.extend(items)
         self._rouse()
+
+    def withdraw(self) -> list[_T]:
+        """Takes back what no thread has begun."""
+        items = []
+        with contextlib.suppress(IndexError):
+            while True:
+                items.append(self._items.popleft())
+        return items
 
     def close(self) -> None:
         """Ends the threads that have nothing to do; the others end when their handler returns."""
