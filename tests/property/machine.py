@@ -17,10 +17,20 @@ from reference import Model
 MOST_TICKS = 12
 
 
-class StoreAndModel(RuleBasedStateMachine):
-    """Base of the machines; a subclass says with which rule set and which judge."""
+class Machine(RuleBasedStateMachine):
+    """Base of all machines: the calls that are no requests, and how an operation is run.
+
+    Attributes:
+        rule_set: The rules of store and model.
+        resolver_type: What makes requests of operations.
+        prelude: What most examples begin with.
+        furthest: How far ahead a timer may be that time is moved to.
+    """
 
     rule_set = "compatible"
+    resolver_type = Resolver
+    prelude = prelude.REQUESTS
+    furthest = pools.INT64_MAX
     examples = 0
     steps = 0
 
@@ -34,9 +44,9 @@ class StoreAndModel(RuleBasedStateMachine):
         chosen = {"rules": self.rule_set, **chosen}
         type(self).examples += 1
         self.model = Model(**chosen)
-        self.resolver = Resolver(self.model)
+        self.resolver = self.resolver_type(self.model)
         self.judge = self.make_judge(self.model, chosen)
-        for request in prelude.REQUESTS if busy else []:
+        for request in self.prelude if busy else []:
             self.judge.request(copy.deepcopy(request))
 
     def instant(self, operation):
@@ -50,19 +60,12 @@ class StoreAndModel(RuleBasedStateMachine):
         now = self.instant(operation)
         self.judge.request(self.resolver.envelope(operation, now), now, operation["door"])
 
-    @rule(operation=any_operation, wrong=corruption)
-    def spoilt_request(self, operation, wrong):
+    def run_spoilt(self, operation, wrong):
         type(self).steps += 1
         now = self.instant(operation)
         self.judge.request(spoil(self.resolver.envelope(operation, now), wrong), now, operation["door"])
 
-    @rule(text=st.sampled_from(pools.RAW_TEXTS))
-    def raw_text(self, text):
-        type(self).steps += 1
-        self.judge.raw(text)
-
-    @rule(operations=st.lists(any_operation, max_size=6), atomic=pick(False, False, True), at=when)
-    def batch(self, operations, atomic, at):
+    def run_batch(self, operations, atomic, at):
         type(self).steps += 1
         # An undone batch says nothing of the clock, so an atomic one stays where the clock is.
         now = None if atomic else self.resolver.instant(at)
@@ -71,7 +74,7 @@ class StoreAndModel(RuleBasedStateMachine):
         for operation in operations:
             if operation["name"] == "debug_tick" or (operation["name"], operation.get("kind")) == ("debug", "debug.reset"):
                 continue
-            envelopes.append(Resolver(scratch).envelope(operation, now))
+            envelopes.append(self.resolver_type(scratch).envelope(operation, now))
             scratch.apply(envelopes[-1], now)
         self.judge.batch(envelopes, now, atomic)
 
@@ -84,13 +87,17 @@ class StoreAndModel(RuleBasedStateMachine):
     def advance(self, ticks, offset):
         """Passes over some due instants and stops at, just before or just after the last one."""
         type(self).steps += 1
-        if (ticks, offset) == (1, 0):
+        if (ticks, offset) == (1, 0) and not self.is_too_far(self.model.next_due()):
             self.judge.advance_to_next()
             return
         scratch = self.model.fork()
         for _ in range(ticks):
-            scratch.advance_to_next()
+            if not self.is_too_far(scratch.next_due()):
+                scratch.advance_to_next()
         self.judge.advance_to(self.resolver.not_too_far(scratch.now + offset))
+
+    def is_too_far(self, instant):
+        return instant is not None and instant > self.model.now + self.furthest
 
     @rule(limit=pick(None, 1, 2, 0))
     def take_messages(self, limit):
@@ -107,8 +114,25 @@ class StoreAndModel(RuleBasedStateMachine):
             self.judge.end()
 
 
-class TwoStoresAndModel(StoreAndModel):
-    """A store in memory and one in a SQLite file, which is closed and opened again in between."""
+class StoreAndModel(Machine):
+    """Promises, tasks and schedules; a subclass says with which rule set and which judge."""
+
+    @rule(operation=any_operation, wrong=corruption)
+    def spoilt_request(self, operation, wrong):
+        self.run_spoilt(operation, wrong)
+
+    @rule(text=st.sampled_from(pools.RAW_TEXTS))
+    def raw_text(self, text):
+        type(self).steps += 1
+        self.judge.raw(text)
+
+    @rule(operations=st.lists(any_operation, max_size=6), atomic=pick(False, False, True), at=when)
+    def batch(self, operations, atomic, at):
+        self.run_batch(operations, atomic, at)
+
+
+class TwoStores:
+    """What a machine has more whose store in memory goes with one in a SQLite file: that is closed and opened again in between."""
 
     def make_judge(self, model, chosen):
         import resonate_core
@@ -121,15 +145,19 @@ class TwoStoresAndModel(StoreAndModel):
         self.judge.close_and_reopen()
 
 
-def request_rule(group):
+class TwoStoresAndModel(TwoStores, StoreAndModel):
+    """The same with a store in memory and one in a file."""
+
+
+def request_rule(group, operations):
     """A rule for a group of operations."""
 
     def run(self, operation):
         self.run_operation(operation)
 
     run.__name__ = group
-    return rule(operation=st.one_of([STRATEGIES[name] for name in GROUPS[group]]))(run)
+    return rule(operation=operations)(run)
 
 
-for _group in GROUPS:
-    setattr(StoreAndModel, _group, request_rule(_group))
+for _group, _names in GROUPS.items():
+    setattr(StoreAndModel, _group, request_rule(_group, st.one_of([STRATEGIES[name] for name in _names])))

@@ -12,8 +12,8 @@ NEW, OLD = "2026-04-01", "2025-01-15"
 LAST_CALENDAR_INSTANT = 4_000_000_000_000
 MOST_OCCURRENCES = 40
 RENAMED = {
-    OLD: {"register": "promise.register", "listen": "promise.subscribe"},
-    NEW: {"register": "promise.register_callback", "listen": "promise.register_listener"},
+    OLD: {"register": "promise.register", "listen": "promise.subscribe", "unique_enqueue": "job.enqueue"},
+    NEW: {"register": "promise.register_callback", "listen": "promise.register_listener", "unique_enqueue": "job.enqueue"},
 }
 NEEDS = {
     "task_acquire": "pending",

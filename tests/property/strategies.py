@@ -89,9 +89,9 @@ task_fields = {"who": who, "aimed": aimed, "version": version}
 named_task = st.fixed_dictionaries({"who": who, "aimed": aimed, "version": version})
 
 
-def operation(name, fields):
+def operation(name, fields, at=when):
     """An operation of one name: its own fields, the dialect, the instant and the door."""
-    common = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": when, "door": door}
+    common = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "door": door}
     return st.fixed_dictionaries({**common, **fields})
 
 

@@ -181,8 +181,8 @@ def single(read_one):
     return read_data
 
 
-def many(read_one):
-    """A reader of a batch: read data, or the refusal of an item that breaks a rule."""
+def many(read_one, alone=False):
+    """A reader of a batch; alone: an item that breaks a rule is refused by itself, its refusal stands for it."""
 
     def read_data(data, dialect, strict):
         whole = Reading(data)
@@ -192,13 +192,15 @@ def many(read_one):
                 raise Refused(400, f"a job is {one!r}, an object is needed")
             reading = Reading(one)
             read = read_one(reading, dialect, strict)
+            if not alone:
+                reading.checked(read)
             found.append(Refused(400, reading.broken[0]) if reading.broken else read)
         return whole.checked({"jobs": found})
 
     return read_data
 
 
-enqueue, enqueue_many = single(read_enqueue), many(read_enqueue)
+enqueue, enqueue_many = single(read_enqueue), many(read_enqueue, alone=True)
 complete, complete_many = single(read_complete), many(read_complete)
 versioned = single(read_versioned)
 
@@ -275,7 +277,7 @@ def members(reading, states):
         "queue": reading.optional_name("queue"),
         "type": reading.optional_name("type"),
         "tags": string_map(reading.data, "tags") if reading.has("tags") else {},
-        "state": reading.choice("state", states) if states else None,
+        "state": reading.choice("state", states),
     }
 
 
@@ -285,7 +287,8 @@ def one_or_many(states):
     def read_data(data, dialect, strict):
         reading = Reading(data)
         found = {"id": reading.optional_name("id"), **members(reading, states)}
-        filters = [name for name in ("queue", "type", "tags", "state") if reading.has(name) and (states or name != "state")]
+        # No tags are no filter, lest somebody cancels everything by them.
+        filters = [name for name in ("queue", "type", "tags", "state") if found[name]]
         if found["id"] is not None:
             reading.rule(not filters, f"an id, and {filters}")
         else:
@@ -297,10 +300,12 @@ def one_or_many(states):
 
 def search(data, dialect, strict):
     reading = Reading(data)
+    names = ("id", "queue", "type", "uniqueKey")
     found = {
-        **members(reading, STATES),
-        "id": optional_text(data, "id"),
-        "uniqueKey": optional_text(data, "uniqueKey"),
+        # Texts that no job can have are simply not found.
+        **{name: optional_text(data, name) for name in names},
+        "tags": string_map(data, "tags") if reading.has("tags") else {},
+        "state": reading.choice("state", STATES),
         "limit": reading.optional_number("limit", 1, MOST_FOUND, 100),
         "cursor": optional_text(data, "cursor") or "",
     }

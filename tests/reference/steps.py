@@ -69,7 +69,8 @@ def timers(world):
             found += [(at, kind, row["id"]) for at, kind in jobs_steps.timers(world, row)]
         if row["state"] != "pending":
             continue
-        if row["external"]:
+        # A job without a deadline has none, not even at the end of time.
+        if row["external"] and not ("job" in row and row["timeoutAt"] == INT64_MAX):
             found.append((row["timeoutAt"], "promise_timeout", row["id"]))
         if "task" not in row or "job" in row or row["timeoutAt"] <= world.now:
             continue

@@ -1,0 +1,35 @@
+"""The Hypothesis state machine of jobs and queues, with some promises and tasks between them."""
+
+from __future__ import annotations
+
+from hypothesis.stateful import rule
+
+from property import job_prelude
+from property.job_resolve import FAR_AHEAD, JobResolver
+from property.job_strategies import GROUP_STRATEGIES, any_job_operation, batches
+from property.machine import Machine, TwoStores, request_rule
+from property.strategies import corruption, pick, when
+
+
+class JobsAndModel(Machine):
+    """Jobs in a store in memory."""
+
+    resolver_type = JobResolver
+    prelude = job_prelude.REQUESTS
+    furthest = FAR_AHEAD
+
+    @rule(operation=any_job_operation, wrong=corruption)
+    def spoilt_request(self, operation, wrong):
+        self.run_spoilt(operation, wrong)
+
+    @rule(operations=batches(), atomic=pick(False, False, True), at=when)
+    def batch(self, operations, atomic, at):
+        self.run_batch(operations, atomic, at)
+
+
+class JobsInTwoStoresAndModel(TwoStores, JobsAndModel):
+    """The same with a store in memory and one in a file."""
+
+
+for _group, _operations in GROUP_STRATEGIES.items():
+    setattr(JobsAndModel, _group, request_rule(_group, _operations))

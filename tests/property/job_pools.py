@@ -1,0 +1,58 @@
+"""Small pools of names and numbers for random jobs, so that they meet."""
+
+from __future__ import annotations
+
+from property.pools import INT64_MAX, SAFE_INTEGER
+
+JOB_IDS = ["j1", "j2", "j.3", "j:4", "\U0001f600"]
+PROMISE_IDS = ["a", "b", "b.1"]
+QUEUES = ["q1", "q2", "default"]
+TYPES = ["t", "t", "u"]
+WORKERS = ["w1", "w2"]
+UNIQUE_KEYS = ["u1", "u2"]
+CODES = ["E1", "E1", "E2", "WorkerCrashed"]
+
+LEASES = [60_000, 60_000, 1000, 200, 20, 10, 1, SAFE_INTEGER, INT64_MAX]
+DELAYS = [0, 10, 100, 1000, 90_000_000, INT64_MAX]
+DEADLINES = [10**9, 10**9, 10**9, 10**7, 10**12, 10_000, 100, 0, -1]
+RETENTIONS = [0, 50, 5000, 100_000_000, INT64_MAX]
+POLICIES = [
+    {"kind": "fixed", "intervals": [0]},
+    {"kind": "fixed", "intervals": [10]},
+    {"kind": "fixed", "intervals": [50, 0, 500], "codes": ["E1", "WorkerCrashed", "TaskTimeout"]},
+    {"kind": "exponential", "base": 10},
+    {"kind": "exponential", "base": 100, "factor": 1.5, "cap": 150, "jitter": 0.25},
+    {"kind": "exponential", "base": 7, "factor": 3, "cap": 1000, "jitter": 1, "codes": ["E2"]},
+    {"kind": "exponential", "base": 1, "factor": 1, "cap": INT64_MAX, "jitter": 0.5},
+    {"kind": "exponential", "base": 2**62, "factor": 1000.0, "cap": INT64_MAX, "jitter": 0.999},
+    {"kind": "asynq"},
+    {"kind": "asynq", "codes": []},
+]
+BAD_POLICIES = [
+    {"kind": "fixed", "intervals": []},
+    {"kind": "fixed", "intervals": [-1]},
+    {"kind": "exponential", "base": 10, "cap": 9},
+    {"kind": "exponential", "base": 10, "factor": 0.5},
+    {"kind": "exponential", "base": 10, "factor": 1000.5},
+    {"kind": "exponential", "base": 10, "jitter": 1.5},
+    {"kind": "exponential", "base": 0},
+    {"kind": "other"},
+    {"intervals": [1]},
+    {"kind": "asynq", "codes": [""]},
+]
+RATES = [
+    {"limit": 1, "per": 100},
+    {"limit": 3, "per": 7, "burst": 2},
+    {"limit": 2, "per": 86_400_000},
+    {"limit": 5, "per": 1, "burst": 1},
+]
+DEFAULTS = [
+    {"maxRetries": 1, "retryPolicy": {"kind": "fixed", "intervals": [20]}},
+    {"onExhausted": "failed", "retention": 0, "priority": 7},
+    {"retention": None, "timeout": 50},
+    {"retryPolicy": {"kind": "exponential", "base": 5}},
+    {"retention": 100},
+    {},
+]
+STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"]
+GLOBS = [None, None, "*", "j*", "*.*", "j1"]

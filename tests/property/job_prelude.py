@@ -1,0 +1,34 @@
+"""What most examples of jobs begin with: jobs that wait, run, were archived, and a task that awaits one of them."""
+
+from __future__ import annotations
+
+from property.prelude import NEW, OLD, request, task
+
+LATE = 10**9
+FIXED = {"kind": "fixed", "intervals": [50]}
+SPREAD = {"kind": "exponential", "base": 1000, "jitter": 0.5}
+
+
+def job(job_id, queue, dialect=NEW, **more):
+    return request("job.enqueue", dialect, id=job_id, queue=queue, deadline=LATE, **{"type": "t", **more})
+
+
+REQUESTS = [
+    job("j1", "q1", timeout=300, retryPolicy=FIXED, retention=0, uniqueKey="u1", uniqueFor=5000, payload={"data": "cA=="}),
+    job("j2", "q1", maxRetries=0, priority=1, goodUntil=20_000),
+    job("j.3", "q2", OLD, type="u", lifecycle="asynq", goodUntil=20_000),
+    job("j:4", "q2", processIn=500, lifecycle="horsies", retryPolicy=SPREAD, maxRetries=3, retention=10),
+    request("job.claim", NEW, queues=["q1", {"name": "q2", "weight": 2}], count=2, worker="w1", lease=1000),
+    request("queue.set", NEW, queue="q1", rate={"limit": 1, "per": 1000, "burst": 2}, concurrency=3),
+    request("queue.set", NEW, queue="q2", concurrency=1),
+    task("a", NEW),
+    request(
+        "task.suspend",
+        NEW,
+        id="a",
+        version=1,
+        actions=[{"kind": "promise.register_callback", "data": {"awaiter": "a", "awaited": one}} for one in ("j1", "j2")],
+    ),
+    *[request("promise.register_listener", NEW, awaited=one, address="http://h/x") for one in ("j2", "j:4")],
+    request("promise.create", NEW, id="b", timeoutAt=LATE, param={"data": "b"}),
+]

@@ -1,0 +1,242 @@
+"""Turns an abstract operation on jobs or queues into a request that fits what the model holds."""
+
+from __future__ import annotations
+
+from property import job_pools as pools
+from property.job_strategies import ABSENT
+from property.pools import INT64_MAX
+from property.resolve import NEW, Resolver, envelope
+from reference import world as rows
+
+FAR_AHEAD = 2 * 10**8
+NEEDS = {
+    "job_start": ["claimed"],
+    "job_start_many": ["claimed"],
+    "job_complete": ["running"],
+    "job_complete_many": ["running"],
+    "job_fail": ["running"],
+    "job_release": ["claimed"],
+    "job_snooze": ["running"],
+    "job_heartbeat": ["claimed", "running", "cancelled"],
+    "job_run": ["archived", "retry", "scheduled"],
+    "job_archive": ["pending", "scheduled", "retry"],
+    "job_cancel": ["pending", "claimed", "running", "archived", "retry", "scheduled"],
+    "job_delete": pools.STATES,
+    "job_get": pools.STATES,
+}
+
+
+def given(**members):
+    """The members that are not left out."""
+    return {name: value for name, value in members.items() if value is not ABSENT}
+
+
+class JobResolver(Resolver):
+    """Reads the model's rows, changes nothing."""
+
+    def fitting(self, operation):
+        needed = NEEDS.get(operation["name"])
+        if needed is None:
+            return super().fitting(operation)
+        jobs = [row for row in self.world.promises.values() if "job" in row]
+        return [row["id"] for row in jobs if rows.project(row, self.world.now)["job"]["state"] in needed]
+
+    def is_rare(self, name, row):
+        if not name.startswith("job_"):
+            return name in ("promise_settle", "listen") and "job" in row and row["state"] == "pending"
+        return bool(row["callbacks"] or row["listeners"] or row["job"]["awaiters"]) and name in (
+            "job_complete",
+            "job_cancel",
+            "job_delete",
+        )
+
+    def promise_id(self, number):
+        names = pools.JOB_IDS[:2] + pools.PROMISE_IDS + pools.JOB_IDS[2:]
+        others = sorted(set(self.world.promises) - set(names))
+        names = names + others[-4:]
+        return names[number % len(names)]
+
+    def preparation(self, operation):
+        """A request that brings a job nearer to the state that an aimed operation needs."""
+        needed = NEEDS.get(operation["name"])
+        if needed is None:
+            return super().preparation(operation)
+        known = {}
+        for row in self.world.promises.values():
+            if "job" in row:
+                known.setdefault(rows.project(row, self.world.now)["job"]["state"], []).append(row["id"])
+        if "claimed" in known and "running" in needed:
+            data = {"id": known["claimed"][0], "version": self.job_version(known["claimed"][0], "right")}
+            return envelope("job.start", NEW, data)
+        if "pending" in known and needed[0] in ("claimed", "running"):
+            paused = [queue["name"] for queue in self.world.queues.values() if queue["paused"]]
+            if paused:
+                return envelope("queue.resume", NEW, {"queue": paused[0]})
+            return envelope("job.claim", NEW, {"queues": pools.QUEUES, "worker": "w1", "lease": 60_000})
+        if "running" in known and "archived" in needed:
+            data = {"id": known["running"][0], "version": self.job_version(known["running"][0], "right"), "retryable": False}
+            return envelope("job.fail", NEW, {**data, "error": {"code": "E1"}})
+        if "archived" in known and "running" in needed:
+            return envelope("job.run", NEW, {"id": known["archived"][0]})
+        unused = [one for one in pools.JOB_IDS if one not in self.world.promises]
+        data = {"type": "t", "queue": "q1", "deadline": self.deadline(("in", 10**7))}
+        if unused:
+            data["id"] = unused[0]
+        return envelope("job.enqueue", NEW, data)
+
+    def timers(self):
+        """Every timer that is stored, and the instants at which a rate gives a token; the end of time is none."""
+        found = set(super().timers())
+        for row in self.world.promises.values():
+            job = row.get("job", {})
+            found |= {job.get("goodUntil", 0), job.get("reclaimAt", 0), job.get("startedAt", 0) + job.get("timeout", 0)}
+            found.add(job.get("sentAt", 0) + job.get("uniqueFor", 0))
+        for queue in self.world.queues.values():
+            if "rate" in queue:
+                rate = queue["rate"]
+                found.add(queue["refilledAt"] + -(-max(0, rate["per"] - queue["level"]) // rate["limit"]))
+        return sorted(instant for instant in found if self.world.now <= instant <= self.world.now + FAR_AHEAD)
+
+    def instant(self, when, aimed_at=None):
+        row = self.world.promises.get(aimed_at)
+        if when[0] == "own deadline" and row is not None and "job" in row:
+            return self.not_too_far(min(row["timeoutAt"], row["job"].get("goodUntil", INT64_MAX)) + when[2])
+        if when[0] == "rare" and when[1] % 7 != 0:
+            # After the end of time there is little to see.
+            return None
+        return super().instant(when, aimed_at)
+
+    def instant_of(self, operation):
+        """The instant of an operation, which may be the deadline of what it is aimed at."""
+        if operation["name"].startswith("job_") and "jobs" in operation and "aimed" not in operation:
+            return self.instant(operation["when"])
+        return super().instant_of(operation)
+
+    def job_version(self, job_id, wanted):
+        task = self.world.promises.get(job_id, {}).get("task")
+        right = task["acquisitions"] if task else 0
+        return {"right": right, "zero": 0, "huge": INT64_MAX, "next": right + 1, "previous": max(0, right - 1)}[wanted]
+
+    def relative(self, number):
+        """An instant from now on; negative ones become absolute near the beginning."""
+        return ABSENT if number is ABSENT else min(max(0, self.world.now + number), INT64_MAX)
+
+    # ---- data of the requests
+
+    def job(self, drawn):
+        """The data of one job.enqueue."""
+        names = pools.JOB_IDS + pools.PROMISE_IDS
+        data = given(
+            id=ABSENT if drawn["who"] is None else names[drawn["who"]],
+            queue=drawn["queue"],
+            type=drawn["type"],
+            payload=drawn["payload"],
+            goodUntil=self.relative(drawn["goodUntil"]),
+            deadline=self.relative(drawn["deadline"]),
+            sentAt=self.relative(drawn["sentAt"]),
+        )
+        plain = (
+            "priority",
+            "timeout",
+            "retention",
+            "maxRetries",
+            "retryPolicy",
+            "onExhausted",
+            "lifecycle",
+            "uniqueKey",
+            "uniqueFor",
+        )
+        data.update(given(**{name: drawn[name] for name in plain}))
+        if drawn["tags"]:
+            data["tags"] = self.tags(drawn["tags"])
+        if drawn["process"] is not ABSENT:
+            how, number = drawn["process"]
+            if how != "in":
+                data["processAt"] = self.relative(number)
+            if how != "at":
+                data["processIn"] = number
+        return data
+
+    def job_enqueue(self, operation):
+        return self.job(operation["job"])
+
+    def unique_enqueue(self, operation):
+        more = given(queue=operation["queue"], uniqueKey=operation["uniqueKey"], uniqueFor=operation["uniqueFor"])
+        return {"type": "t", "deadline": self.relative(10**9), **more}
+
+    def job_enqueue_many(self, operation):
+        return {"jobs": [self.job(one) for one in operation["jobs"]]}
+
+    def job_get(self, operation):
+        return {"id": self.aim(operation)}
+
+    def job_claim(self, operation):
+        queues = [name if weight is None else {"name": name, "weight": weight} for name, weight in operation["queues"]]
+        names = ("count", "worker", "lease", "runLease", "strict")
+        return given(queues=queues, **{name: operation[name] for name in names})
+
+    def versioned(self, operation):
+        if not operation["name"].startswith("job_"):
+            return super().versioned(operation)
+        job_id = self.aim(operation)
+        return {"id": job_id, "version": self.job_version(job_id, operation["version"])}
+
+    job_release = versioned
+
+    def named(self, operation):
+        """The jobs that a request names, each aimed like the operation."""
+        return [self.versioned({**one, "name": operation["name"]}) for one in operation["jobs"]]
+
+    def job_start(self, operation):
+        return {**self.versioned(operation), **given(lease=operation["lease"])}
+
+    def job_start_many(self, operation):
+        return {"jobs": self.named(operation), **given(lease=operation["lease"])}
+
+    def job_complete(self, operation):
+        result = operation["result"]
+        return {**self.versioned(operation), **({} if result is None else {"result": result})}
+
+    def job_complete_many(self, operation):
+        result = {} if operation["result"] is None else {"result": operation["result"]}
+        return {"jobs": [{**one, **result} for one in self.named(operation)]}
+
+    def job_fail(self, operation):
+        error = given(code=operation["code"], message=operation["message"], data=operation["data"])
+        more = given(retryable=operation["retryable"], retryAfter=operation["retryAfter"])
+        return {**self.versioned(operation), "error": error, **more}
+
+    def job_snooze(self, operation):
+        return {**self.versioned(operation), "delay": operation["delay"]}
+
+    def job_heartbeat(self, operation):
+        named = self.named(operation)
+        worker = operation["worker"]
+        if worker == "its holder":
+            holders = (self.world.promises.get(one["id"], {}).get("task", {}).get("pid") for one in named)
+            worker = next(filter(None, holders), pools.WORKERS[0])
+        return {"worker": worker, "jobs": named}
+
+    def administration(self, operation):
+        return {"id": self.aim(operation)} if operation["filter"] is None else operation["filter"]
+
+    job_cancel = job_run = job_archive = job_delete = administration
+
+    def job_search(self, operation):
+        names = ("id", "state", "uniqueKey", "limit", "cursor")
+        return {**operation["filter"], **given(**{name: operation[name] for name in names})}
+
+    def job_stats(self, operation):
+        return given(queue=operation["queue"])
+
+    def queue_set(self, operation):
+        names = ("queue", "lifecycle", "weight", "concurrency", "rate", "defaults")
+        return given(**{name: operation[name] for name in names})
+
+    def queue_get(self, operation):
+        return {"queue": operation["queue"]}
+
+    queue_pause = queue_resume = queue_get
+
+    def queue_list(self, operation):
+        return {}

@@ -1,0 +1,187 @@
+"""Abstract operations on jobs and queues; see ``strategies`` for what an operation is."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from property import job_pools as pools
+from property.pools import VALUES
+from property.strategies import STRATEGIES, moving, operation, pick, still
+
+ABSENT = "absent"
+"""What is left out of a request, where None is a null."""
+
+who = pick(0, 1, 2, 0, 1, 2, 3, 4, 5, 6)
+aimed = pick(True, True, True, True, True, True, True, False)
+version = st.sampled_from(["right"] * 24 + ["next", "previous", "huge", "zero"])
+
+
+def seldom(choices, weight=3):
+    """Left out, or now and then one of the choices."""
+    return st.sampled_from([ABSENT] * (weight * len(choices)) + list(choices))
+
+
+policies = st.one_of(
+    st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES + pools.BAD_POLICIES)
+)
+job_fields = {
+    # The last of the ids are promises, which may be adopted; None: the store finds one.
+    "who": pick(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 7, None, None),
+    "queue": st.sampled_from([*pools.QUEUES, ABSENT]),
+    "type": st.sampled_from(pools.TYPES),
+    "payload": st.sampled_from([ABSENT, ABSENT, ABSENT, *[one for one in VALUES if one is not None]]),
+    "tags": pick(
+        {}, {}, {}, {"own": "1"}, {"target": "poll://any@g"}, {"timer": "true"}, {"timer": "false"}, {"delay": "5"}, {"target": ""}
+    ),
+    "priority": seldom([1, 2, 100, 0, 101]),
+    "process": seldom([("at", 10), ("at", 1000), ("in", 10), ("in", 500), ("in", 0), ("at", -5), ("both", 5)], 1),
+    "goodUntil": seldom([50, 500, 5000, 0, -5], 1),
+    "timeout": seldom([20, 200, 1, 0], 1),
+    "deadline": st.sampled_from([*pools.DEADLINES, ABSENT]),
+    "retention": seldom([None, *pools.RETENTIONS], 1),
+    "maxRetries": seldom([0, 1, 2, 3, None], 1),
+    "retryPolicy": st.one_of(st.just(ABSENT), policies),
+    "onExhausted": seldom(["archived", "failed", "failed", "other"], 1),
+    "lifecycle": seldom(["asynq", "asynq", "horsies", "horsies", "default"], 1),
+    "uniqueKey": seldom(pools.UNIQUE_KEYS, 2),
+    "uniqueFor": seldom([100, 5000], 3),
+    "sentAt": seldom([-50, 50]),
+}
+plain_job_fields = {
+    **job_fields,
+    **{name: st.just(ABSENT) for name in ("priority", "goodUntil", "uniqueKey", "uniqueFor", "sentAt")},
+    "tags": st.just({}),
+    "timeout": pick(ABSENT, 20, 200),
+    "deadline": pick(10**9, 10**9, 10**7),
+    "process": st.just(ABSENT),
+}
+one_job = st.one_of(st.fixed_dictionaries(plain_job_fields), st.fixed_dictionaries(job_fields))
+versioned_fields = {"who": who, "aimed": aimed, "version": version}
+named_jobs = st.lists(st.fixed_dictionaries(versioned_fields), min_size=1, max_size=3)
+filters = st.fixed_dictionaries(
+    {},
+    optional={"queue": st.sampled_from(pools.QUEUES), "type": st.sampled_from(pools.TYPES), "tags": pick({"own": "1"}, {}, None)},
+)
+
+
+def administration(*states):
+    """Fields of a request on one job, or on all that match."""
+    filtered = filters
+    if states:
+        filtered = st.builds(lambda state, more: {"state": state, **more}, st.sampled_from(states), filters)
+    return {"who": who, "aimed": aimed, "filter": st.one_of(st.none(), st.none(), st.none(), filtered)}
+
+
+OPERATIONS = {
+    "job_enqueue": {"job": one_job},
+    "unique_enqueue": {
+        "queue": pick("q1", "q1", "q2"),
+        "uniqueKey": st.sampled_from(pools.UNIQUE_KEYS),
+        "uniqueFor": pick(ABSENT, ABSENT, 100, 5000),
+    },
+    "job_enqueue_many": {"jobs": st.lists(one_job, min_size=1, max_size=3)},
+    "job_get": {"who": who, "aimed": aimed},
+    "job_claim": {
+        "queues": st.lists(
+            st.tuples(st.sampled_from([*pools.QUEUES, *pools.QUEUES, "none"]), pick(None, None, None, 1, 2, 5, 0)),
+            min_size=1,
+            max_size=4,
+            unique_by=lambda one: one[0],
+        ),
+        "count": pick(1, 1, 2, 3, ABSENT, 0),
+        "worker": st.sampled_from(pools.WORKERS),
+        "lease": st.sampled_from(pools.LEASES),
+        "runLease": seldom([20, 5000], 1),
+        "strict": pick(ABSENT, False, True),
+    },
+    "job_start": {**versioned_fields, "lease": seldom([300, 300, *pools.LEASES], 1)},
+    "job_start_many": {"jobs": named_jobs, "lease": seldom([20, 5000], 1)},
+    "job_heartbeat": {"worker": pick("its holder", "its holder", *pools.WORKERS), "aimed": aimed, "jobs": named_jobs},
+    "job_complete": {**versioned_fields, "result": st.sampled_from(VALUES)},
+    "job_complete_many": {"jobs": named_jobs, "result": st.sampled_from(VALUES)},
+    "job_fail": {
+        **versioned_fields,
+        "code": st.sampled_from([*pools.CODES, *pools.CODES, ""]),
+        "message": pick(ABSENT, "boom", '\xe9\u2028"\\\n', ""),
+        "data": pick(ABSENT, ABSENT, "d"),
+        "retryable": pick(ABSENT, ABSENT, True, False),
+        "retryAfter": seldom([0, 30, 10**12], 1),
+    },
+    "job_release": versioned_fields,
+    "job_snooze": {**versioned_fields, "delay": st.sampled_from(pools.DELAYS)},
+    "job_cancel": administration(),
+    "job_run": administration("archived", "retry", "scheduled", "pending"),
+    "job_archive": administration("pending", "scheduled", "retry", "archived"),
+    "job_delete": administration(*pools.STATES),
+    "job_search": {
+        "filter": filters,
+        "id": st.sampled_from(pools.GLOBS),
+        "state": pick(ABSENT, ABSENT, *pools.STATES, "other"),
+        "uniqueKey": seldom(["u1"]),
+        "limit": pick(ABSENT, 1, 2, 1000, 0, 1001),
+        "cursor": pick(ABSENT, "", "j1", "j.3"),
+    },
+    "job_stats": {"queue": pick(ABSENT, *pools.QUEUES, "none")},
+    "queue_set": {
+        "queue": st.sampled_from(pools.QUEUES),
+        "lifecycle": seldom([None, "asynq", "horsies"], 1),
+        "weight": seldom([1, 3, 1000, 1001], 1),
+        "concurrency": seldom([None, 1, 2, 0], 1),
+        "rate": seldom([None, None, *pools.RATES, {"limit": 0, "per": 1}], 1),
+        "defaults": seldom([None, *pools.DEFAULTS, {"priority": 0}], 1),
+    },
+    "queue_get": {"queue": st.sampled_from([*pools.QUEUES, "none"])},
+    "queue_pause": {"queue": st.sampled_from(pools.QUEUES)},
+    "queue_resume": {"queue": st.sampled_from(pools.QUEUES)},
+    "queue_list": {},
+}
+# The several steps of a job's life need an instant that stays for a while.
+slower = st.one_of(still, still, still, moving)
+JOB_STRATEGIES = {name: operation(name, fields, slower) for name, fields in OPERATIONS.items()}
+# What is not of jobs, but may meet them.
+OTHERS = [
+    "promise_create",
+    "promise_get",
+    "promise_settle",
+    "register",
+    "listen",
+    "task_create",
+    "task_suspend",
+    "task_fulfill",
+    "task_heartbeat",
+    "task_halt",
+    "task_continue",
+    "task_acquire",
+    "task_release",
+    "task_get",
+    "task_search",
+    "fence_create",
+    "fence_settle",
+    "debug",
+]
+any_job_operation = st.one_of(*JOB_STRATEGIES.values(), *JOB_STRATEGIES.values(), *(STRATEGIES[name] for name in OTHERS))
+
+
+@st.composite
+def batches(draw):
+    """Up to six operations; no ``lists``, which would describe every one of them at length."""
+    return [draw(any_job_operation) for _ in range(draw(st.integers(0, 6)))]
+
+
+JOB_GROUPS = {
+    "make": ["job_enqueue", "job_enqueue", "job_enqueue", "job_enqueue_many"],
+    "make_unique": ["unique_enqueue"],
+    "claim": ["job_claim", "job_claim", "job_claim", "job_start", "job_start_many"],
+    "end": ["job_complete", "job_fail", "job_fail", "job_snooze", "job_complete_many"],
+    "complete": ["job_complete"],
+    "fail": ["job_fail", "job_fail", "job_snooze"],
+    "hold": ["job_heartbeat", "job_heartbeat", "job_start", "job_claim", "job_release"],
+    "administer": ["job_cancel", "job_run", "job_run", "job_run", "job_archive", "job_delete"],
+    "queue": ["queue_set", "queue_set", "queue_set", "queue_pause", "queue_resume", "queue_resume", "queue_get", "queue_list"],
+    "show": ["job_get", "job_search", "job_stats", "job_stats"],
+    "others": OTHERS,
+    "await_a_job": ["register", "listen", "promise_settle", "task_fulfill", "task_suspend"],
+}
+GROUP_STRATEGIES = {
+    group: st.one_of([JOB_STRATEGIES.get(name, STRATEGIES.get(name)) for name in names]) for group, names in JOB_GROUPS.items()
+}

@@ -1,0 +1,93 @@
+"""The generator of jobs itself: on the model alone it must reach everything that there is to judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from property.alone import Alone
+from property.job_machine import JobsAndModel
+
+STEPS = [
+    "job_ready",
+    "job_expiry",
+    "job_lease",
+    "job_timeout",
+    "job_retention",
+    "promise_timeout",
+    "callback_drain",
+    "listener_drain",
+]
+EDGES = {
+    "scheduled": ["pending", "cancelled", "expired", "failed"],
+    "pending": ["claimed", "running", "archived", "cancelled", "expired", "completed", "failed"],
+    "claimed": ["running", "pending", "cancelled", "failed"],
+    "running": ["completed", "retry", "archived", "failed", "scheduled", "cancelled"],
+    "retry": ["pending", "expired", "failed"],
+    "archived": ["pending", "cancelled", "failed"],
+}
+# What a kind can answer beside 200, in either dialect.
+OUTCOMES = {
+    "job.enqueue": [400, 409],
+    "job.enqueue_many": [400],
+    "job.get": [404],
+    "job.claim": [400],
+    "job.start": [404, 409],
+    "job.start_many": [400],
+    "job.heartbeat": [400],
+    "job.complete": [404, 409],
+    "job.complete_many": [400],
+    "job.fail": [400, 404, 409],
+    "job.release": [404, 409],
+    "job.snooze": [404, 409],
+    "job.cancel": [400, 404, 409],
+    "job.run": [404, 409],
+    "job.archive": [404, 409],
+    "job.delete": [400, 404, 409],
+    "job.search": [400],
+    "job.stats": [404],
+    "queue.set": [400],
+    "queue.get": [404],
+    "queue.pause": [],
+    "queue.resume": [],
+    "queue.list": [],
+}
+
+
+def missing(counter):
+    """What the runs together did not reach."""
+    reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(counter)
+    wanted = [("fired", kind) for kind in STEPS]
+    wanted += [("job", before, after) for before, afters in EDGES.items() for after in afters]
+    wanted += [(kind, status) for kind, more in OUTCOMES.items() for status in [200, *more]]
+    return [one for one in wanted if one not in reached]
+
+
+def run(number, counter):
+    """Drives the model alone for a while and counts what it meets."""
+
+    class Machine(JobsAndModel):
+        def make_judge(self, model, chosen):
+            return Alone(model, chosen, counter)
+
+    chosen = settings(
+        max_examples=100,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(seed(number)(Machine), settings=chosen)
+
+
+def test_the_generator_reaches_everything_of_jobs():
+    """Goes on until all is reached, which takes a few rounds; many more mean that the generator got worse."""
+    counter = Counter()
+    for number in range(20):
+        run(number, counter)
+        if not missing(counter):
+            return
+    assert missing(counter) == []

@@ -1,0 +1,38 @@
+"""Random requests on jobs and queues, on the engine and on the reference model in step (JOBS 1 to 5).
+
+The environment of ``test_state_machine`` says how much and with which seed.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from property import profiles
+from property.job_machine import JobsAndModel, JobsInTwoStoresAndModel
+from property.statistics import RUNS
+
+SHARE = {JobsAndModel: 0.4, JobsInTwoStoresAndModel: 0.2}
+"""Of the examples of the profile, so that CI stays short."""
+
+
+@pytest.mark.timeout(profiles.SECONDS + 600)
+@pytest.mark.parametrize("base", [JobsAndModel, JobsInTwoStoresAndModel], ids=["memory", "memory_and_sqlite"])
+def test_the_engine_and_the_model_agree_on_jobs(base):
+    machine = type(base.__name__, (base,), {"examples": 0, "steps": 0})
+    begin = time.monotonic()
+    first = number = profiles.SEED
+    chosen = profiles.chosen()
+    chosen = settings(chosen, max_examples=max(1, int(chosen.max_examples * SHARE[base])))
+    try:
+        while True:
+            run_state_machine_as_test(seed(number)(machine), settings=chosen)
+            if time.monotonic() - begin >= profiles.SECONDS / 2:
+                break
+            number += 1
+    finally:
+        seeds = str(first) if number == first else f"{first} to {number}"
+        RUNS.append((base.__name__, seeds, machine.examples, machine.steps, time.monotonic() - begin))
