@@ -177,7 +177,7 @@ def test_what_is_due_later_is_not_claimed_by_a_batch(store: rc.Store):
 
 
 def test_good_until_guards_the_start(store: rc.Store, clock: rc.ManualClock):
-    worker = Worker(store, batch=10)
+    worker = Worker(store, batch=2)
 
     @worker.task("slow")
     def slow():
@@ -185,8 +185,9 @@ def test_good_until_guards_the_start(store: rc.Store, clock: rc.ManualClock):
 
     slow.enqueue()
     late = worker.task("t")(lambda: 1).enqueue(good_until=500)
+    worker.task("after")(lambda: 1).enqueue()
     drained = worker.run_until_idle()
-    assert [run.type for run in drained] == ["slow"]
+    assert [run.type for run in drained] == ["slow", "after"]
     expired = store.jobs.get(late.id)
     assert (expired.state, expired.attempts, expired.expired_at) == ("expired", [], 500)
     assert worker.counts.expired == 1

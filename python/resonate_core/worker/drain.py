@@ -120,7 +120,7 @@ class _Drain:
                 turn = self._look()
                 if self._started:
                     yield self._begin(self._started.popleft())
-                elif not turn.taken and not self._claimed and not self._move(turn.next_at):
+                elif turn.room and not turn.taken and not self._move(turn.next_at):
                     self.drained.idle = True
                     return
         finally:
@@ -164,13 +164,12 @@ class _Drain:
 
         settle(self._door, deque([(run, verdict)]), self._worker.counts, told)
 
-    def _move(self, next_token: int | None) -> bool:
+    def _move(self, next_at: int | None) -> bool:
         """Moves the clock to when there may be something to do; False where that is not, or not before the end."""
         if self._clock is None:
             return False
         now = self._clock.now
-        instants = [at for at in (next_token, self._door.next_due()) if at is not None]
-        soonest = max(now, min(instants)) if instants else None
+        soonest = None if next_at is None else max(now, next_at)
         if self._until is not None:
             if soonest is None or soonest > self._until:
                 self._clock.advance_to(self._until)

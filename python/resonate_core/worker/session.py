@@ -157,18 +157,16 @@ class Session:
             return
         self._trouble = 0
         if room:
-            await self._next_look(turn, room)
+            self._next_look(turn, room)
 
-    async def _next_look(self, turn: Turn, room: int) -> None:
+    def _next_look(self, turn: Turn, room: int) -> None:
         if turn.taken >= room:
             self._empty, self._look_at = 0, 0.0
             return
         self._empty = 0 if turn.taken else self._empty + 1
         pause = doubled(_FIRST_PAUSE, self._empty, self.worker.poll_interval)
-        if not self.door.manual:
-            known = [at for at in (turn.next_at, self.door.next_due()) if at is not None]
-            if known:
-                pause = max(_SHORTEST_PAUSE, min(pause, (min(known) - self.door.now()) / 1000))
+        if turn.next_at is not None and not self.door.manual:
+            pause = max(_SHORTEST_PAUSE, min(pause, (turn.next_at - self.door.now()) / 1000))
         self._look_at = 0.0 if self._rang else seconds() + pause
 
     def _claim(self, room: int) -> Any:

@@ -71,7 +71,7 @@ class Turn:
         room: How many jobs to claim at most.
         started: Jobs that run now.
         taken: How many jobs were claimed.
-        next_at: As of `Door.claim`.
+        next_at: When the next look may find more, where this one found all: a queue has a token again, or something is due.
         error: Why the store could not be asked to the end.
     """
 
@@ -95,8 +95,10 @@ def take_turn(door: Door, turn: Turn, claim: Callable[[int], Any], lease: int, c
             settle(door, turn.ended, counts, told)
         if turn.room > 0:
             batch = claim(turn.room)
-            turn.next_at = batch.next_at
             turn.taken = len(batch)
+            if turn.taken < turn.room:
+                known = [at for at in (batch.next_at, door.next_due()) if at is not None]
+                turn.next_at = min(known, default=None)
             for job in batch:
                 (turn.started if job.state == "running" else turn.claimed).append(job)
         count = min(turn.slots - len(turn.started), len(turn.claimed), MOST)
