@@ -138,10 +138,15 @@ MEMBERS = (
 """What a record may show, in order; most of it is stored under its own name."""
 
 
+def payload_of(row):
+    """An adopted promise keeps its param beside the payload that the request gave; else the one is the other."""
+    return row["job"].get("payload", row["param"])
+
+
 def record(row):
     """The record of a (projected) row."""
     job, task = row["job"], row["task"]
-    known = {**job, "id": row["id"], "tags": row["tags"], "version": task["acquisitions"]}
+    known = {**job, "id": row["id"], "payload": payload_of(row), "tags": row["tags"], "version": task["acquisitions"]}
     if job["state"] in HELD:
         known.update(claimedBy=task["pid"], leaseUntil=task["expiresAt"])
     if row["timeoutAt"] != NEVER:

@@ -58,7 +58,7 @@ def same(row, data):
     if "adopted" in job:
         # Its promise brought a payload.
         payload = payload or row["param"]
-    return (job["queue"], job["type"], job["payload"]) == (data["queue"], data["type"], payload)
+    return (job["queue"], job["type"], course.payload_of(row)) == (data["queue"], data["type"], payload)
 
 
 def enqueue_one(world, data):
@@ -104,7 +104,9 @@ def insert(world, data, row):
         row = promises.insert(world, promise, data["dialect"])
         row["createdAt"] = min(row["createdAt"], born)
     row["external"] = True
-    job = {**spec, "payload": data["payload"] or row["param"]}
+    job = dict(spec)
+    if adopts and data["payload"]:
+        job["payload"] = data["payload"]
     job.update(retryCount=0, attempts=[], attemptCount=0, awaiters=[])
     job["sentAt"] = world.now if data["sentAt"] is None else min(data["sentAt"], world.now)
     if adopts:

@@ -27,12 +27,7 @@ def full(world):
         taken["generatedJobs"] = world.generated_jobs
     if world.queues:
         taken["queues"] = [dict(world.queues[name], counts=counts(world, name)) for name in sorted(world.queues, key=id_order)]
-    taken = copy.deepcopy(taken)
-    for row in taken["promises"]:
-        # An adopted promise has a payload of its own; else it is the promise's param.
-        if "job" in row and row["job"]["payload"] == row["param"]:
-            del row["job"]["payload"]
-    return taken
+    return copy.deepcopy(taken)
 
 
 def load(world, snapshot):
@@ -47,9 +42,6 @@ def load(world, snapshot):
     world.queues = {row["name"]: row for row in snapshot.get("queues", [])}
     for queue in world.queues.values():
         del queue["counts"]
-    for row in snapshot["promises"]:
-        if "job" in row:
-            row["job"].setdefault("payload", copy.deepcopy(row["param"]))
     world.messages = snapshot["messages"]
 
 
