@@ -12,20 +12,22 @@ from pathlib import Path
 import resonate_core as rc
 
 from ..stopwatch import Body
-from .timed import timed
+from .timed import better, timed
 
 PAYLOAD = "eyJza3UiOiJ0ZWEiLCJjb3VudCI6Mn0="  # 32 characters, here and on every other side
 TYPE = "noop"
 LEASE = 60_000
 BATCHES = (1, 100, 1000)
 STORES = ("memory", "SQLite normal", "SQLite full")
+#: In memory a round is so many short ones: on a shared machine nobody has a core for long.
+BURSTS = 15
 _files = itertools.count()
 
 
 def jobs_of_a_round(stored: str, batch: int) -> int:
-    """So many that a round takes about a second; a commit of SQLite full takes most of a ms."""
+    """So many that a round takes about a second, and a burst some ms; a commit of SQLite full takes most of a ms."""
     if stored == "memory":
-        return 20_000 if batch == 1 else 100_000
+        return 2_000 if batch == 1 else 5_000
     if stored == "SQLite normal":
         return 4_000 if batch == 1 else 50_000
     return 1_000 if batch == 1 else 20_000
@@ -125,14 +127,14 @@ def batched(stored: str) -> str:
 
 def measure(folder: Path) -> dict[str, float]:
     """Jobs a second, by the names that `figure` gives, and processor time; one round."""
-    found = timed(
-        {
+    found: dict[str, float] = {}
+    for stored in STORES:
+        contestants = {
             figure(stored, work, batch): lambda stored=stored, make=make, batch=batch: make(stored, batch, folder)
             for batch in BATCHES
-            for stored in STORES
             for work, make in WORKS.items()
         }
-    )
-    return found | {
-        batched(stored): max(found[figure(stored, "cycle", batch)] for batch in BATCHES if batch > 1) for stored in STORES
-    }
+        for _ in range(BURSTS if stored == "memory" else 1):
+            found = better(found, timed(contestants))
+        found[batched(stored)] = max(found[figure(stored, "cycle", batch)] for batch in BATCHES if batch > 1)
+    return found
