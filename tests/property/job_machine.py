@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis.stateful import rule
+from hypothesis.stateful import initialize, rule
 
 from property import job_prelude
 from property.job_resolve import FAR_AHEAD, JobResolver
 from property.job_strategies import GROUP_STRATEGIES, any_job_operation, batches
 from property.machine import Machine, TwoStores, request_rule
-from property.strategies import corruption, pick, when
+from property.strategies import corruption, options, pick, when
 
 
 class JobsAndModel(Machine):
@@ -17,6 +17,10 @@ class JobsAndModel(Machine):
     resolver_type = JobResolver
     prelude = job_prelude.REQUESTS
     furthest = FAR_AHEAD
+
+    @initialize(chosen=options, busy=pick(True, True, False), rules=pick("compatible", "compatible", "strict"))
+    def open(self, chosen, busy, rules):
+        super().open(chosen={"rules": rules, **chosen}, busy=busy)
 
     @rule(operation=any_job_operation, wrong=corruption)
     def spoilt_request(self, operation, wrong):

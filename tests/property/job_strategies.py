@@ -69,7 +69,7 @@ def administration(*states):
     filtered = filters
     if states:
         filtered = st.builds(lambda state, more: {"state": state, **more}, st.sampled_from(states), filters)
-    return {"who": who, "aimed": aimed, "filter": st.one_of(st.none(), st.none(), st.none(), filtered)}
+    return {"who": who, "aimed": pick(True, True, True, False), "filter": st.one_of(st.none(), st.none(), st.none(), filtered)}
 
 
 OPERATIONS = {

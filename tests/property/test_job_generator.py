@@ -36,7 +36,7 @@ OUTCOMES = {
     "job.claim": [400],
     "job.start": [404, 409],
     "job.start_many": [400],
-    "job.heartbeat": [400],
+    "job.heartbeat": [],
     "job.complete": [404, 409],
     "job.complete_many": [400],
     "job.fail": [400, 404, 409],

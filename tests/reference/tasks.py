@@ -203,7 +203,8 @@ def heartbeat(world, data, dialect):
         if task.get("state") != "acquired" or task["pid"] != data["pid"]:
             continue
         mine = {"id": row["id"], "version": task_version(task, dialect)}
-        if mine in named or (not named and not world.strict):
+        # Without names it is about all that the pid holds, but not about jobs.
+        if mine in named or (not named and not world.strict and "job" not in row):
             task["expiresAt"] = later(world.now, task["ttl"])
     return 200, {}
 

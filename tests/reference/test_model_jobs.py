@@ -190,6 +190,14 @@ def test_snooze_release_and_heartbeats(send):
     assert send("job.cancel", id="j")[0] == 409
 
 
+def test_a_heartbeat_of_tasks_renews_the_job_that_it_names(send):
+    send.running(lease=50)
+    send("task.heartbeat", 10, pid="w", tasks=[])
+    assert send.job()["leaseUntil"] == 50
+    send("task.heartbeat", pid="w", tasks=[{"id": "j", "version": 1}])
+    assert send.job()["leaseUntil"] == 60
+
+
 def test_jobs_by_filter(send):
     for number in range(3):
         send.enqueue(f"j{number}", tags={"a": str(number % 2)})
