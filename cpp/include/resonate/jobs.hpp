@@ -25,6 +25,11 @@ constexpr bool may_expire(JobState state) noexcept {
   return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed || state == JobState::retry;
 }
 
+// States in which few jobs are at a time, and which people look for: those of one can be scanned by themselves.
+constexpr bool is_set_aside(JobState state) noexcept {
+  return state != JobState::pending && state != JobState::completed && !is_held(state);
+}
+
 enum class Lifecycle : std::uint8_t { none, asynq, horsies };
 enum class OnExhausted : std::uint8_t { archived, failed };
 enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };

@@ -60,9 +60,10 @@ struct DueEntry {
 
 // Rows ordered by id bytewise, those after `after` (empty: all), at most `limit`.
 struct RowScan {
-  enum class By { id, branch, pid };  // pid: of tasks that are no jobs
+  enum class By { id, branch, pid, job_state };  // pid: of tasks that are no jobs
   By by = By::id;
-  std::string key;  // branch or pid
+  std::string key;      // branch or pid
+  JobState state = {};  // job_state: of jobs whose stored state it is, one that is_set_aside()
   std::string after;
   std::size_t limit = 0;
 };

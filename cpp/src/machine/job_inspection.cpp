@@ -23,6 +23,19 @@ bool Machine::matches(const JobFilter& filter, const Row& row) const {
   return row.birth->tags.contains(filter.tags);
 }
 
+// The rows among which a filter's jobs are. What an instant has ended without a step is failed or expired, and stored as something
+// else: those are found in their state only while nothing is due.
+RowScan Machine::scan_for(const JobFilter& filter) {
+  RowScan scan;
+  const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
+  if (!state || !is_set_aside(*state)) return scan;
+  const bool by_instant = *state == JobState::failed || *state == JobState::expired;
+  if (by_instant && set_.next_due(now_)) return scan;
+  scan.by = RowScan::By::job_state;
+  scan.state = *state;
+  return scan;
+}
+
 template <class Change>
 Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change) {
   if (filter.id) {
@@ -31,7 +44,7 @@ Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_
     change(*entry);
     return answer(*entry);
   }
-  RowScan scan;
+  RowScan scan = scan_for(filter);
   scan.limit = kChangedAtOnce + 1;
   const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
     return matches(filter, row) && applies(event, Projected(row, now_).job());
@@ -96,7 +109,7 @@ Reply Machine::job_delete(JobDelete& request) {
     delete_job(*entry);
     return ok();
   }
-  RowScan scan;
+  RowScan scan = scan_for(request.which);
   scan.limit = kChangedAtOnce + 1;
   const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
     if (!matches(request.which, row)) return false;
@@ -131,7 +144,7 @@ bool Machine::none_counted(const JobFilter& filter) {
 
 Reply Machine::job_search(JobSearch& request) {
   const auto limit = static_cast<std::size_t>(request.limit.value_or(100));
-  RowScan scan;
+  RowScan scan = scan_for(request.filter);
   scan.after = request.cursor;
   scan.limit = limit + 1;
   Reply reply = ok();

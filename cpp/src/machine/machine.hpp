@@ -111,6 +111,7 @@ class Machine {
   template <class Change>
   Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
   bool matches(const JobFilter& filter, const Row& row) const;
+  RowScan scan_for(const JobFilter& filter);
   bool none_counted(const JobFilter& filter);
   std::optional<Reply> delete_refusal(const Entry& entry) const;
   void delete_job(Entry& entry);

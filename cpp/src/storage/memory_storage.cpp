@@ -140,6 +140,10 @@ std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
       by_pid_.visit_from(GroupProbe{scan.key, scan.after},
                          [&](const PidKey& key) { return key.pid->text == scan.key && take(key.birth); });
       break;
+    case RowScan::By::job_state:
+      by_job_state_.visit_from(StateProbe{scan.state, scan.after},
+                               [&](const StateKey& key) { return key.state == scan.state && take(key.birth); });
+      break;
   }
   return found;
 }
@@ -256,6 +260,9 @@ void MemoryStorage::index_job(const Row* before, const Row* after) {
     if (waits(was)) by_claim_.erase(ClaimKeyOfRow(*before));
     if (waits(is)) by_claim_.insert(ClaimKeyOfRow(*after));
   }
+  const auto aside = [](const Job* job) { return job && is_set_aside(job->state); };
+  if (aside(was) && !(is && is->state == was->state)) by_job_state_.erase(StateKey{was->state, before->birth.get()});
+  if (aside(is) && !(was && was->state == is->state)) by_job_state_.insert(StateKey{is->state, after->birth.get()});
   if (keyed(was) != keyed(is)) {
     if (keyed(was)) by_unique_key_.erase(UniqueKeyOfRow{was->spec, before->birth.get()});
     if (keyed(is)) by_unique_key_.insert(UniqueKeyOfRow{is->spec, after->birth.get()});
@@ -358,6 +365,7 @@ void MemoryStorage::clear() {
   unblocks_by_id_.clear();
   by_claim_.clear();
   by_unique_key_.clear();
+  by_job_state_.clear();
   queues_.clear();
   rows_.clear();
   counters_ = {};

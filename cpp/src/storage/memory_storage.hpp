@@ -162,6 +162,23 @@ class MemoryStorage final : public Storage {
       return (a.id.size() > sizeof(a.id_head) || b.id.size() > sizeof(b.id_head)) && a.id < b.id;
     }
   };
+  struct StateProbe {
+    JobState state;
+    std::string_view id;
+  };
+  struct StateKey {
+    JobState state = {};
+    const Birth* birth = nullptr;
+  };
+  struct StateLess {
+    static StateProbe probe(const StateKey& key) noexcept { return {key.state, key.birth->id}; }
+    static StateProbe probe(const StateProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const StateProbe x = probe(a);
+      const StateProbe y = probe(b);
+      return x.state != y.state ? x.state < y.state : x.id < y.id;
+    }
+  };
   struct UniqueKeyOfRow {
     Shared<const JobSpec> spec;
     const Birth* birth = nullptr;
@@ -223,6 +240,7 @@ class MemoryStorage final : public Storage {
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
   CowTree<ClaimKeyOfRow, ClaimLess> by_claim_;
   CowTree<UniqueKeyOfRow, UniqueLess> by_unique_key_;
+  CowTree<StateKey, StateLess> by_job_state_;  // of those that are set aside
   CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;
   bool torn_ = false;  // a write was cut short (out of memory): nothing here can be trusted

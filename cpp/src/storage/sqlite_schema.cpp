@@ -115,6 +115,7 @@ ALTER TABLE promises ADD COLUMN unique_key TEXT;
 ALTER TABLE promises ADD COLUMN job TEXT;
 ALTER TABLE counters ADD COLUMN jobs INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX promises_by_claim ON promises (queue, priority, enqueued_at, id) WHERE job_state = 1;
+CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state IN (0, 4, 5, 7, 8, 9);
 CREATE INDEX promises_by_unique_key ON promises (unique_key, queue, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
 

@@ -33,6 +33,7 @@ enum class Sql : std::uint8_t {
   scan_by_id,
   scan_by_branch,
   scan_by_pid,
+  scan_by_job_state,
   claimable,
   unique_jobs,
   load_queue,

@@ -226,10 +226,13 @@ std::vector<DueEntry> SqliteStorage::due(Instant until, std::size_t limit, const
 std::vector<RowRef> SqliteStorage::scan(const RowScan& scan) {
   return guarded("read", [&] {
     std::vector<RowRef> found;
-    Use rows = use(scan.by == RowScan::By::id       ? Sql::scan_by_id
-                   : scan.by == RowScan::By::branch ? Sql::scan_by_branch
-                                                    : Sql::scan_by_pid);
-    if (scan.by != RowScan::By::id) rows.text(scan.key);
+    constexpr Sql kScans[] = {Sql::scan_by_id, Sql::scan_by_branch, Sql::scan_by_pid, Sql::scan_by_job_state};
+    Use rows = use(kScans[static_cast<std::size_t>(scan.by)]);
+    if (scan.by == RowScan::By::job_state) {
+      rows.integer(static_cast<std::int64_t>(scan.state));
+    } else if (scan.by != RowScan::By::id) {
+      rows.text(scan.key);
+    }
     rows.text(scan.after).integer(sql_limit(scan.limit));
     while (rows.step()) found.push_back(read_row(rows.statement()));
     return found;
