@@ -61,9 +61,51 @@ inline Texts ids_of(const Reply& reply) {
 }
 inline JobState job_state_of(const Reply& reply) { return Projected(*reply.promise, reply.now).job(); }
 
+// Every member of a job that may change, and of its spec what a later step depends on.
+inline std::string text_of(const Job& job) {
+  const auto of_error = [](const std::optional<JobError>& error) {
+    return error ? error->code + "/" + error->message + "/" + error->data.value_or("-") : std::string("-");
+  };
+  const JobSpec& spec = *job.spec;
+  std::string text = spec.queue + " " + spec.type + " " + std::string(resonate::name_of(job.state));
+  text += spec.payload ? " payload " + text_of(*spec.payload) : "";
+  text += spec.adopted ? " adopted" : "";
+  text += spec.one_step ? " one step" : "";
+  text += job.deleted ? " deleted" : "";
+  for (const std::int64_t number : {std::int64_t{spec.priority},
+                                    spec.max_retries,
+                                    static_cast<std::int64_t>(spec.on_exhausted),
+                                    spec.good_until,
+                                    spec.timeout,
+                                    spec.retention,
+                                    spec.unique_for,
+                                    spec.sent_at,
+                                    job.retry_count,
+                                    job.attempt_count,
+                                    job.process_at,
+                                    job.enqueued_at,
+                                    job.claimed_at,
+                                    job.started_at,
+                                    job.completed_at,
+                                    job.failed_at,
+                                    job.next_retry_at,
+                                    job.cancelled_at,
+                                    job.expired_at,
+                                    job.run_lease,
+                                    job.reclaim_at})
+    text += " " + (number == kUnset ? "-" : std::to_string(number));
+  text += " key " + spec.unique_key.value_or("-") + " error " + of_error(job.error) + " awaiters";
+  for (const std::string& id : job.awaiters) text += " " + id;
+  for (const Attempt& one : job.attempts)
+    text += "\n    attempt " + std::to_string(one.number) + " " + one.worker->text + " " + std::to_string(one.started_at) + " " +
+            (one.finished_at == kUnset ? "-" : std::to_string(one.finished_at)) + " " +
+            std::string(resonate::name_of(one.outcome)) + " " + of_error(one.error);
+  return text;
+}
+
 // Everything that a reply holds, jobs and queues as they are stored.
 inline std::string whole_text_of(const Reply& reply) {
-  const auto job_of = [](const RowRef& row) { return row && row->job ? "\n  job " + job_to_json(*row->job) : std::string(); };
+  const auto job_of = [](const RowRef& row) { return row && row->job ? "\n  job " + text_of(*row->job) : std::string(); };
   std::string text = text_of(reply) + job_of(reply.promise) + job_of(reply.task);
   for (const RowRef& row : reply.rows) text += job_of(row);
   if (!reply.jobs) return text;

@@ -259,9 +259,10 @@ TEST_P(Claims, RefuseWhatMakesNoSense) {
   nobody.worker = "";
   JobClaim soon = claim();
   soon.run_lease = 0;
-  for (const Operation& request : {Operation(claim({})), Operation(claim({"a", "a"})), Operation(claim({"a"}, 0)),
-                                   Operation(claim({"a"}, 10'001)), Operation(claim({"a"}, 1, 0)), Operation(nobody), Operation(soon),
-                                   Operation(weighted({{"a", 0}})), Operation(weighted({{"a", 1001}})), Operation(claim({""}))})
+  for (const Operation& request :
+       {Operation(claim({})), Operation(claim({"a", "a"})), Operation(claim({"a"}, 0)), Operation(claim({"a"}, 10'001)),
+        Operation(claim({"a"}, 1, 0)), Operation(nobody), Operation(soon), Operation(weighted({{"a", 0}})),
+        Operation(weighted({{"a", 1001}})), Operation(claim({""}))})
     EXPECT_EQ(store.run(request).status, status::kInvalid);
 }
 

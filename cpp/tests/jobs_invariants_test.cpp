@@ -48,13 +48,17 @@ TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
 // JOBS 1, and no other three states together.
 TEST(InvariantsOfJobs, JobPromiseAndTaskAgree) {
   using Three = std::tuple<JobState, PromiseState, TaskState>;
-  const std::set<Three> table = {
-      {scheduled, PromiseState::pending, TaskState::pending},        {pending, PromiseState::pending, TaskState::pending},
-      {claimed, PromiseState::pending, TaskState::acquired},         {running, PromiseState::pending, TaskState::acquired},
-      {retry, PromiseState::pending, TaskState::pending},            {archived, PromiseState::pending, TaskState::halted},
-      {completed, PromiseState::resolved, TaskState::fulfilled},     {failed, PromiseState::rejected, TaskState::fulfilled},
-      {failed, PromiseState::rejected_timedout, TaskState::fulfilled}, {cancelled, PromiseState::rejected_canceled, TaskState::fulfilled},
-      {expired, PromiseState::rejected, TaskState::fulfilled}};
+  const std::set<Three> table = {{scheduled, PromiseState::pending, TaskState::pending},
+                                 {pending, PromiseState::pending, TaskState::pending},
+                                 {claimed, PromiseState::pending, TaskState::acquired},
+                                 {running, PromiseState::pending, TaskState::acquired},
+                                 {retry, PromiseState::pending, TaskState::pending},
+                                 {archived, PromiseState::pending, TaskState::halted},
+                                 {completed, PromiseState::resolved, TaskState::fulfilled},
+                                 {failed, PromiseState::rejected, TaskState::fulfilled},
+                                 {failed, PromiseState::rejected_timedout, TaskState::fulfilled},
+                                 {cancelled, PromiseState::rejected_canceled, TaskState::fulfilled},
+                                 {expired, PromiseState::rejected, TaskState::fulfilled}};
   for (const JobState state : kStates)
     for (int promise = 0; promise < 5; ++promise)
       for (int task = 0; task < 6; ++task) {
@@ -86,7 +90,7 @@ TEST(InvariantsOfJobs, InstantsFollowEachOther) {
 
 TEST(InvariantsOfJobs, InstantsBelongToTheirStates) {
   const Names wanted = {"job_timestamps_mismatch"};
-  const auto set = [](Instant Job::* member, Instant at) { return [=](Row&, Job& job, JobSpec&) { job.*member = at; }; };
+  const auto set = [](Instant Job::*member, Instant at) { return [=](Row&, Job& job, JobSpec&) { job.*member = at; }; };
   EXPECT_EQ(broken(pending, set(&Job::enqueued_at, kUnset)), wanted);
   EXPECT_EQ(broken(claimed, set(&Job::enqueued_at, kUnset)), wanted);
   EXPECT_EQ(broken(claimed, set(&Job::claimed_at, kUnset)), wanted);
@@ -98,12 +102,13 @@ TEST(InvariantsOfJobs, InstantsBelongToTheirStates) {
   EXPECT_EQ(broken(cancelled, set(&Job::cancelled_at, kUnset)), wanted);
   EXPECT_EQ(broken(expired, set(&Job::expired_at, kUnset)), wanted);
   for (const JobState state : {scheduled, retry, archived}) EXPECT_EQ(broken(state, set(&Job::enqueued_at, 2)), wanted);
-  for (const JobState state : kStates) {
-    if (state != retry) EXPECT_EQ(broken(state, set(&Job::next_retry_at, 50)), wanted) << name_of(state);
-    if (state != completed) EXPECT_EQ(broken(state, set(&Job::completed_at, 5)), wanted) << name_of(state);
-    if (state != cancelled) EXPECT_EQ(broken(state, set(&Job::cancelled_at, 5)), wanted) << name_of(state);
-    if (state != expired) EXPECT_EQ(broken(state, set(&Job::expired_at, 5)), wanted) << name_of(state);
-  }
+  const std::pair<JobState, Instant Job::*> owned[] = {
+      {retry, &Job::next_retry_at}, {completed, &Job::completed_at}, {cancelled, &Job::cancelled_at}, {expired, &Job::expired_at}};
+  for (const JobState state : kStates)
+    for (const auto& [owner, member] : owned) {
+      if (state == owner) continue;
+      EXPECT_EQ(broken(state, set(member, 50)), wanted) << name_of(state);
+    }
 }
 
 TEST(InvariantsOfJobs, AttemptsAreWhatRan) {
@@ -163,7 +168,8 @@ TEST(StepPropertiesOfJobs, WhatNeverChanges) {
 
 TEST(StepPropertiesOfJobs, JobsKeepToTheirEdges) {
   EXPECT_EQ(stepped(scheduled, [](Row&, Job& job) { job.state = retry; }), Names{"job_edge_not_allowed"});
-  EXPECT_EQ(stepped(completed, [](Row&, Job& job) { job.state = archived; }), (Names{"job_edge_not_allowed", "job_terminal_moved"}));
+  EXPECT_EQ(stepped(completed, [](Row&, Job& job) { job.state = archived; }),
+            (Names{"job_edge_not_allowed", "job_terminal_moved"}));
   EXPECT_EQ(stepped(completed, [](Row&, Job& job) { job.state = failed; }), (Names{"job_edge_not_allowed", "job_terminal_moved"}));
   EXPECT_EQ(stepped(archived, [](Row&, Job& job) { job.state = pending; }), Names{});
 }
@@ -186,6 +192,16 @@ TEST(StepPropertiesOfJobs, VersionsRiseByClaimsAlone) {
   EXPECT_EQ(stepped(scheduled, to(claimed, 0)), (Names{"job_claimed_twice", "job_edge_not_allowed"}));
 }
 
+TEST(StepPropertiesOfJobs, WhoHoldsItStays) {
+  const auto stolen = [](Row& row, Job&) { row.pid = Shared<const SharedString>(new SharedString("thief")); };
+  const auto claimed_again = [](Row&, Job& job) { job.claimed_at = 4; };
+  for (const JobState state : {claimed, running}) {
+    EXPECT_EQ(stepped(state, stolen), Names{"job_holder_changed"});
+    EXPECT_EQ(stepped(state, claimed_again), Names{"job_holder_changed"});
+    EXPECT_EQ(stepped(state, [](Row& row, Job&) { row.expires_at = 40; }), Names{});  // a heartbeat
+  }
+}
+
 TEST(StepPropertiesOfJobs, RetriesAreCounted) {
   const auto to = [](JobState state, std::int64_t by) {
     return [=](Row&, Job& job) {
@@ -202,9 +218,10 @@ TEST(StepPropertiesOfJobs, RetriesAreCounted) {
 // JOBS 3, and settling from outside, which ends whatever is not over.
 TEST(JobTransitions, AreTheOnesOfTheContract) {
   std::set<std::pair<JobState, JobState>> edges = {
-      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed},  {pending, running}, {pending, expired},
-      {pending, archived},  {claimed, running},   {claimed, pending},    {claimed, expired},  {running, retry},   {running, archived},
-      {running, scheduled}, {retry, pending},     {retry, expired},      {retry, archived},   {archived, pending}};
+      {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed}, {pending, running},
+      {pending, expired},   {pending, archived},  {claimed, running},    {claimed, pending}, {claimed, expired},
+      {running, retry},     {running, archived},  {running, scheduled},  {retry, pending},   {retry, expired},
+      {retry, archived},    {archived, pending}};
   for (const JobState from : {scheduled, pending, claimed, running, retry, archived})
     for (const JobState to : {completed, failed, cancelled}) edges.emplace(from, to);
   for (const JobState from : kStates)

@@ -54,8 +54,8 @@ TEST(RetryDelay, FixedIntervalsRepeatTheirLast) {
 
 TEST(RetryDelay, ExponentialUpToItsCap) {
   EXPECT_EQ(delays(exponential(1000, 2, 86'400'000, 0), "a", 18),
-            (Delays{1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000, 1024000, 2048000, 4096000, 8192000, 16384000,
-                    32768000, 65536000, 86400000}));
+            (Delays{1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000, 1024000, 2048000, 4096000, 8192000,
+                    16384000, 32768000, 65536000, 86400000}));
   EXPECT_EQ(delays(exponential(333, 1.5, 1'000'000, 0), "b", 9), (Delays{333, 499, 749, 1123, 1685, 2528, 3793, 5689, 8534}));
   EXPECT_EQ(retry_delay(exponential(1000, 2, 5000, 0), "a", kLongest), 5000);
   EXPECT_EQ(retry_delay(exponential(1000, 1, 5000, 0), "a", kLongest), 1000);  // and takes no time to compute

@@ -96,6 +96,7 @@ TEST_P(Retention, LooksAgainOnceAnHour) {
   store.must(TaskCreate{"w", kFar * 1000, creation("flow", kFar * 1000, target())});
   EXPECT_EQ(store.suspend("flow", 1, {"job"}).status, 200);
   complete(store, "job");
+  store.must(TaskAcquire{"flow", 1, "w", kFar * 1000});
   store.clock->advance_to(100'000'000);
   const Instant next = store.job("job")->reclaim_at;
   EXPECT_GT(next, 100'000'000);

@@ -115,7 +115,8 @@ TEST_P(JobTable, EachRequestInEachState) {
       if (wanted == "409") {
         EXPECT_EQ(reply.status, status::kConflict) << reply.error;
         EXPECT_NE(reply.error.find("\"j\""), std::string::npos) << reply.error;
-        if (column != "late" && column != "overdue") EXPECT_EQ(store.digest(), digest);
+        const bool steps_came_after = column == "late" || column == "overdue";
+        EXPECT_TRUE(steps_came_after || store.digest() == digest);
       } else {
         EXPECT_EQ(reply.status, status::kOk) << reply.error;
         EXPECT_EQ(store.state("j"), wanted);
@@ -203,8 +204,8 @@ TEST_P(Jobs, StepsComeByThemselves) {
   store.add(with(order("late"), [](JobOrder& its) { its.good_until = 600; }));
   store.add(with(order("soon"), [](JobOrder& its) { its.process_at = 500; }));
   EXPECT_EQ(texts_of(store.clock->advance_to(1010)),
-            (Texts{"job_ready soon@500", "job_expiry late@600", "job_timeout slow@700",
-                   "promise_timeout timed@800", "job_lease crash@1000", "job_ready crash@1010"}));
+            (Texts{"job_ready soon@500", "job_expiry late@600", "job_timeout slow@700", "promise_timeout timed@800",
+                   "job_lease crash@1000", "job_ready crash@1010"}));
   EXPECT_EQ(store.state("slow"), "archived");
   EXPECT_EQ(store.state("timed"), "failed");
   EXPECT_EQ(store.claim(2), (Texts{"soon", "crash"}));

@@ -52,7 +52,8 @@ TEST_P(JobTransactions, AnIdIsTakenAgainAndAgain) {
     std::vector<Operation> operations;
     for (int life = 0; life < 4; ++life) {
       const std::string queue = life % 2 ? "q" : "default";
-      operations.insert(operations.end(), {enqueue(brief("a", queue)), claim({"default", "q"}), JobComplete{"a", 1, {}}, JobGet{"a"}});
+      operations.insert(operations.end(),
+                        {enqueue(brief("a", queue)), claim({"default", "q"}), JobComplete{"a", 1, {}}, JobGet{"a"}});
     }
     operations.emplace_back(enqueue(brief("a", "q")));
     const Codes found = statuses(is_stored ? std::vector<Operation>{enqueue("other"), enqueue("a"), JobDelete{only("a")}}
@@ -76,8 +77,9 @@ TEST_P(JobTransactions, AStoredIdIsTakenAgain) {
                       claim({"default", "q"}, 5), JobCancel{only("a")}, JobDelete{only("a")}, tagged("a", "y")}),
             (Codes{200, 200, 200, 200, 200, 200, 200, 200, 200}));
   // As a promise that is no job, and as a job again.
-  EXPECT_EQ(statuses({enqueue("a"), enqueue("b")}, {JobDelete{only("a")}, creation("a"), JobGet{"a"}, enqueue("a", "q"), JobGet{"a"}}),
-            (Codes{200, 200, 404, 200, 200}));
+  EXPECT_EQ(
+      statuses({enqueue("a"), enqueue("b")}, {JobDelete{only("a")}, creation("a"), JobGet{"a"}, enqueue("a", "q"), JobGet{"a"}}),
+      (Codes{200, 200, 404, 200, 200}));
 }
 
 TEST_P(JobTransactions, AStoredIdGoesAsItCame) {
@@ -110,10 +112,11 @@ TEST_P(JobTransactions, UniqueKeysOfOneTransaction) {
 // Whoever has the id now holds what it asked for now.
 TEST_P(JobTransactions, UniqueKeysOfIdsThatAreTakenAgain) {
   const std::vector<Operation> first = {enqueue(keyed("a", "K"))};
-  const std::vector<std::vector<Operation>> next = {{enqueue(keyed("a", "L")), enqueue(keyed("b", "K")), enqueue(keyed("c", "L"))},
-                                                    {enqueue(keyed("a", "K", "q")), enqueue(keyed("b", "K")), enqueue(keyed("c", "K", "q"))},
-                                                    {creation("a"), enqueue(keyed("b", "K")), enqueue(keyed("c", "K"))},
-                                                    {enqueue("a"), enqueue(keyed("b", "K")), enqueue(keyed("c", "K"))}};
+  const std::vector<std::vector<Operation>> next = {
+      {enqueue(keyed("a", "L")), enqueue(keyed("b", "K")), enqueue(keyed("c", "L"))},
+      {enqueue(keyed("a", "K", "q")), enqueue(keyed("b", "K")), enqueue(keyed("c", "K", "q"))},
+      {creation("a"), enqueue(keyed("b", "K")), enqueue(keyed("c", "K"))},
+      {enqueue("a"), enqueue(keyed("b", "K")), enqueue(keyed("c", "K"))}};
   for (const bool is_stored : {false, true})
     for (const std::vector<Operation>& then : next) {
       std::vector<Operation> operations = is_stored ? std::vector<Operation>{} : first;
@@ -177,7 +180,8 @@ TEST_P(JobTransactions, GeneratedIdsSkipThoseThatExist) {
 TEST_P(JobTransactions, QueuesAndTheirCounts) {
   QueueSet set;
   set.queue = "q";
-  set.defaults = {true, JobDefaults{.max_retries = 1, .policy = {}, .on_exhausted = {}, .retention = 0, .timeout = {}, .priority = 7}};
+  set.defaults = {true,
+                  JobDefaults{.max_retries = 1, .policy = {}, .on_exhausted = {}, .retention = 0, .timeout = {}, .priority = 7}};
   set.lifecycle = {true, "horsies"};
   JobFilter of_queue;
   of_queue.queue = "q";
@@ -211,12 +215,12 @@ TEST_P(JobTransactions, AllOrNothingLeavesNothing) {
   store.start(keyed("a", "K"));
   store.add(order("b"));
   const std::string before = store.digest();
-  const auto replies = store.engine->apply({{kNew, JobComplete{"a", 1, {}}},
-                                            {kNew, enqueue(keyed("c", "K", "fresh"))},
-                                            {kNew, JobDelete{only("b")}},
-                                            {kNew, enqueue(order("b", "fresh"))},
-                                            {kNew, JobGet{"none"}}},
-                                           {}, Atomicity::all_or_nothing);
+  const std::vector<Request> batch = {{kNew, JobComplete{"a", 1, {}}},
+                                      {kNew, enqueue(keyed("c", "K", "fresh"))},
+                                      {kNew, JobDelete{only("b")}},
+                                      {kNew, enqueue("b", "fresh")},
+                                      {kNew, JobGet{"none"}}};
+  const auto replies = store.engine->apply(batch, {}, Atomicity::all_or_nothing);
   EXPECT_EQ(replies[4].status, status::kNotFound);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(replies[i].status, status::kConflict);
   EXPECT_EQ(store.digest(), before);

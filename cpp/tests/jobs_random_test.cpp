@@ -1,0 +1,199 @@
+// Random requests on jobs: one by one, in batches and all in one transaction they answer and leave the same, in memory and in a
+// file.
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <set>
+#include <span>
+#include <variant>
+
+#include "fake_job_requests.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+struct Sent {
+  Request request;
+  Instant now;
+};
+
+struct Case {
+  unsigned seed;
+  Home home;
+  bool check;  // without it a store in a file shares its commits
+};
+
+std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
+  return std::string(info.param.home == Home::memory ? "Memory" : "Sqlite") + (info.param.check ? "Checked" : "Plain") +
+         std::to_string(info.param.seed);
+}
+
+class RandomJobs : public ::testing::TestWithParam<Case> {
+ protected:
+  Options options(bool check) const {
+    Options made;
+    made.check = check;
+    made.rules = GetParam().seed % 2 ? RulesId::compatible : RulesId::strict;
+    made.unblock_retention = 150;
+    return made;
+  }
+  static std::vector<std::string> send(JobStore& store, std::span<const Sent> sent) {
+    std::vector<Request> requests;
+    std::vector<std::optional<Instant>> nows;
+    for (const Sent& one : sent) {
+      requests.push_back(one.request);
+      nows.emplace_back(one.now);
+    }
+    std::vector<std::string> texts;
+    for (const Reply& reply : store.engine->apply(std::move(requests), nows)) texts.push_back(whole_text_of(reply));
+    return texts;
+  }
+  static void expect_same(JobStore& one, JobStore& other) {
+    ASSERT_EQ(one.digest(), other.digest()) << one.snapshot() << "\n" << other.snapshot();
+    ASSERT_EQ(one.outbox(), other.outbox());
+    ASSERT_EQ(one.engine->next_due(), other.engine->next_due());
+    other.expect_whole();
+  }
+  Homes homes;
+};
+
+TEST_P(RandomJobs, OneByOneAndInBatches) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
+  RandomJobRequests random(GetParam().seed);
+  JobStore single(options(true));
+  JobStore batched(homes.storage(GetParam().home), options(GetParam().check));
+  std::vector<Sent> sent;
+  std::vector<std::string> answers;
+  Instant now = 0;
+  for (int round = 0; round < 30; ++round) {
+    const std::size_t from = sent.size();
+    for (int i = 1 + random.below(40); i > 0; --i) {
+      now += random.below(3) ? random.below(3) : random.below(25);
+      sent.push_back({random.next(single, now), now});
+      answers.push_back(whole_text_of(single.engine->apply(sent.back().request, now)));
+    }
+    const auto replies = send(batched, std::span(sent).subspan(from));
+    for (std::size_t i = from; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i - from]) << "request " << i;
+    ASSERT_NO_FATAL_FAILURE(expect_same(single, batched));
+    single.expect_whole();
+    ASSERT_FALSE(HasFailure());
+    if (random.below(4) == 0) {
+      now += random.below(200);
+      ASSERT_EQ(texts_of(single.engine->tick(now)), texts_of(batched.engine->tick(now)));
+      ASSERT_EQ(single.engine->take_messages().size(), batched.engine->take_messages().size());
+      ASSERT_EQ(single.engine->purge(now / 2), batched.engine->purge(now / 2));
+      ASSERT_NO_FATAL_FAILURE(expect_same(single, batched));
+    }
+  }
+}
+
+// Everything in one transaction, from the first request to the last.
+TEST_P(RandomJobs, OneByOneAndAllTogether) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
+  RandomJobRequests random(GetParam().seed + 5000);
+  JobStore single(options(true));
+  std::vector<Sent> sent;
+  std::vector<std::string> answers;
+  Instant now = 0;
+  for (int i = 0; i < 500; ++i) {
+    now += random.below(3) ? random.below(3) : random.below(25);
+    sent.push_back({random.next(single, now), now});
+    answers.push_back(whole_text_of(single.engine->apply(sent.back().request, now)));
+  }
+  JobStore whole(homes.storage(GetParam().home), options(GetParam().check));
+  const auto replies = send(whole, sent);
+  for (std::size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i]) << "request " << i;
+  ASSERT_NO_FATAL_FAILURE(expect_same(single, whole));
+  EXPECT_EQ(texts_of(single.engine->tick(now + 100)), texts_of(whole.engine->tick(now + 100)));
+  expect_same(single, whole);
+}
+
+// A fork, and a store restored from a snapshot, go on as their original does.
+TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
+  RandomJobRequests random(GetParam().seed + 9000);
+  JobStore store(homes.storage(GetParam().home), options(GetParam().check));
+  for (int round = 0; round < 6; ++round) {
+    for (int i = 0; i < 40; ++i) {
+      const Instant now = store.clock->now() + random.below(6);
+      store.engine->apply(random.next(store, now), now);
+    }
+    JobStore fork(options(true));
+    fork.clock = std::make_shared<ManualClock>(store.clock->now());
+    fork.engine = store.engine->fork(fork.clock);
+    JobStore restored(homes.storage(GetParam().home), options(true), store.clock->now());
+    restored.engine->replace_storage(read_snapshot(store.snapshot()));
+    std::vector<Sent> sent;
+    for (int i = 0; i < 20; ++i) {
+      const Instant now = fork.clock->now() + random.below(9);
+      sent.push_back({random.next(fork, now), now});
+      const std::string answer = whole_text_of(fork.engine->apply(sent.back().request, now));
+      ASSERT_EQ(answer, whole_text_of(store.engine->apply(sent.back().request, now)));
+      ASSERT_EQ(answer, whole_text_of(restored.engine->apply(sent.back().request, now)));
+    }
+    const Instant to = store.clock->now() + random.below(120);
+    const auto fired = texts_of(store.clock->advance_to(to));
+    ASSERT_EQ(fired, texts_of(fork.clock->advance_to(to)));
+    ASSERT_EQ(fired, texts_of(restored.clock->advance_to(to)));
+    ASSERT_NO_FATAL_FAILURE(expect_same(store, fork));
+    ASSERT_NO_FATAL_FAILURE(expect_same(store, restored));
+  }
+}
+
+// The requests are worth something: each kind is granted now and then, and jobs go through every state and every end of an attempt.
+TEST(RandomJobRequests, ReachEverything) {
+  JobStore store(Options{});
+  RandomJobRequests random(1);
+  std::set<std::size_t> granted;
+  std::set<std::size_t> refused;
+  std::set<JobState> states;
+  std::set<Outcome> outcomes;
+  std::set<StepKind> steps;
+  const auto see = [&](const RowRef& row, Instant now) {
+    if (!row || !row->job) return;
+    states.insert(Projected(*row, now).job());
+    for (const Attempt& one : row->job->attempts) outcomes.insert(one.outcome);
+  };
+  store.engine->start_trace([&](const TraceEvent& event) {
+    if (event.fired) steps.insert(event.fired->kind);
+    if (!event.request) return;
+    const Reply& reply = *event.reply;
+    (reply.ok() ? granted : refused).insert(event.request->operation.index());
+    see(reply.promise, event.now);
+    for (const RowRef& row : reply.rows) see(row, event.now);
+    if (!reply.jobs) return;
+    for (const JobReply::Item& item : reply.jobs->items) see(item.row, event.now);
+  });
+  Instant now = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    now += random.below(3) ? random.below(3) : random.below(25);
+    store.engine->apply(random.next(store, now), now);
+  }
+  store.engine->stop_trace();
+  const std::size_t first_of_jobs = Operation(JobEnqueue{}).index();
+  for (std::size_t kind = first_of_jobs; kind < std::variant_size_v<Operation>; ++kind)
+    EXPECT_TRUE(granted.contains(kind)) << "kind " << kind << " is never granted";
+  EXPECT_GE(std::distance(refused.lower_bound(first_of_jobs), refused.end()), 10);
+  EXPECT_EQ(states.size(), kJobStates);
+  EXPECT_EQ(outcomes.size(), 7u);
+  for (const StepKind kind :
+       {StepKind::job_ready, StepKind::job_expiry, StepKind::job_lease, StepKind::job_timeout, StepKind::job_retention,
+        StepKind::promise_timeout, StepKind::listener_drain, StepKind::callback_drain})
+    EXPECT_TRUE(steps.contains(kind)) << name_of(kind) << " was never taken";
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    all.push_back({seed, Home::memory, seed % 2 == 0});
+    all.push_back({seed + 100, Home::sqlite, seed % 2 == 0});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomJobs, ::testing::ValuesIn(cases()), name_of_case);
+
+}  // namespace
+}  // namespace resonate

@@ -1,0 +1,205 @@
+// Jobs and queues outlive what stores do to them: files that are closed and opened, copies, forks, snapshots, restores, resets.
+#include <gtest/gtest.h>
+
+#include "fake_jobs.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+// A job in each state, one that was adopted, one that is awaited, and queues with everything set.
+void fill(JobStore& store) {
+  QueueSet set;
+  set.queue = "q";
+  set.weight = 4;
+  set.lifecycle = {true, "horsies"};
+  set.concurrency = {true, 9};
+  set.rate = {true, RateLimit{3, 1000, 20}};
+  set.defaults = {true, JobDefaults{.max_retries = 2,
+                                    .policy = fixed({30, 60}),
+                                    .on_exhausted = OnExhausted::archived,
+                                    .retention = kKept,
+                                    .timeout = 5000,
+                                    .priority = 7}};
+  store.must(set);
+  store.must(QueuePause{"empty"});
+  const auto start = [&](const std::string& id) {
+    store.add(order(id, "q"));
+    EXPECT_EQ(store.claim(1, {"q"}), Texts{id});
+    store.must(JobStart{id, 1, {}});
+  };
+  for (const char* id : {"retry", "archived", "completed", "cancelled", "failed", "running"}) start(id);
+  store.must(failure("retry", 1));
+  JobFail last = failure("archived", 1, "Ä\"\\\n");
+  last.error.message = "wörds\t\x01";
+  last.error.data = "";
+  last.retryable = false;
+  store.must(last);
+  store.must(JobComplete{"completed", 1, data("cg==")});
+  store.must(JobCancel{only("cancelled")});
+  store.must(settlement("failed", "rejected"));
+  store.add(with(order("claimed", "q"), [](JobOrder& its) { its.priority = 1; }));
+  JobClaim two = claim({"q"}, 1, 400);
+  two.run_lease = 900;
+  store.must(two);
+  store.add(with(order("scheduled", "q"), [](JobOrder& its) { its.process_in = 77; }));
+  store.add(with(order("expired"), [](JobOrder& its) { its.good_until = 0; }));
+  store.add(with(keyed("pending", "key\"é"), [](JobOrder& its) {
+    its.unique_for = 900;
+    its.deadline = 80'000;
+    its.timeout = 4;
+    its.payload = Value{tags({{"h", "1"}}), "cGF5"};
+    its.tags = tags({{"resonate:branch", "b"}});
+    RetryPolicy policy;
+    policy.kind = PolicyKind::exponential;
+    policy.base = 10;
+    policy.factor = 1.1;
+    policy.cap = 999;
+    policy.jitter = 0.3;
+    policy.codes = std::vector<std::string>{"A", "B"};
+    its.policy = policy;
+  }));
+  store.create("adopted");
+  store.add(with(order("adopted"), [](JobOrder& its) { its.payload = data("eA=="); }));
+  store.must(TaskCreate{"w", 100, creation("flow", kFar, target())});
+  EXPECT_EQ(store.suspend("flow", 1, {"pending", "completed"}).status, 300);
+  EXPECT_EQ(store.suspend("flow", 1, {"pending"}).status, 200);
+  store.start(with(order("deleted"), [](JobOrder& its) { its.priority = 1; }));
+  store.must(RegisterListener{"deleted", "http://a"});
+  store.must(JobCancel{only("deleted")});
+  store.must(JobDelete{only("deleted")});
+  JobOrder unnamed = order("", "q");
+  unnamed.id.reset();
+  store.add(unnamed);
+}
+
+// What a store with these jobs goes on to do.
+Texts course_of(JobStore& store) {
+  Texts course = texts_of(store.clock->advance_to(150));
+  JobOrder unnamed = order("");
+  unnamed.id.reset();
+  for (const Operation& request :
+       {Operation(QueueList{}), Operation(JobStats{}), Operation(enqueue(keyed("other", "key\"é"))), Operation(enqueue(unnamed)),
+        Operation(claim({"q", "default", "empty"}, 5)), Operation(JobStart{"claimed", 1, {}}),
+        Operation(JobComplete{"running", 1, {}}), Operation(JobRun{only("archived")}), Operation(JobSearch{}),
+        Operation(JobCancel{only("pending")})})
+    course.push_back(whole_text_of(store.run(request)));
+  for (const std::string& step : texts_of(store.clock->advance_to(5000))) course.push_back(step);
+  course.push_back(store.digest());
+  return course;
+}
+
+class JobStorage : public JobsInEveryHome {};
+
+TEST_P(JobStorage, SnapshotsHoldWholeJobs) {
+  JobStore store = make(checked(), 10);
+  fill(store);
+  store.expect_whole();
+  const std::string snapshot = store.snapshot();
+  const std::unique_ptr<Storage> read = read_snapshot(snapshot);
+  EXPECT_EQ(digest(*read), store.digest());
+  EXPECT_EQ(write_snapshot(*read, SnapshotFormat::full), snapshot);
+}
+
+TEST_P(JobStorage, CopiesDoAsTheirOriginal) {
+  JobStore store = make(checked(), 10);
+  fill(store);
+  const std::string before = store.digest();
+
+  JobStore fork;
+  fork.clock = std::make_shared<ManualClock>(10);
+  fork.engine = store.engine->fork(fork.clock);
+  EXPECT_EQ(fork.digest(), before);
+
+  JobStore restored = make(checked(), 5);
+  restored.start(order("of before", "elsewhere"));
+  restored.engine->replace_storage(read_snapshot(store.snapshot()));
+  EXPECT_EQ(restored.digest(), before);
+  EXPECT_EQ(restored.queue("elsewhere"), nullptr);
+
+  std::unique_ptr<Storage> copy = make_memory_storage();
+  store.engine->with_storage([&](Storage& storage) { copy_state(storage, *copy, 1000); });
+  JobStore copied(std::move(copy), checked(), 10);
+  EXPECT_EQ(copied.digest(), before);
+
+  const Texts course = course_of(store);
+  for (JobStore* other : {&fork, &restored, &copied}) {
+    EXPECT_EQ(course_of(*other), course);
+    other->expect_whole();
+  }
+  store.expect_whole();
+}
+
+// A fork shares its rows with its original: neither sees what the other does.
+TEST_P(JobStorage, AForkIsOnItsOwn) {
+  JobStore store = make(checked(), 10);
+  fill(store);
+  const std::string before = store.digest();
+  JobStore fork;
+  fork.clock = std::make_shared<ManualClock>(10);
+  fork.engine = store.engine->fork(fork.clock);
+  course_of(fork);
+  EXPECT_EQ(store.digest(), before);
+  store.must(JobDelete{only("scheduled")});
+  EXPECT_EQ(store.state("scheduled"), "gone");
+  EXPECT_EQ(fork.state("scheduled"), "pending");
+  fork.expect_whole();
+  store.expect_whole();
+}
+
+TEST_P(JobStorage, AResetLeavesNothing) {
+  JobStore store = make(checked(), 10);
+  fill(store);
+  store.engine->reset();
+  EXPECT_EQ(store.must(QueueList{}).jobs->queues.size(), 0u);
+  EXPECT_EQ(store.claim(9, {"q", "default"}), Texts{});
+  JobOrder unnamed = keyed("", "key\"é");
+  unnamed.id.reset();
+  EXPECT_EQ(store.add(unnamed).promise->id(), "job:0000000000000001");
+  store.expect_whole();
+}
+
+INSTANTIATE_TEST_SUITE_P(Homes, JobStorage, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+
+TEST(JobFiles, HoldJobsWhenTheyAreClosed) {
+  Homes homes;
+  JobStore known(checked(), 10);
+  fill(known);
+  const Texts course = course_of(known);
+  std::string digest;
+  {
+    JobStore store(homes.storage(Home::sqlite), checked(), 10);
+    fill(store);
+    digest = store.digest();
+  }
+  EXPECT_TRUE(check_sqlite_file(homes.last_file()).empty());
+  JobStore store(open_sqlite_storage(homes.last_file(), {}), checked(), 10);
+  EXPECT_EQ(store.digest(), digest);
+  store.expect_whole();
+  EXPECT_EQ(course_of(store), course);
+  store.expect_whole();
+}
+
+TEST(JobFiles, AreSharedByTwoConnections) {
+  Homes homes;
+  JobStore one(homes.storage(Home::sqlite), checked(), 10);
+  JobStore other(open_sqlite_storage(homes.last_file(), {}), checked(), 10);
+  for (const char* id : {"a", "b", "c", "d"}) one.add(order(id));
+  EXPECT_EQ(one.claim(2), (Texts{"a", "b"}));
+  EXPECT_EQ(other.claim(2), (Texts{"c", "d"}));
+  other.must(JobRelease{"d", 1});
+  other.must(QueuePause{"default"});
+  EXPECT_EQ(one.claim(2), Texts{});
+  one.must(QueueResume{"default"});
+  one.must(JobDelete{only("d")});
+  one.add(with(keyed("d", "K"), [](JobOrder& its) { its.priority = 3; }));
+  EXPECT_EQ(other.run(enqueue(keyed("e", "K"))).status, status::kConflict);
+  EXPECT_EQ(other.claim(2), Texts{"d"});
+  EXPECT_EQ(one.job("d")->state, JobState::claimed);
+  EXPECT_EQ(one.digest(), other.digest());
+  one.expect_whole();
+}
+
+}  // namespace
+}  // namespace resonate
