@@ -25,7 +25,7 @@ std::array<std::uint64_t, N> ordered_words(const std::array<char, 8 * N>& bytes)
 template <std::size_t N>
 std::array<std::uint64_t, N> head_of(std::string_view text) noexcept {
   std::array<char, 8 * N> bytes{};
-  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size()));
+  std::copy_n(text.data(), std::min(text.size(), bytes.size()), bytes.data());  // unlike memcpy it takes the null of no text
   return ordered_words<N>(bytes);
 }
 
