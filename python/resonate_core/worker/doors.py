@@ -118,7 +118,7 @@ class StoreDoor:
         self.blocking = store.path is not None
         self.manual = isinstance(store.clock, ManualClock)
         self._owned = owned
-        self._jobs: Any = store.jobs  # type: ignore[attr-defined, unused-ignore]
+        self._jobs: Any = store.jobs
 
     def __repr__(self) -> str:
         return repr(self.store)
@@ -211,7 +211,7 @@ class StoreDoor:
         )
 
     def _all_stats(self) -> list[dict[str, Any]]:
-        queues: Any = self.store.queues  # type: ignore[attr-defined, unused-ignore]
+        queues: Any = self.store.queues
         told: list[dict[str, Any]] = queues.stats()
         return told
 
