@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from . import jobs_course as course, jobs_enqueue, jobs_work as work, promises
+from . import jobs_course as course, jobs_enqueue, jobs_work as work, promises, steps
 from .jobs_policy import error_value
 from .shape import Refused
 from .world import id_order, project, settle
@@ -91,7 +91,12 @@ def delete_job(world, row):
     """Gone at once, or, if settled, as soon as nothing refers to it."""
     if project(row, world.now)["state"] == "pending":
         del world.promises[row["id"]]
-    elif "deleted" not in row["job"]:
+        return {}
+    if row["state"] == "pending":
+        # It is dead already: its end is stored with the mark, not by a step that comes later.
+        kind = "job_expiry" if course.death(row, world.now) == "good_until" else "promise_timeout"
+        steps.take(world, row["timeoutAt"], kind, row["id"])
+    if "deleted" not in row["job"]:
         row["job"].update(deleted=True, reclaimAt=world.now)
     return {}
 
