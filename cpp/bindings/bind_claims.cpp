@@ -58,8 +58,8 @@ JobReply heartbeat(const Jobs& self, const Str& worker, const HeldJobs& jobs) {
 }
 
 JobRecord complete(const Jobs& self, const Str& id, const Int& version, const AnyValue& result, const StringMapping& headers) {
-  return job_of(self.store->run(JobComplete{
-      .id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")}));
+  return job_of(self.store->run(
+      JobComplete{.id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")}));
 }
 
 Statuses complete_many(const Jobs& self, const Completions& jobs) {
@@ -80,12 +80,12 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
 
 JobRecord fail(const Jobs& self, const Str& id, const Int& version, const Str& code, const OptionalStr& message,
                const OptionalStr& data, const Flag& retryable, const OptionalDuration& retry_after) {
-  return job_of(self.store->run(JobFail{.id = id_of(id),
-                                        .version = integer(version, "version"),
-                                        .error = {std::string(text(code, "code")),
-                                                  optional_text(message, "message").value_or(""), optional_text(data, "data")},
-                                        .retryable = retryable.ptr() != Py_False,
-                                        .retry_after = optional_duration(retry_after, "retry_after")}));
+  return job_of(self.store->run(JobFail{
+      .id = id_of(id),
+      .version = integer(version, "version"),
+      .error = {std::string(text(code, "code")), optional_text(message, "message").value_or(""), optional_text(data, "data")},
+      .retryable = retryable.ptr() != Py_False,
+      .retry_after = optional_duration(retry_after, "retry_after")}));
 }
 
 JobRecord release(const Jobs& self, const Str& id, const Int& version) {
@@ -93,8 +93,8 @@ JobRecord release(const Jobs& self, const Str& id, const Int& version) {
 }
 
 JobRecord snooze(const Jobs& self, const Str& id, const Int& version, const DurationArgument& delay) {
-  return job_of(self.store->run(
-      JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")}));
+  return job_of(
+      self.store->run(JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")}));
 }
 
 constexpr const char* kJob = "resonate_core._core.Job";
@@ -137,8 +137,8 @@ Example:
 )doc");
 
   KeywordMethod<&complete>::bind(
-      bound, "complete",
-      {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob, R"doc(
+      bound, "complete", {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob,
+      R"doc(
 Completes a running job: its promise is resolved with the result (JOBS 3). Then it is kept as long as its retention says.
 
 Args:

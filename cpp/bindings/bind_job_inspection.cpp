@@ -164,8 +164,8 @@ Example:
     >>> store.jobs.archive_all("pending", type="t")
     3
 )doc")
-      .def("delete_all", &delete_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(),
-           py::arg("type") = py::none(), py::arg("tags") = py::none(), R"doc(
+      .def("delete_all", &delete_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
+           py::arg("tags") = py::none(), R"doc(
 As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
 
 Example:
@@ -175,16 +175,9 @@ Example:
     3
 )doc");
 
-  KeywordMethod<&search>::bind(bound, "search",
-                               {{{"id", Given::optional},
-                                 {"queue"},
-                                 {"type"},
-                                 {"state"},
-                                 {"tags"},
-                                 {"unique_key"},
-                                 {"limit"},
-                                 {"cursor"}}},
-                               "resonate_core._core.JobBatch", R"doc(
+  KeywordMethod<&search>::bind(
+      bound, "search", {{{"id", Given::optional}, {"queue"}, {"type"}, {"state"}, {"tags"}, {"unique_key"}, {"limit"}, {"cursor"}}},
+      "resonate_core._core.JobBatch", R"doc(
 One page of the jobs that match, ordered by id.
 
 Args:

@@ -87,7 +87,8 @@ void bind_timestamps(py::class_<JobRecord>& bound) {
           "started_at", [](const JobRecord& self) { return shown(course(self).started_at); },
           "When its last attempt began, in Unix ms.")
       .def_property_readonly(
-          "completed_at", [](const JobRecord& self) { return shown(course(self).completed_at); }, "When it was completed, in Unix ms.")
+          "completed_at", [](const JobRecord& self) { return shown(course(self).completed_at); },
+          "When it was completed, in Unix ms.")
       .def_property_readonly(
           "failed_at", [](const JobRecord& self) { return ended(self, JobState::failed, course(self).failed_at); },
           "When it failed for good, in Unix ms.")
@@ -96,7 +97,8 @@ void bind_timestamps(py::class_<JobRecord>& bound) {
           [](const JobRecord& self) { return self.shown().dead() ? std::nullopt : shown(course(self).next_retry_at); },
           "When it may be claimed again, in Unix ms; None unless its state is `retry`.")
       .def_property_readonly(
-          "cancelled_at", [](const JobRecord& self) { return shown(course(self).cancelled_at); }, "When it was cancelled, in Unix ms.")
+          "cancelled_at", [](const JobRecord& self) { return shown(course(self).cancelled_at); },
+          "When it was cancelled, in Unix ms.")
       .def_property_readonly(
           "expired_at", [](const JobRecord& self) { return ended(self, JobState::expired, course(self).expired_at); },
           "When it expired, in Unix ms.");
@@ -120,22 +122,21 @@ void bind_states(py::class_<JobRecord>& bound) {
       .def_property_readonly(
           "retry_count", [](const JobRecord& self) { return course(self).retry_count; }, "How many retries it has used.")
       .def_property_readonly(
-          "claimed_by",
-          [](const JobRecord& self) { return held(self) ? std::optional(self.row->pid->text) : std::nullopt; },
+          "claimed_by", [](const JobRecord& self) { return held(self) ? std::optional(self.row->pid->text) : std::nullopt; },
           "The worker that holds it; None where none does.")
       .def_property_readonly(
           "lease_until", [](const JobRecord& self) { return held(self) ? shown(self.row->expires_at) : std::nullopt; },
           "When its worker's lease ends, in Unix ms; None where nobody holds it.")
       .def_property_readonly(
-          "result",
-          [](const JobRecord& self) { return state(self) == JobState::completed ? self.shown().value() : Value(); },
+          "result", [](const JobRecord& self) { return state(self) == JobState::completed ? self.shown().value() : Value(); },
           "What it was completed with; empty otherwise.")
       .def_property_readonly(
           "error", [](const JobRecord& self) { return Error(member(self, "error")); },
           "The last error: `code`, `message` and perhaps `data`; None where there was none.")
       .def_property_readonly(
           "attempts", [](const JobRecord& self) { return Attempts(member(self, "attempts")); },
-          "The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and "
+          "The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` "
+          "and "
           "perhaps `error`.");
 }
 
@@ -168,8 +169,7 @@ void bind_spec(py::class_<JobRecord>& bound) {
           "on_exhausted", [](const JobRecord& self) { return name_of(spec(self).on_exhausted); },
           "What it becomes without retries left: `archived` or `failed`.")
       .def_property_readonly(
-          "timeout",
-          [](const JobRecord& self) { return spec(self).timeout ? std::optional(spec(self).timeout) : std::nullopt; },
+          "timeout", [](const JobRecord& self) { return spec(self).timeout ? std::optional(spec(self).timeout) : std::nullopt; },
           "How long an attempt may take, in ms; None: as long as it likes.")
       .def_property_readonly(
           "retention",
@@ -225,9 +225,10 @@ Example:
     (3, 3)
 )doc");
   def_sequence(batch, "JobBatch", "page_html");
-  batch.def_readonly("next_at", &JobBatch::next_at,
-                     "Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in "
-                     "Unix ms; None where there is no such queue.");
+  batch.def_readonly(
+      "next_at", &JobBatch::next_at,
+      "Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in "
+      "Unix ms; None where there is no such queue.");
 
   py::class_<JobReply, std::unique_ptr<JobReply>>(module, "JobHeartbeat", R"doc(
 What `Jobs.heartbeat` answers: which jobs their worker need not go on with.

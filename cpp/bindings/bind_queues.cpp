@@ -14,7 +14,7 @@ namespace resonate::python {
 
 namespace {
 
-using QueueDicts = Shown<"list[dict[str, typing.Any]]">;
+using QueueDicts = Shown<"builtins.list[dict[str, typing.Any]]">;
 
 // A member of the reply's data, as it stands in an envelope.
 py::object data_of(const Reply& reply, Kind kind, const char* member) {
@@ -39,9 +39,7 @@ JsonDict resume(const Queues& self, const Str& name) {
   return queue_of(self, QueueResume{std::string(text(name, "name"))}, Kind::queue_resume);
 }
 
-QueueDicts list(const Queues& self) {
-  return QueueDicts(data_of(self.store->run(QueueList{}), Kind::queue_list, "queues"));
-}
+QueueDicts list(const Queues& self) { return QueueDicts(data_of(self.store->run(QueueList{}), Kind::queue_list, "queues")); }
 
 QueueDicts stats(const Queues& self, const OptionalStr& name) {
   return QueueDicts(data_of(self.store->run(JobStats{optional_text(name, "name")}), Kind::job_stats, "queues"));

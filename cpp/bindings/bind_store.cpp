@@ -139,8 +139,7 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "jobs", [](const StoreHandle& self) { return Shown<"resonate_core._core.Jobs">(self.jobs); }, "Its jobs.")
       .def_property_readonly(
-          "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); },
-          "Its queues of jobs.")
+          "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); }, "Its queues of jobs.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
           "The clock that it was made with, or its system clock.")

@@ -22,7 +22,8 @@ std::optional<Duration> retention_of(const RetentionArgument& given) {
   if (given.is_none()) return std::nullopt;
   if (!PyUnicode_Check(given.ptr())) {
     const Duration retention = duration(given, "retention");
-    if (retention < 0) raise(ErrorClass::invalid, "retention is " + std::to_string(retention) + " ms; it has to be 0 or more, or 'kept'");
+    if (retention < 0)
+      raise(ErrorClass::invalid, "retention is " + std::to_string(retention) + " ms; it has to be 0 or more, or 'kept'");
     return retention;
   }
   if (const std::string_view word = text(given, "retention"); word != "kept")

@@ -27,8 +27,8 @@ class SnapshotReader {
  public:
   // `at`: where the snapshot stands in its document; empty: it is the document.
   Changes read(const Node& snapshot, const Path* at) {
-    const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules, Field::queues,
-                  Field::messages>
+    const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules,
+                  Field::queues, Field::messages>
         members(snapshot, at);
     if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
       refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
@@ -41,8 +41,7 @@ class SnapshotReader {
     if (members.template find<Field::queues>())
       members.template each<Field::queues>([this](const Node& node, const Path& path) {
         QueueRef queue = read_queue(node, &path);
-        if (!queue_names_.insert(queue->name).second)
-          refuse_member(path, "comes twice: " + in_quotes(queue->name));
+        if (!queue_names_.insert(queue->name).second) refuse_member(path, "comes twice: " + in_quotes(queue->name));
         changes_.queues.push_back({QueueRef(), std::move(queue)});
       });
     members.template each<Field::messages>([this](const Node& node, const Path& path) { read_message(node, path); });

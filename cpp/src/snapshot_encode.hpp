@@ -244,8 +244,7 @@ template <DocumentSink Sink>
 void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters) {
   detail::SnapshotEncoder<Sink>(sink).full(
       counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
-      storage.queues(),
-      [&](const auto& body) { each_message(storage, body); });
+      storage.queues(), [&](const auto& body) { each_message(storage, body); });
 }
 
 }  // namespace resonate

@@ -149,7 +149,16 @@ def job_html(job: Job) -> str:
     members["attempts"] = f"{attempts[-1]['number']}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else "none"
     if job.error:
         members["error"] = f"{job.error['code']}: {job.error['message']}"
-    for name in ("claimed_by", "process_at", "good_until", "enqueued_at", "started_at", "next_retry_at", "completed_at", "failed_at"):
+    for name in (
+        "claimed_by",
+        "process_at",
+        "good_until",
+        "enqueued_at",
+        "started_at",
+        "next_retry_at",
+        "completed_at",
+        "failed_at",
+    ):
         if getattr(job, name) is not None:
             members[name] = getattr(job, name)
     return _members("Job", members)

@@ -105,8 +105,8 @@ struct Job final : Counted {
   Instant reclaim_at = kUnset;  // settled: when its row may go
   bool deleted = false;         // it goes as soon as it may
   std::optional<JobError> error;
-  std::vector<Attempt> attempts;       // the last is open exactly while the job runs
-  std::vector<std::string> awaiters;   // tasks that were told of its end: it stays as long as they may read it again
+  std::vector<Attempt> attempts;      // the last is open exactly while the job runs
+  std::vector<std::string> awaiters;  // tasks that were told of its end: it stays as long as they may read it again
 
   Instant expires_at() const noexcept { return may_expire(state) ? spec->good_until : kNever; }
   // When the running attempt has taken too long.

@@ -122,12 +122,12 @@ struct ScheduleDelete {
   std::string id;
 };
 
-using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
-                               TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
-                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, JobEnqueue,
-                               JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail,
-                               JobRelease, JobSnooze, JobCancel, JobRun, JobArchive, JobDelete, JobSearch, JobStats, QueueSet,
-                               QueueGet, QueuePause, QueueResume, QueueList>;
+using Operation =
+    std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,
+                 TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt, TaskContinue, TaskSearch,
+                 ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, JobEnqueue, JobEnqueueMany, JobGet, JobClaim,
+                 JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobCancel,
+                 JobRun, JobArchive, JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
@@ -179,7 +179,7 @@ struct Reply {
   int status = status::kOk;
   Instant now = 0;
   std::string error;  // not 200 or 300: what was wrong, naming the value
-  RowRef promise;  // also of a request about one job
+  RowRef promise;     // also of a request about one job
   RowRef task;
   bool show_task = false;  // task.create answers its task only where it was acquired or 2026-04-01 asks for it
   RowRef awaited;          // acquire in 2025-01-15: the promise that `current` names

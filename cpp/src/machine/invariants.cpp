@@ -154,7 +154,8 @@ void check_queues(Storage& storage, JobsFound& jobs, std::vector<Violation>& fou
     check_queue(*queue, jobs[queue->name], found);
     jobs.erase(queue->name);
   }
-  for (const auto& [name, counts] : jobs) found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
+  for (const auto& [name, counts] : jobs)
+    found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
 }
 
 }  // namespace

@@ -46,9 +46,8 @@ Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_
   }
   RowScan scan = scan_for(filter);
   scan.limit = kChangedAtOnce + 1;
-  const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
-    return matches(filter, row) && applies(event, Projected(row, now_).job());
-  });
+  const std::vector<RowRef> rows = set_.scan(
+      std::move(scan), [&](const Row& row) { return matches(filter, row) && applies(event, Projected(row, now_).job()); });
   Shared<JobReply> told(new JobReply);
   for (std::size_t i = 0; i < std::min(rows.size(), kChangedAtOnce); ++i) change(*set_.find(rows[i]->id()));
   told->count = static_cast<std::int64_t>(std::min(rows.size(), kChangedAtOnce));
@@ -125,8 +124,8 @@ Reply Machine::job_delete(JobDelete& request) {
   return reply;
 }
 
-// Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as failed
-// or expired before that is counted.
+// Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as
+// failed or expired before that is counted.
 bool Machine::none_counted(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
   if (state == JobState::failed || state == JobState::expired) return false;

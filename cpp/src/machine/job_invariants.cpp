@@ -73,8 +73,8 @@ bool attempts_agree(const Job& job) noexcept {
     if (open && (i + 1 < job.attempts.size() || job.state != JobState::running)) return false;
     if (!open && attempt.finished_at < attempt.started_at) return false;
   }
-  return job.state != JobState::running ||
-         (!job.attempts.empty() && job.attempts.back().outcome == Outcome::open && job.attempts.back().started_at == job.started_at);
+  return job.state != JobState::running || (!job.attempts.empty() && job.attempts.back().outcome == Outcome::open &&
+                                            job.attempts.back().started_at == job.started_at);
 }
 
 }  // namespace

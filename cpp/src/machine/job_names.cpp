@@ -13,9 +13,9 @@ struct StateNames {
   std::string_view horsies;
 };
 constexpr StateNames kStates[] = {
-    {"scheduled", "scheduled", "PENDING"}, {"pending", "pending", "PENDING"},       {"claimed", "active", "CLAIMED"},
-    {"running", "active", "RUNNING"},      {"retry", "retry", "PENDING"},           {"archived", "archived", "FAILED"},
-    {"completed", "completed", "COMPLETED"}, {"failed", "archived", "FAILED"},      {"cancelled", "archived", "CANCELLED"},
+    {"scheduled", "scheduled", "PENDING"},   {"pending", "pending", "PENDING"}, {"claimed", "active", "CLAIMED"},
+    {"running", "active", "RUNNING"},        {"retry", "retry", "PENDING"},     {"archived", "archived", "FAILED"},
+    {"completed", "completed", "COMPLETED"}, {"failed", "archived", "FAILED"},  {"cancelled", "archived", "CANCELLED"},
     {"expired", "archived", "EXPIRED"},
 };
 static_assert(std::size(kStates) == kJobStates);

@@ -40,8 +40,7 @@ std::uint64_t retry_hash(std::string_view id, std::int64_t retries) noexcept {
 
 Duration retry_delay(const RetryPolicy& policy, std::string_view id, std::int64_t retries) {
   switch (policy.kind) {
-    case PolicyKind::fixed:
-      return policy.intervals[std::min(static_cast<std::size_t>(retries), policy.intervals.size() - 1)];
+    case PolicyKind::fixed: return policy.intervals[std::min(static_cast<std::size_t>(retries), policy.intervals.size() - 1)];
     case PolicyKind::exponential: return exponential(policy, id, retries);
     case PolicyKind::asynq: break;
   }

@@ -44,8 +44,7 @@ std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
 Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant now) {
   static const JobDefaults kNone;
   const JobDefaults& defaults = queue ? queue->defaults : kNone;
-  const Lifecycle lifecycle =
-      order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
+  const Lifecycle lifecycle = order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
   const Preset& preset = kPresets[static_cast<std::size_t>(lifecycle)];
   const std::optional<RetryPolicy>& policy = order.policy ? order.policy : defaults.policy;
   const std::optional<std::int64_t>& retries = order.max_retries ? order.max_retries : defaults.max_retries;
@@ -83,7 +82,8 @@ std::optional<Reply> Machine::job_refusal(const Entry* entry, const std::string&
   if (!entry || !entry->now->job) return no_job(id);
   const JobState state = Projected(*entry->now, now_).job();
   if (applies(event, state)) return std::nullopt;
-  return refusal(status::kConflict, "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
+  return refusal(status::kConflict,
+                 "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
 }
 
 std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
@@ -260,7 +260,8 @@ Reply Machine::job_fail(JobFail& request) {
 
 Reply Machine::job_release(JobRelease& request) {
   Entry* entry = set_.find(request.id);
-  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::release, "released")) return *std::move(refused);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::release, "released"))
+    return *std::move(refused);
   make_ready(set_, *entry, entry->now->job->enqueued_at);
   return answer(*entry);
 }

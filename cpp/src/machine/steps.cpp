@@ -55,8 +55,8 @@ Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   return fired;
 }
 
-// A job that is over goes, unless somebody has still to be told of it, or may read it again: then it is looked at later, which is no
-// step.
+// A job that is over goes, unless somebody has still to be told of it, or may read it again: then it is looked at later, which is
+// no step.
 std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;

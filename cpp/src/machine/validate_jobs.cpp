@@ -77,7 +77,8 @@ Refusal refuse_filter(const JobFilter& which, std::initializer_list<JobState> st
 }
 
 Refusal refuse_rate(const RateLimit& rate) {
-  return first(refuse_outside("limit of rate", rate.limit, 1, kMostTokens), refuse_outside("per of rate", rate.per, 1, kLongestRate),
+  return first(refuse_outside("limit of rate", rate.limit, 1, kMostTokens),
+               refuse_outside("per of rate", rate.per, 1, kLongestRate),
                refuse_outside("burst of rate", rate.burst, 1, kMostTokens));
 }
 
@@ -94,15 +95,13 @@ Refusal refuse_defaults(const JobDefaults& defaults) {
 }  // namespace
 
 std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& dialect) {
-  if (Refusal refused = first(refuse_optional("id", order.id), refuse_text("queue", order.queue), refuse_text("type", order.type),
-                              refuse_optional("uniqueKey", order.unique_key), refuse_below("deadline", order.deadline, 0),
-                              refuse_optional_below("processAt", order.process_at, 0),
-                              refuse_optional_below("processIn", order.process_in, 0),
-                              refuse_optional_below("goodUntil", order.good_until, 0),
-                              refuse_optional_below("timeout", order.timeout, 1),
-                              refuse_optional_below("maxRetries", order.max_retries, 0),
-                              refuse_optional_below("uniqueFor", order.unique_for, 1),
-                              refuse_optional_below("sentAt", order.sent_at, 0)))
+  if (Refusal refused =
+          first(refuse_optional("id", order.id), refuse_text("queue", order.queue), refuse_text("type", order.type),
+                refuse_optional("uniqueKey", order.unique_key), refuse_below("deadline", order.deadline, 0),
+                refuse_optional_below("processAt", order.process_at, 0), refuse_optional_below("processIn", order.process_in, 0),
+                refuse_optional_below("goodUntil", order.good_until, 0), refuse_optional_below("timeout", order.timeout, 1),
+                refuse_optional_below("maxRetries", order.max_retries, 0), refuse_optional_below("uniqueFor", order.unique_for, 1),
+                refuse_optional_below("sentAt", order.sent_at, 0)))
     return refused;
   if (order.priority)
     if (Refusal refused = refuse_outside("priority", *order.priority, 1, 100)) return refused;

@@ -179,7 +179,8 @@ std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(cons
     if (!entry.changed || !entry.now || entry.gone || (!scan.after.empty() && entry.now->id() <= scan.after)) return;
     const Row& row = *entry.now;
     if (scan.by == RowScan::By::branch && !(row.birth->branch && *row.birth->branch == scan.key)) return;
-    if (scan.by == RowScan::By::pid && !(!row.job && row.task == TaskState::acquired && row.pid && row.pid->text == scan.key)) return;
+    if (scan.by == RowScan::By::pid && !(!row.job && row.task == TaskState::acquired && row.pid && row.pid->text == scan.key))
+      return;
     if (scan.by == RowScan::By::job_state && !(row.job && row.job->state == scan.state)) return;
     own.push_back(entry.now);
   });

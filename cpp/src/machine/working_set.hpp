@@ -146,8 +146,8 @@ class WorkingSet {
   using OwnClaims = std::set<OwnClaim>;
 
  public:
-  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing else
-  // while it lives.
+  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing
+  // else while it lives.
   class ClaimScan {
    public:
     ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
@@ -210,15 +210,15 @@ class WorkingSet {
   std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are spare
   std::size_t entries_ = 0;
   std::vector<RowRef> removed_;  // rows in whose place others came: views of their ids may still be about
-  std::vector<Entry*> index_;  // of more_: open addressing by Entry::hash, a power of two long
-  bool checking_ = false;      // checkpoint() was called
+  std::vector<Entry*> index_;    // of more_: open addressing by Entry::hash, a power of two long
+  bool checking_ = false;        // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
-  std::map<std::string, ClaimPage, std::less<>> claim_pages_;             // by queue
-  std::vector<Entry*> own_ready_;                                         // became claimable here, since the last look at own_claims_
-  std::map<std::string, OwnClaims, std::less<>> own_claims_;              // by queue; stale ones are skipped
-  QueueEntry* last_queue_ = nullptr;                                      // most transactions are about one queue
-  std::unordered_multimap<std::string, Entry*> own_keys_;                 // by unique key
+  std::map<std::string, ClaimPage, std::less<>> claim_pages_;  // by queue
+  std::vector<Entry*> own_ready_;                              // became claimable here, since the last look at own_claims_
+  std::map<std::string, OwnClaims, std::less<>> own_claims_;   // by queue; stale ones are skipped
+  QueueEntry* last_queue_ = nullptr;                           // most transactions are about one queue
+  std::unordered_multimap<std::string, Entry*> own_keys_;      // by unique key
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
   std::vector<DueEntry> page_;  // a page of storage's due entries

@@ -103,8 +103,7 @@ JobDefaults read_defaults(const Node& node, const Path& at) {
   if (const Node* policy = members.template find_given<Field::retry_policy>())
     defaults.policy = read_policy(*policy, members.path(Field::retry_policy));
   if (const auto name = members.template optional_text<Field::on_exhausted>())
-    defaults.on_exhausted =
-        known_name(on_exhausted_named(*name), *name, members.path(Field::on_exhausted), "archived or failed");
+    defaults.on_exhausted = known_name(on_exhausted_named(*name), *name, members.path(Field::on_exhausted), "archived or failed");
   if (const Node* retention = members.template find<Field::retention>())
     defaults.retention = read_retention(*retention, members.path(Field::retention));
   defaults.timeout = members.template optional_integer<Field::timeout>();
@@ -162,10 +161,9 @@ Shared<const JobSpec> read_spec(const Node& node, const Path* at) {
 
 template <DocumentNode Node>
 Shared<const Job> read_job(const Node& node, const Path* at) {
-  const Members<Node, Field::state, Field::retry_count, Field::process_at, Field::enqueued_at, Field::claimed_at,
-                Field::started_at, Field::completed_at, Field::failed_at, Field::next_retry_at, Field::cancelled_at,
-                Field::expired_at, Field::error, Field::attempts, Field::attempt_count, Field::awaiters, Field::reclaim_at,
-                Field::run_lease, Field::deleted>
+  const Members<Node, Field::state, Field::retry_count, Field::process_at, Field::enqueued_at, Field::claimed_at, Field::started_at,
+                Field::completed_at, Field::failed_at, Field::next_retry_at, Field::cancelled_at, Field::expired_at, Field::error,
+                Field::attempts, Field::attempt_count, Field::awaiters, Field::reclaim_at, Field::run_lease, Field::deleted>
       members(node, at);
   Shared<Job> job(new Job);
   job->spec = read_spec(node, at);
@@ -196,8 +194,8 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
 
 template <DocumentNode Node>
 QueueRef read_queue(const Node& node, const Path* at) {
-  const Members<Node, Field::name, Field::paused, Field::lifecycle, Field::weight, Field::concurrency, Field::rate,
-                Field::defaults, Field::level, Field::refilled_at, Field::current, Field::counts, Field::days>
+  const Members<Node, Field::name, Field::paused, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::defaults,
+                Field::level, Field::refilled_at, Field::current, Field::counts, Field::days>
       members(node, at);
   Shared<Queue> queue(new Queue);
   queue->name = members.template text<Field::name>();
@@ -222,8 +220,8 @@ QueueRef read_queue(const Node& node, const Path* at) {
   });
   members.template each<Field::days>([&](const Node& element, const Path& path) {
     const Members<Node, Field::day, Field::processed, Field::failed> day(element, &path);
-    queue->days.push_back({day.template integer<Field::day>(), day.template integer<Field::processed>(),
-                           day.template integer<Field::failed>()});
+    queue->days.push_back(
+        {day.template integer<Field::day>(), day.template integer<Field::processed>(), day.template integer<Field::failed>()});
   });
   return queue;
 }

@@ -149,7 +149,8 @@ JobFilter decode_filter(const Node& data, const Path& at) {
   filter.queue = members.template optional_text<Field::queue>();
   filter.type = members.template optional_text<Field::type>();
   filter.state = members.template optional_text<Field::state>();
-  if (const Node* tags = members.template find_given<Field::tags>()) filter.tags = read_string_map(*tags, members.path(Field::tags));
+  if (const Node* tags = members.template find_given<Field::tags>())
+    filter.tags = read_string_map(*tags, members.path(Field::tags));
   return filter;
 }
 
@@ -172,8 +173,8 @@ Setting<T> setting(const Node* node, const Path& path, Read read) {
 
 template <DocumentNode Node>
 QueueSet decode_queue_set(const Node& data, const Path& at) {
-  const Members<Node, Field::queue, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::defaults> members(
-      data, &at);
+  const Members<Node, Field::queue, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::defaults> members(data,
+                                                                                                                               &at);
   QueueSet set;
   set.queue = members.template text<Field::queue>();
   set.lifecycle = setting<std::string>(members.template find<Field::lifecycle>(), members.path(Field::lifecycle),

@@ -1,5 +1,5 @@
-// Jobs and queues as documents: the record of a reply, shown projected at an instant, and the whole that snapshots and storage keep.
-// Instants and what else is not set are left out.
+// Jobs and queues as documents: the record of a reply, shown projected at an instant, and the whole that snapshots and storage
+// keep. Instants and what else is not set are left out.
 #pragma once
 
 #include <string_view>

@@ -25,16 +25,12 @@ class JobReplyEncoder {
       case Kind::job_enqueue_many:
       case Kind::job_start_many:
       case Kind::job_complete_many: return items();
-      case Kind::job_claim:
-        jobs();
-        return parts_.instant(Field::next_at, reply_.jobs->next_at);
+      case Kind::job_claim: jobs(); return parts_.instant(Field::next_at, reply_.jobs->next_at);
       case Kind::job_search:
         jobs();
         if (reply_.cursor) parts_.text(Field::cursor, *reply_.cursor);
         return;
-      case Kind::job_heartbeat:
-        texts(Field::cancelled, reply_.jobs->cancelled);
-        return texts(Field::lost, reply_.jobs->lost);
+      case Kind::job_heartbeat: texts(Field::cancelled, reply_.jobs->cancelled); return texts(Field::lost, reply_.jobs->lost);
       case Kind::job_cancel:
       case Kind::job_run:
       case Kind::job_archive:
@@ -46,9 +42,7 @@ class JobReplyEncoder {
       case Kind::queue_set:
       case Kind::queue_get:
       case Kind::queue_pause:
-      case Kind::queue_resume:
-        sink_.key(Field::queue);
-        return encode_queue(sink_, *reply_.jobs->queues.front());
+      case Kind::queue_resume: sink_.key(Field::queue); return encode_queue(sink_, *reply_.jobs->queues.front());
       default: return job();
     }
   }

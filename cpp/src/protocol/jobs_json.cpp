@@ -1,9 +1,9 @@
 #include "protocol/jobs_json.hpp"
 
-#include "protocol/json_document.hpp"
-#include "protocol/json_sink.hpp"
 #include "protocol/jobs_decode.hpp"
 #include "protocol/jobs_encode.hpp"
+#include "protocol/json_document.hpp"
+#include "protocol/json_sink.hpp"
 #include "resonate/errors.hpp"
 
 namespace resonate {
@@ -20,7 +20,6 @@ auto read(std::string_view json, Read read_node) {
     throw Error(ErrorCode::storage, "a stored job or queue is damaged: " + malformed.message);
   }
 }
-
 
 }  // namespace
 

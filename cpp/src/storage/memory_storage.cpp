@@ -211,8 +211,8 @@ std::vector<RowRef> MemoryStorage::claimable(std::string_view queue, std::size_t
   require_whole();
   std::vector<RowRef> found;
   if (limit == 0) return found;
-  const ClaimKeyOfRow from = after ? ClaimKeyOfRow(queue, after->priority, after->enqueued_at, after->id)
-                                   : ClaimKeyOfRow(queue, 0, kAtOnce, {});
+  const ClaimKeyOfRow from =
+      after ? ClaimKeyOfRow(queue, after->priority, after->enqueued_at, after->id) : ClaimKeyOfRow(queue, 0, kAtOnce, {});
   by_claim_.visit_from(from, [&](const ClaimKeyOfRow& key) {
     if (key.queue != queue) return false;
     if (after && key.priority == after->priority && key.enqueued_at == after->enqueued_at && key.id == after->id) return true;

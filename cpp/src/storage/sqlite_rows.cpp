@@ -133,7 +133,10 @@ void bind_job(Use& use, const Row& row) {
     return;
   }
   const Job& job = *row.job;
-  use.copied(job_to_json(job, row.pid.get())).text(job.spec->queue).integer(static_cast<std::int64_t>(job.state)).integer(job.spec->priority);
+  use.copied(job_to_json(job, row.pid.get()))
+      .text(job.spec->queue)
+      .integer(static_cast<std::int64_t>(job.state))
+      .integer(job.spec->priority);
   use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
   use.text_or_null(job.spec->unique_key && !is_terminal(job.state) ? &*job.spec->unique_key : nullptr);
 }

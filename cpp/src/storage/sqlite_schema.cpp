@@ -13,7 +13,8 @@ namespace {
 //   state      0 pending, 1 resolved, 2 rejected, 3 rejected_canceled, 4 rejected_timedout
 //   task       0 none, 1 pending, 2 acquired, 3 suspended, 4 halted, 5 fulfilled
 //   tags, param_headers, value_headers  JSON objects of strings; resumes  a JSON array of ids
-//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch, 4 retention; one ordered index serves all of them
+//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch, 4 retention; one ordered index serves all of
+//   them
 // edges: kind 0 listener (other is an address), 1 callback (other is the awaiter's id).
 // messages: kind 0 execute, 1 unblock. counters: one row.
 constexpr const char* kFirst = R"sql(

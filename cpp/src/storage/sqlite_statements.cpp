@@ -55,8 +55,7 @@ constexpr const char* text_of(Sql which) noexcept {
       return "SELECT " RESONATE_ROW_COLUMNS
              " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "
              "ORDER BY priority, enqueued_at, id LIMIT ?";
-    case Sql::unique_jobs:
-      return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE unique_key = ? AND queue = ? ORDER BY id";
+    case Sql::unique_jobs: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE unique_key = ? AND queue = ? ORDER BY id";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
     case Sql::queues: return "SELECT body FROM queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";

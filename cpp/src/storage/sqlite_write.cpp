@@ -10,9 +10,10 @@ namespace resonate {
 namespace {
 
 bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
-  return changes.rows.empty() && changes.schedules.empty() && changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() &&
-         changes.messages_added.empty() && changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
-         changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
+  return changes.rows.empty() && changes.schedules.empty() && changes.queues.empty() && changes.edges_added.empty() &&
+         changes.edges_removed.empty() && changes.messages_added.empty() && changes.messages_removed.empty() &&
+         changes.counters.sequence == before.sequence && changes.counters.dropped == before.dropped &&
+         changes.counters.jobs == before.jobs;
 }
 
 }  // namespace
