@@ -54,7 +54,7 @@ Setting<T> setting(const py::kwargs& given, const char* name, Read read) {
   return {true, read(value)};
 }
 
-JsonDict set(const Queues& self, const Str& name, const py::kwargs& given) {
+JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& given) {
   constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "defaults"};
   for (const auto& item : given) {
     const std::string_view word = text(item.first, "name of a member");

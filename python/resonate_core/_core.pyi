@@ -2349,7 +2349,7 @@ class Queues:
             >>> store.queues.get("mail")
             {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
         """
-    def list(self) -> list[dict[str, typing.Any]]:
+    def list(self) -> builtins.list[dict[str, typing.Any]]:
         """
         All queues by name, as on the wire.
 
@@ -2375,7 +2375,7 @@ class Queues:
             >>> store.queues.resume("mail")["paused"]
             False
         """
-    def set(self, name: str, **kwargs) -> dict[str, typing.Any]:
+    def set(self, name: str, **kwargs: typing.Any) -> dict[str, typing.Any]:
         """
         Sets members of a queue, which is made where it does not exist (JOBS 4, 5). What is not given stays; None clears.
 
@@ -2399,7 +2399,7 @@ class Queues:
             >>> store.queues.set("mail", lifecycle="asynq", weight=6)["weight"]
             6
         """
-    def stats(self, name: str | None = None) -> list[dict[str, typing.Any]]:
+    def stats(self, name: str | None = None) -> builtins.list[dict[str, typing.Any]]:
         """
         How many jobs of each state queues hold, how long the oldest that may be claimed has waited, and what was processed per UTC day.
 
