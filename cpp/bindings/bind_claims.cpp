@@ -16,9 +16,7 @@ using Completions = Shown<"collections.abc.Iterable[tuple[str, int, typing.Any]]
 using Flag = Shown<"bool | None">;
 using Statuses = py::typing::List<py::int_>;
 
-JobRecord job_of(Reply reply) { return {std::move(reply.promise), reply.now}; }
-
-JobRecord get(const Jobs& self, const Str& id) { return job_of(self.store->run(JobGet{id_of(id)})); }
+JobRecord get(const Jobs& self, const Str& id) { return self.store->run_for_job(JobGet{id_of(id)}); }
 
 JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& count, const Str& worker,
                const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict) {
@@ -37,8 +35,8 @@ JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& co
 }
 
 JobRecord start(const Jobs& self, const Str& id, const Int& version, const OptionalDuration& lease) {
-  return job_of(self.store->run(
-      JobStart{.id = id_of(id), .version = integer(version, "version"), .lease = optional_duration(lease, "lease")}));
+  return self.store->run_for_job(
+      JobStart{.id = id_of(id), .version = integer(version, "version"), .lease = optional_duration(lease, "lease")});
 }
 
 Statuses statuses_of(const Reply& reply) {
@@ -47,19 +45,19 @@ Statuses statuses_of(const Reply& reply) {
   return statuses;
 }
 
-Statuses start_many(const Jobs& self, const HeldJobs& jobs, const OptionalDuration& lease) {
-  JobStartMany many{.jobs = held_jobs(jobs, "jobs"), .lease = optional_duration(lease, "lease")};
+Statuses start_many(const Jobs& self, const Held& jobs, const OptionalDuration& lease) {
+  JobStartMany many{.jobs = held<JobRef>(jobs, "jobs"), .lease = optional_duration(lease, "lease")};
   if (many.jobs.empty()) return {};
   return statuses_of(self.store->run(std::move(many)));
 }
 
-JobReply heartbeat(const Jobs& self, const Str& worker, const HeldJobs& jobs) {
-  return *self.store->run(JobHeartbeat{.worker = std::string(text(worker, "worker")), .jobs = held_jobs(jobs, "jobs")}).jobs;
+JobReply heartbeat(const Jobs& self, const Str& worker, const Held& jobs) {
+  return *self.store->run(JobHeartbeat{.worker = std::string(text(worker, "worker")), .jobs = held<JobRef>(jobs, "jobs")}).jobs;
 }
 
 JobRecord complete(const Jobs& self, const Str& id, const Int& version, const AnyValue& result, const StringMapping& headers) {
-  return job_of(self.store->run(
-      JobComplete{.id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")}));
+  return self.store->run_for_job(
+      JobComplete{.id = id_of(id), .version = integer(version, "version"), .result = value_of(result, headers, "result")});
 }
 
 Statuses complete_many(const Jobs& self, const Completions& jobs) {
@@ -80,21 +78,21 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
 
 JobRecord fail(const Jobs& self, const Str& id, const Int& version, const Str& code, const OptionalStr& message,
                const OptionalStr& data, const Flag& retryable, const OptionalDuration& retry_after) {
-  return job_of(self.store->run(JobFail{
+  return self.store->run_for_job(JobFail{
       .id = id_of(id),
       .version = integer(version, "version"),
       .error = {std::string(text(code, "code")), optional_text(message, "message").value_or(""), optional_text(data, "data")},
       .retryable = retryable.ptr() != Py_False,
-      .retry_after = optional_duration(retry_after, "retry_after")}));
+      .retry_after = optional_duration(retry_after, "retry_after")});
 }
 
 JobRecord release(const Jobs& self, const Str& id, const Int& version) {
-  return job_of(self.store->run(JobRelease{.id = id_of(id), .version = integer(version, "version")}));
+  return self.store->run_for_job(JobRelease{.id = id_of(id), .version = integer(version, "version")});
 }
 
 JobRecord snooze(const Jobs& self, const Str& id, const Int& version, const DurationArgument& delay) {
-  return job_of(
-      self.store->run(JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")}));
+  return self.store->run_for_job(
+      JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")});
 }
 
 constexpr const char* kJob = "resonate_core._core.Job";

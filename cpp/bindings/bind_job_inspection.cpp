@@ -10,8 +10,6 @@ namespace resonate::python {
 
 namespace {
 
-JobRecord job_of(Reply reply) { return {std::move(reply.promise), reply.now}; }
-
 JobFilter one(const Str& id) {
   JobFilter filter;
   filter.id = id_of(id);
@@ -39,9 +37,9 @@ std::int64_t run_all(const Jobs& self, JobFilter filter) {
   }
 }
 
-JobRecord cancel(const Jobs& self, const Str& id) { return job_of(self.store->run(JobCancel{one(id)})); }
-JobRecord run(const Jobs& self, const Str& id) { return job_of(self.store->run(JobRun{one(id)})); }
-JobRecord archive(const Jobs& self, const Str& id) { return job_of(self.store->run(JobArchive{one(id)})); }
+JobRecord cancel(const Jobs& self, const Str& id) { return self.store->run_for_job(JobCancel{one(id)}); }
+JobRecord run(const Jobs& self, const Str& id) { return self.store->run_for_job(JobRun{one(id)}); }
+JobRecord archive(const Jobs& self, const Str& id) { return self.store->run_for_job(JobArchive{one(id)}); }
 void remove(const Jobs& self, const Str& id) { self.store->run(JobDelete{one(id)}); }
 
 std::int64_t cancel_all(const Jobs& self, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags) {

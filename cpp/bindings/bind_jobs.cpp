@@ -15,8 +15,6 @@ namespace {
 using Payloads = Shown<"collections.abc.Iterable[typing.Any]">;
 using OptionalIds = Shown<"collections.abc.Iterable[str] | None">;
 
-JobRecord job_of(Reply reply) { return {std::move(reply.promise), reply.now}; }
-
 JobRecord enqueue(const Jobs& self, const Str& type, const AnyValue& payload, const OptionalStr& id, const OptionalStr& queue,
                   const StringMapping& headers, const StringMapping& tags, const OptionalInt& priority,
                   const OptionalInt& process_at, const OptionalDuration& process_in, const OptionalInt& good_until,
@@ -28,7 +26,7 @@ JobRecord enqueue(const Jobs& self, const Str& type, const AnyValue& payload, co
                                     max_retries, retry_policy, on_exhausted, lifecycle, unique_key, unique_for, sent_at});
   if (!id.is_none()) order.id = id_of(Str(id));
   order.payload = value_of(payload, headers, "payload");
-  return job_of(self.store->run(JobEnqueue{{std::move(order)}}));
+  return self.store->run_for_job(JobEnqueue{{std::move(order)}});
 }
 
 JobBatch enqueue_many(const Jobs& self, const Str& type, const Payloads& payloads, const OptionalIds& ids, const OptionalStr& queue,

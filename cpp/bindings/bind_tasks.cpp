@@ -11,7 +11,6 @@ namespace resonate::python {
 namespace {
 
 using Awaiting = Shown<"collections.abc.Iterable[str]">;
-using Held = Shown<"collections.abc.Iterable[tuple[str, int]]">;
 
 Claim claim_of(Reply reply) {
   return {.task = {std::move(reply.task), reply.now},
@@ -69,16 +68,7 @@ void halt(const Tasks& self, const Str& id) { self.store->run(TaskHalt{id_of(id)
 void resume(const Tasks& self, const Str& id) { self.store->run(TaskContinue{id_of(id)}); }
 
 void heartbeat(const Tasks& self, const Str& pid, const Held& tasks) {
-  TaskHeartbeat heartbeat{.pid = std::string(text(pid, "pid")), .tasks = {}};
-  const py::object held = fast_sequence(tasks, "tasks", "an iterable of (id, version)");
-  for (py::handle one : held) {
-    const py::object pair = fast_sequence(one, "tasks", "an iterable of (id, version)");
-    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
-      raise(ErrorClass::invalid, "tasks holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
-    heartbeat.tasks.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), "tasks")),
-                               .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), "tasks")});
-  }
-  self.store->run(std::move(heartbeat));
+  self.store->run(TaskHeartbeat{.pid = std::string(text(pid, "pid")), .tasks = held<TaskRef>(tasks, "tasks")});
 }
 
 TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& state, const OptionalStr& target,

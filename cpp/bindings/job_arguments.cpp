@@ -72,21 +72,6 @@ JobOrder job_order(const Str& type, const OrderArguments& given) {
   return order;
 }
 
-std::vector<JobRef> held_jobs(py::handle given, const char* argument) {
-  constexpr const char* kExpected = "an iterable of (id, version)";
-  std::vector<JobRef> jobs;
-  const py::object items = fast_sequence(given, argument, kExpected);
-  jobs.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
-  for (py::handle one : items) {
-    const py::object pair = fast_sequence(one, argument, kExpected);
-    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
-      raise(ErrorClass::invalid, std::string(argument) + " holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
-    jobs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), argument)),
-                    .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), argument)});
-  }
-  return jobs;
-}
-
 std::vector<QueueChoice> queue_choices(py::handle given, const char* argument) {
   std::vector<QueueChoice> choices;
   if (PyUnicode_Check(given.ptr())) {

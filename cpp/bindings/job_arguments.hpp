@@ -14,7 +14,6 @@ namespace resonate::python {
 using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
-using HeldJobs = Shown<"collections.abc.Iterable[tuple[str, int]]">;
 
 // What a job may be told beside its type and payload. None: as the queue, then the lifecycle says.
 struct OrderArguments {
@@ -43,8 +42,6 @@ RetryPolicy retry_policy_of(py::handle given, const char* argument);
 RateLimit rate_of(py::handle given, const char* argument);
 JobDefaults defaults_of(py::handle given, const char* argument);
 
-// Pairs of id and version.
-std::vector<JobRef> held_jobs(py::handle given, const char* argument);
 // A name, names, or weights by name.
 std::vector<QueueChoice> queue_choices(py::handle given, const char* argument);
 

@@ -55,6 +55,10 @@ class OpenStore {
     Reply reply = run(std::move(operation));
     return {std::move(reply.task), reply.now};
   }
+  JobRecord run_for_job(Operation operation) const {
+    Reply reply = run(std::move(operation));
+    return {std::move(reply.promise), reply.now};
+  }
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;
 

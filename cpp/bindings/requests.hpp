@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "arguments.hpp"
 #include "open_store.hpp"
@@ -33,6 +34,25 @@ inline PromiseSettle promise_settle(std::string_view id, std::string_view state,
   settle.value = value_of(value, headers, "value");
   settle.iku = optional_text(idempotency_key, "idempotency_key");
   return settle;
+}
+
+// Pairs of id and version, as TaskRef or JobRef.
+using Held = Shown<"collections.abc.Iterable[tuple[str, int]]">;
+
+template <class Ref>
+std::vector<Ref> held(const Held& given, const char* argument) {
+  constexpr const char* kExpected = "an iterable of (id, version)";
+  std::vector<Ref> refs;
+  const py::object items = fast_sequence(given, argument, kExpected);
+  refs.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (py::handle one : items) {
+    const py::object pair = fast_sequence(one, argument, kExpected);
+    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
+      raise(ErrorClass::invalid, std::string(argument) + " holds " + std::string(py::repr(one)) + "; it has to be (id, version)");
+    refs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), argument)),
+                    .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), argument)});
+  }
+  return refs;
 }
 
 inline SearchQuery search_query(const OptionalStr& id, const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {

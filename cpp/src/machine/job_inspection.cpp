@@ -36,6 +36,22 @@ RowScan Machine::scan_for(const JobFilter& filter) {
   return scan;
 }
 
+// Of the jobs that match and that `wanted` accepts, as many as one request changes.
+template <class Wanted, class Change>
+Reply Machine::change_chosen(const JobFilter& filter, Wanted wanted, Change change) {
+  RowScan scan = scan_for(filter);
+  scan.limit = kChangedAtOnce + 1;
+  std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) { return matches(filter, row) && wanted(row); });
+  Shared<JobReply> told(new JobReply);
+  told->more = rows.size() > kChangedAtOnce;
+  if (told->more) rows.pop_back();
+  told->count = static_cast<std::int64_t>(rows.size());
+  for (const RowRef& row : rows) change(*set_.find(row->id()));
+  Reply reply = ok();
+  reply.jobs = std::move(told);
+  return reply;
+}
+
 template <class Change>
 Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change) {
   if (filter.id) {
@@ -44,17 +60,8 @@ Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_
     change(*entry);
     return answer(*entry);
   }
-  RowScan scan = scan_for(filter);
-  scan.limit = kChangedAtOnce + 1;
-  const std::vector<RowRef> rows = set_.scan(
-      std::move(scan), [&](const Row& row) { return matches(filter, row) && applies(event, Projected(row, now_).job()); });
-  Shared<JobReply> told(new JobReply);
-  for (std::size_t i = 0; i < std::min(rows.size(), kChangedAtOnce); ++i) change(*set_.find(rows[i]->id()));
-  told->count = static_cast<std::int64_t>(std::min(rows.size(), kChangedAtOnce));
-  told->more = rows.size() > kChangedAtOnce;
-  Reply reply = ok();
-  reply.jobs = std::move(told);
-  return reply;
+  return change_chosen(
+      filter, [&](const Row& row) { return applies(event, Projected(row, now_).job()); }, change);
 }
 
 Reply Machine::job_cancel(JobCancel& request) {
@@ -108,20 +115,11 @@ Reply Machine::job_delete(JobDelete& request) {
     delete_job(*entry);
     return ok();
   }
-  RowScan scan = scan_for(request.which);
-  scan.limit = kChangedAtOnce + 1;
-  const std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) {
-    if (!matches(request.which, row)) return false;
+  const auto free = [this](const Row& row) {
     const bool awaited = !Projected(row, now_).dead() && row.state == PromiseState::pending && (row.callbacks || row.listeners);
     return !row.job->deleted && !awaited;
-  });
-  Shared<JobReply> told(new JobReply);
-  told->count = static_cast<std::int64_t>(std::min(rows.size(), kChangedAtOnce));
-  told->more = rows.size() > kChangedAtOnce;
-  for (std::size_t i = 0; i < std::min(rows.size(), kChangedAtOnce); ++i) delete_job(*set_.find(rows[i]->id()));
-  Reply reply = ok();
-  reply.jobs = std::move(told);
-  return reply;
+  };
+  return change_chosen(request.which, free, [this](Entry& entry) { delete_job(entry); });
 }
 
 // Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as

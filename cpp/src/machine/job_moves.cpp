@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "calendar.hpp"
 #include "machine/derive.hpp"
 #include "machine/job_policy.hpp"
 #include "machine/machine.hpp"
@@ -13,8 +14,6 @@ namespace {
 
 constexpr Duration kDay = 86'400'000;
 
-std::int64_t day_of(Instant at) noexcept { return at / kDay - (at % kDay < 0 ? 1 : 0); }
-
 void move(WorkingSet& set, Job& job, JobState to) {
   Queue& queue = set.edit_queue(job.spec->queue);
   --queue.counts[static_cast<std::size_t>(job.state)];
@@ -24,7 +23,7 @@ void move(WorkingSet& set, Job& job, JobState to) {
 
 void count_run(WorkingSet& set, const Job& job, Instant at, bool failed) {
   auto& days = set.edit_queue(job.spec->queue).days;
-  const std::int64_t day = day_of(at);
+  const std::int64_t day = calendar::floor_div(at, kDay);
   auto place = std::lower_bound(days.begin(), days.end(), day, [](const QueueDay& a, std::int64_t b) { return a.day < b; });
   if (place == days.end() || place->day != day) {
     place = days.insert(place, QueueDay{day, 0, 0});

@@ -110,6 +110,8 @@ class Machine {
   // The job of an id, or all that a filter chooses.
   template <class Change>
   Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
+  template <class Wanted, class Change>
+  Reply change_chosen(const JobFilter& filter, Wanted wanted, Change change);
   bool matches(const JobFilter& filter, const Row& row) const;
   RowScan scan_for(const JobFilter& filter);
   bool none_counted(const JobFilter& filter);

@@ -2,26 +2,10 @@
 
 #include "protocol/jobs_decode.hpp"
 #include "protocol/jobs_encode.hpp"
-#include "protocol/json_document.hpp"
 #include "protocol/json_sink.hpp"
-#include "resonate/errors.hpp"
+#include "protocol/stored_json.hpp"
 
 namespace resonate {
-
-namespace {
-
-template <class Read>
-auto read(std::string_view json, Read read_node) {
-  const JsonDocument document(json);
-  if (!document.problem().empty()) throw Error(ErrorCode::storage, "a stored job or queue is damaged: " + document.problem());
-  try {
-    return document.visit(read_node);
-  } catch (const Malformed& malformed) {
-    throw Error(ErrorCode::storage, "a stored job or queue is damaged: " + malformed.message);
-  }
-}
-
-}  // namespace
 
 std::string job_to_json(const Job& job, const SharedString* holder) {
   JsonSink sink;
@@ -36,7 +20,7 @@ std::string queue_to_json(const Queue& queue) {
 }
 
 StoredJob job_of_json(std::string_view json) {
-  return read(json, [](const auto& node) {
+  return read_stored("job or queue", json, [](const auto& node) {
     const Members<std::decay_t<decltype(node)>, Field::claimed_by> members(node, nullptr);
     const auto holder = members.template optional_text<Field::claimed_by>();
     return StoredJob{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
@@ -44,7 +28,7 @@ StoredJob job_of_json(std::string_view json) {
 }
 
 QueueRef queue_of_json(std::string_view json) {
-  return read(json, [](const auto& node) { return detail::read_queue(node, nullptr); });
+  return read_stored("job or queue", json, [](const auto& node) { return detail::read_queue(node, nullptr); });
 }
 
 }  // namespace resonate

@@ -1,25 +1,13 @@
 #include "protocol/strings_json.hpp"
 
-#include "protocol/json_document.hpp"
 #include "protocol/json_sink.hpp"
 #include "protocol/reader.hpp"
+#include "protocol/stored_json.hpp"
 #include "protocol/strings_encode.hpp"
-#include "resonate/errors.hpp"
 
 namespace resonate {
 
 namespace {
-
-template <class Read>
-auto read(std::string_view json, Read read_node) {
-  const JsonDocument document(json);
-  if (!document.problem().empty()) throw Error(ErrorCode::storage, "a stored text is damaged: " + document.problem());
-  try {
-    return document.visit(read_node);
-  } catch (const Malformed& malformed) {
-    throw Error(ErrorCode::storage, "a stored text is damaged: " + malformed.message);
-  }
-}
 
 const Path kDocument("document", nullptr);
 
@@ -40,11 +28,11 @@ std::string to_json(const std::vector<std::string>& strings) {
 }
 
 StringMap string_map_of_json(std::string_view json) {
-  return read(json, [](const auto& node) { return read_string_map(node, kDocument); });
+  return read_stored("text", json, [](const auto& node) { return read_string_map(node, kDocument); });
 }
 
 std::vector<std::string> strings_of_json(std::string_view json) {
-  return read(json, [](const auto& node) {
+  return read_stored("text", json, [](const auto& node) {
     if (node.type() != NodeType::array) refuse_type(node, kDocument, "an array of strings");
     std::vector<std::string> strings;
     node.each_element([&](const auto& element) { strings.emplace_back(read_text(element, kDocument)); });
