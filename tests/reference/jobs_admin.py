@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from . import jobs_course as course, jobs_enqueue, jobs_work as work, promises, steps
+from . import jobs_course as course, jobs_enqueue, jobs_groups as groups, jobs_work as work, promises, steps
 from .jobs_policy import error_value
 from .shape import Refused
 from .world import id_order, project, settle
@@ -23,7 +23,7 @@ def matching(world, data):
         if "job" not in row:
             continue
         job = project(row, world.now)["job"]
-        named = all(data[name] in (None, job[name]) for name in ("queue", "type", "state"))
+        named = all(data[name] in (None, job.get(name)) for name in ("queue", "type", "state", "group"))
         if named and promises.carries(row["tags"], data["tags"]):
             found.append(row)
     return found
@@ -64,17 +64,20 @@ def not_in(states):
 
 
 def cancel_job(world, row):
+    groups.leave(world, row)
     course.end(row["job"], "cancelled", "cancelledAt", world.now, copy.deepcopy(course.CANCELLED), "cancelled")
     settle(row, "rejected_canceled", error_value(course.CANCELLED), world.now)
     return jobs_enqueue.answer(world, row)
 
 
 def run_job(world, row):
+    groups.leave(world, row)
     work.become_claimable(row, world.now)
     return jobs_enqueue.answer(world, row)
 
 
 def archive_job(world, row):
+    groups.leave(world, row)
     work.halt(row)
     return jobs_enqueue.answer(world, row)
 
@@ -90,6 +93,7 @@ def cannot_be_deleted(seen):
 def delete_job(world, row):
     """Gone at once, or, if settled, as soon as nothing refers to it."""
     if project(row, world.now)["state"] == "pending":
+        groups.leave(world, row)
         del world.promises[row["id"]]
         return {}
     if row["state"] == "pending":

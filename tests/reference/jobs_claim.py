@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_queues as queues, steps, tasks
+from . import jobs_course as course, jobs_groups as groups, jobs_queues as queues, steps, tasks
 from .world import id_order, project
 
 
@@ -44,16 +44,16 @@ def choose(world, data):
     return best
 
 
-def give(world, row, data):
-    """One job to the worker; a job of a one-step lifecycle runs at once."""
+def give(world, row, data, starts):
+    """One job to the worker."""
     job = row["job"]
     run_lease = data["lease"] if data["runLease"] is None else data["runLease"]
-    tasks.take_lease(world, row, {"pid": data["worker"], "ttl": run_lease if job["oneStep"] else data["lease"]})
+    tasks.take_lease(world, row, {"pid": data["worker"], "ttl": run_lease if starts else data["lease"]})
     row["task"]["resumes"] = []
     row["task"].pop("current", None)
     job["state"] = "claimed"
     job["claimedAt"] = world.now
-    if job["oneStep"]:
+    if starts:
         run(world, row)
     else:
         # For the start of it.
@@ -78,8 +78,11 @@ def claim(world, data, dialect):
             break
         row = first_eligible(world, queue["name"])
         queues.take_token(queue, world.now)
-        give(world, row, data)
-        claimed.append(row)
+        for one in [row, *groups.companions(world, row)]:
+            if project(one, world.now)["job"]["state"] == "pending":
+                # The first of all run at once, and so do the jobs of a one-step lifecycle.
+                give(world, one, data, starts=one["job"]["oneStep"] or len(claimed) < data["start"])
+                claimed.append(one)
     found = {"jobs": [course.record(project(row, world.now)) for row in claimed]}
     waiting = [one["name"] for one in data["queues"] if lacks_only_a_token_or_less(world, one["name"])]
     instants = [

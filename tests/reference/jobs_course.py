@@ -65,6 +65,13 @@ def wait(job, state, **instants):
     job.update(instants)
 
 
+def leave_flight(job):
+    """A job that gathers does not any more, and has no batch."""
+    if job.pop("gathering", False):
+        del job["batch"]
+        job.pop("flight", None)
+
+
 def make_pending(job, enqueued_at):
     """A job becomes claimable."""
     leave_worker(job)
@@ -77,6 +84,7 @@ def end(job, state, name, at, found=None, outcome=None):
     """A job reaches a terminal state; ``outcome`` is that of its open attempt."""
     if job["state"] == "running":
         close_attempt(job, outcome, at, None if state == "cancelled" else found)
+    leave_flight(job)
     job["state"] = state
     job[name] = at
     job.pop("nextRetryAt", None)
@@ -131,7 +139,7 @@ def holds_key(job, now):
 MEMBERS = (
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "processAt", "goodUntil", "timeout", "deadline", "retention", "uniqueKey",
-    "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt",
+    "uniqueFor", "group", "batch", "gathering", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt",
     "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on

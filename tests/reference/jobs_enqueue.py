@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, promises
+from . import jobs_course as course, jobs_groups as groups, promises
 from .jobs_queues import jobs_of, queue_row
 from .shape import Refused
 from .world import INT64_MAX, fulfilled_task, id_order, is_timer, later, project
@@ -13,6 +13,11 @@ LIFECYCLES = {
     "default": {"oneStep": False, "maxRetries": 25, "retryPolicy": {"kind": "asynq"}, "onExhausted": "archived"},
 }
 DEFAULT_PRIORITY = 50
+
+
+def process_at(world, data):
+    """The instant before which a job is not to run, or None."""
+    return data["processAt"] if data["processIn"] is None else later(world.now, data["processIn"])
 
 
 def spec_of(world, data):
@@ -31,9 +36,11 @@ def spec_of(world, data):
     if lifecycle == "horsies" and "retryPolicy" in given and "maxRetries" not in given:
         policy = given["retryPolicy"]
         spec["maxRetries"] = len(policy["intervals"]) if policy["kind"] == "fixed" else 25
-    for name in ("goodUntil", "uniqueKey", "uniqueFor"):
+    for name in ("goodUntil", "uniqueKey", "uniqueFor", "group"):
         if data[name] is not None:
             spec[name] = data[name]
+    if data["goodFor"] is not None:
+        spec["goodUntil"] = later(max(world.now, process_at(world, data) or 0), data["goodFor"])
     if spec.get("retention", 0) is None:
         del spec["retention"]
     if spec.get("goodUntil") == INT64_MAX:
@@ -111,13 +118,13 @@ def insert(world, data, row):
     job["sentAt"] = world.now if data["sentAt"] is None else min(data["sentAt"], world.now)
     if adopts:
         job["adopted"] = True
-    process_at = later(world.now, data["processIn"]) if data["processIn"] is not None else data["processAt"]
-    if process_at is not None:
-        job["processAt"] = process_at
+    instant = process_at(world, data)
+    if instant is not None:
+        job["processAt"] = instant
     row["job"] = job
-    if process_at is not None and process_at > world.now:
+    if instant is not None and instant > world.now:
         job["state"] = "scheduled"
-        row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": process_at}
+        row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": instant}
     else:
         course.make_pending(job, world.now)
         row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": row["timeoutAt"]}
@@ -127,6 +134,8 @@ def insert(world, data, row):
         job.pop("processAt", None)
         course.follow(job, row["state"], row["settledAt"])
         row["task"] = fulfilled_task(row["task"])
+    elif job["state"] == "pending" and "group" in job and course.death(row, world.now) is None:
+        groups.join(world, row, world.now)
     return row
 
 

@@ -1,4 +1,6 @@
-"""When a job that failed is tried again: three policies, whose jitter is a hash of the job's id and the attempt (JOBS 3)."""
+"""When a job that failed is tried again: three policies, whose jitter is a hash of a name and the attempt (JOBS 3).
+
+The name is the id of the job, or of its batch, which is tried again together."""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ Each function answers the names of what is broken, with the id.
 
 from __future__ import annotations
 
+from .jobs_course import death, holds_key
+from .world import later
+
 AGREE = {
     "scheduled": ("pending", "pending"),
     "pending": ("pending", "pending"),
@@ -49,7 +52,36 @@ def of_a_state(snapshot):
         if days != sorted(set(days)) or any(not 0 <= one["failed"] <= one["processed"] for one in queue["days"]):
             broken.append(("job_days", queue["name"]))
     known = {queue["name"] for queue in snapshot.get("queues", [])}
-    broken += [("job_queue", row["id"]) for row in snapshot["promises"] if "job" in row and row["job"]["queue"] not in known]
+    jobs = [row for row in snapshot["promises"] if "job" in row]
+    broken += [("job_queue", row["id"]) for row in jobs if row["job"]["queue"] not in known]
+    return broken + flights(jobs) + keys(jobs, snapshot["now"])
+
+
+def flights(jobs):
+    """Of every queue, type and group at most one flight gathers, of one batch, with one leader who counts it."""
+    found = {}
+    for row in jobs:
+        if "gathering" in row["job"]:
+            found.setdefault(tuple(row["job"].get(name) for name in ("queue", "type", "group")), []).append(row["job"])
+    broken = []
+    for group, members in found.items():
+        counts = [job["flight"]["count"] for job in members if "flight" in job]
+        if counts != [len(members)] or len({job["batch"] for job in members}) != 1:
+            broken.append(("job_flight_count", group))
+    return broken
+
+
+def keys(jobs, now):
+    """No two jobs of a queue hold one unique key."""
+    holders = set()
+    broken = []
+    for row in jobs:
+        job = row["job"]
+        if "uniqueKey" not in job or not holds_key(job, now) or death(row, now) is not None:
+            continue
+        if (job["queue"], job["uniqueKey"]) in holders:
+            broken.append(("job_unique_twice", row["id"]))
+        holders.add((job["queue"], job["uniqueKey"]))
     return broken
 
 
@@ -70,10 +102,26 @@ def facts(row):
         "job_no_attempt_without_claim": job["attemptCount"] <= task["acquisitions"],
         "job_retries": 0 <= job["retryCount"] <= job["maxRetries"],
         "job_retry_at": state not in ("scheduled", "retry")
+        or "gathering" in job
         or task["retryAt"] == job["processAt" if state == "scheduled" else "nextRetryAt"],
         "job_claimable_without_timer": state != "pending" or task["retryAt"] == row["timeoutAt"],
         "job_sent": job["sentAt"] >= 0,
+        "job_group_mismatch": group_fits(row),
+        "job_end_mismatch": row["state"] == "pending" or job[INSTANT[state]] == row["settledAt"],
     }
+
+
+def group_fits(row):
+    """Only what gathers leads a flight, and only of a group; the leader has its timer, the others none."""
+    job = row["job"]
+    if "gathering" not in job:
+        return "flight" not in job and ("batch" not in job or "group" in job)
+    retry_at = row["task"]["retryAt"]
+    if job["state"] != "scheduled" or not {"group", "batch"} <= job.keys() or "enqueuedAt" in job:
+        return False
+    if "flight" not in job:
+        return retry_at == row["timeoutAt"]
+    return job["flight"]["firstAt"] <= job["flight"]["lastAt"] <= retry_at
 
 
 def of_a_change(before, after):
@@ -91,8 +139,18 @@ def of_a_change(before, after):
             "listeners": 0,
         }:
             broken.append(("job_terminal", old["id"]))
+        if "batch" in old["job"] and "gathering" not in old["job"] and new["job"].get("batch") != old["job"]["batch"]:
+            broken.append(("job_batch_changed", old["id"]))
+        if not lease_is_new(old["task"], new["task"], after["now"]):
+            broken.append(("job_lease_mismatch", old["id"]))
         if new["task"]["acquisitions"] < old["task"]["acquisitions"]:
             broken.append(("job_version", old["id"]))
-        fixed = ("queue", "type", "priority", "maxRetries", "retryPolicy", "onExhausted", "sentAt", "goodUntil", "timeout")
+        fixed = ("queue", "type", "priority", "maxRetries", "retryPolicy", "onExhausted", "sentAt", "goodUntil", "timeout", "group")
         broken += [("job_spec", name) for name in fixed if old["job"].get(name) != new["job"].get(name)]
     return broken
+
+
+def lease_is_new(old, new, now):
+    """Whether a lease that was taken or renewed runs from now on for as long as it says."""
+    same = all(old.get(name) == new.get(name) for name in ("acquisitions", "ttl", "expiresAt"))
+    return "expiresAt" not in new or same or new["expiresAt"] == later(now, new["ttl"])

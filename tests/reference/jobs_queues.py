@@ -49,7 +49,7 @@ def active(world, name):
 
 def record(world, queue):
     shown = {"name": queue["name"], "paused": queue["paused"], "weight": queue["weight"]}
-    shown.update({name: queue[name] for name in ("lifecycle", "concurrency", "rate", "defaults") if name in queue})
+    shown.update({name: queue[name] for name in ("lifecycle", "concurrency", "rate", "groups", "defaults") if name in queue})
     return {**shown, "active": active(world, queue["name"])}
 
 
@@ -93,7 +93,7 @@ def token_at(queue, now):
 def set_(world, data, dialect):
     queue = queue_row(world, data["queue"])
     before = queue.get("rate")
-    for name in ("lifecycle", "weight", "concurrency", "rate", "defaults"):
+    for name in ("lifecycle", "weight", "concurrency", "rate", "groups", "defaults"):
         if name in data:
             queue[name] = data[name]
         if name in queue and queue[name] in (None, {}):

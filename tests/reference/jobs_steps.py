@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_queues as queues, jobs_work as work
+from . import jobs_course as course, jobs_groups as groups, jobs_queues as queues, jobs_work as work
 from .world import later, project, settle
 
 SOONEST, LATEST = 1000, 3_600_000
@@ -16,9 +16,12 @@ def timers(world, row):
     found = []
     if job["state"] in course.MAY_EXPIRE and job.get("goodUntil", row["timeoutAt"]) < row["timeoutAt"]:
         found.append((job["goodUntil"], "job_expiry"))
+    if "flight" in job:
+        # Of all who gather, so it comes in its turn also where this one is dead by now.
+        found.append((task["retryAt"], "job_batch"))
     if course.death(row, world.now) is not None:
         return found
-    if job["state"] in ("scheduled", "retry"):
+    if job["state"] in ("scheduled", "retry") and "gathering" not in job:
         found.append((task["retryAt"], "job_ready"))
     if job["state"] in course.HELD:
         timeout = later(job["startedAt"], job["timeout"]) if job["state"] == "running" and "timeout" in job else None
@@ -37,7 +40,12 @@ def take(world, row, kind, at):
     """
     job = row["job"]
     if kind == "job_expiry":
+        groups.leave(world, row)
         settle(row, *course.expire(row))
+    elif kind == "job_batch":
+        groups.end(world, row, at)
+    elif kind == "job_ready" and "group" in job and "batch" not in job:
+        groups.join(world, row, at)
     elif kind == "job_ready":
         work.become_claimable(row, at)
     elif kind == "job_timeout":
@@ -64,7 +72,8 @@ def is_referred_to(world, row):
     return undelivered or awaited or bool(row["callbacks"] or row["listeners"])
 
 
-def count_end(world, row, outcome, at):
-    """What a settlement that no job operation makes does to the statistics; asked before it."""
+def before_end(world, row, outcome, at):
+    """What a settlement that no job operation makes does to the job's group and to the statistics; asked before it."""
+    groups.leave(world, row)
     if "job" in row and row["job"]["state"] == "running":
         queues.count_attempt(world, row["job"], outcome, at)

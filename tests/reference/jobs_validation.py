@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from . import tag_rules
 from .jobs_course import STATES
+from .jobs_groups import DEFAULTS as GROUPS
 from .jobs_policy import DAY
 from .shape import Refused, integer, listing, mapping, optional_text, string_map, text, value_of
 from .world import INT64_MAX, is_timer
 
 MOST_JOBS = 10_000
+MOST_GATHERED = 1000
 MOST_QUEUES = MOST_WEIGHT = MOST_FOUND = 1000
 MOST_TOKENS = 1_000_000
 MOST_FACTOR = 1000
@@ -141,6 +143,7 @@ def read_enqueue(reading, dialect, strict):
         "processAt": reading.optional_number("processAt", 0),
         "processIn": reading.optional_number("processIn", 0),
         "goodUntil": reading.optional_number("goodUntil", 0),
+        "goodFor": reading.optional_number("goodFor", 1),
         "timeout": reading.optional_number("timeout", 1),
         "deadline": reading.optional_number("deadline", 0),
         "maxRetries": reading.optional_number("maxRetries", 0),
@@ -149,10 +152,12 @@ def read_enqueue(reading, dialect, strict):
         "lifecycle": reading.choice("lifecycle", LIFECYCLES),
         "uniqueKey": reading.optional_name("uniqueKey"),
         "uniqueFor": reading.optional_number("uniqueFor", 1),
+        "group": reading.optional_name("group"),
         "sentAt": reading.optional_number("sentAt", 0),
     }
     reading.retention(found)
     reading.rule(found["processAt"] is None or found["processIn"] is None, "processAt and processIn")
+    reading.rule(found["goodUntil"] is None or found["goodFor"] is None, "goodUntil and goodFor")
     reading.rule(found["uniqueFor"] is None or found["uniqueKey"] is not None, "uniqueFor without uniqueKey")
     reading.rule(not is_timer(found["tags"]), "a job is no timer")
     reading.rule("resonate:delay" not in found["tags"], "a job has processAt, no delay")
@@ -161,6 +166,21 @@ def read_enqueue(reading, dialect, strict):
     except Refused as refused:
         reading.rule(False, refused.message)
     return found
+
+
+OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt")
+"""Members of an order that a schedule's job has not: the schedule says them, or its occurrence."""
+
+
+def template(data, promise_tags, dialect, strict):
+    """The job of a schedule: the members that were given."""
+    reading = Reading(data)
+    for name in OF_THE_SCHEDULE:
+        reading.rule(not reading.has(name), f"the job of a schedule has no {name}")
+    read = read_enqueue(reading, dialect, strict)
+    reading.rule(not is_timer(promise_tags), "a job is no timer")
+    given = {name: value for name, value in read.items() if value is not None or name == "retention"}
+    return reading.checked({name: value for name, value in given.items() if name not in OF_THE_SCHEDULE})
 
 
 def read_complete(reading, dialect, strict):
@@ -232,6 +252,7 @@ def claim(data, dialect, strict):
         "lease": reading.number("lease", 1),
         "runLease": reading.optional_number("runLease", 1),
         "strict": reading.flag("strict", False),
+        "start": reading.optional_number("start", 0, default=0),
     }
     return reading.checked(found)
 
@@ -278,6 +299,7 @@ def members(reading, states):
         "type": reading.optional_name("type"),
         "tags": string_map(reading.data, "tags") if reading.has("tags") else {},
         "state": reading.choice("state", states),
+        "group": reading.optional_name("group"),
     }
 
 
@@ -288,7 +310,7 @@ def one_or_many(states):
         reading = Reading(data)
         found = {"id": reading.optional_name("id"), **members(reading, states)}
         # No tags are no filter, lest somebody cancels everything by them.
-        filters = [name for name in ("queue", "type", "tags", "state") if found[name]]
+        filters = [name for name in ("queue", "type", "tags", "state", "group") if found[name]]
         if found["id"] is not None:
             reading.rule(not filters, f"an id, and {filters}")
         else:
@@ -300,7 +322,7 @@ def one_or_many(states):
 
 def search(data, dialect, strict):
     reading = Reading(data)
-    names = ("id", "queue", "type", "uniqueKey")
+    names = ("id", "queue", "type", "uniqueKey", "group")
     found = {
         # Texts that no job can have are simply not found.
         **{name: optional_text(data, name) for name in names},
@@ -334,6 +356,16 @@ def rate(given):
     }
 
 
+def groups(given):
+    found = {
+        "size": given.optional_number("size", 1, MOST_GATHERED, GROUPS["size"]),
+        "grace": given.optional_number("grace", 0, default=GROUPS["grace"]),
+    }
+    if given.has("maxDelay"):
+        found["maxDelay"] = given.number("maxDelay", 1)
+    return found
+
+
 def defaults(given):
     found = {
         "maxRetries": given.optional_number("maxRetries", 0),
@@ -357,7 +389,7 @@ def queue_set(data, dialect, strict):
         found["weight"] = reading.number("weight", 1, MOST_WEIGHT)
     if "concurrency" in data:
         found["concurrency"] = reading.optional_number("concurrency", 1)
-    for name, read in (("rate", rate), ("defaults", defaults)):
+    for name, read in (("rate", rate), ("groups", groups), ("defaults", defaults)):
         if name in data:
             found[name] = read(reading.part(name)) if reading.has(name) else None
     return reading.checked(found)

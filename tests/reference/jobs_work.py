@@ -123,7 +123,7 @@ def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
     policy = job["retryPolicy"]
     failures = job["retryCount"]
     if failures < job["maxRetries"] and retryable and policies.retries(policy, found["code"]):
-        delay = policies.delay(policy, row["id"], failures) if retry_after is None else retry_after
+        delay = policies.delay(policy, job.get("batch", row["id"]), failures) if retry_after is None else retry_after
         job["retryCount"] += 1
         next_at = later(world.now, delay)
         wait(row, "retry", next_at, nextRetryAt=next_at)

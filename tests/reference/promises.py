@@ -79,7 +79,7 @@ def create(world, data, dialect):
 
 def settle_pending(world, row, data):
     """A client's settlement of a promise that is pending."""
-    jobs_steps.count_end(world, row, OUTSIDE.get(data["state"]), world.now)
+    jobs_steps.before_end(world, row, OUTSIDE.get(data["state"]), world.now)
     settle(row, data["state"], data["value"], world.now)
     if data["iku"] is not None:
         row["iku"] = data["iku"]

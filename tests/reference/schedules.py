@@ -1,10 +1,10 @@
-"""Requests on schedules, and the promise that an occurrence makes (PROTOCOL 3.18 and 4)."""
+"""Requests on schedules, and the promise or job that an occurrence makes (PROTOCOL 3.18 and 4, JOBS 5)."""
 
 from __future__ import annotations
 
 import re
 
-from . import cron, promises, wire
+from . import cron, jobs_enqueue, jobs_validation, promises, wire
 from .shape import Refused
 from .world import INT64_MAX, born_external, dispatch_instant, later, settle, target, verdict
 
@@ -59,7 +59,7 @@ def promise_id(row, occurrence):
 
 
 def occur(world, row, occurrence):
-    """Creates the promise of one occurrence, as of its instant.
+    """Creates the promise or the job of one occurrence, as of its instant.
 
     Returns:
         Its id, and whether it was created.
@@ -72,6 +72,8 @@ def occur(world, row, occurrence):
         tags["resonate:schedule"] = row["id"]
         for name in ("origin", "branch", "parent", "prefix"):
             tags.setdefault(f"resonate:{name}", new_id)
+    if "job" in row:
+        return new_id, enqueue(world, row, new_id, tags, occurrence)
     promise = {
         "id": new_id,
         "state": "pending",
@@ -92,3 +94,27 @@ def occur(world, row, occurrence):
         settle(promise, verdict(tags), {}, occurrence)
     world.promises[new_id] = promise
     return new_id, True
+
+
+def enqueue(world, row, job_id, tags, occurrence):
+    """What job.enqueue does, at the instant of the occurrence.
+
+    Returns:
+        Whether a job was made; none is where another one holds its unique key.
+    """
+    its_own = {
+        "id": job_id,
+        "payload": row["promiseParam"],
+        "tags": tags,
+        "deadline": later(occurrence, row["promiseTimeout"]),
+        "sentAt": occurrence,
+    }
+    order = jobs_validation.enqueue({**row["job"], **its_own}, row["dialect"], world.strict)
+    now, world.now = world.now, occurrence
+    try:
+        jobs_enqueue.enqueue_one(world, dict(order, dialect=row["dialect"]))
+    except Refused:
+        return False
+    finally:
+        world.now = now
+    return True

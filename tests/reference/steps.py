@@ -16,6 +16,7 @@ RANKS = {
     "job_timeout": 1,
     "dispatch": 2,
     "job_ready": 2,
+    "job_batch": 2,
     "job_retention": 3,
     "schedule": 4,
 }
@@ -90,9 +91,9 @@ def take(world, deadline, kind, row_id):
         run_schedule(world, world.schedules[row_id])
         return
     row = world.promises[row_id]
-    detail = {}
+    detail = {"batch": row["job"]["batch"]} if kind == "job_batch" else {}
     if kind == "promise_timeout":
-        jobs_steps.count_end(world, row, "timed_out", row["timeoutAt"])
+        jobs_steps.before_end(world, row, "timed_out", row["timeoutAt"])
         settle(row, verdict(row["tags"]), {}, row["timeoutAt"])
     elif kind == "lease_expiry":
         become_pending(row, world.now)

@@ -283,6 +283,8 @@ def schedule_create(data, dialect, strict):
         "promiseParam": value_of(data, "promiseParam"),
         "promiseTags": string_map(data, "promiseTags"),
     }
+    if data.get("job") is not None:
+        created["job"] = jobs_validation.template(mapping(data, "job"), created["promiseTags"], dialect, strict)
     tag_rules.check_schedule(created["promiseTags"], dialect, strict)
     tag_rules.check_cron(created["cron"])
     return created
