@@ -19,13 +19,14 @@ using Statuses = py::typing::List<py::int_>;
 JobRecord get(const Jobs& self, const Str& id) { return self.store->run_for_job(JobGet{id_of(id)}); }
 
 JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& count, const Str& worker,
-               const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict) {
+               const DurationArgument& lease, const OptionalDuration& run_lease, const Flag& strict, const OptionalInt& start) {
   JobClaim claim{.queues = queue_choices(queues, "queues"),
                  .count = optional_integer(count, "count").value_or(1),
                  .worker = std::string(text(worker, "worker")),
                  .lease = duration(lease, "lease"),
                  .run_lease = optional_duration(run_lease, "run_lease"),
-                 .strict = strict.ptr() == Py_True};
+                 .strict = strict.ptr() == Py_True,
+                 .start = optional_integer(start, "start").value_or(0)};
   Reply reply = self.store->run(std::move(claim));
   JobBatch batch;
   batch.rows = std::move(reply.rows);
@@ -106,11 +107,13 @@ void bind_claims(py::class_<Jobs>& bound) {
                                 {"worker", Given::required_keyword},
                                 {"lease", Given::required_keyword},
                                 {"run_lease"},
-                                {"strict"}}},
+                                {"strict"},
+                                {"start"}}},
                               "resonate_core._core.JobBatch", R"doc(
 Takes jobs that may be claimed, each under a lease (JOBS 3). Its version rises by one; what its worker asks has to name it.
 
-A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`.
+A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`. Of a group that gathered, all that may
+be claimed come together, even beyond `count`.
 
 Args:
     queues: A name, names, or weights (1..1000) by name. Queues take turns by weight.
@@ -119,6 +122,7 @@ Args:
     lease: The length of the lease of a claimed job, in ms or as a timedelta.
     run_lease: The same of a job that runs at once; as `lease` where not given.
     strict: A queue gives jobs only when those before it have none.
+    start: So many of them, the first ones, run at once, whatever their lifecycle.
 
 Returns:
     The jobs in order of claiming: by priority, then `enqueued_at`, then id within a queue.

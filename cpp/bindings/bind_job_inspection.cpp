@@ -16,12 +16,14 @@ JobFilter one(const Str& id) {
   return filter;
 }
 
-JobFilter all(const OptionalStr& state, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags) {
+JobFilter all(const OptionalStr& state, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags,
+              const OptionalStr& group) {
   JobFilter filter;
   filter.state = optional_text(state, "state");
   filter.queue = optional_text(queue, "queue");
   filter.type = optional_text(type, "type");
   filter.tags = string_map(tags, "tags");
+  filter.group = optional_text(group, "group");
   return filter;
 }
 
@@ -42,27 +44,28 @@ JobRecord run(const Jobs& self, const Str& id) { return self.store->run_for_job(
 JobRecord archive(const Jobs& self, const Str& id) { return self.store->run_for_job(JobArchive{one(id)}); }
 void remove(const Jobs& self, const Str& id) { self.store->run(JobDelete{one(id)}); }
 
-std::int64_t cancel_all(const Jobs& self, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags) {
-  return run_all<JobCancel>(self, all(OptionalStr{py::none()}, queue, type, tags));
+std::int64_t cancel_all(const Jobs& self, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags,
+                        const OptionalStr& group) {
+  return run_all<JobCancel>(self, all(OptionalStr{py::none()}, queue, type, tags, group));
 }
 std::int64_t run_them_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
-                          const StringMapping& tags) {
-  return run_all<JobRun>(self, all(OptionalStr(state), queue, type, tags));
+                          const StringMapping& tags, const OptionalStr& group) {
+  return run_all<JobRun>(self, all(OptionalStr(state), queue, type, tags, group));
 }
 std::int64_t archive_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
-                         const StringMapping& tags) {
-  return run_all<JobArchive>(self, all(OptionalStr(state), queue, type, tags));
+                         const StringMapping& tags, const OptionalStr& group) {
+  return run_all<JobArchive>(self, all(OptionalStr(state), queue, type, tags, group));
 }
 std::int64_t delete_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
-                        const StringMapping& tags) {
-  return run_all<JobDelete>(self, all(OptionalStr(state), queue, type, tags));
+                        const StringMapping& tags, const OptionalStr& group) {
+  return run_all<JobDelete>(self, all(OptionalStr(state), queue, type, tags, group));
 }
 
 JobBatch search(const Jobs& self, const OptionalStr& id, const OptionalStr& queue, const OptionalStr& type,
-                const OptionalStr& state, const StringMapping& tags, const OptionalStr& unique_key, const OptionalInt& limit,
-                const OptionalStr& cursor) {
+                const OptionalStr& state, const StringMapping& tags, const OptionalStr& group, const OptionalStr& unique_key,
+                const OptionalInt& limit, const OptionalStr& cursor) {
   JobSearch search;
-  search.filter = all(state, queue, type, tags);
+  search.filter = all(state, queue, type, tags, group);
   search.filter.id = optional_text(id, "id");
   search.unique_key = optional_text(unique_key, "unique_key");
   search.limit = optional_integer(limit, "limit");
@@ -133,7 +136,7 @@ Example:
     0
 )doc")
       .def("cancel_all", &cancel_all, py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), R"doc(
+           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
 Cancels all jobs that match and are not over, a thousand a transaction; how many. At least one filter has to be given.
 
 Example:
@@ -143,7 +146,7 @@ Example:
     3
 )doc")
       .def("run_all", &run_them_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), R"doc(
+           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
 As `run` for all jobs of a state ("archived", "retry" or "scheduled") that match, a thousand a transaction; how many.
 
 Example:
@@ -153,7 +156,7 @@ Example:
     3
 )doc")
       .def("archive_all", &archive_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(),
-           py::arg("type") = py::none(), py::arg("tags") = py::none(), R"doc(
+           py::arg("type") = py::none(), py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
 As `archive` for all jobs of a state ("pending", "scheduled" or "retry") that match, a thousand a transaction; how many.
 
 Example:
@@ -163,7 +166,7 @@ Example:
     3
 )doc")
       .def("delete_all", &delete_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
-           py::arg("tags") = py::none(), R"doc(
+           py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
 As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
 
 Example:
@@ -174,7 +177,8 @@ Example:
 )doc");
 
   KeywordMethod<&search>::bind(
-      bound, "search", {{{"id", Given::optional}, {"queue"}, {"type"}, {"state"}, {"tags"}, {"unique_key"}, {"limit"}, {"cursor"}}},
+      bound, "search",
+      {{{"id", Given::optional}, {"queue"}, {"type"}, {"state"}, {"tags"}, {"group"}, {"unique_key"}, {"limit"}, {"cursor"}}},
       "resonate_core._core.JobBatch", R"doc(
 One page of the jobs that match, ordered by id.
 
@@ -184,6 +188,7 @@ Args:
     type: Of this type.
     state: In this state now.
     tags: With these tags, all of them.
+    group: Of this group.
     unique_key: With this unique key.
     limit: The size of a page, 1..1000; 100 where not given.
     cursor: Of the page before.

@@ -18,6 +18,7 @@ const JobSpec& spec(const JobRecord& job) { return *job.row->job->spec; }
 const Job& course(const JobRecord& job) { return *job.row->job; }
 JobState state(const JobRecord& job) { return job.shown().job(); }
 bool held(const JobRecord& job) { return is_held(state(job)); }
+bool gathers(const JobRecord& job) { return course(job).gathering && !job.shown().dead(); }
 
 JsonDict job_dict(const JobRecord& job) {
   PythonSink sink;
@@ -32,6 +33,10 @@ std::optional<Instant> shown_end(Instant at) { return at == kNever ? std::nullop
 std::optional<Instant> ended(const JobRecord& job, JobState as, Instant stored) {
   if (job.shown().dead()) return state(job) == as ? std::optional(job.shown().settled_at()) : std::nullopt;
   return shown(stored);
+}
+
+std::optional<std::string> text_of(const Shared<const SharedString>& text) {
+  return text ? std::optional(text->text) : std::nullopt;
 }
 
 template <class Write>
@@ -112,7 +117,9 @@ void bind_states(py::class_<JobRecord>& bound) {
           "state", [](const JobRecord& self) { return name_of(state(self)); },
           "`scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.")
       .def_property_readonly(
-          "asynq_state", [](const JobRecord& self) { return asynq_name_of(state(self)); }, "What asynq calls the state (JOBS 1).")
+          "asynq_state",
+          [](const JobRecord& self) { return gathers(self) ? std::string_view("aggregating") : asynq_name_of(state(self)); },
+          "What asynq calls the state (JOBS 1).")
       .def_property_readonly(
           "horsies_state", [](const JobRecord& self) { return horsies_name_of(state(self)); },
           "What horsies calls the state (JOBS 1).")
@@ -181,7 +188,17 @@ void bind_spec(py::class_<JobRecord>& bound) {
       .def_property_readonly(
           "unique_for",
           [](const JobRecord& self) { return spec(self).unique_for ? std::optional(spec(self).unique_for) : std::nullopt; },
-          "How long after `sent_at` it holds its key at most, in ms; None: until it is over.");
+          "How long after `sent_at` it holds its key at most, in ms; None: until it is over.")
+      .def_property_readonly(
+          "group", [](const JobRecord& self) { return text_of(spec(self).group); },
+          "The group with whose jobs it may be claimed together; None where it has none.")
+      .def_property_readonly("gathering", &gathers, "Whether it waits, scheduled, for its group to be ready.")
+      .def_property_readonly(
+          "batch",
+          [](const JobRecord& self) {
+            return course(self).gathering && !gathers(self) ? std::nullopt : text_of(course(self).batch);
+          },
+          "Which jobs of its group it gathered with: those of one batch are claimed together; None where it has none.");
 }
 
 }  // namespace

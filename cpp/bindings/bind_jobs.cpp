@@ -18,12 +18,13 @@ using OptionalIds = Shown<"collections.abc.Iterable[str] | None">;
 JobRecord enqueue(const Jobs& self, const Str& type, const AnyValue& payload, const OptionalStr& id, const OptionalStr& queue,
                   const StringMapping& headers, const StringMapping& tags, const OptionalInt& priority,
                   const OptionalInt& process_at, const OptionalDuration& process_in, const OptionalInt& good_until,
-                  const OptionalDuration& timeout, const OptionalInt& deadline, const RetentionArgument& retention,
-                  const OptionalInt& max_retries, const PolicyArgument& retry_policy, const OptionalStr& on_exhausted,
-                  const OptionalStr& lifecycle, const OptionalStr& unique_key, const OptionalDuration& unique_for,
-                  const OptionalInt& sent_at) {
-  JobOrder order = job_order(type, {queue, tags, priority, process_at, process_in, good_until, timeout, deadline, retention,
-                                    max_retries, retry_policy, on_exhausted, lifecycle, unique_key, unique_for, sent_at});
+                  const OptionalDuration& good_for, const OptionalDuration& timeout, const OptionalInt& deadline,
+                  const RetentionArgument& retention, const OptionalInt& max_retries, const PolicyArgument& retry_policy,
+                  const OptionalStr& on_exhausted, const OptionalStr& lifecycle, const OptionalStr& unique_key,
+                  const OptionalDuration& unique_for, const OptionalStr& group, const OptionalInt& sent_at) {
+  JobOrder order =
+      job_order(type, {queue, tags, priority, process_at, process_in, good_until, good_for, timeout, deadline, retention,
+                       max_retries, retry_policy, on_exhausted, lifecycle, unique_key, unique_for, group, sent_at});
   if (!id.is_none()) order.id = id_of(Str(id));
   order.payload = value_of(payload, headers, "payload");
   return self.store->run_for_job(JobEnqueue{{std::move(order)}});
@@ -32,13 +33,15 @@ JobRecord enqueue(const Jobs& self, const Str& type, const AnyValue& payload, co
 JobBatch enqueue_many(const Jobs& self, const Str& type, const Payloads& payloads, const OptionalIds& ids, const OptionalStr& queue,
                       const StringMapping& headers, const StringMapping& tags, const OptionalInt& priority,
                       const OptionalInt& process_at, const OptionalDuration& process_in, const OptionalInt& good_until,
-                      const OptionalDuration& timeout, const OptionalInt& deadline, const RetentionArgument& retention,
-                      const OptionalInt& max_retries, const PolicyArgument& retry_policy, const OptionalStr& on_exhausted,
-                      const OptionalStr& lifecycle, const OptionalInt& sent_at) {
+                      const OptionalDuration& good_for, const OptionalDuration& timeout, const OptionalInt& deadline,
+                      const RetentionArgument& retention, const OptionalInt& max_retries, const PolicyArgument& retry_policy,
+                      const OptionalStr& on_exhausted, const OptionalStr& lifecycle, const OptionalStr& group,
+                      const OptionalInt& sent_at) {
   const OptionalStr none{py::none()};
   const OptionalDuration no_duration{py::none()};
-  const JobOrder common = job_order(type, {queue, tags, priority, process_at, process_in, good_until, timeout, deadline, retention,
-                                           max_retries, retry_policy, on_exhausted, lifecycle, none, no_duration, sent_at});
+  const JobOrder common =
+      job_order(type, {queue, tags, priority, process_at, process_in, good_until, good_for, timeout, deadline, retention,
+                       max_retries, retry_policy, on_exhausted, lifecycle, none, no_duration, group, sent_at});
   const py::object items = fast_sequence(payloads, "payloads", "an iterable of payloads");
   const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
   std::vector<std::string> names;
@@ -79,6 +82,7 @@ void bind_enqueue(py::class_<Jobs>& bound) {
                                   {"process_at"},
                                   {"process_in"},
                                   {"good_until"},
+                                  {"good_for"},
                                   {"timeout"},
                                   {"deadline"},
                                   {"retention"},
@@ -88,6 +92,7 @@ void bind_enqueue(py::class_<Jobs>& bound) {
                                   {"lifecycle"},
                                   {"unique_key"},
                                   {"unique_for"},
+                                  {"group"},
                                   {"sent_at"}}},
                                 kJob, R"doc(
 Enqueues a job, or answers the same one that is there (JOBS 3). What is not given comes from the queue, then from the lifecycle.
@@ -103,6 +108,7 @@ Args:
     process_at: Not before this instant, in Unix ms.
     process_in: Not before so long from now, in ms or as a timedelta.
     good_until: It expires unless it has been started by then, in Unix ms.
+    good_for: A `good_until` so long after it can first run, in ms or as a timedelta.
     timeout: How long one attempt may take, in ms or as a timedelta.
     deadline: Of its promise, in Unix ms; none where none is given.
     retention: How long it is kept once completed, in ms or as a timedelta; "kept": for ever.
@@ -113,6 +119,8 @@ Args:
     lifecycle: "asynq" or "horsies": the preset for what nobody says (JOBS 4).
     unique_key: No other job of the queue may hold this key.
     unique_for: For how long after `sent_at` at most it holds it, in ms or as a timedelta; none: until it is over.
+    group: It waits until the jobs of its queue and type with this group are many enough, none has joined for a while, or the
+        first has waited long enough (`Queues.set`); then all of them may be claimed, together.
     sent_at: When the caller sent it, in Unix ms; now where not given.
 
 Returns:
@@ -140,6 +148,7 @@ Example:
                                        {"process_at"},
                                        {"process_in"},
                                        {"good_until"},
+                                       {"good_for"},
                                        {"timeout"},
                                        {"deadline"},
                                        {"retention"},
@@ -147,6 +156,7 @@ Example:
                                        {"retry_policy"},
                                        {"on_exhausted"},
                                        {"lifecycle"},
+                                       {"group"},
                                        {"sent_at"}}},
                                      "resonate_core._core.JobBatch", R"doc(
 Enqueues a job for each payload, all of them or none, in one transaction; as `enqueue` for each, in order.
@@ -162,6 +172,7 @@ Args:
     process_at: See `enqueue`.
     process_in: See `enqueue`.
     good_until: See `enqueue`.
+    good_for: See `enqueue`.
     timeout: See `enqueue`.
     deadline: See `enqueue`.
     retention: See `enqueue`.
@@ -169,6 +180,7 @@ Args:
     retry_policy: See `enqueue`.
     on_exhausted: See `enqueue`.
     lifecycle: See `enqueue`.
+    group: See `enqueue`.
     sent_at: See `enqueue`.
 
 Returns:

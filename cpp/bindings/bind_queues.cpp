@@ -55,7 +55,7 @@ Setting<T> setting(const py::kwargs& given, const char* name, Read read) {
 }
 
 JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& given) {
-  constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "defaults"};
+  constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "groups", "defaults"};
   for (const auto& item : given) {
     const std::string_view word = text(item.first, "name of a member");
     if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
@@ -67,6 +67,7 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
   set.weight = setting<std::int64_t>(given, "weight", [](py::handle v) { return integer(v, "weight"); }).value;
   set.concurrency = setting<std::int64_t>(given, "concurrency", [](py::handle v) { return integer(v, "concurrency"); });
   set.rate = setting<RateLimit>(given, "rate", [](py::handle v) { return rate_of(v, "rate"); });
+  set.groups = setting<GroupLimits>(given, "groups", [](py::handle v) { return groups_of(v, "groups"); });
   set.defaults = setting<JobDefaults>(given, "defaults", [](py::handle v) { return defaults_of(v, "defaults"); });
   return queue_of(self, std::move(set), Kind::queue_set);
 }
@@ -91,7 +92,9 @@ Args:
     name: The name of the queue.
     **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
         where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
-        `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed. `defaults`: what its jobs
+        `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
+        `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; when the jobs of a group are ready: so many of them, so
+        long after the last one joined (a minute where nothing is said), or after the first. `defaults`: what its jobs
         get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
         "priority"}, or None.
 

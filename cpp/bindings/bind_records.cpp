@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "protocol/records_encode.hpp"
+#include "protocol/schedules_encode.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
@@ -177,18 +177,15 @@ Example:
 
 // --- Schedule -------------------------------------------------------------------------------------------------------------------
 
+using OptionalDict = Shown<"dict[str, typing.Any] | None">;
+
 JsonDict schedule_dict(const ScheduleRecord& record) {
   PythonSink sink;
   encode_schedule(sink, kShownDialect, *record.schedule);
   return JsonDict(sink.take());
 }
 
-bool same_schedule(const ScheduleRecord& a, const ScheduleRecord& b) {
-  const Schedule &x = *a.schedule, &y = *b.schedule;
-  return x.id == y.id && x.cron == y.cron && x.promise_id == y.promise_id && x.promise_timeout == y.promise_timeout &&
-         x.promise_param == y.promise_param && x.promise_tags == y.promise_tags && x.created_at == y.created_at &&
-         x.next_run_at == y.next_run_at && x.last_run_at == y.last_run_at;
-}
+bool same_schedule(const ScheduleRecord& a, const ScheduleRecord& b) { return schedule_dict(a).equal(schedule_dict(b)); }
 
 py::tuple schedule_identity(const ScheduleRecord& record) {
   return py::make_tuple(record.schedule->id, record.schedule->cron, record.schedule->next_run_at);
@@ -230,6 +227,15 @@ Example:
           "promise_tags",
           [](const ScheduleRecord& self) { return Shown<"dict[str, str]">(string_dict(self.schedule->promise_tags)); },
           "The tags of its promises, a new dict each time.")
+      .def_property_readonly(
+          "job",
+          [](const ScheduleRecord& self) {
+            if (!self.schedule->job) return OptionalDict(py::none());
+            PythonSink sink;
+            encode_order(sink, self.schedule->job->order);
+            return OptionalDict(sink.take());
+          },
+          "What makes its promises jobs, as on the wire; None where they are none.")
       .def_property_readonly(
           "created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly(

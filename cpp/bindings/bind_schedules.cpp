@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
+#include "job_arguments.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -11,13 +12,14 @@ namespace {
 
 ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id,
                       const DurationArgument& promise_timeout, const AnyValue& param, const StringMapping& headers,
-                      const StringMapping& tags) {
+                      const StringMapping& tags, const MembersArgument& job) {
   Reply reply = self.store->run(ScheduleCreate{.id = id_of(id),
                                                .cron = std::string(text(cron, "cron")),
                                                .promise_id = std::string(text(promise_id, "promise_id")),
                                                .promise_timeout = duration(promise_timeout, "promise_timeout"),
                                                .promise_param = value_of(param, headers, "param"),
-                                               .promise_tags = string_map(tags, "tags")});
+                                               .promise_tags = string_map(tags, "tags"),
+                                               .job = template_of(job, "job")});
   return {std::move(reply.schedule)};
 }
 
@@ -47,7 +49,7 @@ Example:
 )doc")
       .def("create", &create, py::arg("id"), py::arg("cron"), py::kw_only(), py::arg("promise_id") = "{{.id}}.{{.timestamp}}",
            py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
-           R"doc(
+           py::arg("job") = py::none(), R"doc(
 Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
 
 Args:
@@ -59,12 +61,15 @@ Args:
     param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
     headers: Headers of the param.
     tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
+    job: Makes each of its promises a job (JOBS 5), with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
+        perhaps "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
+        "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held is left out.
 
 Returns:
     The schedule, new or existing.
 
 Raises:
-    Invalid: An expression that is none or can never fire, or a tag `resonate:delay`.
+    Invalid: An expression that is none or can never fire, a tag `resonate:delay`, or a `job` that breaks a rule of jobs.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -1,6 +1,6 @@
 #include "job_arguments.hpp"
 
-#include "protocol/jobs_decode.hpp"
+#include "protocol/jobs_decode_order.hpp"
 #include "python_node.hpp"
 
 namespace resonate::python {
@@ -42,6 +42,15 @@ RetryPolicy retry_policy_of(py::handle given, const char* argument) {
   return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_policy(node, at); });
 }
 
+GroupLimits groups_of(py::handle given, const char* argument) {
+  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_groups(node, at); });
+}
+
+std::vector<JobOrder> template_of(py::handle given, const char* argument) {
+  if (given.is_none()) return {};
+  return {members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::decode_order(node, at); })};
+}
+
 RateLimit rate_of(py::handle given, const char* argument) {
   return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_rate(node, at); });
 }
@@ -59,6 +68,7 @@ JobOrder job_order(const Str& type, const OrderArguments& given) {
   order.process_at = optional_integer(given.process_at, "process_at");
   order.process_in = optional_duration(given.process_in, "process_in");
   order.good_until = optional_integer(given.good_until, "good_until");
+  order.good_for = optional_duration(given.good_for, "good_for");
   order.timeout = optional_duration(given.timeout, "timeout");
   order.deadline = optional_integer(given.deadline, "deadline").value_or(kNever);
   order.retention = retention_of(given.retention);
@@ -68,6 +78,7 @@ JobOrder job_order(const Str& type, const OrderArguments& given) {
   order.lifecycle = optional_text(given.lifecycle, "lifecycle");
   order.unique_key = optional_text(given.unique_key, "unique_key");
   order.unique_for = optional_duration(given.unique_for, "unique_for");
+  order.group = optional_text(given.group, "group");
   order.sent_at = optional_integer(given.sent_at, "sent_at");
   return order;
 }

@@ -23,6 +23,7 @@ struct OrderArguments {
   const OptionalInt& process_at;
   const OptionalDuration& process_in;
   const OptionalInt& good_until;
+  const OptionalDuration& good_for;
   const OptionalDuration& timeout;
   const OptionalInt& deadline;
   const RetentionArgument& retention;
@@ -32,6 +33,7 @@ struct OrderArguments {
   const OptionalStr& lifecycle;
   const OptionalStr& unique_key;
   const OptionalDuration& unique_for;
+  const OptionalStr& group;
   const OptionalInt& sent_at;
 };
 // Without id and payload.
@@ -39,6 +41,9 @@ JobOrder job_order(const Str& type, const OrderArguments& given);
 
 std::optional<Duration> optional_duration(py::handle given, const char* argument);
 RetryPolicy retry_policy_of(py::handle given, const char* argument);
+GroupLimits groups_of(py::handle given, const char* argument);
+// The job of a schedule, or none; a dict as the wire has it.
+std::vector<JobOrder> template_of(py::handle given, const char* argument);
 RateLimit rate_of(py::handle given, const char* argument);
 JobDefaults defaults_of(py::handle given, const char* argument);
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "machine/derive.hpp"
-#include "protocol/jobs_decode.hpp"
+#include "protocol/jobs_decode_order.hpp"
 #include "protocol/kinds.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/reader.hpp"
@@ -107,10 +107,6 @@ class SnapshotReader {
     rows_.push_back(std::move(row));
   }
 
-  static Shared<const SharedString> shared_text(std::optional<std::string> text) {
-    return text ? Shared<const SharedString>(make_shared_value<SharedString>(std::move(*text))) : Shared<const SharedString>();
-  }
-
   template <class MembersOfPromise>
   void read_edges(const MembersOfPromise& members, const std::string& owner, Row& row) {
     std::unordered_set<std::string> callbacks;
@@ -167,7 +163,7 @@ class SnapshotReader {
 
   void read_schedule(const Node& node, const Path& at) {
     const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
-                  Field::promise_tags, Field::created_at, Field::next_run_at, Field::last_run_at, Field::dialect>
+                  Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::dialect>
         members(node, &at);
     auto schedule = make_shared_value<Schedule>();
     schedule->id = members.template text<Field::id>();
@@ -176,6 +172,7 @@ class SnapshotReader {
     schedule->promise_timeout = members.template integer<Field::promise_timeout>();
     schedule->promise_param = members.template value<Field::promise_param>();
     schedule->promise_tags = members.template string_map<Field::promise_tags>();
+    if (const Node* job = members.template find_given<Field::job>()) schedule->job = read_template(*job, members.path(Field::job));
     schedule->created_at = members.template integer<Field::created_at>();
     schedule->next_run_at = members.template integer<Field::next_run_at>();
     schedule->last_run_at = members.template optional_integer<Field::last_run_at>();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "protocol/jobs_encode.hpp"
+#include "protocol/jobs_encode_order.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/node.hpp"
 #include "protocol/records_encode.hpp"
@@ -159,6 +159,10 @@ class SnapshotEncoder {
     value(Field::promise_param, schedule.promise_param);
     sink_.key(Field::promise_tags);
     encode_strings(sink_, schedule.promise_tags);
+    if (schedule.job) {
+      sink_.key(Field::job);
+      encode_order(sink_, schedule.job->order);
+    }
     integer(Field::created_at, schedule.created_at);
     integer(Field::next_run_at, schedule.next_run_at);
     if (schedule.last_run_at) integer(Field::last_run_at, *schedule.last_run_at);

@@ -307,6 +307,11 @@ class Schedule:
         The id of the schedule.
         """
     @property
+    def job(self) -> dict[str, typing.Any] | None:
+        """
+        What makes its promises jobs, as on the wire; None where they are none.
+        """
+    @property
     def last_run_at(self) -> int | None:
         """
         The occurrence that made the last promise, in Unix ms; None before the first.
@@ -1472,6 +1477,7 @@ class Schedules:
         param: typing.Any = None,
         headers: collections.abc.Mapping[str, str] | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
+        job: collections.abc.Mapping[str, typing.Any] | None = None,
     ) -> Schedule:
         """
         Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
@@ -1485,12 +1491,15 @@ class Schedules:
             param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
             headers: Headers of the param.
             tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
+            job: Makes each of its promises a job (JOBS 5), with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
+                perhaps "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
+                "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held is left out.
 
         Returns:
             The schedule, new or existing.
 
         Raises:
-            Invalid: An expression that is none or can never fire, or a tag `resonate:delay`.
+            Invalid: An expression that is none or can never fire, a tag `resonate:delay`, or a `job` that breaks a rule of jobs.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1597,6 +1606,11 @@ class Job:
         The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` and perhaps `error`.
         """
     @property
+    def batch(self) -> str | None:
+        """
+        Which jobs of its group it gathered with: those of one batch are claimed together; None where it has none.
+        """
+    @property
     def cancelled_at(self) -> int | None:
         """
         When it was cancelled, in Unix ms.
@@ -1642,9 +1656,19 @@ class Job:
         When it failed for good, in Unix ms.
         """
     @property
+    def gathering(self) -> bool:
+        """
+        Whether it waits, scheduled, for its group to be ready.
+        """
+    @property
     def good_until(self) -> int | None:
         """
         It expires unless it has been started by then, in Unix ms; None: never.
+        """
+    @property
+    def group(self) -> str | None:
+        """
+        The group with whose jobs it may be claimed together; None where it has none.
         """
     @property
     def horsies_state(self) -> str:
@@ -1842,6 +1866,7 @@ class Jobs:
         queue: str | None = None,
         type: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
+        group: str | None = None,
     ) -> int:
         """
         As `archive` for all jobs of a state ("pending", "scheduled" or "retry") that match, a thousand a transaction; how many.
@@ -1867,7 +1892,12 @@ class Jobs:
             'cancelled'
         """
     def cancel_all(
-        self, *, queue: str | None = None, type: str | None = None, tags: collections.abc.Mapping[str, str] | None = None
+        self,
+        *,
+        queue: str | None = None,
+        type: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        group: str | None = None,
     ) -> int:
         """
         Cancels all jobs that match and are not over, a thousand a transaction; how many. At least one filter has to be given.
@@ -1887,11 +1917,13 @@ class Jobs:
         lease: int | datetime.timedelta,
         run_lease: int | datetime.timedelta | None = None,
         strict: bool | None = None,
+        start: int | None = None,
     ) -> JobBatch:
         """
         Takes jobs that may be claimed, each under a lease (JOBS 3). Its version rises by one; what its worker asks has to name it.
 
-        A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`.
+        A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`. Of a group that gathered, all that may
+        be claimed come together, even beyond `count`.
 
         Args:
             queues: A name, names, or weights (1..1000) by name. Queues take turns by weight.
@@ -1900,6 +1932,7 @@ class Jobs:
             lease: The length of the lease of a claimed job, in ms or as a timedelta.
             run_lease: The same of a job that runs at once; as `lease` where not given.
             strict: A queue gives jobs only when those before it have none.
+            start: So many of them, the first ones, run at once, whatever their lifecycle.
 
         Returns:
             The jobs in order of claiming: by priority, then `enqueued_at`, then id within a queue.
@@ -1977,6 +2010,7 @@ class Jobs:
         queue: str | None = None,
         type: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
+        group: str | None = None,
     ) -> int:
         """
         As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
@@ -2000,6 +2034,7 @@ class Jobs:
         process_at: int | None = None,
         process_in: int | datetime.timedelta | None = None,
         good_until: int | None = None,
+        good_for: int | datetime.timedelta | None = None,
         timeout: int | datetime.timedelta | None = None,
         deadline: int | None = None,
         retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
@@ -2009,6 +2044,7 @@ class Jobs:
         lifecycle: str | None = None,
         unique_key: str | None = None,
         unique_for: int | datetime.timedelta | None = None,
+        group: str | None = None,
         sent_at: int | None = None,
     ) -> Job:
         """
@@ -2025,6 +2061,7 @@ class Jobs:
             process_at: Not before this instant, in Unix ms.
             process_in: Not before so long from now, in ms or as a timedelta.
             good_until: It expires unless it has been started by then, in Unix ms.
+            good_for: A `good_until` so long after it can first run, in ms or as a timedelta.
             timeout: How long one attempt may take, in ms or as a timedelta.
             deadline: Of its promise, in Unix ms; none where none is given.
             retention: How long it is kept once completed, in ms or as a timedelta; "kept": for ever.
@@ -2035,6 +2072,8 @@ class Jobs:
             lifecycle: "asynq" or "horsies": the preset for what nobody says (JOBS 4).
             unique_key: No other job of the queue may hold this key.
             unique_for: For how long after `sent_at` at most it holds it, in ms or as a timedelta; none: until it is over.
+            group: It waits until the jobs of its queue and type with this group are many enough, none has joined for a while, or the
+                first has waited long enough (`Queues.set`); then all of them may be claimed, together.
             sent_at: When the caller sent it, in Unix ms; now where not given.
 
         Returns:
@@ -2063,6 +2102,7 @@ class Jobs:
         process_at: int | None = None,
         process_in: int | datetime.timedelta | None = None,
         good_until: int | None = None,
+        good_for: int | datetime.timedelta | None = None,
         timeout: int | datetime.timedelta | None = None,
         deadline: int | None = None,
         retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
@@ -2070,6 +2110,7 @@ class Jobs:
         retry_policy: collections.abc.Mapping[str, typing.Any] | None = None,
         on_exhausted: str | None = None,
         lifecycle: str | None = None,
+        group: str | None = None,
         sent_at: int | None = None,
     ) -> JobBatch:
         """
@@ -2086,6 +2127,7 @@ class Jobs:
             process_at: See `enqueue`.
             process_in: See `enqueue`.
             good_until: See `enqueue`.
+            good_for: See `enqueue`.
             timeout: See `enqueue`.
             deadline: See `enqueue`.
             retention: See `enqueue`.
@@ -2093,6 +2135,7 @@ class Jobs:
             retry_policy: See `enqueue`.
             on_exhausted: See `enqueue`.
             lifecycle: See `enqueue`.
+            group: See `enqueue`.
             sent_at: See `enqueue`.
 
         Returns:
@@ -2216,6 +2259,7 @@ class Jobs:
         queue: str | None = None,
         type: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
+        group: str | None = None,
     ) -> int:
         """
         As `run` for all jobs of a state ("archived", "retry" or "scheduled") that match, a thousand a transaction; how many.
@@ -2234,6 +2278,7 @@ class Jobs:
         type: str | None = None,
         state: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
+        group: str | None = None,
         unique_key: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -2247,6 +2292,7 @@ class Jobs:
             type: Of this type.
             state: In this state now.
             tags: With these tags, all of them.
+            group: Of this group.
             unique_key: With this unique key.
             limit: The size of a page, 1..1000; 100 where not given.
             cursor: Of the page before.
@@ -2383,7 +2429,9 @@ class Queues:
             name: The name of the queue.
             **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
                 where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
-                `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed. `defaults`: what its jobs
+                `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
+                `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; when the jobs of a group are ready: so many of them, so
+                long after the last one joined (a minute where nothing is said), or after the first. `defaults`: what its jobs
                 get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
                 "priority"}, or None.
 

@@ -23,6 +23,7 @@ struct JobOrder {
   std::optional<Instant> process_at;
   std::optional<Duration> process_in;
   std::optional<Instant> good_until;
+  std::optional<Duration> good_for;  // a good_until from when it can first run
   std::optional<Duration> timeout;
   std::optional<Duration> retention;  // kKept: for ever
   std::optional<std::int64_t> max_retries;
@@ -31,7 +32,13 @@ struct JobOrder {
   std::optional<std::string> lifecycle;
   std::optional<std::string> unique_key;
   std::optional<Duration> unique_for;
+  std::optional<std::string> group;
   std::optional<Instant> sent_at;
+};
+
+// The jobs of a schedule: id, payload, tags, deadline and instants are the schedule's.
+struct JobTemplate final : Counted {
+  JobOrder order;
 };
 
 // A vector of one: an order is large, and every request has room for the largest.
@@ -56,6 +63,7 @@ struct JobClaim {
   Duration lease = 0;
   std::optional<Duration> run_lease;  // of a job that starts as it is claimed
   bool strict = false;
+  std::int64_t start = 0;  // so many of them start at once
 };
 struct JobStart {
   std::string id;
@@ -105,6 +113,7 @@ struct JobFilter {
   std::optional<std::string> queue;
   std::optional<std::string> type;
   std::optional<std::string> state;
+  std::optional<std::string> group;
   StringMap tags;
 };
 struct JobCancel {
@@ -142,6 +151,7 @@ struct QueueSet {
   std::optional<std::int64_t> weight;
   Setting<std::int64_t> concurrency;
   Setting<RateLimit> rate;
+  Setting<GroupLimits> groups;
   Setting<JobDefaults> defaults;
 };
 struct QueueGet {

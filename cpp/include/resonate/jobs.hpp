@@ -64,7 +64,15 @@ struct JobSpec final : Counted {
   Duration retention = kKept;
   std::optional<std::string> unique_key;
   Duration unique_for = 0;  // 0: as long as it is not over
+  Shared<const SharedString> group;
   Instant sent_at = 0;
+};
+
+// What a group has gathered so far. It is kept by the one of its jobs that leads it, whose retry_at is when they are ready.
+struct Flight final : Counted {
+  Instant first_at = 0;    // when the first one joined
+  Instant last_at = 0;     // and the last
+  std::int64_t count = 1;  // those that wait now
 };
 
 struct JobError {
@@ -101,9 +109,12 @@ struct Job final : Counted {
   Instant next_retry_at = kUnset;
   Instant cancelled_at = kUnset;
   Instant expired_at = kUnset;
-  Duration run_lease = 0;       // claimed: the lease that it will have once it is started
-  Instant reclaim_at = kUnset;  // settled: when its row may go
-  bool deleted = false;         // it goes as soon as it may
+  Duration run_lease = 0;            // claimed: the lease that it will have once it is started
+  Instant reclaim_at = kUnset;       // settled: when its row may go
+  bool deleted = false;              // it goes as soon as it may
+  bool gathering = false;            // scheduled: waits until its group is ready
+  Shared<const SharedString> batch;  // whom it gathered with
+  Shared<const Flight> flight;       // set exactly while it leads those that gather
   std::optional<JobError> error;
   std::vector<Attempt> attempts;      // the last is open exactly while the job runs
   std::vector<std::string> awaiters;  // tasks that were told of its end: it stays as long as they may read it again
@@ -133,11 +144,21 @@ struct ClaimKey {
   std::string id;
 };
 
+inline constexpr std::int64_t kMostGathered = 1000;
+
 struct RateLimit {
   std::int64_t limit = 1;  // tokens
   Duration per = 1;
   std::int64_t burst = 1;
   friend bool operator==(const RateLimit&, const RateLimit&) = default;
+};
+
+// How long the jobs of a group gather.
+struct GroupLimits {
+  std::int64_t size = kMostGathered;  // so many are ready at once
+  Duration grace = 60'000;            // since the last one joined
+  std::optional<Duration> max_delay;  // since the first one joined
+  friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
 
 // What the jobs of a queue get where they say nothing themselves.
@@ -166,6 +187,7 @@ struct Queue final : Counted {
   std::int64_t weight = 1;
   std::int64_t concurrency = 0;  // 0: no limit
   std::optional<RateLimit> rate;
+  std::optional<GroupLimits> groups;
   std::int64_t level = 0;  // of the rate's bucket, in units of 1/per token
   Instant refilled_at = 0;
   std::int64_t current = 0;  // of the smooth weighted round robin

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "resonate/instant.hpp"
+#include "resonate/job_requests.hpp"
 #include "resonate/jobs.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/shared.hpp"
@@ -165,6 +166,7 @@ struct Schedule final : Counted {
   Duration promise_timeout = 0;
   Value promise_param;
   StringMap promise_tags;
+  Shared<const JobTemplate> job;  // null: its promises are no jobs
   Instant created_at = 0;
   Instant next_run_at = kNever;  // kNever: the calendar holds no further occurrence
   std::optional<Instant> last_run_at;

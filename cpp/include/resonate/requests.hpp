@@ -117,6 +117,7 @@ struct ScheduleCreate {
   Duration promise_timeout = 0;
   Value promise_param;
   StringMap promise_tags;
+  std::vector<JobOrder> job;  // none, or the one that each occurrence is
 };
 struct ScheduleDelete {
   std::string id;
@@ -204,6 +205,7 @@ enum class StepKind : std::uint8_t {
   dispatch,
   schedule,
   job_ready,
+  job_batch,
   job_expiry,
   job_lease,
   job_timeout,

@@ -103,6 +103,8 @@ class Storage {
   virtual std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) = 0;
   // Jobs of a queue with this unique key that are not over.
   virtual std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) = 0;
+  // Jobs of a queue whose batch_key() it is, by id.
+  virtual std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) = 0;
   virtual QueueRef load_queue(std::string_view name) = 0;
   // All of them, by name.
   virtual std::vector<QueueRef> queues() = 0;

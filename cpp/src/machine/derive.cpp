@@ -29,6 +29,8 @@ Due next_due_of_job(const Row& row) noexcept {
     case JobState::claimed:
     case JobState::running: return std::min(end, Due{std::min(row.expires_at, row.job->times_out_at()), DueKind::lease});
     case JobState::scheduled:
+      if (row.job->gathering && !row.job->flight) return end;  // its leader has the timer
+      [[fallthrough]];
     case JobState::retry: return std::min(end, Due{row.retry_at, DueKind::dispatch});
     default: return end;
   }
@@ -47,6 +49,17 @@ Due next_due(const Row& row) noexcept {
   if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});
   if (row.task == TaskState::pending && dispatchable(*row.birth)) return std::min(due, Due{row.retry_at, DueKind::dispatch});
   return due;
+}
+
+std::string leader_key(const JobSpec& spec) { return "g" + std::to_string(spec.type.size()) + ":" + spec.type + spec.group->text; }
+
+std::string member_key(const SharedString& batch) { return "b" + batch.text; }
+
+std::string batch_key(const Row& row) {
+  const Job* const job = row.job.get();
+  if (!job || !job->batch || row.state != PromiseState::pending) return {};
+  if (job->flight) return leader_key(*job->spec);
+  return job->gathering || job->state == JobState::pending ? member_key(*job->batch) : std::string();
 }
 
 bool glob_matches(std::string_view pattern, std::string_view text) noexcept {

@@ -17,6 +17,12 @@ inline bool dispatchable(const Birth& birth) noexcept { return birth.target != n
 // retryAt of a task that becomes pending at `at` (of a job see job_moves.hpp: no message is ever due for one).
 inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
 
+// What the jobs of a queue that belong together are found by: of one that leads a gathering group its leader_key, of one that
+// gathers with it, or that waits to be claimed with its batch, the member_key of that batch; of others it is empty.
+std::string batch_key(const Row& row);
+std::string leader_key(const JobSpec& spec);
+std::string member_key(const SharedString& batch);
+
 // The delivery address that tags name in a dialect, or none.
 const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept;
 

@@ -1,7 +1,5 @@
 #include "machine/invariants.hpp"
 
-#include <array>
-#include <map>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -145,21 +143,6 @@ void check_row(const Row& row, Instant now, const Rules& rules, std::vector<Viol
   }
 }
 
-namespace {
-
-using JobsFound = std::map<std::string, std::array<std::int64_t, kJobStates>, std::less<>>;
-
-void check_queues(Storage& storage, JobsFound& jobs, std::vector<Violation>& found) {
-  for (const QueueRef& queue : storage.queues()) {
-    check_queue(*queue, jobs[queue->name], found);
-    jobs.erase(queue->name);
-  }
-  for (const auto& [name, counts] : jobs)
-    found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
-}
-
-}  // namespace
-
 void check_schedule(const Schedule& schedule, std::vector<Violation>& found) {
   Report report(found, schedule.id);
   const Instant last = schedule.last_run_at.value_or(schedule.created_at);
@@ -173,14 +156,14 @@ std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
   const Instant now = storage.counters().now;
   std::unordered_set<std::string> awaiters;
   std::vector<RowRef> suspended;
-  JobsFound jobs;
+  JobCensus jobs;
   RowScan scan;
   scan.limit = kPage;
   for (;;) {
     const std::vector<RowRef> page = storage.scan(scan);
     for (const RowRef& row : page) {
       check_row(*row, now, rules, found);
-      if (row->job) ++jobs[row->job->spec->queue][static_cast<std::size_t>(row->job->state)];
+      if (row->job) jobs.see(row, now);
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
@@ -200,7 +183,7 @@ std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
     after = page.back()->id;
   }
   check_outbox(storage, found);
-  check_queues(storage, jobs, found);
+  jobs.check(storage.queues(), found);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "machine/derive.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 
@@ -88,8 +89,16 @@ Reply Machine::job_claim(JobClaim& request) {
       queue.level = level_at(queue, now_) - queue.rate->per;
       queue.refilled_at = now_;
     }
-    claim_job(set_, *entry, worker, request.lease, run_lease, now_);
-    reply.rows.push_back(entry->now);
+    const auto claim = [&](Entry& one) {
+      const bool start = one.now->job->spec->one_step || reply.rows.size() < static_cast<std::size_t>(request.start);
+      claim_job(set_, one, worker, request.lease, run_lease, start, now_);
+      reply.rows.push_back(one.now);
+    };
+    const Shared<const SharedString> batch = entry->now->job->batch;
+    claim(*entry);
+    if (!batch) continue;
+    for (Entry* other : set_.batch(chosen->choice->name, member_key(*batch)))
+      if (eligible(*other->now)) claim(*other);
   }
   reply.jobs = std::move(told);
   return reply;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "machine/derive.hpp"
+#include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
@@ -19,6 +20,7 @@ bool Machine::matches(const JobFilter& filter, const Row& row) const {
   if (!row.job || !in_scope(row.id())) return false;
   if (filter.queue && *filter.queue != row.job->spec->queue) return false;
   if (filter.type && *filter.type != row.job->spec->type) return false;
+  if (filter.group && !(row.job->spec->group && row.job->spec->group->text == *filter.group)) return false;
   if (filter.state && *filter.state != name_of(Projected(row, now_).job())) return false;
   return row.birth->tags.contains(filter.tags);
 }
@@ -97,6 +99,7 @@ void Machine::delete_job(Entry& entry) {
     }
   }
   if (entry.now->state == PromiseState::pending) {
+    leave_group(set_, entry);
     count_job(set_, *entry.now->job, -1);
     return set_.remove(entry);
   }

@@ -56,7 +56,7 @@ bool timestamps_agree(const Row& row) noexcept {
   if (held && (job.claimed_at == kUnset || job.enqueued_at == kUnset)) return false;
   if ((job.state == JobState::running) != (job.started_at != kUnset) && !is_terminal(job.state)) return false;
   if (job.state == JobState::retry && job.next_retry_at != row.retry_at) return false;
-  if (job.state == JobState::scheduled && job.process_at != row.retry_at) return false;
+  if (job.state == JobState::scheduled && !job.gathering && job.process_at != row.retry_at) return false;
   if ((job.state == JobState::retry) != (job.next_retry_at != kUnset)) return false;
   return (job.state == JobState::completed) == (job.completed_at != kUnset) &&
          (job.state == JobState::cancelled) == (job.cancelled_at != kUnset) &&
@@ -77,6 +77,27 @@ bool attempts_agree(const Job& job) noexcept {
                                             job.attempts.back().started_at == job.started_at);
 }
 
+// Who gathers is scheduled, in a batch of its group; one of them, its leader, has the timer.
+bool gathering_agrees(const Row& row) noexcept {
+  const Job& job = *row.job;
+  if (job.flight && !job.gathering) return false;
+  if (!job.gathering) return true;
+  if (job.state != JobState::scheduled || !job.spec->group || !job.batch || job.enqueued_at != kUnset) return false;
+  if (!job.flight) return row.retry_at == row.birth->timeout_at;
+  return job.flight->count >= 1 && job.flight->first_at <= job.flight->last_at && job.flight->last_at <= row.retry_at;
+}
+
+// The instant of a job's end, of those that have one.
+Instant ended_at(const Job& job) noexcept {
+  switch (job.state) {
+    case JobState::completed: return job.completed_at;
+    case JobState::cancelled: return job.cancelled_at;
+    case JobState::expired: return job.expired_at;
+    case JobState::failed: return job.failed_at;
+    default: return kUnset;
+  }
+}
+
 }  // namespace
 
 void check_job(const Row& row, std::vector<Violation>& found) {
@@ -95,9 +116,11 @@ void check_job(const Row& row, std::vector<Violation>& found) {
   require(job.retry_count <= job.spec->max_retries, "job_retries_beyond_limit");
   require(job.reclaim_at == kUnset || is_terminal(job.state), "job_reclaimed_before_end");
   require(row.external, "job_not_external");
+  require(gathering_agrees(row), "job_group_mismatch");
+  require(ended_at(job) == row.settled_at, "job_end_mismatch");
 }
 
-void check_job_step(const Row& before, const Row& after, std::vector<Violation>& found) {
+void check_job_step(const Row& before, const Row& after, Instant now, std::vector<Violation>& found) {
   const auto require = [&](bool holds, const char* name, const std::string& detail) {
     if (!holds) found.push_back({name, after.id(), detail});
   };
@@ -115,11 +138,47 @@ void check_job_step(const Row& before, const Row& after, std::vector<Violation>&
   require(!is_held(is.state) || claimed || is_held(was.state), "job_claimed_twice", edge);
   const bool kept = is_held(was.state) && is_held(is.state);
   require(!kept || (before.pid->text == after.pid->text && was.claimed_at == is.claimed_at), "job_holder_changed", edge);
+  require(!was.batch || was.gathering || (is.batch && is.batch->text == was.batch->text), "job_batch_changed", edge);
+  const bool renewed = is_held(is.state) && before.expires_at != after.expires_at;
+  require(!renewed || after.expires_at == saturating_add(now, after.ttl), "job_lease_mismatch",
+          edge + ", now " + std::to_string(now) + ", ttl " + std::to_string(after.ttl) + ", expiresAt " + at(after.expires_at));
   require(is.retry_count == was.retry_count + (was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
           "job_retry_count_moved", edge);
 }
 
-void check_queue(const Queue& queue, const std::array<std::int64_t, kJobStates>& found_jobs, std::vector<Violation>& found) {
+void JobCensus::see(const RowRef& row, Instant now) {
+  const Job& job = *row->job;
+  ++by_queue_[job.spec->queue][static_cast<std::size_t>(job.state)];
+  if (!row->dead_at(now) && job.holds_unique_key(now)) keys_[{job.spec->queue, *job.spec->unique_key}].push_back(row->id());
+  if (!job.gathering) return;
+  Gathered& gathered = gathered_[{job.spec->queue, job.spec->type, job.spec->group ? job.spec->group->text : std::string()}];
+  ++gathered.jobs;
+  gathered.batches.insert(job.batch ? job.batch->text : std::string());
+  if (!job.flight) return;
+  ++gathered.leaders;
+  gathered.counted = job.flight->count;
+}
+
+void JobCensus::check(const std::vector<QueueRef>& queues, std::vector<Violation>& found) {
+  for (const QueueRef& queue : queues) {
+    check_queue(*queue, by_queue_[queue->name], found);
+    by_queue_.erase(queue->name);
+  }
+  for (const auto& [name, counts] : by_queue_)
+    found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
+  for (const auto& [key, holders] : keys_)
+    if (holders.size() > 1)
+      found.push_back(
+          {"job_unique_twice", holders.back(), "key " + quoted(key.second) + " is held by " + quoted(holders.front()) + " too"});
+  for (const auto& [key, gathered] : gathered_) {
+    if (gathered.leaders == 1 && gathered.batches.size() == 1 && gathered.counted == gathered.jobs) continue;
+    found.push_back({"job_flight_count", std::get<2>(key),
+                     std::to_string(gathered.jobs) + " jobs gather, " + std::to_string(gathered.counted) + " counted, leaders " +
+                         std::to_string(gathered.leaders) + ", batches " + std::to_string(gathered.batches.size())});
+  }
+}
+
+void JobCensus::check_queue(const Queue& queue, const Counts& found_jobs, std::vector<Violation>& found) {
   for (std::size_t i = 0; i < kJobStates; ++i) {
     if (queue.counts[i] == found_jobs[i]) continue;
     found.push_back({"queue_count_mismatch", queue.name,

@@ -1,6 +1,12 @@
 // The properties of jobs (JOBS 1 to 3), each under its own name.
 #pragma once
 
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "resonate/errors.hpp"
@@ -10,9 +16,30 @@ namespace resonate {
 
 // Of one stored row that is a job.
 void check_job(const Row& row, std::vector<Violation>& found);
-// Of a row before and after a request or an internal step; one of them is a job.
-void check_job_step(const Row& before, const Row& after, std::vector<Violation>& found);
-// Of all queues, given how many jobs of each state were found in each.
-void check_queue(const Queue& queue, const std::array<std::int64_t, kJobStates>& found_jobs, std::vector<Violation>& found);
+// Of a row before and after a request or an internal step at `now`; one of them is a job.
+void check_job_step(const Row& before, const Row& after, Instant now, std::vector<Violation>& found);
+
+// Of all jobs of a state together: what queues count, who holds unique keys, who gathers with whom.
+class JobCensus {
+ public:
+  void see(const RowRef& row, Instant now);
+  // Once all have been seen.
+  void check(const std::vector<QueueRef>& queues, std::vector<Violation>& found);
+
+ private:
+  using Counts = std::array<std::int64_t, kJobStates>;
+  struct Gathered {
+    std::int64_t jobs = 0;
+    std::int64_t leaders = 0;
+    std::int64_t counted = 0;  // by the leader
+    std::set<std::string> batches;
+  };
+
+  static void check_queue(const Queue& queue, const Counts& found_jobs, std::vector<Violation>& found);
+
+  std::map<std::string, Counts> by_queue_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> keys_;    // by queue and unique key: ids
+  std::map<std::tuple<std::string, std::string, std::string>, Gathered> gathered_;  // by queue, type and group
+};
 
 }  // namespace resonate

@@ -5,6 +5,7 @@
 
 #include "calendar.hpp"
 #include "machine/derive.hpp"
+#include "machine/job_groups.hpp"
 #include "machine/job_policy.hpp"
 #include "machine/machine.hpp"
 
@@ -106,6 +107,7 @@ void count_job(WorkingSet& set, const Job& job, int by) {
 }
 
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at) {
+  leave_group(set, entry);
   Row& row = set.edit(entry);
   Job& job = edit_job(row);
   move(set, job, JobState::pending);
@@ -117,10 +119,9 @@ void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at) 
 }
 
 void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
-               Duration run_lease, Instant now) {
+               Duration run_lease, bool start, Instant now) {
   Row& row = set.edit(entry);
   Job& job = edit_job(row);
-  const bool start = job.spec->one_step;
   if (start) lease = run_lease;
   job.run_lease = start ? 0 : run_lease;
   move(set, job, start ? JobState::running : JobState::claimed);
@@ -156,7 +157,8 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
   close_attempt(set, job, outcome, now, &error);
   const RetryPolicy& policy = job.spec->policy;
   if (retryable && job.retry_count < job.spec->max_retries && retries_after(policy, error.code)) {
-    const Duration delay = retry_after ? *retry_after : retry_delay(policy, row.id(), job.retry_count);
+    const Duration delay =
+        retry_after ? *retry_after : retry_delay(policy, job.batch ? job.batch->text : row.id(), job.retry_count);
     move(set, job, JobState::retry);
     put_back(job);
     ++job.retry_count;
@@ -195,6 +197,7 @@ void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 }
 
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry) {
+  leave_group(set, entry);
   Row& row = set.edit(entry);
   Job& job = edit_job(row);
   move(set, job, JobState::archived);

@@ -13,9 +13,9 @@ Job& edit_job(Row& row);
 
 // scheduled, retry, archived or held → pending.
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at);
-// pending → claimed, or running where it claims and starts in one step.
+// pending → claimed, or running where it starts at once.
 void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
-               Duration run_lease, Instant now);
+               Duration run_lease, bool start, Instant now);
 void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instant now);
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now);
 // An attempt that did not succeed: another follows, or none.

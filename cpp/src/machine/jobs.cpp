@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/derive.hpp"
+#include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
@@ -41,7 +42,7 @@ std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
   return given->kind == PolicyKind::fixed ? static_cast<std::int64_t>(given->intervals.size()) : 25;
 }
 
-Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant now) {
+Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant process_at, Instant now) {
   static const JobDefaults kNone;
   const JobDefaults& defaults = queue ? queue->defaults : kNone;
   const Lifecycle lifecycle = order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
@@ -58,20 +59,15 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant now) 
   spec->on_exhausted =
       order.on_exhausted ? *on_exhausted_named(*order.on_exhausted) : defaults.on_exhausted.value_or(preset.on_exhausted);
   spec->one_step = preset.one_step;
-  spec->good_until = order.good_until.value_or(kNever);
+  spec->good_until =
+      order.good_for ? saturating_add(std::max(process_at, now), *order.good_for) : order.good_until.value_or(kNever);
   spec->timeout = order.timeout.value_or(defaults.timeout.value_or(0));
   spec->retention = order.retention.value_or(defaults.retention.value_or(preset.retention));
   spec->unique_key = order.unique_key;
   spec->unique_for = order.unique_for.value_or(0);
+  if (order.group) spec->group = Shared<const SharedString>(new SharedString(*order.group));
   spec->sent_at = std::min(order.sent_at.value_or(now), now);  // a caller whose clock is ahead sent it by now
   return spec;
-}
-
-std::string generated_id(std::int64_t number) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id = "job:0000000000000000";
-  for (std::size_t at = id.size(); number > 0; number >>= 4) id[--at] = kDigits[number & 15];
-  return id;
 }
 
 }  // namespace
@@ -117,8 +113,8 @@ Reply Machine::enqueue(JobOrder& order) {
       return refusal(status::kConflict, "uniqueKey " + quoted(*order.unique_key) + " of queue " + quoted(order.queue) +
                                             " is held by job " + quoted(holder->now->id()));
   }
-  Shared<JobSpec> spec = spec_of(order, set_.find_queue(order.queue), now_);
   const Instant process_at = order.process_in ? saturating_add(now_, *order.process_in) : order.process_at.value_or(kUnset);
+  Shared<JobSpec> spec = spec_of(order, set_.find_queue(order.queue), process_at, now_);
 
   Shared<Job> job(new Job);
   Entry* entry = existing;
@@ -127,7 +123,7 @@ Reply Machine::enqueue(JobOrder& order) {
     if (!order.payload.empty()) spec->payload = std::move(order.payload);
   } else {
     if (!order.id) {
-      do order.id = generated_id(++set_.counters().jobs);
+      do order.id = generated_name("job", ++set_.counters().jobs);
       while (set_.find(*order.id));
     }
     PromiseCreate create{.id = *std::move(order.id),
@@ -142,6 +138,7 @@ Reply Machine::enqueue(JobOrder& order) {
     entry = &set_.create(std::move(born));
   }
   job->spec = std::move(spec);
+  const bool gathers = job->spec->group && process_at <= now_ && job->spec->good_until > now_;
   Row& row = set_.edit(*entry);
   row.external = true;
   if (row.state != PromiseState::pending) {  // born past its deadline
@@ -156,7 +153,11 @@ Reply Machine::enqueue(JobOrder& order) {
     row.retry_at = process_at;
   } else {
     if (process_at != kUnset) job->process_at = process_at;
-    job->enqueued_at = now_;
+    if (gathers) {
+      job->state = JobState::scheduled;
+    } else {
+      job->enqueued_at = now_;
+    }
     row.task = TaskState::pending;
     row.retry_at = row.birth->timeout_at;
   }
@@ -164,6 +165,7 @@ Reply Machine::enqueue(JobOrder& order) {
   row.job = std::move(job);
   set_.touched(*entry);
   set_.note_job(*entry);
+  if (gathers && row.state == PromiseState::pending) join_group(set_, *entry, now_);
   return answer(*entry);
 }
 

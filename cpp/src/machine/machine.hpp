@@ -73,6 +73,9 @@ class Machine {
   Reply queue_resume(QueueResume& request);
   Reply queue_list(QueueList& request);
 
+  // A job that is enqueued, or why it is not. Moves what it stores out of the order.
+  Reply enqueue(JobOrder& order);
+
  private:
   using Entry = WorkingSet::Entry;
 
@@ -99,8 +102,6 @@ class Machine {
   void add_preload(Reply& reply, const Row& row) const;
   Reply search_rows(SearchQuery& query, bool tasks);
 
-  // A job that is enqueued, or why it is not. Moves what it stores out of the order.
-  Reply enqueue(JobOrder& order);
   Reply no_job(const std::string& id) const;
   // Why the event cannot meet the job, or none.
   std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const;

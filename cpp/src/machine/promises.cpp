@@ -1,5 +1,6 @@
 // Requests on promises (PROTOCOL 3.1-3.7) and what settling does to a row.
 #include "machine/derive.hpp"
+#include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
@@ -171,6 +172,7 @@ void clear_task(Row& row, TaskState state) {
 
 void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
             Shared<const SharedString> iku) {
+  leave_group(set, entry);
   Row& row = set.edit(entry);
   if (row.job && !is_terminal(row.job->state)) settle_job(set, row, state, settled_at);
   row.state = state;

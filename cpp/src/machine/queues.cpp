@@ -29,6 +29,7 @@ Reply Machine::queue_set(QueueSet& request) {
     queue.level = queue.rate ? queue.rate->burst * queue.rate->per : 0;
     queue.refilled_at = queue.rate ? now_ : 0;
   }
+  if (request.groups.given) queue.groups = request.groups.value;
   if (request.defaults.given) queue.defaults = request.defaults.value.value_or(JobDefaults{});
   return queue_reply(queue);
 }

@@ -43,17 +43,32 @@ const CronExpression& expression_of(const std::string& cron) {
   return *last;
 }
 
+StringMap tags_of(const Schedule& schedule, const std::string& id, const Rules& rules) {
+  StringMap tags = schedule.promise_tags;
+  if (!rules.occurrence_gets_lineage_tags) return tags;
+  tags.set("resonate:schedule", schedule.id);
+  for (const char* tag : {"resonate:origin", "resonate:branch", "resonate:parent", "resonate:prefix"})
+    if (!tags.find(tag)) tags.set(tag, id);
+  return tags;
+}
+
+// The job of one occurrence, enqueued as of its own instant. A unique key that is held leaves it out.
+bool enqueue_occurrence(WorkingSet& set, const Schedule& schedule, const std::string& id, Instant at, const Options& options) {
+  JobOrder order = schedule.job->order;
+  order.id = id;
+  order.payload = schedule.promise_param;
+  order.tags = tags_of(schedule, id, rules(options.rules));
+  order.deadline = saturating_add(at, schedule.promise_timeout);
+  order.sent_at = at;
+  return Machine(set, at, dialect(schedule.dialect), options).enqueue(order).status == status::kOk;
+}
+
 // The promise of one occurrence, created as of its own instant.
 Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, const Rules& rules) {
   auto* birth = new Birth;
   Shared<const Birth> held(birth);
   birth->param = schedule.promise_param;
-  birth->tags = schedule.promise_tags;
-  if (rules.occurrence_gets_lineage_tags) {
-    birth->tags.set("resonate:schedule", schedule.id);
-    for (const char* tag : {"resonate:origin", "resonate:branch", "resonate:parent", "resonate:prefix"})
-      if (!birth->tags.find(tag)) birth->tags.set(tag, id);
-  }
+  birth->tags = tags_of(schedule, id, rules);
   birth->id = std::move(id);
   birth->created_at = at;
   birth->timeout_at = saturating_add(at, schedule.promise_timeout);
@@ -101,6 +116,11 @@ Reply Machine::schedule_create(ScheduleCreate& request) {
   schedule->promise_timeout = request.promise_timeout;
   schedule->promise_param = std::move(request.promise_param);
   schedule->promise_tags = std::move(request.promise_tags);
+  if (!request.job.empty()) {
+    Shared<JobTemplate> job(new JobTemplate);
+    job->order = std::move(request.job.front());
+    schedule->job = std::move(job);
+  }
   schedule->created_at = now_;
   schedule->next_run_at = *next;
   schedule->dialect = dialect_.id;
@@ -150,8 +170,12 @@ Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant n
     moved->last_run_at = at;
     fired.detail = expand(schedule->promise_id, schedule->id, at);
     if (!set.find(fired.detail)) {
-      set.create(occurrence(*schedule, fired.detail, at, rules(options.rules)));
-      fired.created = true;
+      if (schedule->job) {
+        fired.created = enqueue_occurrence(set, *schedule, fired.detail, at, options);
+      } else {
+        set.create(occurrence(*schedule, fired.detail, at, rules(options.rules)));
+        fired.created = true;
+      }
     }
   }
   set.put_schedule(std::move(held));

@@ -24,7 +24,7 @@ class StepChecker {
     id_ = &after.id();
     require(before.birth == after.birth, "birth_changed", "param, tags, timeoutAt and createdAt never change");
     compare_promise(before, after);
-    if (before.job || after.job) return check_job_step(before, after, found_);
+    if (before.job || after.job) return check_job_step(before, after, context_.now, found_);
     if (before.has_task() || after.has_task()) compare_task(before, after);
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/derive.hpp"
+#include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/schedules.hpp"
@@ -51,7 +52,22 @@ Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Instant at = entry.now->retry_at;
   Fired fired = fired_by(StepKind::job_ready, *entry.now, at, now);
-  make_ready(set, entry, at);
+  const Job& job = *entry.now->job;
+  if (job.state == JobState::scheduled && job.spec->group && !job.batch) {
+    join_group(set, entry, at);
+  } else {
+    make_ready(set, entry, at);
+  }
+  return fired;
+}
+
+// A group has gathered long enough; those of its jobs that are dead by now are ready, too, as they would be had it been told in
+// time.
+Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
+  const Instant at = leader.now->retry_at;
+  Fired fired = fired_by(StepKind::job_batch, *leader.now, at, now);
+  fired.detail = leader.now->job->batch->text;
+  make_batch_ready(set, leader, at);
   return fired;
 }
 
@@ -169,6 +185,7 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
         continue;
       case DueKind::lease:
       case DueKind::dispatch:
+        if (entry.now->job && entry.now->job->flight) return end_gathering(set, entry, now);
         if (entry.now->dead_at(now)) {
           // Past its deadline the row has one step left, and that one's place in the order is the deadline's.
           set.edit(entry);

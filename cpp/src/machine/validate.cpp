@@ -153,6 +153,8 @@ struct Checker {
                                 refuse_timer_target(r.promise_tags, dialect, rules)))
       return refused;
     if (r.promise_tags.find("resonate:delay")) return std::string("promiseTags must not hold resonate:delay");
+    if (!r.job.empty())
+      if (Refusal refused = refuse_template(r.job.front(), r.promise_tags, dialect)) return refused;
     try {
       CronExpression::parse(r.cron);
     } catch (const InvalidCron& problem) {

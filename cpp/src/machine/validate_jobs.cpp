@@ -59,14 +59,16 @@ Refusal refuse_held(const std::string& id, std::int64_t version) {
 // `states`: those that a filter may name; none: it names no state.
 Refusal refuse_filter(const JobFilter& which, std::initializer_list<JobState> states) {
   if (which.id) {
-    if (which.queue || which.type || which.state || !which.tags.empty())
+    if (which.queue || which.type || which.state || which.group || !which.tags.empty())
       return "give the id " + quoted(*which.id) + " or a filter, not both";
     return refuse_text("id", *which.id);
   }
-  if (Refusal refused = first(refuse_optional("queue", which.queue), refuse_optional("type", which.type))) return refused;
+  if (Refusal refused =
+          first(refuse_optional("queue", which.queue), refuse_optional("type", which.type), refuse_optional("group", which.group)))
+    return refused;
   if (states.size() == 0) {
-    if (which.queue || which.type || !which.tags.empty()) return std::nullopt;
-    return std::string("give an id, a queue, a type or tags");
+    if (which.queue || which.type || which.group || !which.tags.empty()) return std::nullopt;
+    return std::string("give an id, a queue, a type, a group or tags");
   }
   std::string names;
   for (const JobState state : states) {
@@ -80,6 +82,11 @@ Refusal refuse_rate(const RateLimit& rate) {
   return first(refuse_outside("limit of rate", rate.limit, 1, kMostTokens),
                refuse_outside("per of rate", rate.per, 1, kLongestRate),
                refuse_outside("burst of rate", rate.burst, 1, kMostTokens));
+}
+
+Refusal refuse_groups(const GroupLimits& groups) {
+  return first(refuse_outside("size of groups", groups.size, 1, kMostGathered), refuse_below("grace of groups", groups.grace, 0),
+               refuse_optional_below("maxDelay of groups", groups.max_delay, 1));
 }
 
 Refusal refuse_defaults(const JobDefaults& defaults) {
@@ -97,9 +104,10 @@ Refusal refuse_defaults(const JobDefaults& defaults) {
 std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& dialect) {
   if (Refusal refused =
           first(refuse_optional("id", order.id), refuse_text("queue", order.queue), refuse_text("type", order.type),
-                refuse_optional("uniqueKey", order.unique_key), refuse_below("deadline", order.deadline, 0),
-                refuse_optional_below("processAt", order.process_at, 0), refuse_optional_below("processIn", order.process_in, 0),
-                refuse_optional_below("goodUntil", order.good_until, 0), refuse_optional_below("timeout", order.timeout, 1),
+                refuse_optional("uniqueKey", order.unique_key), refuse_optional("group", order.group),
+                refuse_below("deadline", order.deadline, 0), refuse_optional_below("processAt", order.process_at, 0),
+                refuse_optional_below("processIn", order.process_in, 0), refuse_optional_below("goodUntil", order.good_until, 0),
+                refuse_optional_below("goodFor", order.good_for, 1), refuse_optional_below("timeout", order.timeout, 1),
                 refuse_optional_below("maxRetries", order.max_retries, 0), refuse_optional_below("uniqueFor", order.unique_for, 1),
                 refuse_optional_below("sentAt", order.sent_at, 0)))
     return refused;
@@ -108,6 +116,7 @@ std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& di
   if (order.retention && *order.retention != kKept)
     if (Refusal refused = refuse_below("retention", *order.retention, 0)) return refused;
   if (order.process_at && order.process_in) return std::string("give processAt or processIn, not both");
+  if (order.good_until && order.good_for) return std::string("give goodUntil or goodFor, not both");
   if (order.unique_for && !order.unique_key) return std::string("uniqueFor needs a uniqueKey");
   if (order.policy)
     if (Refusal refused = refuse_policy(*order.policy)) return refused;
@@ -122,6 +131,26 @@ std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& di
   return std::nullopt;
 }
 
+std::optional<std::string> refuse_template(const JobOrder& order, const StringMap& tags, const Dialect& dialect) {
+  struct Member {
+    bool given;
+    std::string_view name;
+    std::string_view instead;
+  };
+  for (const Member& member : {Member{order.id.has_value(), "id", "promiseId"},
+                               {!order.payload.empty(), "payload", "promiseParam"},
+                               {!order.tags.empty(), "tags", "promiseTags"},
+                               {order.deadline != kNever, "deadline", "promiseTimeout"},
+                               {order.process_at.has_value(), "processAt", "processIn"},
+                               {order.good_until.has_value(), "goodUntil", "goodFor"}})
+    if (member.given) return "job of a schedule takes no " + std::string(member.name) + ": give " + std::string(member.instead);
+  if (order.sent_at) return std::string("job of a schedule takes no sentAt: it is sent at its occurrence");
+  JobOrder tagged = order;
+  tagged.tags = tags;
+  if (Refusal refused = refuse_order(tagged, dialect)) return "job of a schedule: " + *refused;
+  return std::nullopt;
+}
+
 std::optional<std::string> refuse_job_request(const JobEnqueueMany& r) { return refuse_count("jobs", r.orders.size()); }
 
 std::optional<std::string> refuse_job_request(const JobGet& r) { return refuse_text("id", r.id); }
@@ -129,7 +158,8 @@ std::optional<std::string> refuse_job_request(const JobGet& r) { return refuse_t
 std::optional<std::string> refuse_job_request(const JobClaim& r) {
   if (Refusal refused = first(refuse_outside("the number of queues", static_cast<std::int64_t>(r.queues.size()), 1, 1000),
                               refuse_outside("count", r.count, 1, kMostAtOnce), refuse_text("worker", r.worker),
-                              refuse_below("lease", r.lease, 1), refuse_optional_below("runLease", r.run_lease, 1)))
+                              refuse_below("lease", r.lease, 1), refuse_optional_below("runLease", r.run_lease, 1),
+                              refuse_below("start", r.start, 0)))
     return refused;
   std::unordered_set<std::string_view> seen;
   for (const QueueChoice& queue : r.queues) {
@@ -200,6 +230,7 @@ std::optional<std::string> refuse_job_request(const JobDelete& r) {
 std::optional<std::string> refuse_job_request(const JobSearch& r) {
   if (r.limit)
     if (Refusal refused = refuse_outside("limit", *r.limit, 1, 1000)) return refused;
+  if (Refusal refused = refuse_optional("group", r.filter.group)) return refused;
   if (r.filter.state && !job_state_named(*r.filter.state)) return "state " + quoted(*r.filter.state) + " is not a state of a job";
   return std::nullopt;
 }
@@ -214,6 +245,8 @@ std::optional<std::string> refuse_job_request(const QueueSet& r) {
     if (Refusal refused = refuse_outside("weight", *r.weight, 1, 1000)) return refused;
   if (r.rate.value)
     if (Refusal refused = refuse_rate(*r.rate.value)) return refused;
+  if (r.groups.value)
+    if (Refusal refused = refuse_groups(*r.groups.value)) return refused;
   if (r.defaults.value)
     if (Refusal refused = refuse_defaults(*r.defaults.value)) return refused;
   return refuse_optional_below("concurrency", r.concurrency.value, 1);

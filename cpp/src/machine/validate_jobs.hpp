@@ -11,6 +11,9 @@ namespace resonate {
 
 std::optional<std::string> refuse_order(const JobOrder& order, const Dialect& dialect);
 
+// The job of a schedule; its promises have these tags.
+std::optional<std::string> refuse_template(const JobOrder& order, const StringMap& tags, const Dialect& dialect);
+
 std::optional<std::string> refuse_job_request(const JobEnqueueMany& request);
 std::optional<std::string> refuse_job_request(const JobGet& request);
 std::optional<std::string> refuse_job_request(const JobClaim& request);

@@ -47,6 +47,7 @@ void WorkingSet::clear() {
   if (!claim_pages_.empty()) claim_pages_.clear();
   if (!own_claims_.empty()) own_claims_.clear();
   if (!own_keys_.empty()) own_keys_.clear();
+  if (!batches_.empty()) batches_.clear();
   heap_.clear();
   page_.clear();
   page_at_ = 0;
@@ -136,8 +137,10 @@ void WorkingSet::touched(Entry& entry) { touched(entry, resonate::next_due(*entr
 void WorkingSet::touched(Entry& entry, Due due) {
   const_cast<Row&>(*entry.now).due = due;
   if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
-  if (const Job* job = entry.now->job.get(); job && job->state == JobState::pending && entry.now->state == PromiseState::pending)
-    own_ready_.push_back(&entry);
+  const Job* const job = entry.now->job.get();
+  if (!job || entry.now->state != PromiseState::pending) return;
+  if (job->state == JobState::pending) own_ready_.push_back(&entry);
+  if (job->batch) note_batch(entry);
 }
 
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {

@@ -81,6 +81,9 @@ class WorkingSet {
   std::vector<QueueRef> queues();
   // The job of a queue that holds the key at `now`, or null.
   Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);
+  // The jobs of a queue whose batch_key() it is, and the first of them or null, by id.
+  std::vector<Entry*> batch(const std::string& queue, const std::string& key);
+  Entry* first_of_batch(const std::string& queue, const std::string& key);
   // Since when the job waits that has waited longest of those that may be claimed; kUnset: none waits.
   Instant oldest_pending(std::string_view queue, Instant now);
   // Whether an unblock of the promise waits to be delivered.
@@ -146,8 +149,8 @@ class WorkingSet {
   using OwnClaims = std::set<OwnClaim>;
 
  public:
-  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives and nothing
-  // else while it lives.
+  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives, and others of
+  // that queue only right after pop().
   class ClaimScan {
    public:
     ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
@@ -171,6 +174,18 @@ class WorkingSet {
   };
 
  private:
+  // Jobs with one batch_key(): what storage holds, as it was read once, and what came to it here. Either may have lost the key
+  // since.
+  struct Batch {
+    std::vector<RowRef> stored;
+    std::vector<Entry*> own;
+    std::size_t front = 0;  // stored ones before it are changed for good
+    bool read = false;
+  };
+  Batch& batch_of(const std::string& queue, const std::string& key);
+  template <class Visit>
+  void each_of_batch(const std::string& queue, const std::string& key, Visit visit);
+  void note_batch(Entry& entry);
   bool still_claimable(const OwnClaim& claim, std::string_view queue) const;
   OwnClaims& own_claims(std::string_view queue);
   QueueEntry* known_queue(std::string_view name);
@@ -219,6 +234,7 @@ class WorkingSet {
   std::map<std::string, OwnClaims, std::less<>> own_claims_;   // by queue; stale ones are skipped
   QueueEntry* last_queue_ = nullptr;                           // most transactions are about one queue
   std::unordered_multimap<std::string, Entry*> own_keys_;      // by unique key
+  std::unordered_map<std::string, Batch> batches_;             // by queue and batch_key()
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
   std::vector<DueEntry> page_;  // a page of storage's due entries

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/derive.hpp"
 #include "machine/working_set.hpp"
 
 namespace resonate {
@@ -89,6 +90,56 @@ WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::
     if (holds(*stored)) return &remember(std::move(stored));
   }
   return nullptr;
+}
+
+void WorkingSet::note_batch(Entry& entry) {
+  const std::string key = batch_key(*entry.now);
+  if (key.empty()) return;
+  std::vector<Entry*>& own = batches_[key_of(entry.now->job->spec->queue, key)].own;
+  if (own.empty() || own.back() != &entry) own.push_back(&entry);
+}
+
+WorkingSet::Batch& WorkingSet::batch_of(const std::string& queue, const std::string& key) {
+  Batch& batch = batches_[key_of(queue, key)];
+  if (!batch.read) batch.stored = storage_->batch_jobs(queue, key);
+  batch.read = true;
+  return batch;
+}
+
+// Calls visit(entry) for those that are there now, storage's in order of their ids, its own in any; until it says false.
+template <class Visit>
+void WorkingSet::each_of_batch(const std::string& queue, const std::string& key, Visit visit) {
+  Batch& batch = batch_of(queue, key);
+  for (Entry* entry : batch.own)
+    if (!entry->gone && entry->now->job && entry->now->job->spec->queue == queue && batch_key(*entry->now) == key) visit(*entry);
+  for (std::size_t i = batch.front; i < batch.stored.size(); ++i) {
+    Entry* const mine = known(batch.stored[i]->id());
+    if (mine && mine->changed) {  // comes, or not, with its own
+      if (i == batch.front) ++batch.front;
+      continue;
+    }
+    if (!visit(mine ? *mine : remember(batch.stored[i]))) return;
+  }
+}
+
+std::vector<WorkingSet::Entry*> WorkingSet::batch(const std::string& queue, const std::string& key) {
+  std::vector<Entry*> found;
+  each_of_batch(queue, key, [&](Entry& entry) {
+    found.push_back(&entry);
+    return true;
+  });
+  std::sort(found.begin(), found.end(), [](const Entry* a, const Entry* b) { return a->now->id() < b->now->id(); });
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // one may have come several times
+  return found;
+}
+
+WorkingSet::Entry* WorkingSet::first_of_batch(const std::string& queue, const std::string& key) {
+  Entry* first = nullptr;
+  each_of_batch(queue, key, [&](Entry& entry) {
+    if (!first || entry.now->id() < first->now->id()) first = &entry;
+    return false;
+  });
+  return first;
 }
 
 bool WorkingSet::has_unblock(std::string_view id) {

@@ -101,24 +101,26 @@ void measure(Measure& at, const TaskHeartbeat& request) {
   at.list("tasks", request.tasks.size());
   for (const TaskRef& task : request.tasks) at.text("id", task.id);
 }
-void measure(Measure& at, const ScheduleCreate& request) {
-  at.text("id", request.id);
-  at.text("promiseId", request.promise_id);
-  at.text("cron", request.cron);
-  at.value(request.promise_param);
-  at.tags(request.promise_tags);
-}
 void measure(Measure& at, const JobOrder& order) {
   if (order.id) at.text("id", *order.id);
   at.text("queue", order.queue);
   at.text("type", order.type);
   if (order.unique_key) at.text("uniqueKey", *order.unique_key);
+  if (order.group) at.text("group", *order.group);
   at.value(order.payload);
   at.tags(order.tags);
   if (order.policy && order.policy->codes) {
     at.list("codes", order.policy->codes->size());
     for (const std::string& code : *order.policy->codes) at.text("code", code);
   }
+}
+void measure(Measure& at, const ScheduleCreate& request) {
+  at.text("id", request.id);
+  at.text("promiseId", request.promise_id);
+  at.text("cron", request.cron);
+  at.value(request.promise_param);
+  at.tags(request.promise_tags);
+  for (const JobOrder& order : request.job) measure(at, order);
 }
 void measure(Measure& at, const JobEnqueue& request) { measure(at, request.order.front()); }
 void measure(Measure& at, const JobEnqueueMany& request) {
@@ -155,6 +157,7 @@ void measure(Measure& at, const JobFilter& filter) {
   if (filter.id) at.text("id", *filter.id);
   if (filter.queue) at.text("queue", *filter.queue);
   if (filter.type) at.text("type", *filter.type);
+  if (filter.group) at.text("group", *filter.group);
   at.strings("tags", filter.tags);
 }
 void measure(Measure& at, const JobSearch& request) {
@@ -218,6 +221,8 @@ std::vector<std::string_view> touched_ids(const Operation& operation, std::strin
                  [&](const ScheduleCreate& request) {
                    room = fixed_beginning(request.promise_id, request.id);
                    ids = {request.id, room};
+                   for (const JobOrder& order : request.job)
+                     if (order.unique_key) ids.emplace_back(*order.unique_key);
                  },
                  [&](const JobEnqueue& request) { touch(ids, request.order.front()); },
                  [&](const JobEnqueueMany& request) {

@@ -168,14 +168,18 @@ TaskHeartbeat decode_heartbeat(const Node& data, const Path& at) {
 
 template <DocumentNode Node>
 ScheduleCreate decode_schedule(const Node& data, const Path& at) {
-  const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param, Field::promise_tags>
+  const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param, Field::promise_tags,
+                Field::job>
       members(data, &at);
+  std::vector<JobOrder> job;
+  if (const Node* order = members.template find_given<Field::job>()) job.push_back(decode_order(*order, members.path(Field::job)));
   return {.id = members.template text<Field::id>(),
           .cron = members.template text<Field::cron>(),
           .promise_id = members.template text<Field::promise_id>(),
           .promise_timeout = members.template integer<Field::promise_timeout>(),
           .promise_param = members.template value<Field::promise_param>(),
-          .promise_tags = members.template string_map<Field::promise_tags>()};
+          .promise_tags = members.template string_map<Field::promise_tags>(),
+          .job = std::move(job)};
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include "protocol/jobs_encode_reply.hpp"
 #include "protocol/node.hpp"
 #include "protocol/records_encode.hpp"
+#include "protocol/schedules_encode.hpp"
 #include "snapshot_encode.hpp"
 
 namespace resonate {

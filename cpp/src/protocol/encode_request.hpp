@@ -114,6 +114,10 @@ class RequestEncoder {
     integer(Field::promise_timeout, create.promise_timeout);
     value(Field::promise_param, create.promise_param);
     strings(Field::promise_tags, create.promise_tags);
+    if (!create.job.empty()) {
+      sink_.key(Field::job);
+      encode_order(sink_, create.job.front());
+    }
     sink_.end_object();
   }
   void data(const ScheduleDelete& gone) { id_alone(gone.id); }

@@ -52,7 +52,9 @@ namespace resonate {
   X(outcome, "outcome") X(completed_at, "completedAt") X(failed_at, "failedAt") X(next_retry_at, "nextRetryAt")          \
   X(cancelled_at, "cancelledAt") X(expired_at, "expiredAt") X(one_step, "oneStep") X(adopted, "adopted")                 \
   X(attempt_count, "attemptCount") X(awaiters, "awaiters") X(reclaim_at, "reclaimAt") X(deleted, "deleted")              \
-  X(generated_jobs, "generatedJobs") X(level, "level") X(refilled_at, "refilledAt")                                                                         \
+  X(generated_jobs, "generatedJobs") X(level, "level") X(refilled_at, "refilledAt") X(group, "group") X(batch, "batch")  \
+  X(gathering, "gathering") X(flight, "flight") X(first_at, "firstAt") X(last_at, "lastAt") X(groups, "groups")          \
+  X(size, "size") X(grace, "grace") X(max_delay, "maxDelay") X(good_for, "goodFor") X(start, "start")                    \
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \

@@ -94,6 +94,16 @@ RateLimit read_rate(const Node& node, const Path& at) {
 }
 
 template <DocumentNode Node>
+GroupLimits read_groups(const Node& node, const Path& at) {
+  const Members<Node, Field::size, Field::grace, Field::max_delay> members(node, &at);
+  GroupLimits groups;
+  groups.size = members.template optional_integer<Field::size>().value_or(groups.size);
+  groups.grace = members.template optional_integer<Field::grace>().value_or(groups.grace);
+  groups.max_delay = members.template optional_integer<Field::max_delay>();
+  return groups;
+}
+
+template <DocumentNode Node>
 JobDefaults read_defaults(const Node& node, const Path& at) {
   const Members<Node, Field::max_retries, Field::retry_policy, Field::on_exhausted, Field::retention, Field::timeout,
                 Field::priority>
@@ -128,11 +138,25 @@ Attempt read_attempt(const Node& node, const Path& at) {
   return attempt;
 }
 
+inline Shared<const SharedString> shared_text(std::optional<std::string> text) {
+  return text ? Shared<const SharedString>(new SharedString(*std::move(text))) : nullptr;
+}
+
+template <DocumentNode Node>
+Shared<const Flight> read_flight(const Node& node, const Path& at) {
+  const Members<Node, Field::first_at, Field::last_at, Field::count> members(node, &at);
+  Shared<Flight> flight(new Flight);
+  flight->first_at = members.template integer<Field::first_at>();
+  flight->last_at = members.template integer<Field::last_at>();
+  flight->count = members.template integer<Field::count>();
+  return flight;
+}
+
 template <DocumentNode Node>
 Shared<const JobSpec> read_spec(const Node& node, const Path* at) {
   const Members<Node, Field::queue, Field::type, Field::payload, Field::adopted, Field::priority, Field::max_retries,
                 Field::retry_policy, Field::on_exhausted, Field::one_step, Field::good_until, Field::timeout, Field::retention,
-                Field::unique_key, Field::unique_for, Field::sent_at>
+                Field::unique_key, Field::unique_for, Field::group, Field::sent_at>
       members(node, at);
   Shared<JobSpec> spec(new JobSpec);
   spec->queue = members.template text<Field::queue>();
@@ -155,6 +179,7 @@ Shared<const JobSpec> read_spec(const Node& node, const Path* at) {
   spec->retention = members.template optional_integer<Field::retention>().value_or(kKept);
   spec->unique_key = members.template optional_text<Field::unique_key>();
   spec->unique_for = members.template optional_integer<Field::unique_for>().value_or(0);
+  spec->group = shared_text(members.template optional_text<Field::group>());
   spec->sent_at = members.template integer<Field::sent_at>();
   return spec;
 }
@@ -163,7 +188,8 @@ template <DocumentNode Node>
 Shared<const Job> read_job(const Node& node, const Path* at) {
   const Members<Node, Field::state, Field::retry_count, Field::process_at, Field::enqueued_at, Field::claimed_at, Field::started_at,
                 Field::completed_at, Field::failed_at, Field::next_retry_at, Field::cancelled_at, Field::expired_at, Field::error,
-                Field::attempts, Field::attempt_count, Field::awaiters, Field::reclaim_at, Field::run_lease, Field::deleted>
+                Field::attempts, Field::attempt_count, Field::awaiters, Field::reclaim_at, Field::run_lease, Field::deleted,
+                Field::batch, Field::gathering, Field::flight>
       members(node, at);
   Shared<Job> job(new Job);
   job->spec = read_spec(node, at);
@@ -189,13 +215,20 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
   job->awaiters = read_texts(members.template need<Field::awaiters>(), members.path(Field::awaiters));
   if (const Node* deleted = members.template find<Field::deleted>())
     job->deleted = read_boolean(*deleted, members.path(Field::deleted));
+  job->batch = shared_text(members.template optional_text<Field::batch>());
+  if (const Node* gathering = members.template find<Field::gathering>())
+    job->gathering = read_boolean(*gathering, members.path(Field::gathering));
+  if (const Node* flight = members.template find<Field::flight>()) job->flight = read_flight(*flight, members.path(Field::flight));
+  if (job->gathering && (!job->batch || !job->spec->group || job->state != JobState::scheduled))
+    throw Malformed{to_text(members.path(Field::gathering)) + " is of a scheduled job with a group and a batch"};
+  if (job->flight && !job->gathering) throw Malformed{to_text(members.path(Field::flight)) + " is of a job that gathers"};
   return job;
 }
 
 template <DocumentNode Node>
 QueueRef read_queue(const Node& node, const Path* at) {
-  const Members<Node, Field::name, Field::paused, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::defaults,
-                Field::level, Field::refilled_at, Field::current, Field::counts, Field::days>
+  const Members<Node, Field::name, Field::paused, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::groups,
+                Field::defaults, Field::level, Field::refilled_at, Field::current, Field::counts, Field::days>
       members(node, at);
   Shared<Queue> queue(new Queue);
   queue->name = members.template text<Field::name>();
@@ -205,6 +238,8 @@ QueueRef read_queue(const Node& node, const Path* at) {
   queue->weight = members.template integer<Field::weight>();
   queue->concurrency = members.template optional_integer<Field::concurrency>().value_or(0);
   if (const Node* rate = members.template find_given<Field::rate>()) queue->rate = read_rate(*rate, members.path(Field::rate));
+  if (const Node* groups = members.template find_given<Field::groups>())
+    queue->groups = read_groups(*groups, members.path(Field::groups));
   if (const Node* defaults = members.template find_given<Field::defaults>())
     queue->defaults = read_defaults(*defaults, members.path(Field::defaults));
   queue->level = members.template optional_integer<Field::level>().value_or(0);

@@ -4,43 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "protocol/jobs_decode.hpp"
+#include "protocol/jobs_decode_order.hpp"
 #include "protocol/kinds.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {
 namespace detail {
-
-template <DocumentNode Node>
-JobOrder decode_order(const Node& data, const Path& at) {
-  const Members<Node, Field::id, Field::queue, Field::type, Field::payload, Field::tags, Field::deadline, Field::priority,
-                Field::process_at, Field::process_in, Field::good_until, Field::timeout, Field::retention, Field::max_retries,
-                Field::retry_policy, Field::on_exhausted, Field::lifecycle, Field::unique_key, Field::unique_for, Field::sent_at>
-      members(data, &at);
-  JobOrder order;
-  order.id = members.template optional_text<Field::id>();
-  if (auto queue = members.template optional_text<Field::queue>()) order.queue = *std::move(queue);
-  order.type = members.template text<Field::type>();
-  order.payload = members.template value<Field::payload>();
-  order.tags = members.template string_map<Field::tags>();
-  order.deadline = members.template optional_integer<Field::deadline>().value_or(kNever);
-  order.priority = members.template optional_integer<Field::priority>();
-  order.process_at = members.template optional_integer<Field::process_at>();
-  order.process_in = members.template optional_integer<Field::process_in>();
-  order.good_until = members.template optional_integer<Field::good_until>();
-  order.timeout = members.template optional_integer<Field::timeout>();
-  if (const Node* retention = members.template find<Field::retention>())
-    order.retention = read_retention(*retention, members.path(Field::retention));
-  order.max_retries = members.template optional_integer<Field::max_retries>();
-  if (const Node* policy = members.template find_given<Field::retry_policy>())
-    order.policy = read_policy(*policy, members.path(Field::retry_policy));
-  order.on_exhausted = members.template optional_text<Field::on_exhausted>();
-  order.lifecycle = members.template optional_text<Field::lifecycle>();
-  order.unique_key = members.template optional_text<Field::unique_key>();
-  order.unique_for = members.template optional_integer<Field::unique_for>();
-  order.sent_at = members.template optional_integer<Field::sent_at>();
-  return order;
-}
 
 template <DocumentNode Node>
 JobEnqueueMany decode_orders(const Node& data, const Path& at) {
@@ -52,7 +21,8 @@ JobEnqueueMany decode_orders(const Node& data, const Path& at) {
 
 template <DocumentNode Node>
 JobClaim decode_claim(const Node& data, const Path& at) {
-  const Members<Node, Field::queues, Field::count, Field::worker, Field::lease, Field::run_lease, Field::strict> members(data, &at);
+  const Members<Node, Field::queues, Field::count, Field::worker, Field::lease, Field::run_lease, Field::strict, Field::start>
+      members(data, &at);
   JobClaim claim;
   members.template each<Field::queues>([&](const Node& element, const Path& path) {
     if (element.type() == NodeType::string) {
@@ -69,6 +39,7 @@ JobClaim decode_claim(const Node& data, const Path& at) {
   claim.run_lease = members.template optional_integer<Field::run_lease>();
   if (const Node* strict = members.template find_given<Field::strict>())
     claim.strict = read_boolean(*strict, members.path(Field::strict));
+  claim.start = members.template optional_integer<Field::start>().value_or(0);
   return claim;
 }
 
@@ -143,12 +114,13 @@ JobSnooze decode_snooze(const Node& data, const Path& at) {
 
 template <DocumentNode Node>
 JobFilter decode_filter(const Node& data, const Path& at) {
-  const Members<Node, Field::id, Field::queue, Field::type, Field::state, Field::tags> members(data, &at);
+  const Members<Node, Field::id, Field::queue, Field::type, Field::state, Field::group, Field::tags> members(data, &at);
   JobFilter filter;
   filter.id = members.template optional_text<Field::id>();
   filter.queue = members.template optional_text<Field::queue>();
   filter.type = members.template optional_text<Field::type>();
   filter.state = members.template optional_text<Field::state>();
+  filter.group = members.template optional_text<Field::group>();
   if (const Node* tags = members.template find_given<Field::tags>())
     filter.tags = read_string_map(*tags, members.path(Field::tags));
   return filter;
@@ -173,8 +145,9 @@ Setting<T> setting(const Node* node, const Path& path, Read read) {
 
 template <DocumentNode Node>
 QueueSet decode_queue_set(const Node& data, const Path& at) {
-  const Members<Node, Field::queue, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::defaults> members(data,
-                                                                                                                               &at);
+  const Members<Node, Field::queue, Field::lifecycle, Field::weight, Field::concurrency, Field::rate, Field::groups,
+                Field::defaults>
+      members(data, &at);
   QueueSet set;
   set.queue = members.template text<Field::queue>();
   set.lifecycle = setting<std::string>(members.template find<Field::lifecycle>(), members.path(Field::lifecycle),
@@ -184,6 +157,8 @@ QueueSet decode_queue_set(const Node& data, const Path& at) {
                                           [](const Node& node, const Path& path) { return read_integer(node, path); });
   set.rate = setting<RateLimit>(members.template find<Field::rate>(), members.path(Field::rate),
                                 [](const Node& node, const Path& path) { return read_rate(node, path); });
+  set.groups = setting<GroupLimits>(members.template find<Field::groups>(), members.path(Field::groups),
+                                    [](const Node& node, const Path& path) { return read_groups(node, path); });
   set.defaults = setting<JobDefaults>(members.template find<Field::defaults>(), members.path(Field::defaults),
                                       [](const Node& node, const Path& path) { return read_defaults(node, path); });
   return set;

@@ -40,6 +40,10 @@ class JobEncoder {
       text(Field::claimed_by, row.pid->text);
       integer(Field::lease_until, row.expires_at);
     }
+    if (spec.group) text(Field::group, spec.group->text);
+    const bool left = job.gathering && shown.dead();  // as the step will leave it
+    if (job.batch && !left) text(Field::batch, job.batch->text);
+    flag(Field::gathering, job.gathering && !left);
     instant(Field::process_at, job.process_at);
     if (spec.good_until != kNever) integer(Field::good_until, spec.good_until);
     if (spec.timeout) integer(Field::timeout, spec.timeout);
@@ -84,8 +88,12 @@ class JobEncoder {
     if (spec.timeout) integer(Field::timeout, spec.timeout);
     if (spec.retention != kKept) integer(Field::retention, spec.retention);
     unique(spec);
+    if (spec.group) text(Field::group, spec.group->text);
     integer(Field::sent_at, spec.sent_at);
     text(Field::state, name_of(job.state));
+    if (job.batch) text(Field::batch, job.batch->text);
+    flag(Field::gathering, job.gathering);
+    if (job.flight) flight(*job.flight);
     integer(Field::retry_count, job.retry_count);
     instant(Field::process_at, job.process_at);
     instant(Field::enqueued_at, job.enqueued_at);
@@ -184,6 +192,15 @@ class JobEncoder {
     sink_.end_object();
   }
 
+  void groups(const GroupLimits& groups) {
+    sink_.key(Field::groups);
+    sink_.begin_object();
+    integer(Field::size, groups.size);
+    integer(Field::grace, groups.grace);
+    if (groups.max_delay) integer(Field::max_delay, *groups.max_delay);
+    sink_.end_object();
+  }
+
   void defaults(const JobDefaults& defaults) {
     sink_.key(Field::defaults);
     sink_.begin_object();
@@ -254,6 +271,14 @@ class JobEncoder {
     sink_.key(key);
     encode_value(sink_, DialectId::k2026_04_01, value);
   }
+  void flight(const Flight& flight) {
+    sink_.key(Field::flight);
+    sink_.begin_object();
+    integer(Field::first_at, flight.first_at);
+    integer(Field::last_at, flight.last_at);
+    integer(Field::count, flight.count);
+    sink_.end_object();
+  }
   void unique(const JobSpec& spec) {
     if (spec.unique_key) text(Field::unique_key, *spec.unique_key);
     if (spec.unique_for) integer(Field::unique_for, spec.unique_for);
@@ -272,6 +297,7 @@ class JobEncoder {
     integer(Field::weight, queue.weight);
     if (queue.concurrency) integer(Field::concurrency, queue.concurrency);
     if (queue.rate) rate(*queue.rate);
+    if (queue.groups) groups(*queue.groups);
     if (!queue.defaults.empty()) defaults(queue.defaults);
   }
 

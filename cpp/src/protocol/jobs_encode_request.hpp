@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "protocol/jobs_encode.hpp"
+#include "protocol/jobs_encode_order.hpp"
 #include "resonate/job_requests.hpp"
 
 namespace resonate {
@@ -35,6 +35,7 @@ class JobRequestEncoder {
     integer(Field::run_lease, claim.run_lease);
     sink_.key(Field::strict);
     sink_.boolean(claim.strict);
+    if (claim.start) parts_.integer(Field::start, claim.start);
     sink_.end_object();
   }
   void data(const JobStart& start) {
@@ -105,6 +106,7 @@ class JobRequestEncoder {
     integer(Field::weight, set.weight);
     setting(Field::concurrency, set.concurrency, [this](std::int64_t limit) { parts_.integer(Field::concurrency, limit); });
     setting(Field::rate, set.rate, [this](const RateLimit& rate) { parts_.rate(rate); });
+    setting(Field::groups, set.groups, [this](const GroupLimits& groups) { parts_.groups(groups); });
     setting(Field::defaults, set.defaults, [this](const JobDefaults& defaults) { parts_.defaults(defaults); });
     sink_.end_object();
   }
@@ -161,6 +163,7 @@ class JobRequestEncoder {
     text(Field::queue, filter.queue);
     text(Field::type, filter.type);
     text(Field::state, filter.state);
+    text(Field::group, filter.group);
     strings(Field::tags, filter.tags);
   }
   void filtered(const JobFilter& which) {
@@ -175,29 +178,7 @@ class JobRequestEncoder {
     sink_.key(key);
     sink_.null();
   }
-  void order(const JobOrder& order) {
-    sink_.begin_object();
-    text(Field::id, order.id);
-    parts_.text(Field::queue, order.queue);
-    parts_.text(Field::type, order.type);
-    value(Field::payload, order.payload);
-    strings(Field::tags, order.tags);
-    integer(Field::priority, order.priority);
-    integer(Field::process_at, order.process_at);
-    integer(Field::process_in, order.process_in);
-    integer(Field::good_until, order.good_until);
-    integer(Field::timeout, order.timeout);
-    if (order.deadline != kNever) parts_.integer(Field::deadline, order.deadline);
-    if (order.retention) parts_.retention(*order.retention);
-    integer(Field::max_retries, order.max_retries);
-    if (order.policy) parts_.policy(Field::retry_policy, *order.policy);
-    text(Field::on_exhausted, order.on_exhausted);
-    text(Field::lifecycle, order.lifecycle);
-    text(Field::unique_key, order.unique_key);
-    integer(Field::unique_for, order.unique_for);
-    integer(Field::sent_at, order.sent_at);
-    sink_.end_object();
-  }
+  void order(const JobOrder& order) { encode_order(sink_, order); }
 
   Sink& sink_;
   JobEncoder<Sink> parts_;

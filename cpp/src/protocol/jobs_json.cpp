@@ -1,7 +1,7 @@
 #include "protocol/jobs_json.hpp"
 
-#include "protocol/jobs_decode.hpp"
-#include "protocol/jobs_encode.hpp"
+#include "protocol/jobs_decode_order.hpp"
+#include "protocol/jobs_encode_order.hpp"
 #include "protocol/json_sink.hpp"
 #include "protocol/stored_json.hpp"
 
@@ -19,6 +19,12 @@ std::string queue_to_json(const Queue& queue) {
   return sink.take();
 }
 
+std::string order_to_json(const JobOrder& order) {
+  JsonSink sink;
+  encode_order(sink, order);
+  return sink.take();
+}
+
 StoredJob job_of_json(std::string_view json) {
   return read_stored("job or queue", json, [](const auto& node) {
     const Members<std::decay_t<decltype(node)>, Field::claimed_by> members(node, nullptr);
@@ -29,6 +35,10 @@ StoredJob job_of_json(std::string_view json) {
 
 QueueRef queue_of_json(std::string_view json) {
   return read_stored("job or queue", json, [](const auto& node) { return detail::read_queue(node, nullptr); });
+}
+
+Shared<const JobTemplate> order_of_json(std::string_view json) {
+  return read_stored("schedule", json, [](const auto& node) { return detail::read_template(node, Path("job", nullptr)); });
 }
 
 }  // namespace resonate

@@ -1,9 +1,10 @@
-// Whole jobs and queues as JSON texts, for storage.
+// Whole jobs and queues, and the orders of schedules, as JSON texts, for storage.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "resonate/job_requests.hpp"
 #include "resonate/jobs.hpp"
 
 namespace resonate {
@@ -11,6 +12,7 @@ namespace resonate {
 // `holder`: of its task, or null.
 std::string job_to_json(const Job& job, const SharedString* holder);
 std::string queue_to_json(const Queue& queue);
+std::string order_to_json(const JobOrder& order);
 // Error (storage) for a text that is damaged.
 struct StoredJob {
   Shared<const Job> job;
@@ -18,5 +20,6 @@ struct StoredJob {
 };
 StoredJob job_of_json(std::string_view json);
 QueueRef queue_of_json(std::string_view json);
+Shared<const JobTemplate> order_of_json(std::string_view json);
 
 }  // namespace resonate

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "machine/derive.hpp"
 #include "resonate/errors.hpp"
 
 namespace resonate {
@@ -233,6 +234,17 @@ std::vector<RowRef> MemoryStorage::unique_jobs(std::string_view queue, std::stri
   return found;
 }
 
+std::vector<RowRef> MemoryStorage::batch_jobs(std::string_view queue, std::string_view key) {
+  require_whole();
+  std::vector<RowRef> found;
+  by_batch_.visit_from(UniqueProbe{queue, key, {}}, [&](const BatchKeyOfRow& one) {
+    if (one.key->text != key || one.spec->queue != queue) return false;
+    found.push_back(*rows_.find(one.birth->id));
+    return true;
+  });
+  return found;
+}
+
 QueueRef MemoryStorage::load_queue(std::string_view name) {
   require_whole();
   const QueueRef* queue = queues_.find(name);
@@ -260,6 +272,8 @@ void MemoryStorage::index_job(const Row* before, const Row* after) {
     if (waits(was)) by_claim_.erase(ClaimKeyOfRow(*before));
     if (waits(is)) by_claim_.insert(ClaimKeyOfRow(*after));
   }
+  const auto batched = [](const Job* job) { return job && job->batch; };
+  if (batched(was) || batched(is)) index_batch(before, after);
   const auto aside = [](const Job* job) { return job && is_set_aside(job->state); };
   if (aside(was) && !(is && is->state == was->state)) by_job_state_.erase(StateKey{was->state, before->birth.get()});
   if (aside(is) && !(was && was->state == is->state)) by_job_state_.insert(StateKey{is->state, after->birth.get()});
@@ -267,6 +281,17 @@ void MemoryStorage::index_job(const Row* before, const Row* after) {
     if (keyed(was)) by_unique_key_.erase(UniqueKeyOfRow{was->spec, before->birth.get()});
     if (keyed(is)) by_unique_key_.insert(UniqueKeyOfRow{is->spec, after->birth.get()});
   }
+}
+
+void MemoryStorage::index_batch(const Row* before, const Row* after) {
+  const std::string was = before ? batch_key(*before) : std::string();
+  const std::string is = after ? batch_key(*after) : std::string();
+  if (was == is) return;
+  const auto key_of = [](const Row& row, const std::string& key) {
+    return BatchKeyOfRow{row.job->spec, Shared<const SharedString>(new SharedString(key)), row.birth.get()};
+  };
+  if (!was.empty()) by_batch_.erase(key_of(*before, was));
+  if (!is.empty()) by_batch_.insert(key_of(*after, is));
 }
 
 void MemoryStorage::apply_row(const RowChange& change) {
@@ -365,6 +390,7 @@ void MemoryStorage::clear() {
   unblocks_by_id_.clear();
   by_claim_.clear();
   by_unique_key_.clear();
+  by_batch_.clear();
   by_job_state_.clear();
   queues_.clear();
   rows_.clear();

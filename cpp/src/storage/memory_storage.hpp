@@ -26,6 +26,7 @@ class MemoryStorage final : public Storage {
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
   std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
   std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
+  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override;
   QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
@@ -191,12 +192,21 @@ class MemoryStorage final : public Storage {
   struct UniqueLess {
     static UniqueProbe probe(const UniqueKeyOfRow& key) noexcept { return {key.spec->queue, *key.spec->unique_key, key.birth->id}; }
     static UniqueProbe probe(const UniqueProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept {
-      const UniqueProbe x = probe(a);
-      const UniqueProbe y = probe(b);
+    static bool less(const UniqueProbe& x, const UniqueProbe& y) noexcept {
       if (x.key != y.key) return x.key < y.key;
       return x.queue != y.queue ? x.queue < y.queue : x.id < y.id;
     }
+    bool operator()(const auto& a, const auto& b) const noexcept { return less(probe(a), probe(b)); }
+  };
+  struct BatchKeyOfRow {
+    Shared<const JobSpec> spec;
+    Shared<const SharedString> key;
+    const Birth* birth = nullptr;
+  };
+  struct BatchLess {
+    static UniqueProbe probe(const BatchKeyOfRow& key) noexcept { return {key.spec->queue, key.key->text, key.birth->id}; }
+    static UniqueProbe probe(const UniqueProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept { return UniqueLess::less(probe(a), probe(b)); }
   };
   struct QueueLess {
     static std::string_view probe(const QueueRef& q) noexcept { return q->name; }
@@ -219,6 +229,7 @@ class MemoryStorage final : public Storage {
 
   void require_whole() const;
   void index_job(const Row* before, const Row* after);
+  void index_batch(const Row* before, const Row* after);
   void apply_row(const RowChange& change);
   void apply_schedule(const ScheduleChange& change);
   bool is_there(const Birth& birth) const;
@@ -240,6 +251,7 @@ class MemoryStorage final : public Storage {
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
   CowTree<ClaimKeyOfRow, ClaimLess> by_claim_;
   CowTree<UniqueKeyOfRow, UniqueLess> by_unique_key_;
+  CowTree<BatchKeyOfRow, BatchLess> by_batch_;
   CowTree<StateKey, StateLess> by_job_state_;  // of those that are set aside
   CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;

@@ -129,7 +129,7 @@ void bind_due(Use& use, const Row& row) {
 
 void bind_job(Use& use, const Row& row) {
   if (!row.job) {
-    use.null().null().null().null().null().null();
+    use.null().null().null().null().null().null().null();
     return;
   }
   const Job& job = *row.job;
@@ -139,6 +139,11 @@ void bind_job(Use& use, const Row& row) {
       .integer(job.spec->priority);
   use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
   use.text_or_null(job.spec->unique_key && !is_terminal(job.state) ? &*job.spec->unique_key : nullptr);
+  if (const std::string key = batch_key(row); key.empty()) {
+    use.null();
+  } else {
+    use.copied(key);
+  }
 }
 
 void bind_new(Use& use, const Row& row) {
@@ -207,6 +212,11 @@ void bind_schedule(Use& use, const Schedule& schedule) {
   use.instant(schedule.next_run_at == kNever ? kUnset : schedule.next_run_at);
   use.instant(schedule.last_run_at.value_or(kUnset));
   use.integer(dialect_number(schedule.dialect));
+  if (schedule.job) {
+    use.copied(order_to_json(schedule.job->order));
+  } else {
+    use.null();
+  }
 }
 
 ScheduleRef read_schedule(SQLite::Statement& at) {
@@ -222,6 +232,7 @@ ScheduleRef read_schedule(SQLite::Statement& at) {
   schedule->next_run_at = columns.optional_integer().value_or(kNever);
   schedule->last_run_at = columns.optional_integer();
   schedule->dialect = dialect_of_number(columns.integer());
+  if (const auto job = columns.optional_text()) schedule->job = order_of_json(*job);
   return schedule;
 }
 

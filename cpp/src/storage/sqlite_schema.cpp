@@ -126,7 +126,16 @@ CREATE TABLE queues (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 2> kMigrations = {kFirst, kJobs};
+// Groups of jobs, and schedules that make jobs.
+//   batch_key  what jobs that belong together are found by (batch_key in machine/derive.hpp), else NULL
+//   job (of schedules)  the order that each occurrence is, as a JSON object, as in a request
+constexpr const char* kGroups = R"sql(
+ALTER TABLE promises ADD COLUMN batch_key TEXT;
+CREATE INDEX promises_by_batch ON promises (batch_key, queue, id) WHERE batch_key IS NOT NULL;
+ALTER TABLE schedules ADD COLUMN job TEXT;
+)sql";
+
+constexpr std::array<const char*, 3> kMigrations = {kFirst, kJobs, kGroups};
 
 }  // namespace
 

@@ -15,8 +15,9 @@ namespace {
   "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
   "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
   "current = ?, execute_seq = ?"
-#define RESONATE_SCHEDULE_COLUMNS \
-  "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, dialect"
+#define RESONATE_SCHEDULE_COLUMNS                                                                                          \
+  "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
+  "dialect, job"
 #define RESONATE_MESSAGE_COLUMNS "seq, kind, id, address, version, resume, dialect, attempts, queued_at"
 
 constexpr const char* text_of(Sql which) noexcept {
@@ -33,16 +34,16 @@ constexpr const char* text_of(Sql which) noexcept {
       return "INSERT INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::insert_job_row:
       return "INSERT INTO promises (" RESONATE_ROW_COLUMNS
-             ", queue, job_state, priority, enqueued_at, unique_key) "
-             "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+             ", queue, job_state, priority, enqueued_at, unique_key, batch_key) "
+             "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::update_row: return RESONATE_SET_STATE " WHERE id = ?";
     case Sql::update_row_due: return RESONATE_SET_STATE ", due_at = ?, due_kind = ? WHERE id = ?";
     case Sql::update_row_pid: return RESONATE_SET_STATE ", pid = ? WHERE id = ?";
     case Sql::update_row_due_pid: return RESONATE_SET_STATE ", pid = ?, due_at = ?, due_kind = ? WHERE id = ?";
     case Sql::update_job_row:
       return RESONATE_SET_STATE
-          ", pid = ?, due_at = ?, due_kind = ?, job = ?, queue = ?, job_state = ?, priority = ?, enqueued_at = ?, unique_key = ? "
-          "WHERE id = ?";
+          ", pid = ?, due_at = ?, due_kind = ?, job = ?, queue = ?, job_state = ?, priority = ?, enqueued_at = ?, unique_key = ?, "
+          "batch_key = ? WHERE id = ?";
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_branch:
@@ -56,6 +57,7 @@ constexpr const char* text_of(Sql which) noexcept {
              " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "
              "ORDER BY priority, enqueued_at, id LIMIT ?";
     case Sql::unique_jobs: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE unique_key = ? AND queue = ? ORDER BY id";
+    case Sql::batch_jobs: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE batch_key = ? AND queue = ? ORDER BY id";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
     case Sql::queues: return "SELECT body FROM queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
@@ -72,7 +74,7 @@ constexpr const char* text_of(Sql which) noexcept {
              " FROM schedules WHERE next_run_at <= ? AND (next_run_at, id) > (?, ?) ORDER BY next_run_at, id LIMIT ?";
     case Sql::load_schedule: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id = ?";
     case Sql::replace_schedule:
-      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
     case Sql::scan_schedules: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id > ? ORDER BY id LIMIT ?";
     case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";

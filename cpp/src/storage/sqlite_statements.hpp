@@ -36,6 +36,7 @@ enum class Sql : std::uint8_t {
   scan_by_job_state,
   claimable,
   unique_jobs,
+  batch_jobs,
   load_queue,
   queues,
   replace_queue,

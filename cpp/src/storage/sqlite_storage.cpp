@@ -332,6 +332,16 @@ std::vector<RowRef> SqliteStorage::unique_jobs(std::string_view queue, std::stri
   });
 }
 
+std::vector<RowRef> SqliteStorage::batch_jobs(std::string_view queue, std::string_view key) {
+  return guarded("read", [&] {
+    std::vector<RowRef> found;
+    Use jobs = use(Sql::batch_jobs);
+    jobs.copied(key).copied(queue);
+    while (jobs.step()) found.push_back(read_row(jobs.statement()));
+    return found;
+  });
+}
+
 QueueRef SqliteStorage::load_queue(std::string_view name) {
   if (const auto found = known_.queues.find(name); found != known_.queues.end()) return found->second;
   return guarded("read", [&]() -> QueueRef {

@@ -35,6 +35,7 @@ class SqliteStorage final : public Storage {
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
   std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
   std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
+  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override;
   QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;

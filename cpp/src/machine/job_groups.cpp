@@ -1,0 +1,105 @@
+#include "machine/job_groups.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
+
+namespace resonate {
+
+namespace {
+
+GroupLimits limits_of(WorkingSet& set, const std::string& queue) {
+  const Queue* const known = set.find_queue(queue);
+  return known && known->groups ? *known->groups : GroupLimits{};
+}
+
+Instant ready_at(const Flight& flight, const GroupLimits& limits) {
+  Instant at = saturating_add(flight.last_at, limits.grace);
+  if (limits.max_delay) at = std::min(at, saturating_add(flight.first_at, *limits.max_delay));
+  return std::max(at, flight.last_at);
+}
+
+void lead(WorkingSet& set, WorkingSet::Entry& entry, Shared<const Flight> flight, Instant ready_at) {
+  Row& row = set.edit(entry);
+  edit_job(row).flight = std::move(flight);
+  row.retry_at = ready_at;
+  set.touched(entry);
+}
+
+Shared<const Flight> with_count(const Flight& flight, std::int64_t count) {
+  Shared<Flight> changed(new Flight(flight));
+  changed->count = count;
+  return changed;
+}
+
+}  // namespace
+
+std::string generated_name(std::string_view prefix, std::int64_t number) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string name = std::string(prefix) + ":0000000000000000";
+  for (std::size_t at = name.size(); number > 0; number >>= 4) name[--at] = kDigits[number & 15];
+  return name;
+}
+
+void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
+  const Shared<const JobSpec> spec = entry.now->job->spec;
+  WorkingSet::Entry* leader = set.first_of_batch(spec->queue, leader_key(*spec));
+  if (leader && leader->now->retry_at <= at) {  // due, and its step has not been taken yet
+    make_batch_ready(set, *leader, leader->now->retry_at);
+    leader = nullptr;
+  }
+  Shared<Flight> flight(leader ? new Flight(*leader->now->job->flight) : new Flight);
+  if (leader) {
+    flight->last_at = std::max(flight->last_at, at);
+    ++flight->count;
+  } else {
+    flight->first_at = flight->last_at = at;
+  }
+  {
+    Row& row = set.edit(entry);
+    Job& job = edit_job(row);
+    job.gathering = true;
+    job.batch = leader ? leader->now->job->batch
+                       : Shared<const SharedString>(new SharedString(generated_name("batch", ++set.counters().jobs)));
+    row.retry_at = row.birth->timeout_at;
+    set.touched(entry);
+  }
+  if (!leader) leader = &entry;
+  const GroupLimits limits = limits_of(set, spec->queue);
+  const bool whole = flight->count >= limits.size;
+  lead(set, *leader, flight, ready_at(*flight, limits));
+  if (whole) make_batch_ready(set, *leader, flight->last_at);
+}
+
+void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
+  if (!entry.now->job || !entry.now->job->gathering) return;
+  const Shared<const Job> left = entry.now->job;
+  const Instant ready_at = entry.now->retry_at;
+  Job& job = edit_job(set.edit(entry));
+  job.gathering = false;
+  job.batch = nullptr;
+  job.flight = nullptr;
+  const std::string& queue = left->spec->queue;
+  if (!left->flight) {
+    WorkingSet::Entry* const leader = set.first_of_batch(queue, leader_key(*left->spec));
+    if (!leader) return;  // only where a snapshot was written by hand
+    return lead(set, *leader, with_count(*leader->now->job->flight, leader->now->job->flight->count - 1), leader->now->retry_at);
+  }
+  if (WorkingSet::Entry* const next = set.first_of_batch(queue, member_key(*left->batch)))
+    lead(set, *next, with_count(*left->flight, left->flight->count - 1), ready_at);
+}
+
+void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at) {
+  std::vector<WorkingSet::Entry*> jobs = set.batch(leader.now->job->spec->queue, member_key(*leader.now->job->batch));
+  jobs.push_back(&leader);
+  for (WorkingSet::Entry* one : jobs) {
+    Job& job = edit_job(set.edit(*one));
+    job.gathering = false;
+    job.flight = nullptr;
+    make_ready(set, *one, at);
+  }
+}
+
+}  // namespace resonate
