@@ -2,9 +2,10 @@
 
 "=" is 200 and the state stays, a word is 200 and the state after it, "·" is 409 and nothing changes, a number is that status and
 nothing changes, "–" is no case; what a row "step: …" does has no status. In the columns, "absent" is no promise, "plain" a promise
-without a task, "workflow" one with a task that is no job; "settled" stands for completed, failed, cancelled and expired; "dead" for
-a pending job whose good_until has passed ("lapsed": it is expired) and a running one whose deadline has ("overdue": it is failed),
-neither of them swept yet. In the rows, "stale" marks a request that presents another version than the current one.
+without a task, "workflow" one with a task that is no job; "scheduled" stands for a job that waits for its process_at and for one
+that gathers with its group, "settled" for completed, failed, cancelled and expired; "dead" for a pending job whose good_until has
+passed ("lapsed": it is expired) and a running one whose deadline has ("overdue": it is failed), neither of them swept yet. In the
+rows, "stale" marks a request that presents another version than the current one.
 """
 
 from __future__ import annotations
@@ -68,9 +69,13 @@ step: last timeout     =        =        =         =          =          =      
 step: deadline         =        =        =         failed     failed     failed     failed     failed     failed     =        =
 """
 
-GROUPS = {"settled": ("completed", "failed", "cancelled", "expired"), "dead": ("lapsed", "overdue")}
-#: What a dead job is at once, whatever is asked.
-PROJECTED = {"lapsed": "expired", "overdue": "failed"}
+GROUPS = {
+    "scheduled": ("scheduled", "gathering"),
+    "settled": ("completed", "failed", "cancelled", "expired"),
+    "dead": ("lapsed", "overdue"),
+}
+#: What a dead job is at once, whatever is asked; and what one is called that gathers with its group.
+PROJECTED = {"lapsed": "expired", "overdue": "failed", "gathering": "scheduled"}
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ LEASE = 20_000
 # fmt: off
 MEMBERS = [
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
-    "onExhausted", "claimedBy", "leaseUntil", "processAt", "goodUntil", "timeout", "deadline", "retention", "uniqueKey",
-    "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt",
-    "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
+    "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 ]
 # fmt: on
 """The record's members in their order."""
@@ -76,6 +76,13 @@ def judged_job(job: dict[str, Any]) -> dict[str, Any]:
     assert state in AGREEMENT
     assert ("claimedBy" in job) == held and ("leaseUntil" in job) == held, job
     assert ("nextRetryAt" in job) == (state == "retry"), job
+    assert ("batch" in job) <= ("group" in job), job
+    assert job.get("gathering", True) is True, job
+    if state == "scheduled":
+        assert "gathering" not in job or "batch" in job, job
+        assert "gathering" in job or "processAt" in job, job
+    else:
+        assert "gathering" not in job, job
     assert ("result" in job) <= (state == "completed"), job
     for instant, named in (("completedAt", "completed"), ("cancelledAt", "cancelled"), ("expiredAt", "expired")):
         assert (instant in job) == (state == named), job

@@ -47,6 +47,7 @@ def options_of(event: str, state: str) -> dict[str, Any]:
     """What the job is enqueued with: what the row wants, then what the way to the state needs."""
     needed: dict[str, dict[str, Any]] = {
         "scheduled": {"processAt": READY},
+        "gathering": {"group": "g"},
         "archived": {"onExhausted": "archived"},
         "failed": {"onExhausted": "failed"},
         "expired": {"goodUntil": 950},
@@ -76,12 +77,14 @@ def prepare(door: JobDoor, event: str, state: str, cycles: int) -> int:
         return 0
     options = options_of(event, state)
     lease = options.pop("lease")
-    used = cycles if state != "scheduled" else 0
+    used = cycles if state not in ("scheduled", "gathering") else 0
+    if state == "gathering":
+        door.queue("set", groups={"grace": READY - 110}, now=105)
     door.enqueue(now=110, **options).must()
     for n in range(used):
         door.claim(lease=lease, now=120 + 2 * n).must()
         door.give_back(JOB, n + 1, now=121 + 2 * n).must()
-    if state in ("scheduled", "pending", "lapsed"):
+    if state in ("scheduled", "gathering", "pending", "lapsed"):
         return used
     if state == "expired":
         door.store.tick(950)

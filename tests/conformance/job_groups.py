@@ -1,0 +1,78 @@
+"""Groups of jobs for tests: how a job joins one, who gathers in the store, and which of them became ready together when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.job_wire import JobDoor
+
+GROUP = "news"
+
+
+def batch(number: int) -> str:
+    """The id of the batch that was the nth thing to be numbered in a store."""
+    return f"batch:{number:016x}"
+
+
+def join(door: JobDoor, id: str | None, now: int | None = None, **data: Any) -> dict[str, Any]:
+    """Enqueues a job of the group; its record."""
+    record: dict[str, Any] = door.enqueue(id, now, **{"group": GROUP, **data}).must()["job"]
+    return record
+
+
+def join_at(door: JobDoor, *joins: tuple[str, int], **data: Any) -> None:
+    """Enqueues jobs of the group at their instants, each after all that is due by then."""
+    for id, at in joins:
+        door.store.clock.advance_to(at)
+        join(door, id, **data)
+
+
+@dataclass(frozen=True)
+class Flight:
+    """Jobs that gather, as stored."""
+
+    leader: str
+    batch: str
+    first_at: int
+    last_at: int
+    ready_at: int
+    members: tuple[str, ...]
+
+
+def flights(store: Any) -> list[Flight]:
+    """All that gather now, by the id of their leader; that each counts its members is checked."""
+    rows = [row for row in store.snapshot()["promises"] if row.get("job", {}).get("gathering")]
+    found = []
+    for row in rows:
+        job = row["job"]
+        if "flight" not in job:
+            continue
+        members = tuple(sorted(other["id"] for other in rows if other["job"]["batch"] == job["batch"]))
+        flight = job["flight"]
+        assert flight["count"] == len(members), (flight, members)
+        found.append(Flight(row["id"], job["batch"], flight["firstAt"], flight["lastAt"], row["task"]["retryAt"], members))
+    assert sorted(id for flight in found for id in flight.members) == sorted(row["id"] for row in rows)
+    return found
+
+
+def departed(door: JobDoor, **filter: Any) -> list[tuple[int, str]]:
+    """Which pending jobs became ready together, as (instant, ids), in order of their batches."""
+    together: dict[str, list[dict[str, Any]]] = {}
+    for job in door.send("job.search", {"state": "pending", "limit": 1000, **filter}).must()["jobs"]:
+        together.setdefault(job["batch"], []).append(job)
+    found = []
+    for _, jobs in sorted(together.items()):
+        (at,) = {job["enqueuedAt"] for job in jobs}
+        found.append((at, " ".join(job["id"] for job in jobs)))
+    return found
+
+
+def batched(door: JobDoor, *ids: str, now: int | None = None, **data: Any) -> str:
+    """Enqueues jobs of one group that are ready at once, together; their batch."""
+    door.queue("set", data.get("queue", "mail"), groups={"size": len(ids)})
+    for id in ids:
+        record = join(door, id, now, **data)
+    assert [door.job(id)["state"] for id in ids] == ["pending"] * len(ids)
+    name: str = record["batch"]
+    return name

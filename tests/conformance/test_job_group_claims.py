@@ -1,0 +1,337 @@
+"""A batch is claimed as one: beyond the count, for one token, in one turn; and after whatever befell it, together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance import job_policies
+from conformance.job_groups import GROUP, batch, batched, join
+from conformance.job_wire import QUEUE, TYPE, JobDoor
+from conformance.wire import V25, V26
+
+LEASE = 10**9
+
+
+@pytest.fixture(params=[V26, V25])
+def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
+    return JobDoor(store, request.param)
+
+
+def started(door: JobDoor, *ids: str, now: int, **claim: Any) -> None:
+    """Claims and starts these, which must come with one claim of one job."""
+    assert door.claimed(1, now=now, **claim) == list(ids)
+    items = [{"id": id, "version": door.job(id)["version"]} for id in ids]
+    answers = door.send("job.start_many", {"jobs": items}, now).must()["jobs"]
+    assert {answer["status"] for answer in answers} == {200}
+
+
+# --- whom a claim gives ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("count", [1, 2, 3, 100])
+def test_a_batch_comes_as_a_whole(door: JobDoor, count: int) -> None:
+    batched(door, "c", "a", "b", now=0)
+    jobs = door.claim(count, now=1, lease=50).must()["jobs"]
+    assert [job["id"] for job in jobs] == ["a", "b", "c"]
+    assert {(job["state"], job["batch"], job["version"], job["claimedBy"], job["leaseUntil"]) for job in jobs} == {
+        ("claimed", batch(1), 1, "w1", 51)
+    }
+    assert door.claimed(5, now=1) == [] and door.stats()["active"] == 3
+
+
+def test_a_batch_stands_where_its_first_stands(door: JobDoor) -> None:
+    """By priority, then enqueuedAt, then id; the others come right after it, in order of their ids."""
+    for id, priority in (("x", 20), ("y", 60), ("first", 5)):
+        door.enqueue(id, now=0, priority=priority).must()
+    door.queue("set", groups={"size": 3})
+    for id, priority in (("b1", 50), ("b2", 10), ("b0", 90)):
+        join(door, id, 0, priority=priority)
+    assert door.claimed(100, now=1) == ["first", "b2", "b0", "b1", "x", "y"]
+
+
+@pytest.mark.parametrize(("count", "got"), [(1, 1), (2, 4), (3, 4), (4, 4), (5, 6), (6, 6), (7, 7), (8, 7)])
+def test_a_count_is_never_a_reason_to_split_one(door: JobDoor, count: int, got: int) -> None:
+    door.enqueue("a", now=0).must()
+    batched(door, "m1", "m2", "m3", now=1)
+    batched(door, "n1", "n2", now=2)
+    door.enqueue("z", now=3).must()
+    ids = ["a", "m1", "m2", "m3", "n1", "n2", "z"]
+    assert door.claimed(count, now=4) == ids[:got]
+    assert door.claimed(100, now=4) == ids[got:]
+
+
+def test_a_thousand_for_one(make_store: Callable[..., Any]) -> None:
+    door = JobDoor(make_store(check=False))
+    jobs = [{"id": f"{n:04}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(1_000)]
+    door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
+    assert door.claimed(1, now=1) == [f"{n:04}" for n in range(1_000)]
+    assert door.claimed(1, now=1) == [] and door.store.check() == []
+
+
+def test_batches_of_other_groups_and_queues_are_others(door: JobDoor) -> None:
+    batched(door, "a1", "a2", now=0)
+    batched(door, "b1", "b2", now=0, group="other")
+    batched(door, "c1", "c2", now=0, queue="elsewhere")
+    batched(door, "d1", "d2", now=0, group=batch(1))
+    assert door.claimed(1, now=1) == ["a1", "a2"]
+    assert door.claimed(1, now=1) == ["b1", "b2"]
+    assert door.claimed(1, now=1) == ["d1", "d2"]
+    assert door.claimed(1, now=1) == []
+    assert door.claimed(1, queues=["elsewhere"], now=1) == ["c1", "c2"]
+
+
+def test_two_batches_of_one_group_are_two(door: JobDoor) -> None:
+    for n in range(3):
+        batched(door, f"a{n}", f"b{n}", now=n)
+    assert [door.claimed(1, now=9) for _ in range(4)] == [["a0", "b0"], ["a1", "b1"], ["a2", "b2"], []]
+
+
+def test_those_that_are_dead_stay_behind(door: JobDoor) -> None:
+    batched(door, "a", "b", now=0)
+    door.queue("set", groups={"size": 3})
+    join(door, "c", 10, goodUntil=100)
+    join(door, "d", 10)
+    join(door, "e", 10, deadline=100)
+    assert door.claimed(10, now=100) == ["a", "b", "d"]
+    assert (door.state("c"), door.state("e")) == ("expired", "failed")
+    assert door.job("c")["batch"] == door.job("d")["batch"] == batch(2)
+
+
+def test_those_that_a_person_took_out_stay_behind(door: JobDoor) -> None:
+    batched(door, "a", "b", "c", "d", now=0)
+    door.by_hand("cancel", "a", now=1).must()
+    door.by_hand("archive", "c", now=1).must()
+    assert door.claimed(1, now=2) == ["b", "d"]
+    assert door.by_hand("run", "c", now=3).must()["job"]["batch"] == batch(1), "who was ready with others stays of their batch"
+    assert door.claimed(1, now=4) == ["c"]
+
+
+# --- one turn, one token, one place ---------------------------------------------------------------------------------
+def test_a_batch_is_one_token(door: JobDoor) -> None:
+    batched(door, "a", "b", "c", now=0)
+    batched(door, "d", "e", now=0)
+    door.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
+    first = door.claim(10, now=0).must().data
+    assert ([job["id"] for job in first["jobs"]], first["nextAt"]) == (["a", "b", "c"], 1_000)
+    assert door.claim(10, now=999).must().data == {"jobs": [], "nextAt": 1_000}
+    second = door.claim(2, now=1_000).must().data
+    assert [job["id"] for job in second["jobs"]] == ["d", "e"] and "nextAt" not in second
+
+
+def test_a_batch_that_is_more_than_was_asked_for_says_nothing_of_tokens(door: JobDoor) -> None:
+    """nextAt is for those that got too few."""
+    batched(door, "a", "b", "c", now=0)
+    door.enqueue("d", now=1).must()
+    door.queue("set", rate={"limit": 1, "per": 1_000}, now=1)
+    got = door.claim(2, now=1).must().data
+    assert [job["id"] for job in got["jobs"]] == ["a", "b", "c"] and "nextAt" not in got
+
+
+def test_a_batch_comes_where_one_has_room(door: JobDoor) -> None:
+    """A limit of concurrency is passed by the rest of it; then there is room again when all but one less are done."""
+    door.queue("set", concurrency=2)
+    door.enqueue("one", now=0).must()
+    batched(door, "a", "b", "c", now=1)
+    door.enqueue("z", now=2).must()
+    assert door.claimed(10, now=3, lease=LEASE) == ["one", "a", "b", "c"]
+    assert door.queue("get")["active"] == 4
+    for id in ("one", "a", "b"):
+        assert door.claimed(10) == []
+        door.start(id).must()
+        door.complete(id).must()
+    assert door.claimed(10) == ["z"], "beside c"
+    assert door.store.check() == []
+
+
+def test_a_batch_waits_for_a_place(door: JobDoor) -> None:
+    door.queue("set", concurrency=1)
+    door.enqueue("one", now=0).must()
+    batched(door, "a", "b", now=1)
+    assert door.claimed(10, now=2) == ["one"]
+    assert door.claimed(10, now=3) == []
+    door.give_back("one", now=4).must()
+    door.by_hand("cancel", "one", now=4).must()
+    assert door.claimed(10, now=5) == ["a", "b"]
+
+
+def test_a_batch_is_one_turn(door: JobDoor) -> None:
+    """By weight, and over several claims."""
+    for n in range(6):
+        for name in "ab":
+            batched(door, f"{name}{n}-0", f"{name}{n}-1", f"{name}{n}-2", now=0, queue=name)
+        door.enqueue(f"c{n}", now=0, queue="c").must()
+    weights = [{"name": "a", "weight": 5}, {"name": "b", "weight": 1}, {"name": "c", "weight": 1}]
+    got = door.claimed(3 * 6 + 1, queues=weights, now=1)
+    assert [id.partition("-")[0] for id in got if not id.endswith(("-1", "-2"))] == ["a0", "a1", "b0", "a2", "c0", "a3", "a4"]
+    assert [door.claimed(1, queues=weights, now=1)[0] for _ in range(3)] == ["a5-0", "b1-0", "c1"]
+
+
+def test_strict_order(door: JobDoor) -> None:
+    door.enqueue("z", now=0, queue="second").must()
+    batched(door, "a", "b", now=1, queue="first")
+    assert door.claimed(2, queues=["first", "second"], strict=True, now=2) == ["a", "b"]
+    assert door.claimed(2, queues=["first", "second"], strict=True, now=2) == ["z"]
+
+
+# --- how it starts --------------------------------------------------------------------------------------------------
+def test_a_batch_of_asynqs_lifecycle_runs_from_its_claim_on(door: JobDoor) -> None:
+    batched(door, "a", "b", "c", now=0, lifecycle="asynq")
+    jobs = door.claim(1, now=1, lease=50, runLease=70).must()["jobs"]
+    assert {(job["state"], job["startedAt"], job["leaseUntil"], len(job["attempts"])) for job in jobs} == {("running", 1, 71, 1)}
+
+
+@pytest.mark.parametrize("start", [0, 2, 3, 9])
+def test_the_first_of_a_batch_start_with_the_claim(door: JobDoor, start: int) -> None:
+    batched(door, "a", "b", "c", now=0)
+    jobs = door.claim(1, now=1, start=start).must()["jobs"]
+    assert [job["state"] for job in jobs] == (["running"] * start + ["claimed"] * 3)[:3]
+
+
+# --- what befalls it ------------------------------------------------------------------------------------------------
+def test_what_was_given_back_comes_together_again(door: JobDoor) -> None:
+    batched(door, "a", "b", "c", now=0)
+    door.enqueue("between", now=0, priority=50).must()
+    assert door.claimed(1, now=1) == ["a", "b", "c"]
+    for id in ("c", "a"):
+        door.give_back(id, now=2).must()
+    assert door.claimed(1, now=3) == ["a", "c"]
+    for id, version in (("a", 2), ("b", 1), ("c", 2)):
+        door.give_back(id, version, now=4).must()
+    assert door.claimed(1, now=5) == ["a", "b", "c"]
+    assert door.claimed(1, now=5) == ["between"]
+
+
+def test_those_whose_worker_is_gone_come_together_again(door: JobDoor) -> None:
+    """Claimed: as they were. Running: as failures, by one policy, at one instant."""
+    policy = {"kind": "exponential", "base": 1_000, "jitter": 0.5}
+    name = batched(door, "a", "b", "c", now=0, retryPolicy=policy)
+    assert door.claimed(1, now=10, lease=100) == ["a", "b", "c"]
+    assert door.claimed(1, now=110) == ["a", "b", "c"], "the claim took the steps first"
+    for id in ("a", "b", "c"):
+        door.give_back(id, 2, now=111).must()
+    started(door, "a", "b", "c", now=120, lease=100)
+    door.store.clock.advance_to(220)
+    at = 220 + job_policies.exponential(name, 0, 1_000, jitter=0.5)
+    assert [door.job(id)["nextRetryAt"] for id in "abc"] == [at] * 3
+    assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(at)] == [("job_ready", id, at) for id in "abc"]
+    assert [door.job(id)["gathering"] for id in "abc" if "gathering" in door.job(id)] == [], "it does not gather again"
+    assert door.claimed(1) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("policy", [{"kind": "asynq"}, {"kind": "exponential", "base": 10_000, "factor": 3, "jitter": 1}], ids=str)
+def test_a_batch_that_fails_as_a_whole_is_tried_again_as_a_whole(door: JobDoor, policy: dict[str, Any]) -> None:
+    """Five times over: chance is the batch's, so that it is the same for each of them."""
+    ids = ["a", "b", "email:42", "ünï"]
+    name = batched(door, *ids, now=0, retryPolicy=policy)
+    for n in range(5):
+        now = door.store.clock.now
+        started(door, *ids, now=now, lease=LEASE)
+        for id in ids:
+            door.fail(id, n + 1, now=now).must()
+        wait = job_policies.asynq(name, n) if policy["kind"] == "asynq" else job_policies.exponential(name, n, 10_000, 3, jitter=1)
+        assert [door.job(id)["nextRetryAt"] for id in ids] == [now + wait] * 4
+        assert {door.job(id)["batch"] for id in ids} == {name}
+        door.store.clock.advance_to(now + wait)
+    assert door.claimed(1) == ids and door.store.check() == []
+
+
+def test_chance_without_a_batch_is_the_jobs_own(door: JobDoor) -> None:
+    """Of two that left their group, or had none."""
+    for id, data in (("a", {}), ("b", {"group": GROUP})):
+        door.enqueue(id, now=0, **data).must()
+    door.by_hand("run", "b", now=0).must()
+    for id in ("a", "b"):
+        door.run_one(id, now=0)
+        door.fail(id, now=0).must()
+        assert door.job(id)["nextRetryAt"] == job_policies.asynq(id, 0)
+
+
+def test_those_that_failed_are_tried_again_without_those_that_did_not(door: JobDoor) -> None:
+    name = batched(door, "a", "b", "c", "d", now=0)
+    started(door, "a", "b", "c", "d", now=0, lease=LEASE)
+    door.complete("a", now=5).must()
+    door.fail("b", now=5).must()
+    door.fail("d", now=5).must()
+    door.fail("c", now=5, retryable=False).must()
+    at = 5 + job_policies.asynq(name, 0)
+    door.store.clock.advance_to(at)
+    assert door.claimed(1) == ["b", "d"]
+    assert door.by_hand("run", "c").must()["job"]["enqueuedAt"] == at
+    assert door.claimed(1) == ["c"]
+
+
+def test_who_is_ready_earlier_does_not_wait_for_the_others(door: JobDoor) -> None:
+    """It is claimed with those of its batch that are pending then, and no more."""
+    batched(door, "a", "b", "c", now=0)
+    started(door, "a", "b", "c", now=0, lease=LEASE)
+    door.fail("a", now=5, retryAfter=100).must()
+    door.fail("b", now=5, retryAfter=300).must()
+    door.snooze("c", delay=200, now=5).must()
+    assert door.claimed(1, now=104) == []
+    assert door.claimed(1, now=105) == ["a"]
+    assert door.claimed(1, now=304) == ["c"]
+    door.give_back("a", 2, now=304).must()
+    assert door.claimed(1, now=305) == ["a", "b"]
+
+
+def test_a_snoozed_one_does_not_gather_again(door: JobDoor) -> None:
+    name = batched(door, "a", "b", now=0)
+    started(door, "a", "b", now=0)
+    job = door.snooze("a", delay=50, now=5).must()["job"]
+    assert (job["state"], job["processAt"], job["batch"]) == ("scheduled", 55, name) and "gathering" not in job
+    door.queue("set", groups={"grace": 1_000})
+    join(door, "later", 10)
+    door.store.clock.advance_to(55)
+    job = door.job("a")
+    assert (job["state"], job["enqueuedAt"], job["batch"]) == ("pending", 55, name)
+    assert door.job("later")["batch"] != name
+
+
+def test_a_retry_that_a_person_runs_stays_of_its_batch(door: JobDoor) -> None:
+    name = batched(door, "a", "b", now=0)
+    started(door, "a", "b", now=0)
+    for id in ("a", "b"):
+        door.fail(id, now=5).must()
+    assert door.by_hand("run", "b", now=6).must()["job"]["batch"] == name
+    assert door.claimed(1, now=7) == ["b"]
+    door.give_back("b", 2, now=8).must()
+    door.by_hand("run", "a", now=9).must()
+    assert door.claimed(1, now=10) == ["b", "a"], "it stands where its first stands"
+
+
+def test_two_workers_share_no_job_of_a_batch(door: JobDoor) -> None:
+    for n in range(10):
+        batched(door, *(f"{n}-{m}" for m in range(3)), now=0)
+    got = [door.claimed(2, worker=f"w{n % 2}", now=1) for n in range(11)]
+    assert [len(ids) for ids in got] == [3] * 10 + [0]
+    assert sorted(id for ids in got for id in ids) == sorted(f"{n}-{m}" for n in range(10) for m in range(3))
+    assert {door.job(f"{n}-{m}")["claimedBy"] for n in range(10) for m in range(3)} == {"w0", "w1"}
+
+
+def test_in_one_transaction(door: JobDoor) -> None:
+    """The whole batch is completed and the next one claimed, with one commit."""
+    for n in range(2):
+        batched(door, f"a{n}", f"b{n}", now=n, lifecycle="asynq")
+    assert door.claimed(1, now=5) == ["a0", "b0"]
+
+    def envelope(kind: str, data: Any) -> dict[str, Any]:
+        return {"kind": kind, "head": {"corrId": "1", "version": door.version}, "data": data}
+
+    done = {"jobs": [{"id": id, "version": 1} for id in ("a0", "b0")]}
+    claim = {"queues": [QUEUE], "worker": "w1", "lease": 50}
+    joins = [{"id": id, "queue": QUEUE, "type": TYPE, "group": GROUP} for id in ("c", "d")]
+    first, second, third, fourth = door.store.apply(
+        [
+            envelope("job.complete_many", done),
+            envelope("job.enqueue_many", {"jobs": joins}),
+            envelope("job.claim", claim),
+            envelope("job.claim", claim),
+        ],
+        now=6,
+    )
+    assert [job["status"] for job in first["data"]["jobs"]] == [200, 200]
+    assert second["data"]["jobs"][1]["job"]["state"] == "pending"
+    assert [job["id"] for job in third["data"]["jobs"]] == ["a1", "b1"]
+    assert [job["id"] for job in fourth["data"]["jobs"]] == ["c", "d"]
+    assert door.store.check() == []

@@ -1,0 +1,260 @@
+"""Who leaves those that gather before they are ready, in every way there is; and filters by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.job_groups import GROUP, Flight, batch, departed, flights, join, join_at
+from conformance.job_wire import QUEUE, TYPE, JobDoor, agreed
+from conformance.wire import V25, V26, rows_of
+
+
+@pytest.fixture(params=[V26, V25])
+def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
+    return JobDoor(store, request.param)
+
+
+def settings(door: JobDoor, **groups: int) -> None:
+    door.queue("set", groups=groups)
+
+
+# Of each way what the job needs for it, what brings it about at 300, and the state after.
+WAYS: dict[str, tuple[dict[str, Any], Callable[[JobDoor, str], Any], str]] = {
+    "cancel": ({}, lambda d, id: d.by_hand("cancel", id, now=300).must(), "cancelled"),
+    "run": ({}, lambda d, id: d.by_hand("run", id, now=300).must(), "pending"),
+    "archive": ({}, lambda d, id: d.by_hand("archive", id, now=300).must(), "archived"),
+    "delete": ({}, lambda d, id: d.by_hand("delete", id, now=300).must(), "absent"),
+    "resolved": ({}, lambda d, id: d.settle(id, now=300).must(), "completed"),
+    "rejected": ({}, lambda d, id: d.settle(id, "rejected", now=300).must(), "failed"),
+    "canceled": ({}, lambda d, id: d.settle(id, "rejected_canceled", now=300).must(), "cancelled"),
+    "deadline": ({"deadline": 300}, lambda d, id: d.store.clock.advance_to(300), "failed"),
+    "good_until": ({"goodUntil": 300}, lambda d, id: d.store.clock.advance_to(300), "expired"),
+    "cancelled by a filter": ({"tags": {"a": "b"}}, lambda d, id: d.all_of("cancel", tags={"a": "b"}, now=300), "cancelled"),
+    "run by a filter": ({"tags": {"a": "b"}}, lambda d, id: d.all_of("run", state="scheduled", tags={"a": "b"}, now=300), "pending"),
+}  # fmt: skip
+
+# Who joins when, in order, and who leads after somebody has left.
+JOINED = [("m", 0), ("z", 100), ("a", 150), ("k", 200)]
+LEADS = {"m": "a", "z": "m", "a": "m", "k": "m"}
+
+
+@pytest.mark.parametrize("leaver", LEADS)
+@pytest.mark.parametrize("way", WAYS)
+def test_leaving(door: JobDoor, way: str, leaver: str) -> None:
+    """The others wait as they waited; of them the one with the smallest id leads where the leader left."""
+    options, leave, state = WAYS[way]
+    settings(door, grace=1_000, maxDelay=1_150)
+    for id, at in JOINED:
+        join_at(door, (id, at), **(options if id == leaver else {}))
+    left = tuple(sorted(set(LEADS) - {leaver}))
+    assert flights(door.store) == [Flight("m", batch(1), 0, 200, 1_150, ("a", "k", "m", "z"))]
+    leave(door, leaver)
+    assert door.state(leaver) == state
+    if state != "absent":
+        job = door.job(leaver)
+        assert job["group"] == GROUP and not {"batch", "gathering"} & set(job)
+        agreed(door, leaver)
+    assert flights(door.store) == [Flight(LEADS[leaver], batch(1), 0, 200, 1_150, left)]
+    assert door.store.check() == []
+    (step,) = door.store.clock.advance_to(1_150)
+    assert (step.kind, step.id, step.at, step.detail) == ("job_batch", LEADS[leaver], 1_150, {"batch": batch(1)})
+    if state == "pending":
+        assert door.job(leaver)["enqueuedAt"] == 300
+        assert door.claimed(1) == [leaver] and door.claimed(1) == list(left), "by itself"
+    else:
+        assert departed(door) == [(1_150, " ".join(left))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_last_one_that_leaves_ends_it(door: JobDoor, way: str) -> None:
+    """Whoever comes then begins anew, with another batch."""
+    options, leave, _ = WAYS[way]
+    settings(door, grace=1_000)
+    for id in ("a", "b"):
+        join(door, id, 0, **(options if id == "b" else {}))
+    door.by_hand("cancel", "a", now=10).must()
+    leave(door, "b")
+    assert flights(door.store) == [] and door.store.next_due() is None
+    assert door.store.clock.advance_to(900) == []
+    join(door, "c", 900)
+    assert flights(door.store) == [Flight("c", batch(2), 900, 900, 1_900, ("c",))]
+    assert door.store.check() == []
+
+
+def test_one_leader_after_the_other(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, *((id, 0) for id in "dbeac"))
+    led = []
+    for _ in "abcde":
+        (flight,) = flights(door.store)
+        led.append(flight.leader)
+        assert (flight.batch, flight.ready_at) == (batch(1), 1_000)
+        door.by_hand("cancel", flight.leader).must()
+    assert led == list("dabce") and flights(door.store) == []
+
+
+def test_size_counts_those_that_are_there(door: JobDoor) -> None:
+    settings(door, size=3, grace=1_000)
+    join_at(door, ("a", 0), ("b", 10))
+    door.by_hand("cancel", "a", now=20).must()
+    join(door, "c", 30)
+    assert departed(door) == []
+    join(door, "d", 40)
+    assert departed(door) == [(40, "b c d")]
+
+
+def test_max_delay_counts_from_the_first_that_came(door: JobDoor) -> None:
+    """Who came first may have gone since."""
+    settings(door, grace=800, maxDelay=1_000)
+    join_at(door, ("a", 0), ("b", 500))
+    door.by_hand("cancel", "a", now=600).must()
+    join(door, "c", 900)
+    door.store.clock.advance_to(5_000)
+    assert departed(door) == [(1_000, "b c")]
+
+
+def test_who_came_back_is_by_itself(door: JobDoor) -> None:
+    """Archived out of a group and run again, or run out of one."""
+    settings(door, grace=1_000)
+    join_at(door, ("a", 0), ("b", 0), ("c", 0))
+    door.by_hand("archive", "a", now=10).must()
+    door.by_hand("run", "a", now=20).must()
+    door.by_hand("run", "b", now=30).must()
+    assert door.claimed(1, now=40) == ["a"] and door.claimed(1, now=40) == ["b"] and door.claimed(1, now=40) == []
+    assert not {"batch", "gathering"} & (set(door.job("a")) | set(door.job("b")))
+    assert door.store.check() == []
+
+
+@pytest.mark.parametrize("process_in", [0, 500])
+def test_who_left_gathers_no_more(door: JobDoor, process_in: int) -> None:
+    """Not when it is snoozed either."""
+    settings(door, grace=1_000)
+    join(door, "a", 0, processIn=process_in)
+    door.by_hand("run", "a", now=10).must()
+    door.run_one("a", now=20)
+    assert door.snooze("a", delay=5, now=50).must()["job"]["processAt"] == 55
+    door.store.clock.advance_to(55)
+    assert door.job("a")["state"] == "pending" and flights(door.store) == []
+    assert door.claimed(1) == ["a"] and door.store.check() == []
+
+
+def test_an_id_that_is_free_again_joins_as_any_other(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, ("a", 0), ("b", 0))
+    door.by_hand("delete", "a", now=10).must()
+    join(door, "a", 20)
+    assert flights(door.store) == [Flight("b", batch(1), 0, 20, 1_020, ("a", "b"))]
+
+
+# --- those that are dead ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("end", "state"), [({"deadline": 500}, "failed"), ({"goodUntil": 500}, "expired")])
+def test_one_that_is_dead_is_shown_as_its_step_will_leave_it(door: JobDoor, end: dict[str, int], state: str) -> None:
+    settings(door, grace=1_000)
+    join(door, "a", 0, **end)
+    join(door, "b", 0)
+    before = rows_of(door.store)
+    shown = door.job("a", now=500)
+    assert shown["state"] == state and not {"batch", "gathering"} & set(shown)
+    assert door.jobs(now=500, group=GROUP, state=state) == ["a"]
+    assert rows_of(door.store) == before, "a look stores nothing"
+    assert [step.id for step in door.store.tick(500)] == ["a"]
+    assert door.job("a") == shown
+    assert flights(door.store) == [Flight("b", batch(1), 0, 0, 1_000, ("b",))]
+
+
+@pytest.mark.parametrize("at", [999, 1_000, 1_001])
+def test_good_until_around_the_instant_of_its_group(door: JobDoor, at: int) -> None:
+    """At one instant good_until comes first; after it the job was ready with the others, too late for a worker."""
+    settings(door, grace=1_000)
+    join(door, "a", 0, goodUntil=at)
+    join(door, "b", 0)
+    fired = [(step.kind, step.id, step.at) for step in door.store.tick(5_000)]
+    gone, ready = ("job_expiry", "a", at), ("job_batch", "b" if at <= 1_000 else "a", 1_000)
+    assert fired == ([gone, ready] if at <= 1_000 else [ready, gone])
+    job = door.job("a")
+    assert (job["state"], job["expiredAt"]) == ("expired", at)
+    assert ("batch" in job) == (at > 1_000), "it keeps whom it was ready with"
+    assert departed(door) == [(1_000, "b")] and door.claimed(5) == ["b"]
+
+
+def test_one_that_is_dead_counts_until_its_step(door: JobDoor) -> None:
+    """A request comes before the steps: it fills the size with one that is dead by then, which no claim gives."""
+    settings(door, size=2, grace=1_000)
+    join(door, "a", 0, goodUntil=50)
+    assert join(door, "b", 100)["state"] == "pending"
+    job = door.job("a")
+    assert (job["state"], job["expiredAt"]) == ("expired", 50)
+    assert door.claimed(5) == ["b"] and door.store.check() == []
+
+
+# --- filters --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def many(door: JobDoor) -> JobDoor:
+    """Of two groups in two queues two jobs each that gather and one that is ready with another; and two without a group."""
+    for queue in ("q", "r"):
+        door.queue("set", queue, groups={"size": 1})
+        for group in ("g", "h"):
+            join(door, f"{queue}{group}-ready", 0, queue=queue, group=group)
+        door.queue("set", queue, groups={"grace": 1_000})
+        for n in range(2):
+            for group in ("g", "h"):
+                join(door, f"{queue}{group}-{n}", 0, queue=queue, group=group)
+        door.enqueue(f"{queue}-later", 0, queue=queue, processAt=900).must()
+        door.enqueue(f"{queue}-now", 0, queue=queue).must()
+    return door
+
+
+def test_search_by_group(many: JobDoor) -> None:
+    assert many.jobs(group="g") == ["qg-0", "qg-1", "qg-ready", "rg-0", "rg-1", "rg-ready"]
+    assert many.jobs(group="g", queue="q", state="scheduled") == ["qg-0", "qg-1"]
+    assert many.jobs(group="g", state="pending") == ["qg-ready", "rg-ready"]
+    assert many.jobs(group="nobody") == [] == many.jobs(group=batch(1))
+    assert many.jobs(group="g", id="r*", type=TYPE, limit=2) == ["rg-0", "rg-1"]
+
+
+# fmt: off
+ALL = [
+    ("cancel", {"group": "g"}, ["qg-0", "qg-1", "qg-ready", "rg-0", "rg-1", "rg-ready"], "cancelled"),
+    ("cancel", {"group": "g", "queue": "r"}, ["rg-0", "rg-1", "rg-ready"], "cancelled"),
+    ("run", {"group": "g", "queue": "q", "state": "scheduled"}, ["qg-0", "qg-1"], "pending"),
+    ("archive", {"group": "g", "queue": "q", "state": "scheduled"}, ["qg-0", "qg-1"], "archived"),
+    ("archive", {"group": "h", "state": "pending"}, ["qh-ready", "rh-ready"], "archived"),
+    ("delete", {"group": "g", "queue": "q", "state": "scheduled"}, ["qg-0", "qg-1"], "absent"),
+    ("delete", {"group": "nobody", "state": "scheduled"}, [], "absent"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("verb", "filter", "chosen", "state"), ALL)
+def test_all_of_a_group(many: JobDoor, verb: str, filter: dict[str, Any], chosen: list[str], state: str) -> None:
+    """What asynq's inspector does to all aggregating tasks of a group."""
+    before = {id: many.job(id) for id in many.jobs()}
+    assert many.all_of(verb, **filter) == len(chosen)
+    assert {id: many.state(id) for id in chosen} == dict.fromkeys(chosen, state)
+    assert {id: many.job(id) for id in before if id not in chosen} == {k: v for k, v in before.items() if k not in chosen}
+    assert sorted(id for flight in flights(many.store) for id in flight.members) == [
+        id for id, job in before.items() if "gathering" in job and id not in chosen
+    ]
+    assert many.store.check() == []
+
+
+def test_a_group_alone_is_no_filter_where_a_state_is_wanted(many: JobDoor) -> None:
+    for verb in ("run", "archive", "delete"):
+        many.send(f"job.{verb}", {"group": "g"}).must(400)
+    many.send("job.cancel", {"id": "qg-0", "group": "g"}).must(400)
+
+
+@pytest.mark.parametrize("verb", ["run", "cancel", "archive", "delete"])
+def test_a_thousand_leave_at_once(make_store: Callable[..., Any], verb: str) -> None:
+    """Each leader hands on to the next."""
+    door = JobDoor(make_store(check=False))
+    jobs = [{"id": f"{n * 7_919 % 1_000:03}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(999)]
+    door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
+    filter = {"group": GROUP, **({} if verb == "cancel" else {"state": "scheduled"})}
+    assert len(flights(door.store)) == 1
+    assert door.all_of(verb, **filter) == 999
+    assert flights(door.store) == [] and door.store.check() == []
+    assert join(door, "after", 0)["batch"] == batch(2)

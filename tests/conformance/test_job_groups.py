@@ -1,0 +1,427 @@
+"""Jobs that gather: when a group is ready (grace, size, maxDelay), to the millisecond, and who is in it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backends import SUBJECT
+from conformance.job_groups import GROUP, Flight, batch, departed, flights, join, join_at
+from conformance.job_wire import JOB, QUEUE, TYPE, JobDoor, agreed
+from conformance.wire import FAR, V25, V26, executes, rows_of
+
+X, Y = {"data": "eA=="}, {"data": "eQ=="}
+
+
+@pytest.fixture(params=[V26, V25])
+def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
+    return JobDoor(store, request.param)
+
+
+def settings(door: JobDoor, **groups: int) -> None:
+    door.queue("set", groups=groups)
+
+
+# --- the exact instants ---------------------------------------------------------------------------------------------
+# Settings, who joins when, and which of them are ready together when.
+# fmt: off
+INSTANTS: dict[str, tuple[dict[str, int], list[tuple[str, int]], list[tuple[int, str]]]] = {
+    "alone": ({"grace": 1_000}, [("a", 7)], [(1_007, "a")]),
+    "each puts it off": ({"grace": 1_000}, [("a", 0), ("b", 600), ("c", 1_599)], [(2_599, "a b c")]),
+    "within the grace": ({"grace": 1_000}, [("a", 0), ("b", 999)], [(1_999, "a b")]),
+    "as the grace ends": ({"grace": 1_000}, [("a", 0), ("b", 1_000)], [(1_000, "a"), (2_000, "b")]),
+    "at one instant": ({"grace": 1_000}, [("a", 5), ("b", 5), ("c", 5)], [(1_005, "a b c")]),
+    "no grace": ({"grace": 0}, [("a", 5), ("b", 9)], [(5, "a"), (9, "b")]),
+    "maxDelay": ({"grace": 1_000, "maxDelay": 1_500}, [("a", 0), ("b", 900), ("c", 1_400)], [(1_500, "a b c")]),
+    "maxDelay is not reached": ({"grace": 1_000, "maxDelay": 1_500}, [("a", 0), ("b", 499)], [(1_499, "a b")]),
+    "maxDelay is when the grace ends": ({"grace": 1_000, "maxDelay": 1_500}, [("a", 0), ("b", 500)], [(1_500, "a b")]),
+    "maxDelay below the grace": ({"grace": 1_000, "maxDelay": 300}, [("a", 0), ("b", 299), ("c", 300)],
+                                 [(300, "a b"), (600, "c")]),
+    "maxDelay of 1": ({"grace": 1_000, "maxDelay": 1}, [("a", 0), ("b", 0), ("c", 1)], [(1, "a b"), (2, "c")]),
+    "maxDelay of the next": ({"grace": 100, "maxDelay": 150}, [("a", 0), ("b", 90), ("c", 200), ("d", 290)],
+                             [(150, "a b"), (350, "c d")]),
+    "size": ({"size": 3}, [("a", 0), ("b", 10), ("c", 20)], [(20, "a b c")]),
+    "size of 1": ({"size": 1}, [("a", 0), ("b", 0), ("c", 20)], [(0, "a"), (0, "b"), (20, "c")]),
+    "size, again and again": ({"size": 2, "grace": 500}, [("a", 0), ("b", 1), ("c", 1), ("d", 2), ("e", 3)],
+                              [(1, "a b"), (2, "c d"), (503, "e")]),
+    "grace before size": ({"size": 3, "grace": 10}, [("a", 0), ("b", 9), ("c", 19), ("d", 20)], [(19, "a b"), (30, "c d")]),
+    "maxDelay before size": ({"size": 3, "grace": 10, "maxDelay": 12}, [("a", 0), ("b", 9), ("c", 11), ("d", 12)],
+                             [(11, "a b c"), (22, "d")]),
+    "asynq's defaults": ({}, [("a", 0), ("b", 59_999)], [(119_999, "a b")]),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", INSTANTS)
+def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
+    """Not a millisecond earlier, and every instant is visited by the clock."""
+    given, joins, ready = INSTANTS[name]
+    if given:
+        settings(door, **given)
+    clock = door.store.clock
+    last = ready[-1][0]
+    for id, at in joins:
+        clock.advance_to(at)
+        join(door, id)
+    if last > clock.now:
+        assert departed(door) == ready[:-1]
+        assert door.store.next_due() == last
+        (flight,) = flights(door.store)
+        assert clock.advance_to(last - 1) == [] and departed(door) == ready[:-1]
+        (step,) = clock.advance_to(last)
+        assert (step.kind, step.id, step.at, step.now, step.detail) == (
+            "job_batch",
+            flight.leader,
+            last,
+            last,
+            {"batch": flight.batch},
+        )
+    elif last == clock.now:
+        clock.advance_to(last)
+    assert departed(door) == ready
+    assert flights(door.store) == [] and door.store.next_due() is None
+    assert door.store.check() == []
+
+
+def test_what_becomes_of_one_that_gathers(door: JobDoor) -> None:
+    """It is scheduled, without a processAt, and knows whom it is with; once ready it is as any other."""
+    settings(door, grace=1_000)
+    job = join(door, JOB, 5, payload=X)
+    assert (job["state"], job["group"], job["batch"], job["gathering"]) == ("scheduled", GROUP, batch(1), True)
+    assert not {"processAt", "enqueuedAt"} & set(job)
+    assert door.job() == job
+    agreed(door)
+    assert door.claimed(5) == [] and door.stats()["counts"]["scheduled"] == 1
+    if SUBJECT == "store":
+        typed = door.store.jobs.get(JOB)
+        assert (typed.asynq_state, typed.horsies_state) == ("aggregating", "PENDING")
+        assert (typed.group, typed.batch, typed.gathering) == (GROUP, batch(1), True)
+    door.store.clock.advance_to(1_005)
+    after = door.job()
+    assert after == {**{k: v for k, v in job.items() if k != "gathering"}, "state": "pending", "enqueuedAt": 1_005}
+    if SUBJECT == "store":
+        assert door.store.jobs.get(JOB).asynq_state == "pending"
+    agreed(door)
+    assert door.claimed(5) == [JOB]
+    door.start().must()
+    done = door.complete().must()["job"]
+    assert (done["batch"], done["completedAt"] >= 1_005) == (batch(1), True), "it keeps the name of its batch for life"
+
+
+def test_who_fills_the_size_hears_that_it_is_pending(door: JobDoor) -> None:
+    settings(door, size=2)
+    assert join(door, "a", 3)["state"] == "scheduled"
+    job = join(door, "b", 9)
+    assert (job["state"], job["enqueuedAt"], job["batch"]) == ("pending", 9, batch(1))
+    assert door.job("a")["enqueuedAt"] == 9
+
+
+def test_without_grace_it_is_ready_by_the_next_step(door: JobDoor) -> None:
+    settings(door, grace=0)
+    assert join(door, "a", 3)["state"] == "scheduled"
+    assert door.state("a") == "pending", "the step was taken after the request"
+
+
+def test_a_job_without_a_group_waits_for_nobody(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    assert "batch" not in door.enqueue(now=0).must()["job"]
+    assert door.claimed(5) == [JOB]
+
+
+# --- who gathers with whom ------------------------------------------------------------------------------------------
+SEPARATORS = (" ", ":", "/", "|", "\t", "\n", "\x1f", "\x7f", "é")
+
+
+def test_a_flight_is_of_one_queue_type_and_group(door: JobDoor) -> None:
+    """Whatever their names look like beside each other."""
+    names = [(QUEUE, TYPE, "g"), (QUEUE, TYPE, "h"), (QUEUE, "other", "g"), ("other", TYPE, "g")]
+    names += [(QUEUE, f"t{s}u", "v") for s in SEPARATORS] + [(QUEUE, "t", f"u{s}v") for s in SEPARATORS]
+    names += [(QUEUE, TYPE, batch(1)), (QUEUE, batch(1), "g"), (f"{QUEUE}:t", "u", "v"), (f"{QUEUE}\nt", "u", "v")]
+    for round in range(2):
+        for n, (queue, type, group) in enumerate(names):
+            join(door, f"{n:02}-{round}", 10 * round, queue=queue, type=type, group=group)
+    found = flights(door.store)
+    assert [flight.members for flight in found] == [(f"{n:02}-0", f"{n:02}-1") for n in range(len(names))]
+    assert sorted(flight.batch for flight in found) == [batch(n + 1) for n in range(len(names))]
+    assert {(flight.first_at, flight.last_at) for flight in found} == {(0, 10)}
+
+
+def test_batches_are_numbered_as_jobs_are(door: JobDoor) -> None:
+    """By one counter; the id of the job itself takes its number first."""
+    settings(door, size=2)
+    first = join(door, None)
+    second = join(door, None)
+    third = join(door, None)
+    named = [(job["id"], job["batch"]) for job in (first, second, third)]
+    assert named == [("job:0000000000000001", batch(2)), ("job:0000000000000003", batch(2)), ("job:0000000000000004", batch(5))]
+    join(door, "own", group="other")
+    assert (door.job("own")["batch"], door.enqueue(None).must()["job"]["id"]) == (batch(6), "job:0000000000000007")
+
+
+def test_many_in_one_request(door: JobDoor) -> None:
+    """Each joins in order: the third fills the size, the fourth begins another."""
+    settings(door, size=3, grace=100)
+    jobs = [{"id": f"{n}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(7)]
+    answers = door.send("job.enqueue_many", {"jobs": jobs}, 5).must()["jobs"]
+    assert [answer["job"]["batch"] for answer in answers] == [batch(1)] * 3 + [batch(2)] * 3 + [batch(3)]
+    assert [answer["job"]["state"] for answer in answers][-1] == "scheduled"
+    assert departed(door) == [(5, "0 1 2"), (5, "3 4 5")]
+    door.store.clock.advance_to(105)
+    assert departed(door)[-1] == (105, "6")
+
+
+def test_a_thousand_are_most(make_store: Callable[..., Any]) -> None:
+    """The size of a queue that says nothing; and of one that asks for more it is refused."""
+    door = JobDoor(make_store(check=False))
+    jobs = [{"id": f"{n:04}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(2_300)]
+    door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
+    assert door.stats()["counts"]["pending"] == 2_000 and door.stats()["counts"]["scheduled"] == 300
+    (flight,) = flights(door.store)
+    assert (flight.leader, len(flight.members), flight.ready_at) == ("2000", 300, 60_000)
+    door.send("queue.set", {"queue": QUEUE, "groups": {"size": 1_001}}).must(400)
+    assert door.store.check() == []
+
+
+def test_the_leader_is_who_came_first(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, ("c", 0), ("a", 100), ("b", 200))
+    assert flights(door.store) == [Flight("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
+
+
+# --- what does not join ---------------------------------------------------------------------------------------------
+def test_the_same_job_again_joins_once(door: JobDoor) -> None:
+    settings(door, size=2, grace=1_000)
+    first = join(door, JOB, 0, payload=X)
+    assert join(door, JOB, 500, payload=X) == first
+    assert door.enqueue(now=500, payload=X).must()["job"] == first
+    door.enqueue(now=500, payload=Y, group=GROUP).must(409)
+    (flight,) = flights(door.store)
+    assert (flight.last_at, flight.ready_at) == (0, 1_000)
+
+
+def test_who_is_refused_does_not_join(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join(door, "a", 0, uniqueKey="k")
+    before = rows_of(door.store)
+    door.enqueue("b", 10, group=GROUP, uniqueKey="k").must(409)
+    assert rows_of(door.store) == before
+
+
+@pytest.mark.parametrize("end", [{"deadline": 100}, {"goodUntil": 100}])
+def test_who_is_born_dead_does_not_join(door: JobDoor, end: dict[str, int]) -> None:
+    settings(door, size=2)
+    join(door, "a", 100)
+    job = join(door, "dead", 100, **end)
+    assert job["state"] in ("failed", "expired") and "batch" not in door.job("dead")
+    assert [flight.members for flight in flights(door.store)] == [("a",)]
+
+
+def test_a_promise_that_is_adopted_gathers(door: JobDoor) -> None:
+    """So a workflow awaits what others are gathered with."""
+    settings(door, size=2)
+    door.create("a", FAR, tags={"resonate:external": "true"}, now=0).must()
+    door.task_create("workflow", ttl=10**6, now=0).must()
+    door.suspend("workflow", 1 if door.version == V26 else 0, "a", now=1).must()
+    assert join(door, "a", 2)["gathering"] is True
+    agreed(door, "a")
+    assert join(door, "b", 3)["state"] == "pending"
+    assert door.claimed(1, now=4) == ["a", "b"]
+    door.start("a", now=5).must()
+    assert executes(door.store, "workflow") == []
+    door.complete("a", now=6).must()
+    assert [task for _, task, _ in executes(door.store)] == ["workflow"]
+
+
+# --- a job that waits for its processAt first -----------------------------------------------------------------------
+def test_process_at_comes_before_gathering(door: JobDoor) -> None:
+    """Until then it is in no flight; then it joins as of that instant, and keeps the instant."""
+    settings(door, grace=1_000)
+    job = join(door, "later", 0, processIn=400)
+    assert (job["state"], job["processAt"], job["group"]) == ("scheduled", 400, GROUP)
+    assert not {"batch", "gathering"} & set(job)
+    if SUBJECT == "store":
+        assert door.store.jobs.get("later").asynq_state == "scheduled"
+    assert flights(door.store) == []
+    join_at(door, ("a", 100))
+    (step,) = door.store.clock.advance_to(400)
+    assert (step.kind, step.id, step.at) == ("job_ready", "later", 400)
+    job = door.job("later")
+    assert (job["state"], job["processAt"], job["gathering"], job["batch"]) == ("scheduled", 400, True, batch(1))
+    assert flights(door.store) == [Flight("a", batch(1), 100, 400, 1_400, ("a", "later"))]
+    assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(5_000)] == [("job_batch", "a", 1_400)]
+    assert departed(door) == [(1_400, "a later")]
+    assert door.job("later")["processAt"] == 400
+
+
+def test_a_process_at_that_is_over_is_none(door: JobDoor) -> None:
+    assert join(door, "a", 100, processAt=100)["gathering"] is True
+    assert join(door, "b", 100, processIn=0)["batch"] == batch(1)
+
+
+def test_it_may_fill_the_size_when_it_joins(door: JobDoor) -> None:
+    settings(door, size=2)
+    join(door, "a", 0)
+    join(door, "later", 0, processAt=50)
+    assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(1_000)] == [("job_ready", "later", 50)]
+    assert departed(door) == [(50, "a later")]
+
+
+# --- steps that come late -------------------------------------------------------------------------------------------
+def steps(door: JobDoor, now: int) -> list[tuple[str, str, int]]:
+    return [(step.kind, step.id, step.at) for step in door.store.tick(now)]
+
+
+def test_a_late_tick_makes_it_ready_as_of_its_instant(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, ("a", 0), ("b", 600))
+    assert [(s.kind, s.id, s.at, s.now) for s in door.store.tick(9_000)] == [("job_batch", "a", 1_600, 9_000)]
+    assert departed(door) == [(1_600, "a b")]
+
+
+def test_a_claim_takes_what_is_ready_by_its_instant(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, ("a", 0), ("b", 600))
+    assert door.claimed(5, now=1_599) == []
+    assert door.claimed(5, now=1_600) == ["a", "b"]
+    assert door.job("a")["enqueuedAt"] == 1_600
+
+
+def test_what_was_slept_through_is_made_up_in_order(door: JobDoor) -> None:
+    """As if the store had been there at each instant."""
+    settings(door, grace=1_000, maxDelay=1_500)
+    for id, at in (("x", 100), ("y", 300), ("z", 1_200), ("late", 5_000)):
+        join(door, id, 0, processAt=at)
+    assert steps(door, 20_000) == [
+        ("job_ready", "x", 100),
+        ("job_ready", "y", 300),
+        ("job_ready", "z", 1_200),
+        ("job_batch", "x", 1_600),
+        ("job_ready", "late", 5_000),
+        ("job_batch", "late", 6_000),
+    ]
+    assert departed(door) == [(1_600, "x y z"), (6_000, "late")]
+
+
+@pytest.mark.parametrize("at", [1_000, 1_001, 4_000])
+def test_who_comes_when_a_group_should_have_gone_begins_another(door: JobDoor, at: int) -> None:
+    """A request runs before the steps that are due; what comes of it is what would have come of steps in time."""
+    settings(door, grace=1_000, maxDelay=1_500)
+    join(door, "a", 0)
+    job = join(door, "b", at)
+    assert (job["state"], job["batch"]) == ("scheduled", batch(2))
+    assert departed(door) == [(1_000, "a")]
+    assert flights(door.store) == [Flight("b", batch(2), at, at, at + 1_000, ("b",))]
+
+
+@pytest.mark.parametrize("id", ["0", "z"], ids=["before the leader", "after the leader"])
+def test_who_is_ready_to_join_as_a_group_goes_begins_another(door: JobDoor, id: str) -> None:
+    """Whatever the order of the two steps at one instant."""
+    settings(door, grace=1_000)
+    join(door, "a", 0)
+    join(door, id, 0, processAt=1_000)
+    door.store.clock.advance_to(1_500)
+    assert departed(door) == [(1_000, "a")]
+    assert flights(door.store) == [Flight(id, batch(2), 1_000, 1_000, 2_000, (id,))]
+
+
+def test_a_late_step_fills_the_size_of_those_that_came_since(door: JobDoor) -> None:
+    """A request, then the steps before it: they are ready as of the last that joined."""
+    settings(door, size=3, grace=5_000)
+    join(door, "a", 0)
+    join(door, "x", 0, processAt=100)
+    join(door, "b", 2_000)
+    assert departed(door) == [(2_000, "a b x")] and door.store.check() == []
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+def test_settings_of_a_queue(door: JobDoor) -> None:
+    """They are shown where they were set, with their defaults, and replaced as a whole."""
+    assert "groups" not in door.queue("set")
+    assert door.queue("set", groups={})["groups"] == {"size": 1_000, "grace": 60_000}
+    assert door.queue("set", groups={"size": 5})["groups"] == {"size": 5, "grace": 60_000}
+    every = {"size": 7, "grace": 0, "maxDelay": 1}
+    assert door.queue("set", groups=every)["groups"] == every
+    assert door.queue("set", weight=2)["groups"] == every == door.queue("get")["groups"]
+    assert door.queue("set", groups={"maxDelay": 9})["groups"] == {"size": 1_000, "grace": 60_000, "maxDelay": 9}
+    assert "groups" not in door.queue("set", groups=None)
+
+
+def test_a_change_counts_from_the_next_that_joins(door: JobDoor) -> None:
+    settings(door, grace=1_000)
+    join_at(door, ("a", 0))
+    settings(door, grace=5_000)
+    assert flights(door.store)[0].ready_at == 1_000
+    join_at(door, ("b", 500))
+    assert flights(door.store)[0].ready_at == 5_500
+    settings(door, grace=5_000, maxDelay=2_000)
+    assert flights(door.store)[0].ready_at == 5_500
+    join_at(door, ("c", 600))
+    assert flights(door.store)[0].ready_at == 2_000
+    settings(door, size=2)
+    assert len(flights(door.store)) == 1
+    join_at(door, ("d", 700))
+    assert departed(door) == [(700, "a b c d")]
+
+
+def test_other_queues_have_their_own(door: JobDoor) -> None:
+    settings(door, size=1)
+    assert join(door, "a", 0)["state"] == "pending"
+    assert join(door, "b", 0, queue="other")["state"] == "scheduled"
+
+
+def test_a_paused_queue_gathers(door: JobDoor) -> None:
+    settings(door, grace=100)
+    door.queue("pause")
+    join_at(door, ("a", 0))
+    door.store.clock.advance_to(100)
+    assert departed(door) == [(100, "a")] and door.claimed(5) == []
+
+
+def test_instants_saturate(door: JobDoor) -> None:
+    end = 2**63 - 1
+    settings(door, grace=end, maxDelay=end)
+    join(door, "a", 5)
+    (flight,) = flights(door.store)
+    assert flight.ready_at == end and door.store.check() == []
+
+
+# --- and all of it at once ------------------------------------------------------------------------------------------
+def expected(joins: list[tuple[str, int]], size: int, grace: int, delay: int | None) -> list[tuple[int, str]]:
+    """Who is ready together when, by the words of the contract."""
+    ready, members, due = [], [], 0
+    first = 0
+    for id, at in joins:
+        if members and due <= at:
+            ready.append((due, " ".join(sorted(members))))
+            members = []
+        first = first if members else at
+        members.append(id)
+        due = at + grace if delay is None else min(at + grace, first + delay)
+        if len(members) == size:
+            ready.append((at, " ".join(sorted(members))))
+            members = []
+    return ready + ([(due, " ".join(sorted(members)))] if members else [])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
+@pytest.mark.parametrize("seed", range(20))
+def test_many_joins(store: Any, seed: int, late: bool) -> None:
+    """Whether steps are taken at their instants, or after the request that moves the clock."""
+    chance = random.Random(seed)
+    size, grace, delay = chance.randint(1, 6), chance.randint(0, 200), chance.choice([None, chance.randint(1, 400)])
+    door = JobDoor(store, chance.choice([V26, V25]))
+    settings(door, size=size, grace=grace, **({} if delay is None else {"maxDelay": delay}))
+    joins, at = [], 0
+    for n in range(60):
+        at += chance.choice([0, 1, chance.randint(0, 250)])
+        joins.append((f"{chance.randrange(16**4):04x}-{n}", at))
+    print(f"seed {seed}: size {size}, grace {grace}, maxDelay {delay}, joins {joins}")
+    for id, instant in joins:
+        if not late:
+            store.clock.advance_to(instant)
+        join(door, id, instant)
+    store.clock.advance_to(at + 10**6)
+    assert departed(door) == expected(joins, size, grace, delay)
