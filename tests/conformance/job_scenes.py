@@ -57,7 +57,28 @@ def populate(door: JobDoor) -> None:
         elif ending == "cancels":
             door.listen(id, LISTENER, now=now).must()
             door.by_hand("cancel", id, now=now).must()
+    gather(door)
     door.store.tick(100)
+
+
+def gather(door: JobDoor) -> None:
+    """In a queue of its own: a batch that retries, one that waits, two flights of two jobs each, one to come; and a schedule of jobs."""
+    door.queue("set", "together", now=20, groups={"size": 3, "grace": 500, "maxDelay": 800}, weight=2)
+    kinds = {"queue": "together", "type": "t"}
+    for n in range(6):
+        door.enqueue(f"together-{n}", now=21, group="g", **kinds).must()
+    jobs = door.claim(1, ["together"], "w3", now=22).must()["jobs"]
+    for job in jobs:
+        door.start(job["id"], job["version"], now=23).must()
+    for job in jobs:
+        door.fail(job["id"], job["version"], now=24, code="Busy").must()
+    for n, now in ((6, 30), (7, 40)):
+        door.enqueue(f"together-{n}", now=now, group="g", **kinds).must()
+    door.enqueue("together-later", now=41, group="h", processAt=60, **kinds).must()
+    door.enqueue("together-late", now=41, group="h", processAt=70_000, **kinds).must()
+    door.enqueue("together-short", now=42, group="h", goodUntil=300, **kinds).must()
+    job = {**kinds, "group": "g", "uniqueKey": "nightly", "retention": None, "retryPolicy": EXPONENTIAL, "goodFor": 90_000}
+    door.schedule("plan", template="together-{{.timestamp}}", job=job, now=43).must()
 
 
 ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels", "expired": "lapses", "adopted": "waits"}
@@ -78,9 +99,14 @@ def continued(door: JobDoor, now: int = 1_000) -> list[Any]:
         door.send("job.search", {}, now + 9),
         door.send("job.stats", {}, now + 10),
         door.send("queue.list", {}, now + 11),
+        door.claim(1, ["together"], "w9", now=now + 12),
+        door.enqueue("together-8", now=now + 13, queue="together", type="t", group="g"),
+        door.send("job.archive", {"group": "h", "state": "scheduled"}, now + 14),
+        door.send("schedule.get", {"id": "plan"}, now + 15),
     ]
     steps = door.store.tick(now + 200_000)
     replies.append([(s.kind, s.id, s.at, s.now) for s in steps])
     replies.append(door.send("job.search", {}, now + 200_000))
+    replies.append(door.claim(1, ["together"], "w9", now=now + 200_000))
     replies.append(door.send("job.stats", {}, now + 200_001))
     return replies

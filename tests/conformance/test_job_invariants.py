@@ -44,9 +44,30 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("job_retries_beyond_limit", "limited-0", lambda s, p, t, j: j["limited-0"].update(retryCount=26)),
     ("job_reclaimed_before_end", "limited-2", lambda s, p, t, j: j["limited-2"].update(reclaimAt=50)),
     ("job_not_external", "limited-2", lambda s, p, t, j: p["limited-2"].update(external=False)),
+    ("job_group_mismatch", "together-6", lambda s, p, t, j: t["together-6"].update(retryAt=39)),
+    ("job_group_mismatch", "together-6", lambda s, p, t, j: j["together-6"]["flight"].update(firstAt=41)),
+    ("job_group_mismatch", "together-6", lambda s, p, t, j: j["together-6"]["flight"].update(count=0)),
+    ("job_group_mismatch", "together-7", lambda s, p, t, j: t["together-7"].update(retryAt=540)),
+    ("job_flight_count", "g", lambda s, p, t, j: j["together-6"]["flight"].update(count=3)),
+    ("job_flight_count", "g", lambda s, p, t, j: j["together-7"].update(batch="batch:00000000000000ff")),
+    ("job_flight_count", "g", lambda s, p, t, j: j["together-7"].update(group="h")),
+    ("job_flight_count", "h", lambda s, p, t, j: (j["together-short"].pop("flight"), t["together-short"].update(retryAt=2**63 - 1))),
+    ("job_unique_twice", "limited-3", lambda s, p, t, j: [j[f"limited-{n}"].update(uniqueKey="k") for n in (1, 3)]),
+    ("job_unique_twice", "limited-3", lambda s, p, t, j: [j[f"limited-{n}"].update(uniqueKey="k", uniqueFor=10**9) for n in (0, 3)]),
+    ("job_end_mismatch", "completed", lambda s, p, t, j: j["completed"].update(completedAt=50)),
+    ("job_end_mismatch", "cancelled", lambda s, p, t, j: p["cancelled"].update(settledAt=50)),
+    ("job_end_mismatch", "expired", lambda s, p, t, j: j["expired"].update(expiredAt=21)),
     ("queue_count_mismatch", "limited", lambda s, p, t, j: s["queues"][0]["counts"].update(claimed=0)),
     ("queue_count_mismatch", "mail", lambda s, p, t, j: s["queues"][1]["counts"].update(failed=1)),
     ("queue_count_mismatch", "paused", lambda s, p, t, j: s["promises"].remove(p["in-paused"])),
+]
+# Who gathers with whom does not even read: the job, and what breaks it.
+UNREADABLE: list[tuple[str, Break]] = [
+    ("together-6", lambda s, p, t, j: j["together-6"].pop("batch")),
+    ("together-6", lambda s, p, t, j: j["together-6"].pop("group")),
+    ("together-6", lambda s, p, t, j: j["together-6"].pop("gathering")),
+    ("together-3", lambda s, p, t, j: j["together-3"].update(gathering=True)),
+    ("together-0", lambda s, p, t, j: j["together-0"].update(flight={"firstAt": 1, "lastAt": 1, "count": 1})),
 ]
 # fmt: on
 
@@ -85,3 +106,16 @@ def test_a_broken_property_reports_its_own_name(
     assert (name, id) in [(v.name, v.id) for v in found] and all(v.detail for v in found)
     store.restore(whole)
     assert store.check() == []
+
+
+@pytest.mark.parametrize("breaks", [breaks for _, breaks in UNREADABLE], ids=[id for id, _ in UNREADABLE])
+def test_who_gathers_with_nobody_is_no_job(make_store: Callable[..., Any], refused: Any, breaks: Break) -> None:
+    """Whether or not it is to be checked."""
+    snapshot = scene(make_store())
+    breaks(snapshot, *opened(snapshot))
+    store = make_store(check=False)
+    before = store.snapshot()
+    for check in (True, False):
+        with pytest.raises(refused, match="gather"):
+            store.restore(copy.deepcopy(snapshot), check=check)
+        assert store.snapshot() == before

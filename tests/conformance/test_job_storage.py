@@ -16,6 +16,7 @@ if SUBJECT == "reference":
     pytest.skip("the model has no files, no traces and no purge", allow_module_level=True)
 
 import resonate_core as rc
+from conformance.job_groups import flights
 from conformance.job_scenes import continued, populate
 from conformance.job_wire import STATES, JobDoor
 from conformance.wire import rows_of
@@ -38,6 +39,10 @@ def test_the_scene_has_what_it_says(door: JobDoor) -> None:
     states = {job["state"] for job in door.send("job.search", {}).must()["jobs"]}
     assert states >= {"pending", "claimed", "retry", "completed", "archived", "cancelled", "expired"} and states <= set(STATES)
     assert door.store.check() == []
+    assert [(flight.members, flight.ready_at) for flight in flights(door.store)] == [
+        (("together-6", "together-7"), 540),
+        (("together-later", "together-short"), 560),
+    ]
 
 
 def test_a_snapshot_is_restored(make_store: Make, door: JobDoor, clock_type: Any) -> None:
@@ -95,6 +100,9 @@ def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
         {"processAt": 9},
         {"sentAt": 0},
         {"tags": {"a": "b"}},
+        {"group": "g"},
+        {"group": "h"},
+        {"group": "g", "processAt": 9},
     ]
     digests = set()
     for variant in variants:
@@ -114,6 +122,13 @@ def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
         lambda: door.by_hand("run", now=6),
         lambda: door.queue("set", weight=2),
         lambda: door.queue("pause"),
+        lambda: door.queue("set", groups={}),
+        lambda: door.queue("set", groups={"grace": 1}),
+        lambda: door.queue("set", groups={"grace": 1, "maxDelay": 5}),
+        lambda: door.queue("set", groups={"size": 2, "maxDelay": 5}),
+        lambda: door.enqueue("one", now=7, group="g"),
+        lambda: door.enqueue("two", now=7, group="g"),
+        lambda: door.schedule("s", now=7, job={"type": "t"}),
     ):
         step()
         moved.append(door.store.digest())
