@@ -241,6 +241,10 @@ def _of_ids() -> Iterator[Operation]:
             200,
             envelope("schedule.create", {**schedule, "promiseId": template}),
         )
+    for half, scope in ((OWN, "own"), (OTHER, "other")):
+        job = {"queue": "shared", "type": "t", "group": "shared", "uniqueKey": half + "key"}
+        data = {**schedule, "promiseId": OWN + "{{.timestamp}}", "job": job}
+        yield Operation(f"2026 schedule.create: a job with a key, {scope}", scope, 200, envelope("schedule.create", data))
 
 
 def _jobs_without_ids() -> Iterator[Operation]:
@@ -255,13 +259,15 @@ def _jobs_without_ids() -> Iterator[Operation]:
         ("job.claim", {"queues": ["shared", OTHER + "queue"], "count": 100, "worker": "w", "lease": 5}),
         ("job.search", {}),
         ("job.cancel", {"queue": "shared"}),
+        ("job.cancel", {"group": "shared"}),
         ("job.run", {"state": "archived"}),
         ("job.archive", {"state": "pending"}),
         ("job.delete", {"state": "pending"}),
         ("job.stats", {}),
         ("queue.list", {}),
     ):
-        yield Operation(f"2026 {kind}: all that there are", "found", 200, envelope(kind, data))
+        filter = " of a group" if "group" in data else ""
+        yield Operation(f"2026 {kind}: all that there are{filter}", "found", 200, envelope(kind, data))
     for kind in ("job.stats", "queue.get", "queue.pause", "queue.resume", "queue.set"):
         yield Operation(f"2026 {kind}: a queue of all", "other", 200, envelope(kind, {"queue": "shared"}))
 

@@ -17,6 +17,7 @@ from server.http_store import app_of
 
 JOB = {"id": "j", "version": 1}
 ENQUEUE = {"id": "new", "type": "t"}
+SCHEDULE = {"id": "s", "cron": "@hourly", "promiseId": "{{.id}}", "promiseTimeout": 5}
 CLAIM = {"queues": ["q"], "worker": "w", "lease": 5}
 
 # fmt: off
@@ -27,12 +28,14 @@ LISTS: list[tuple[str, Any]] = [
     ("job.heartbeat", lambda n: {"worker": "w", "jobs": [JOB] * n}),
     ("job.claim", lambda n: {**CLAIM, "queues": [f"q{i}" for i in range(n)]}),
     ("job.enqueue", lambda n: {**ENQUEUE, "retryPolicy": {"kind": "asynq", "codes": ["C"] * n}}),
+    ("schedule.create", lambda n: {**SCHEDULE, "job": {"type": "t", "retryPolicy": {"kind": "asynq", "codes": ["C"] * n}}}),
 ]
 TEXTS: list[tuple[str, Any]] = [
     ("job.enqueue", lambda text: {**ENQUEUE, "id": text}),
     ("job.enqueue", lambda text: {**ENQUEUE, "type": text}),
     ("job.enqueue", lambda text: {**ENQUEUE, "queue": text}),
     ("job.enqueue", lambda text: {**ENQUEUE, "uniqueKey": text}),
+    ("job.enqueue", lambda text: {**ENQUEUE, "group": text}),
     ("job.enqueue", lambda text: {**ENQUEUE, "tags": {text: "v"}}),
     ("job.enqueue_many", lambda text: {"jobs": [ENQUEUE, {**ENQUEUE, "id": text}]}),
     ("job.get", lambda text: {"id": text}),
@@ -55,6 +58,10 @@ TEXTS: list[tuple[str, Any]] = [
     ("job.delete", lambda text: {"id": text}),
     ("job.search", lambda text: {"queue": text}),
     ("job.search", lambda text: {"uniqueKey": text}),
+    ("job.search", lambda text: {"group": text}),
+    ("job.cancel", lambda text: {"group": text}),
+    *(("schedule.create", lambda text, name=name: {**SCHEDULE, "job": {"type": "t", name: text}}) for name in (
+        "type", "queue", "uniqueKey", "group")),
     ("job.stats", lambda text: {"queue": text}),
     ("queue.set", lambda text: {"queue": text}),
     ("queue.get", lambda text: {"queue": text}),

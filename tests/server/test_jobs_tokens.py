@@ -51,6 +51,40 @@ def test_a_claim_gets_own_jobs_alone(count: int) -> None:
         assert states(store, OTHER) == others
 
 
+def gather(store: Store, *ids: str) -> None:
+    """A batch of jobs, in a queue of its own."""
+    store.queues.set("batches", groups={"size": len(ids)})
+    for id in ids:
+        store.jobs.enqueue("t", id=id, queue="batches", group="g")
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_a_batch_is_claimed_without_others_jobs(count: int) -> None:
+    """Others' stand before, between and after; they wait for a claim of theirs, and come together then."""
+    with world() as store:
+        gather(store, OWN + "b", OTHER + "b", "tenant10.b", OWN + "a", OTHER + "a", "a", "tenant1")
+        store.queues.set("batches", rate={"limit": 1, "per": 1000})
+        claim = {"queues": ["batches"], "count": count, "worker": "me", "lease": 5000, "start": 1}
+        jobs = ask(store, "job.claim", claim)["jobs"]
+        assert [(job["id"], job["state"]) for job in jobs] == [(OWN + "a", "running"), (OWN + "b", "claimed")]
+        assert len({job.batch for job in store.jobs.search(queue="batches")}) == 1
+        store.queues.set("batches", rate=None)
+        rest = store.jobs.claim("batches", worker="w", lease=5000)
+        assert [job.id for job in rest] == ["a", "tenant1", "tenant10.b", OTHER + "a", OTHER + "b"]
+
+
+def test_a_group_may_be_shared() -> None:
+    """It is as a queue: who may enqueue may join, and sees of the others nothing but that it was ready."""
+    with world() as store:
+        store.queues.set("batches", groups={"size": 2})
+        store.jobs.enqueue("t", id=OTHER + "a", queue="batches", group="g")
+        given = ask(store, "job.enqueue", {"id": OWN + "a", "type": "t", "queue": "batches", "group": "g"})["job"]
+        assert given["state"] == "pending"
+        assert [job["id"] for job in ask(store, "job.search", {"group": "g"})["jobs"]] == [OWN + "a"]
+        assert ask(store, "job.cancel", {"group": "g"}) == {"count": 1, "more": False}
+        assert store.jobs.get(OTHER + "a").state == "pending"
+
+
 def test_next_at_is_about_own_jobs() -> None:
     """That others' jobs wait for a token is no reason to come again."""
     with world() as store:
@@ -131,6 +165,19 @@ def test_a_request_that_names_one_of_others_does_nothing_at_all() -> None:
         ):
             assert ask(store, kind, data, status=403) == "Forbidden"
         assert store.snapshot() == before
+
+
+def test_a_schedule_enqueues_ones_own() -> None:
+    """Its jobs have ids of the prefix, and claims of others step over them."""
+    with world() as store:
+        job = {"type": "t", "queue": "batches", "uniqueKey": OWN + "key"}
+        data = {"id": OWN + "hourly", "cron": "@hourly", "promiseId": OWN + "{{.timestamp}}", "promiseTimeout": 10**9, "job": job}
+        assert ask(store, "schedule.create", data)["schedule"]["job"] == job
+        assert ask(store, "schedule.create", {**data, "job": {**job, "uniqueKey": OTHER + "key"}}, status=403) == "Forbidden"
+        store.clock.advance_to(3_600_000)
+        claim = {"queues": ["batches"], "count": 9, "worker": "me", "lease": 5000}
+        assert ask(store, "job.claim", claim, token({"prefix": OTHER}))["jobs"] == []
+        assert [job["id"] for job in ask(store, "job.claim", claim)["jobs"]] == [OWN + "3600000"]
 
 
 def test_an_enqueue_does_not_tell_who_holds_a_key() -> None:
