@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from property import groups_reached
 from reference import properties
 
 
@@ -15,11 +16,13 @@ class Alone:
         self.strict = options["rules"] == "strict"
         self.statistics = statistics
         self.before = model.snapshot()
+        self.fired = []
 
     def request(self, envelope, now=None, door="dict"):
         reply = self.model.apply(envelope, now)
         self.statistics[reply["kind"], reply["head"]["version"], reply["head"]["status"]] += 1
         self.count(self.model.world.fired)
+        groups_reached.by_request(self.statistics, self.model.world.promises, envelope, reply)
         self.same(reset=reply["kind"] == "debug.reset")
 
     def raw(self, text):
@@ -64,6 +67,7 @@ class Alone:
         pass
 
     def count(self, fired):
+        self.fired = fired
         for one in fired:
             self.statistics["fired", one["kind"]] += 1
 
@@ -73,6 +77,8 @@ class Alone:
         if not reset:
             broken += properties.of_a_change(self.before, after, one_request)
             self.count_edges(self.before, after)
+            groups_reached.by_change(self.statistics, self.before, after, self.fired)
+        self.fired = []
         assert broken == [], broken
         self.before = after
 

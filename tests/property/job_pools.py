@@ -10,6 +10,7 @@ QUEUES = ["q1", "q2", "default"]
 TYPES = ["t", "t", "u"]
 WORKERS = ["w1", "w2"]
 UNIQUE_KEYS = ["u1", "u2"]
+GROUPS = ["g1", "g2"]
 CODES = ["E1", "E1", "E2", "WorkerCrashed"]
 
 LEASES = [60_000, 60_000, 1000, 200, 20, 10, 1, SAFE_INTEGER, INT64_MAX]
@@ -54,5 +55,32 @@ DEFAULTS = [
     {"retention": 100},
     {},
 ]
+# How long groups gather: most of them so that a few jobs, or a few steps of time, end it.
+GATHERING = [
+    {"size": 2, "grace": 1000},
+    {"size": 3, "grace": 500, "maxDelay": 510},
+    {"size": 4, "grace": 200},
+    {"grace": 100, "maxDelay": 105},
+    {"size": 3, "maxDelay": 10},
+    {"grace": 0},
+    {"size": 1, "grace": 10},
+    {"grace": INT64_MAX, "maxDelay": INT64_MAX},
+    {},
+]
+BAD_GATHERING = [{"size": 0}, {"size": 1001}, {"grace": -1}, {"maxDelay": 0}]
+CRONS = ["* * * * * *"] * 4 + ["*/5 * * * * *", "* * * * *", "0 0 29 2 *"]
+TEMPLATES = ["{{.id}}.{{.timestamp}}"] * 4 + ["{{.timestamp}}", "j1", "n:{{.id}}", "a"]
+ONLY_OF_JOBS = [
+    {"id": "j1"},
+    {"payload": {}},
+    {"payload": {"data": "x"}},
+    {"tags": {}},
+    {"tags": {"a": ""}},
+    {"deadline": 5},
+    {"processAt": 5},
+    {"goodUntil": 5},
+    {"sentAt": 5},
+]
+"""What a schedule's job may not say."""
 STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"]
 GLOBS = [None, None, "*", "j*", "*.*", "j1"]

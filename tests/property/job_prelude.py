@@ -1,4 +1,4 @@
-"""What most examples of jobs begin with: jobs that wait, run, were archived, and a task that awaits one of them."""
+"""What most examples of jobs begin with: jobs that wait, gather, are a batch, run, were archived, and a task that awaits one of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ def job(job_id, queue, dialect=NEW, **more):
     return request("job.enqueue", dialect, id=job_id, queue=queue, deadline=LATE, **{"type": "t", **more})
 
 
+def gathering(queue, **more):
+    return request("job.enqueue", NEW, queue=queue, type="t", group="g1", deadline=LATE, retryPolicy=SPREAD, **more)
+
+
 REQUESTS = [
     job("j1", "q1", timeout=300, retryPolicy=FIXED, retention=0, uniqueKey="u1", uniqueFor=5000, payload={"data": "cA=="}),
     job("j2", "q1", maxRetries=0, priority=1, goodUntil=20_000),
@@ -21,6 +25,10 @@ REQUESTS = [
     request("job.claim", NEW, queues=["q1", {"name": "q2", "weight": 2}], count=2, worker="w1", lease=1000),
     request("queue.set", NEW, queue="q1", rate={"limit": 1, "per": 1000, "burst": 2}, concurrency=3),
     request("queue.set", NEW, queue="q2", concurrency=1),
+    request("queue.set", NEW, queue="q1", groups={"size": 3, "grace": 500, "maxDelay": 520}),
+    *[gathering("q1", lifecycle=one) for one in ("horsies", "asynq")],
+    request("queue.set", NEW, queue="default", groups={"size": 2}),
+    *[gathering("default") for _ in range(2)],
     task("a", NEW),
     request(
         "task.suspend",

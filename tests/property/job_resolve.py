@@ -9,6 +9,8 @@ from property.resolve import NEW, Resolver, envelope
 from reference import world as rows
 
 FAR_AHEAD = 2 * 10**8
+LEAVING = ("job_cancel", "job_run", "job_archive", "job_delete", "promise_settle")
+"""What takes a job out of the group that it gathers with."""
 NEEDS = {
     "job_start": ["claimed"],
     "job_start_many": ["claimed"],
@@ -34,14 +36,21 @@ def given(**members):
 class JobResolver(Resolver):
     """Reads the model's rows, changes nothing."""
 
+    # Their jobs stay for a while, and the model looks at all of them again and again.
+    most_occurrences = 5
+
     def fitting(self, operation):
         needed = NEEDS.get(operation["name"])
+        if operation.get("aimed") == "gathering":
+            return [row["id"] for row in self.world.promises.values() if "gathering" in row.get("job", {})]
         if needed is None:
             return super().fitting(operation)
         jobs = [row for row in self.world.promises.values() if "job" in row]
         return [row["id"] for row in jobs if rows.project(row, self.world.now)["job"]["state"] in needed]
 
     def is_rare(self, name, row):
+        if "gathering" in row.get("job", {}) and name in LEAVING:
+            return True
         if not name.startswith("job_"):
             return name in ("promise_settle", "listen") and "job" in row and row["state"] == "pending"
         return bool(row["callbacks"] or row["listeners"] or row["job"]["awaiters"]) and name in (
@@ -58,6 +67,8 @@ class JobResolver(Resolver):
 
     def preparation(self, operation):
         """A request that brings a job nearer to the state that an aimed operation needs."""
+        if operation["aimed"] == "gathering":
+            return envelope("job.enqueue", NEW, {"type": "t", "queue": "q1", "group": "g1"})
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
@@ -145,6 +156,8 @@ class JobResolver(Resolver):
             "lifecycle",
             "uniqueKey",
             "uniqueFor",
+            "group",
+            "goodFor",
         )
         data.update(given(**{name: drawn[name] for name in plain}))
         if drawn["tags"]:
@@ -160,6 +173,8 @@ class JobResolver(Resolver):
     def job_enqueue(self, operation):
         return self.job(operation["job"])
 
+    group_enqueue = job_enqueue
+
     def unique_enqueue(self, operation):
         more = given(queue=operation["queue"], uniqueKey=operation["uniqueKey"], uniqueFor=operation["uniqueFor"])
         return {"type": "t", "deadline": self.relative(10**9), **more}
@@ -167,12 +182,18 @@ class JobResolver(Resolver):
     def job_enqueue_many(self, operation):
         return {"jobs": [self.job(one) for one in operation["jobs"]]}
 
+    group_enqueue_many = job_enqueue_many
+
+    def job_schedule(self, operation):
+        order = {**given(**operation["job"]), **({} if operation["wrong"] is ABSENT else operation["wrong"])}
+        return {**self.schedule_create(operation), "job": order}
+
     def job_get(self, operation):
         return {"id": self.aim(operation)}
 
     def job_claim(self, operation):
         queues = [name if weight is None else {"name": name, "weight": weight} for name, weight in operation["queues"]]
-        names = ("count", "worker", "lease", "runLease", "strict")
+        names = ("count", "worker", "lease", "runLease", "strict", "start")
         return given(queues=queues, **{name: operation[name] for name in names})
 
     def versioned(self, operation):
@@ -222,6 +243,9 @@ class JobResolver(Resolver):
 
     job_cancel = job_run = job_archive = job_delete = administration
 
+    def run_gathering(self, operation):
+        return {"state": "scheduled", **given(queue=operation["queue"], group=operation["group"])}
+
     def job_search(self, operation):
         names = ("id", "state", "uniqueKey", "limit", "cursor")
         return {**operation["filter"], **given(**{name: operation[name] for name in names})}
@@ -230,7 +254,7 @@ class JobResolver(Resolver):
         return given(queue=operation["queue"])
 
     def queue_set(self, operation):
-        names = ("queue", "lifecycle", "weight", "concurrency", "rate", "defaults")
+        names = ("queue", "lifecycle", "weight", "concurrency", "rate", "groups", "defaults")
         return given(**{name: operation[name] for name in names})
 
     def queue_get(self, operation):

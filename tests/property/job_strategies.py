@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from property import job_pools as pools
-from property.pools import VALUES
-from property.strategies import STRATEGIES, moving, operation, pick, still
+from property.pools import INT64_MAX, VALUES
+from property.strategies import STRATEGIES, moving, operation, pick, settle_fields, still
 
 ABSENT = "absent"
 """What is left out of a request, where None is a null."""
@@ -45,22 +45,64 @@ job_fields = {
     "lifecycle": seldom(["asynq", "asynq", "horsies", "horsies", "default"], 1),
     "uniqueKey": seldom(pools.UNIQUE_KEYS, 2),
     "uniqueFor": seldom([100, 5000], 3),
+    "group": seldom([*pools.GROUPS, ""], 1),
+    "goodFor": seldom([50, 500, 1, 0, INT64_MAX], 2),
     "sentAt": seldom([-50, 50]),
 }
 plain_job_fields = {
     **job_fields,
-    **{name: st.just(ABSENT) for name in ("priority", "goodUntil", "uniqueKey", "uniqueFor", "sentAt")},
+    **{name: st.just(ABSENT) for name in ("priority", "goodUntil", "goodFor", "uniqueKey", "uniqueFor", "group", "sentAt")},
     "tags": st.just({}),
     "timeout": pick(ABSENT, 20, 200),
     "deadline": pick(10**9, 10**9, 10**7),
     "process": st.just(ABSENT),
 }
+gathering_job_fields = {
+    **plain_job_fields,
+    "who": pick(None, None, 0, 1, 2, 3, 4),
+    "queue": pick("q1", "q1", "q2", "default"),
+    "type": pick("t", "t", "t", "u"),
+    "group": pick("g1", "g1", "g2"),
+    "priority": pick(ABSENT, ABSENT, 1, 60),
+    "process": pick(ABSENT, ABSENT, ("in", 10), ("in", 100)),
+    "deadline": pick(*[10**9] * 6, 100, 30),
+    "goodFor": pick(*[ABSENT] * 5, 30, 200),
+    "lifecycle": pick(ABSENT, "asynq", "asynq", "horsies"),
+    "retryPolicy": pick(*({"kind": "exponential", "base": base, "jitter": 0.75} for base in (10, 1000)), {"kind": "asynq"}),
+}
+# What a job of a schedule may say.
+template_fields = {
+    name: job_fields[name]
+    for name in (
+        "queue",
+        "type",
+        "priority",
+        "timeout",
+        "retention",
+        "maxRetries",
+        "retryPolicy",
+        "onExhausted",
+        "lifecycle",
+    )
+} | {
+    "processIn": seldom([0, 10, 1500], 1),
+    "goodFor": seldom([50, 1500, 0], 1),
+    "uniqueKey": pick(ABSENT, ABSENT, *pools.UNIQUE_KEYS),
+    "uniqueFor": seldom([100, 5000], 3),
+    "group": pick(ABSENT, *pools.GROUPS),
+}
+one_gathering_job = st.fixed_dictionaries(gathering_job_fields)
 one_job = st.one_of(st.fixed_dictionaries(plain_job_fields), st.fixed_dictionaries(job_fields))
 versioned_fields = {"who": who, "aimed": aimed, "version": version}
 named_jobs = st.lists(st.fixed_dictionaries(versioned_fields), min_size=1, max_size=3)
 filters = st.fixed_dictionaries(
     {},
-    optional={"queue": st.sampled_from(pools.QUEUES), "type": st.sampled_from(pools.TYPES), "tags": pick({"own": "1"}, {}, None)},
+    optional={
+        "queue": st.sampled_from(pools.QUEUES),
+        "type": st.sampled_from(pools.TYPES),
+        "tags": pick({"own": "1"}, {}, None),
+        "group": pick(*pools.GROUPS, None, ""),
+    },
 )
 
 
@@ -79,6 +121,18 @@ OPERATIONS = {
         "uniqueKey": st.sampled_from(pools.UNIQUE_KEYS),
         "uniqueFor": pick(ABSENT, ABSENT, 100, 5000),
     },
+    "group_enqueue": {"job": one_gathering_job},
+    "group_enqueue_many": {"jobs": st.lists(one_gathering_job, min_size=2, max_size=4)},
+    "job_schedule": {
+        "who": pick(0, 1),
+        "cron": st.sampled_from(pools.CRONS),
+        "template": st.sampled_from(pools.TEMPLATES),
+        "timeout": pick(10**9, 10**9, 10_000, 1000, 1, 0, INT64_MAX),
+        "param": st.sampled_from(VALUES),
+        "tags": pick({}, {}, {}, {"own": "1"}, {"target": "poll://any@g"}, {"timer": "true"}),
+        "job": st.fixed_dictionaries(template_fields),
+        "wrong": seldom(pools.ONLY_OF_JOBS, 4),
+    },
     "job_enqueue_many": {"jobs": st.lists(one_job, min_size=1, max_size=3)},
     "job_get": {"who": who, "aimed": aimed},
     "job_claim": {
@@ -93,6 +147,7 @@ OPERATIONS = {
         "lease": st.sampled_from(pools.LEASES),
         "runLease": seldom([20, 5000], 1),
         "strict": pick(ABSENT, False, True),
+        "start": pick(ABSENT, ABSENT, ABSENT, 1, 1, 2, 3, 3, 0, -1),
     },
     "job_start": {**versioned_fields, "lease": seldom([300, 300, *pools.LEASES], 1)},
     "job_start_many": {"jobs": named_jobs, "lease": seldom([20, 5000], 1)},
@@ -111,6 +166,7 @@ OPERATIONS = {
     "job_snooze": {**versioned_fields, "delay": st.sampled_from(pools.DELAYS)},
     "job_cancel": administration(),
     "job_run": administration("archived", "retry", "scheduled", "pending"),
+    "run_gathering": {"queue": pick(ABSENT, "q1"), "group": pick("g1", "g1", "g2")},
     "job_archive": administration("pending", "scheduled", "retry", "archived"),
     "job_delete": administration(*pools.STATES),
     "job_search": {
@@ -128,6 +184,7 @@ OPERATIONS = {
         "weight": seldom([1, 3, 1000, 1001], 1),
         "concurrency": seldom([None, 1, 2, 0], 1),
         "rate": seldom([None, None, *pools.RATES, {"limit": 0, "per": 1}], 1),
+        "groups": seldom([None, *pools.GATHERING, *pools.BAD_GATHERING], 1),
         "defaults": seldom([None, *pools.DEFAULTS, {"priority": 0}], 1),
     },
     "queue_get": {"queue": st.sampled_from([*pools.QUEUES, "none"])},
@@ -138,6 +195,25 @@ OPERATIONS = {
 # The several steps of a job's life need an instant that stays for a while.
 slower = st.one_of(still, still, still, moving)
 JOB_STRATEGIES = {name: operation(name, fields, slower) for name, fields in OPERATIONS.items()}
+# Who joins a little later than the others moves the end of the gathering.
+JOB_STRATEGIES["group_enqueue"] = operation("group_enqueue", OPERATIONS["group_enqueue"], st.one_of(still, moving))
+alone = {"who": who, "aimed": st.just("gathering"), "filter": st.none()}
+leave = st.one_of(
+    *(operation(name, alone, slower) for name in ("job_cancel", "job_run", "job_archive", "job_delete")),
+    *[operation("promise_settle", {**settle_fields, "aimed": st.just("gathering")}, slower)] * 2,
+)
+"""Takes one job out of the group that it gathers with."""
+claim_a_batch = operation(
+    "job_claim",
+    {
+        **OPERATIONS["job_claim"],
+        "queues": st.just([("default", None), ("q1", None)]),
+        "count": pick(1, 2),
+        "lease": pick(20, 10, 1000),
+        "runLease": pick(ABSENT, ABSENT, 1000),
+    },
+    slower,
+)
 # What is not of jobs, but may meet them.
 OTHERS = [
     "promise_create",
@@ -157,6 +233,10 @@ OTHERS = [
     "task_search",
     "fence_create",
     "fence_settle",
+    "schedule_create",
+    "schedule_delete",
+    "schedule_get",
+    "schedule_search",
     "debug",
 ]
 any_job_operation = st.one_of(*JOB_STRATEGIES.values(), *JOB_STRATEGIES.values(), *(STRATEGIES[name] for name in OTHERS))
@@ -171,12 +251,23 @@ def batches(draw):
 JOB_GROUPS = {
     "make": ["job_enqueue", "job_enqueue", "job_enqueue", "job_enqueue_many"],
     "make_unique": ["unique_enqueue"],
+    "gather": ["group_enqueue"],
+    "gather_many": ["group_enqueue_many"],
+    "schedule": [
+        "job_schedule",
+        "job_schedule",
+        "job_schedule",
+        "job_schedule",
+        "schedule_create",
+        "schedule_delete",
+        "schedule_get",
+    ],
     "claim": ["job_claim", "job_claim", "job_claim", "job_start", "job_start_many"],
     "end": ["job_complete", "job_fail", "job_fail", "job_snooze", "job_complete_many"],
     "complete": ["job_complete"],
     "fail": ["job_fail", "job_fail", "job_snooze"],
     "hold": ["job_heartbeat", "job_heartbeat", "job_start", "job_claim", "job_release"],
-    "administer": ["job_cancel", "job_run", "job_run", "job_run", "job_archive", "job_delete"],
+    "administer": ["run_gathering", "job_cancel", "job_run", "job_run", "job_run", "job_archive", "job_delete"],
     "queue": ["queue_set", "queue_set", "queue_set", "queue_pause", "queue_resume", "queue_resume", "queue_get", "queue_list"],
     "show": ["job_get", "job_search", "job_stats", "job_stats"],
     "others": OTHERS,
@@ -185,3 +276,5 @@ JOB_GROUPS = {
 GROUP_STRATEGIES = {
     group: st.one_of([JOB_STRATEGIES.get(name, STRATEGIES.get(name)) for name in names]) for group, names in JOB_GROUPS.items()
 }
+GROUP_STRATEGIES["leave"] = leave
+GROUP_STRATEGIES["claim_a_batch"] = claim_a_batch

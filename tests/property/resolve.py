@@ -10,10 +10,16 @@ from reference import cron
 NEW, OLD = "2026-04-01", "2025-01-15"
 # Later than this, libraries disagree about calendars.
 LAST_CALENDAR_INSTANT = 4_000_000_000_000
-MOST_OCCURRENCES = 40
+OF_BOTH = {
+    "unique_enqueue": "job.enqueue",
+    "group_enqueue": "job.enqueue",
+    "group_enqueue_many": "job.enqueue_many",
+    "run_gathering": "job.run",
+    "job_schedule": "schedule.create",
+}
 RENAMED = {
-    OLD: {"register": "promise.register", "listen": "promise.subscribe", "unique_enqueue": "job.enqueue"},
-    NEW: {"register": "promise.register_callback", "listen": "promise.register_listener", "unique_enqueue": "job.enqueue"},
+    OLD: {"register": "promise.register", "listen": "promise.subscribe", **OF_BOTH},
+    NEW: {"register": "promise.register_callback", "listen": "promise.register_listener", **OF_BOTH},
 }
 NEEDS = {
     "task_acquire": "pending",
@@ -29,7 +35,13 @@ NEEDS = {
 
 
 class Resolver:
-    """Reads the model's rows, changes nothing."""
+    """Reads the model's rows, changes nothing.
+
+    Attributes:
+        most_occurrences: Of a schedule in one step of time.
+    """
+
+    most_occurrences = 40
 
     def __init__(self, model):
         self.model = model
@@ -46,7 +58,7 @@ class Resolver:
             return envelope(operation["kind"], NEW, {})
         if operation.get("aimed") and not self.fitting(operation):
             return self.preparation(operation)
-        if name == "schedule_create" and max(now or 0, self.world.now) > LAST_CALENDAR_INSTANT:
+        if name in ("schedule_create", "job_schedule") and max(now or 0, self.world.now) > LAST_CALENDAR_INSTANT:
             name = "schedule_get"
         data = getattr(self, name)(operation)
         kind = RENAMED[dialect].get(name) or name.replace("_", ".", 1)
@@ -93,7 +105,7 @@ class Resolver:
         rare = [one for one in fitting if self.is_rare(operation["name"], self.world.promises[one])]
         # Every other aimed operation goes to one of the few that do more than the rest.
         if rare and operation["who"] % 2 == 0:
-            fitting = rare
+            return rare[operation["who"] // 2 % len(rare)]
         return fitting[operation["who"] % len(fitting)] if fitting else self.promise_id(operation["who"])
 
     def is_rare(self, name, row):
@@ -179,7 +191,7 @@ class Resolver:
         """At most some occurrences of any schedule ahead, and within int64."""
         for row in self.world.schedules.values():
             last = row["nextRunAt"]
-            for _ in range(MOST_OCCURRENCES):
+            for _ in range(self.most_occurrences):
                 if last >= instant:
                     break
                 last = cron.next_after(row["cron"], last) or pools.INT64_MAX

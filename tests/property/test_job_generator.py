@@ -8,10 +8,13 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from property.alone import Alone
+from property.groups_reached import WANTED
 from property.job_machine import JobsAndModel
 
 STEPS = [
     "job_ready",
+    "job_batch",
+    "schedule",
     "job_expiry",
     "job_lease",
     "job_timeout",
@@ -53,14 +56,17 @@ OUTCOMES = {
     "queue.pause": [],
     "queue.resume": [],
     "queue.list": [],
+    "schedule.create": [400],
+    "schedule.get": [404],
 }
 
 
 def missing(counter):
     """What the runs together did not reach."""
-    reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(counter)
+    reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(+counter)
     wanted = [("fired", kind) for kind in STEPS]
     wanted += [("job", before, after) for before, afters in EDGES.items() for after in afters]
+    wanted += WANTED
     wanted += [(kind, status) for kind, more in OUTCOMES.items() for status in [200, *more]]
     return [one for one in wanted if one not in reached]
 

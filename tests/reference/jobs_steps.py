@@ -44,7 +44,8 @@ def take(world, row, kind, at):
         settle(row, *course.expire(row))
     elif kind == "job_batch":
         groups.end(world, row, at)
-    elif kind == "job_ready" and "group" in job and "batch" not in job:
+    elif kind == "job_ready" and "group" in job and row["task"]["acquisitions"] == 0:
+        # Who was claimed before, alone or with a batch, does not gather again.
         groups.join(world, row, at)
     elif kind == "job_ready":
         work.become_claimable(row, at)

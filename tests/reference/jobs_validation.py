@@ -175,9 +175,10 @@ OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil"
 def template(data, promise_tags, dialect, strict):
     """The job of a schedule: the members that were given."""
     reading = Reading(data)
-    for name in OF_THE_SCHEDULE:
-        reading.rule(not reading.has(name), f"the job of a schedule has no {name}")
     read = read_enqueue(reading, dialect, strict)
+    for name in OF_THE_SCHEDULE:
+        # No tags and an empty payload are as if they were left out.
+        reading.rule(read[name] in (None, {}), f"the job of a schedule has no {name}")
     reading.rule(not is_timer(promise_tags), "a job is no timer")
     given = {name: value for name, value in read.items() if value is not None or name == "retention"}
     return reading.checked({name: value for name, value in given.items() if name not in OF_THE_SCHEDULE})
@@ -322,7 +323,7 @@ def one_or_many(states):
 
 def search(data, dialect, strict):
     reading = Reading(data)
-    names = ("id", "queue", "type", "uniqueKey", "group")
+    names = ("id", "queue", "type", "uniqueKey")
     found = {
         # Texts that no job can have are simply not found.
         **{name: optional_text(data, name) for name in names},
@@ -330,6 +331,7 @@ def search(data, dialect, strict):
         "state": reading.choice("state", STATES),
         "limit": reading.optional_number("limit", 1, MOST_FOUND, 100),
         "cursor": optional_text(data, "cursor") or "",
+        "group": reading.optional_name("group"),
     }
     return reading.checked(found)
 

@@ -48,6 +48,11 @@ def test_an_occurrence_is_a_job(send):
     assert (send.row("s.1000")["createdAt"], send.model.now) == (1000, 1050)
 
 
+def test_what_is_left_out_may_be_said_to_be_nothing(send):
+    nothing = {"id": None, "payload": {}, "tags": {}, "priority": None}
+    assert schedule(send, {"type": "t", **nothing})[1]["schedule"]["job"] == {"type": "t", "queue": "default"}
+
+
 def test_the_record_shows_the_queue_always(send):
     assert schedule(send, {"type": "t"})[1]["schedule"]["job"] == {"type": "t", "queue": "default"}
     assert "job" not in schedule(send, None, id="plain")[1]["schedule"]
@@ -61,8 +66,8 @@ def test_the_record_shows_the_queue_always(send):
         {"queue": "q"},
         {"type": ""},
         {"type": "t", "id": "x"},
-        {"type": "t", "payload": {}},
-        {"type": "t", "tags": {}},
+        {"type": "t", "payload": {"data": ""}},
+        {"type": "t", "tags": {"a": ""}},
         {"type": "t", "deadline": 5},
         {"type": "t", "processAt": 5},
         {"type": "t", "goodUntil": 5},
