@@ -9,6 +9,7 @@ import pytest
 from waiting import until
 
 from resonate_core.worker import JobContext, current_job
+from resonate_core.worker.attempts import Attempts
 
 LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
 
@@ -229,3 +230,37 @@ def test_what_is_over_before_its_thread_has_it_does_not_run(make_worker, live_st
         "completed",
     ]
     assert worker.counts.failed == 1 and worker.counts.lost == 1
+
+
+def test_what_is_called_off_before_its_first_step_frees_its_slot(worker, store):
+    """The heartbeat may hear of a cancellation in the very turn of the loop in which the job gets its slot."""
+    ran: list[str] = []
+
+    @worker.task("t")
+    async def one(which):
+        ran.append(which)
+
+    @worker.batch_task("u", group="g")
+    async def several(payloads):
+        ran.extend(payloads)
+
+    one.enqueue("one")
+    several.enqueue("several")
+    store.clock.advance(60_000)
+
+    async def main() -> list[str]:
+        wake = asyncio.Event()
+        attempts = Attempts(worker, asyncio.get_running_loop(), wake)
+        jobs = store.jobs.claim("default", 2, worker=worker.name, lease=60_000, start=2)
+        attempts.ready.extend((job,) for job in jobs)
+        attempts.begin_ready()
+        held = attempts.held()
+        attempts.call_off([id for id, _ in held], held, "cancelled")
+        for _ in range(3):
+            await asyncio.sleep(0)
+        attempts.collect()
+        assert (len(held), attempts.slots, attempts.held()) == (2, worker.concurrency, [])
+        return [verdict.outcome for _, verdict in attempts.take_told()]
+
+    assert asyncio.run(main()) == ["dropped", "dropped"]
+    assert ran == []

@@ -16,7 +16,7 @@ import pytest
 from waiting import until
 
 import resonate_core as rc
-from resonate_core.worker import JobContext, JobError, Retry, Skip, Snooze, Worker
+from resonate_core.worker import BatchContext, JobContext, JobError, Retry, Skip, Snooze, Worker
 from server.live_server import serving
 
 SECRET = "s3cret-" * 10
@@ -87,6 +87,9 @@ def test_the_record_is_that_of_the_core(worker: Worker, store: rc.Store):
         "retention",
         "unique_key",
         "unique_for",
+        "group",
+        "batch",
+        "gathering",
         "result",
         "error",
         "attempts",
@@ -117,6 +120,62 @@ def test_many_of_which_one_is_refused(worker: Worker, store: rc.Store):
         task.enqueue_many([1, 2, 3], ids=["a", "b", "c"])
     with pytest.raises(rc.errors.Invalid, match="2 ids for 3"):
         task.enqueue_many([1, 2, 3], ids=["a", "b"])
+
+
+def test_a_batch_there_and_back(worker: Worker, store: rc.Store):
+    store.queues.set("default", groups={"size": 3})
+    calls: list[object] = []
+
+    @worker.batch_task("t", group="g", retention="kept")
+    def body(payloads, batch: BatchContext):
+        calls.append((payloads, batch.id, batch.group, [job.attempt for job in batch]))
+        return [n * n if n != 1 else Skip("no") for n in payloads]
+
+    first = body.enqueue(0)
+    assert (first.group, first.gathering, first.state) == ("g", True, "scheduled")
+    assert first.to_dict() == store.jobs.get(first.id).to_dict()
+    jobs = [first, *body.enqueue_many([1, 2], good_for=10**6)]
+    assert jobs[2].gathering is False and jobs[2].batch == first.batch
+    with worker:
+        until(lambda: worker.counts.completed == 2 and worker.counts.failed == 1, worker.counts)
+    assert calls == [([0, 1, 2], first.batch, "g", [1, 1, 1])]
+    found = [store.jobs.get(job.id) for job in jobs]
+    assert [job.state for job in found] == ["completed", "archived", "completed"]
+    assert (found[2].result.json(), found[2].good_until) == (4, found[2].sent_at + 10**6)
+
+
+def test_a_batch_that_fails_and_is_put_off(worker: Worker, store: rc.Store):
+    store.queues.set("default", groups={"size": 3})
+
+    @worker.batch_task("t", max_retries=0)
+    def body(payloads, batch: BatchContext):
+        raise ValueError("v") if batch.group == "bad" else Snooze(10**9)
+
+    bad, late = (body.enqueue_many(range(3), group=group) for group in ("bad", "late"))
+    with worker:
+        until(lambda: worker.counts.failed == worker.counts.snoozed == 3, worker.counts)
+    assert [store.jobs.get(job.id).error["message"] for job in bad] == ["ValueError: v"] * 3
+    assert [store.jobs.get(job.id).state for job in late] == ["scheduled"] * 3
+
+
+def test_a_stop_gives_back_a_batch(url: str, store: rc.Store):
+    store.queues.set("default", groups={"size": 2})
+    worker = Worker(url, concurrency=1, batch=3, grace=10, poll_interval=20)
+    began, go_on = threading.Event(), threading.Event()
+
+    @worker.batch_task("t", group="g")
+    def body(payloads):
+        began.set()
+        go_on.wait(60)
+
+    jobs = body.enqueue_many([None] * 4)
+    with worker:
+        assert began.wait(60)
+        until(lambda: store.jobs.get(jobs[3].id).state == "claimed")
+    go_on.set()
+    worker.close()
+    assert [store.jobs.get(job.id).state for job in jobs] == ["pending"] * 4
+    assert worker.counts.released == worker.counts.snoozed == 2
 
 
 def test_every_outcome(worker: Worker, store: rc.Store):

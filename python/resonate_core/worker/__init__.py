@@ -24,16 +24,19 @@ Example:
 
 from __future__ import annotations
 
+from .batches import BatchContext, current_batch
 from .context import JobContext, current_job
 from .drain import Drained, DrainedRun
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
 from .records import JobRecord
-from .tasks import WorkerTask
+from .tasks import BatchTask, WorkerTask
 from .turn import Counts
 from .worker import Worker
 
 __all__ = [
+    "BatchContext",
+    "BatchTask",
     "Counts",
     "Drained",
     "DrainedRun",
@@ -48,5 +51,6 @@ __all__ = [
     "Snooze",
     "Worker",
     "WorkerTask",
+    "current_batch",
     "current_job",
 ]

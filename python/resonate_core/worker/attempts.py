@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from .bodies import BatchRun, Body, Ended, run_body, run_body_async, runs_of
 from .context import JobContext
-from .execution import called_off, execute, execute_async
-from .outcomes import PUT_BACK, TIMED_OUT, Verdict, unknown_type
+from .outcomes import PUT_BACK, TIMED_OUT, Verdict
 from .records import JobRecord
+from .tasks import BatchTask
 from .threads import Threads
 from .turn import Run
+from .units import Unit
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -33,7 +35,7 @@ class Attempts:
         wake: Set when one has ended.
 
     Attributes:
-        ready: Jobs that the store holds for running and that wait for a slot.
+        ready: What the store holds for running and waits for a slot.
         told: Ends that the store has yet to be told, in order.
     """
 
@@ -41,17 +43,18 @@ class Attempts:
         self._worker = worker
         self._loop = loop
         self._wake = wake
-        self.ready: deque[JobRecord] = deque()
+        self.ready: deque[Unit] = deque()
         self.told: deque[tuple[Run, Verdict]] = deque()
         self._running: dict[str, Run] = {}
         self._orphans: set[Run] = set()  # they run on, and nobody waits for them
-        self._ended: deque[tuple[Run, Verdict]] = deque()  # from threads too
+        self._bodies = 0  # each in a slot
+        self._ended: deque[Ended] = deque()  # from threads too
         self._signalled = False
         self._over = False
         self._stopping = False
         self._timers: list[asyncio.TimerHandle] = []
         self._threads_only = not any(task.is_async for task in worker.tasks.values())
-        self._threads: Threads[Run] = Threads(worker.concurrency, self._run_in_thread, f"{worker.name}-job")
+        self._threads: Threads[Body] = Threads(worker.concurrency, self._run_in_thread, f"{worker.name}-job")
 
     @property
     def slots(self) -> int:
@@ -65,7 +68,7 @@ class Attempts:
 
     @property
     def _free(self) -> int:
-        return self._worker.concurrency - len(self._running) - len(self._orphans)
+        return self._worker.concurrency - self._bodies
 
     @property
     def idle(self) -> bool:
@@ -75,27 +78,34 @@ class Attempts:
     def held(self) -> list[tuple[str, int]]:
         """Id and version of each that the store believes to run here."""
         running = [(run.id, run.version) for run in self._running.values() if not run.settled]
-        return running + [(job.id, job.version) for job in self.ready]
+        return running + [(job.id, job.version) for unit in self.ready for job in unit]
 
     # -- their beginning --------------------------------------------------------------------------------------------------
 
     def begin_ready(self) -> None:
-        """Runs as many of the ready ones as there are slots for; where all handlers are for threads, these take the next one themselves."""
+        """Runs as much of what is ready as there are slots for; where all handlers are for threads, these take the next one themselves."""
         count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
         if count <= 0 or self._stopping:
             return
-        to_threads = []
+        to_threads: list[Body] = []
         now = self._worker.door.now()
         for _ in range(count):
-            run = self._begin(self.ready.popleft(), now)
-            if run.task is None:
-                self._end(run, Verdict("failed", failure=unknown_type(self._worker.name, run.job.type)))
-            elif run.task.is_async:
-                run.handle = self._loop.create_task(self._run_in_loop(run))
+            body = self._body(self.ready.popleft(), now)
+            self._bodies += 1
+            if body.task is None:
+                self._end(run_body(body, ()))
+            elif body.task.is_async:
+                body.handle = self._loop.create_task(self._run_in_loop(body))
             else:
-                to_threads.append(run)
+                to_threads.append(body)
         if to_threads:
             self._threads.submit(to_threads)
+
+    def _body(self, unit: Unit, now: int) -> Body:
+        task = self._worker.tasks.get(unit[0].type)
+        if isinstance(task, BatchTask):
+            return BatchRun([self._begin(job, now) for job in unit], task)
+        return self._begin(unit[0], now)
 
     def _begin(self, job: JobRecord, now: int) -> Run:
         task = self._worker.tasks.get(job.type)
@@ -116,36 +126,31 @@ class Attempts:
             run.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, run)
         return run
 
-    def _run_in_thread(self, run: Run) -> None:
-        assert run.task is not None
-        reason = run.context.reason  # it may have been called off while it waited for a thread
-        if reason is None:
-            verdict = execute(run.task, run.context, self._worker.middleware)
-        else:
-            verdict = called_off(reason)
-        self._ended.append((run, verdict))
+    def _run_in_thread(self, body: Body) -> None:
+        self._ended.append(run_body(body, self._worker.middleware))
         if not self._signalled and not self._over:
             self._signalled = True
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the job was put back long ago
                 self._loop.call_soon_threadsafe(self._wake.set)
 
-    async def _run_in_loop(self, run: Run) -> None:
-        assert run.task is not None
-        self._end(run, await execute_async(run.task, run.context, self._worker.middleware))
+    async def _run_in_loop(self, body: Body) -> None:
+        body.begun = True
+        self._end(await run_body_async(body, self._worker.middleware))
 
     # -- their end --------------------------------------------------------------------------------------------------------
 
-    def _end(self, run: Run, verdict: Verdict) -> None:
-        self._ended.append((run, verdict))
+    def _end(self, ended: Ended) -> None:
+        self._ended.append(ended)
         self._wake.set()
 
     def collect(self) -> None:
-        """Frees the slots of those that ended."""
+        """Frees the slots of what has ended."""
         self._signalled = False  # before the look: what ends after it wakes the pump
         while self._ended:
-            run, verdict = self._ended.popleft()
-            self._forget(run)
-            self._tell(run, verdict)
+            self._bodies -= 1
+            for run, verdict in self._ended.popleft():
+                self._forget(run)
+                self._tell(run, verdict)
 
     def _forget(self, run: Run) -> None:
         if self._running.get(run.id) is run:
@@ -177,11 +182,12 @@ class Attempts:
 
     def _call_off(self, run: Run, reason: str) -> None:
         run.context.cancel(reason)
-        if run.handle is not None and not run.handle.done():
-            run.handle.cancel()
+        body: Body = run if run.together is None else run.together
+        if body.begun and not body.handle.done() and (isinstance(body, Run) or body.unwanted):
+            body.handle.cancel()
 
     def _time_out(self, run: Run) -> None:
-        """An asynchronous handler ends by it. For a thread it is told at once: it keeps its slot until its handler returns."""
+        """An asynchronous handler ends by it. Of a thread, or of one job in a batch, it is told at once: the slot is kept till the end."""
         self._call_off(run, "timeout")
         if run.handle is None:
             self._tell(run, TIMED_OUT)
@@ -206,12 +212,18 @@ class Attempts:
     def put_back_ready(self) -> None:
         """Those that have not begun are had again by whoever claims next."""
         while self.ready:
-            job = self.ready.popleft()
+            self.put_back(self.ready.popleft())
+        for body in self._threads.withdraw():
+            self._bodies -= 1
+            for run in runs_of(body):
+                self._forget(run)
+                self._tell(run, PUT_BACK)
+
+    def put_back(self, jobs: Iterable[JobRecord]) -> None:
+        """Tells the store of jobs that it holds for running, and that have not begun."""
+        for job in jobs:
             context = JobContext(job, self._worker.name, 0, None, self._worker.door.now)
             self.told.append((Run(job, job.id, job.version, None, context), PUT_BACK))
-        for run in self._threads.withdraw():
-            self._forget(run)
-            self._tell(run, PUT_BACK)
 
     def _call_off_all(self) -> None:
         for run in self._running.values():

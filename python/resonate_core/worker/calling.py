@@ -6,18 +6,24 @@ import inspect
 import re
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core import Value
 from ..errors import Invalid
+from .batches import BatchContext
 from .context import JobContext
 from .outcomes import JobError
 
-__all__ = ["Invoke", "caller", "is_async"]
+__all__ = ["Invoke", "InvokeBatch", "Read", "batch_caller", "caller", "is_async"]
 
 Invoke = Callable[[JobContext], Any]
+#: How the payload of a job is read.
+Read = Callable[[JobContext], Any]
+InvokeBatch = Callable[[BatchContext], Any]
+_Context = TypeVar("_Context")
 
 _FIRST = inspect.Parameter("payload", inspect.Parameter.POSITIONAL_ONLY)
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -42,7 +48,7 @@ def _is(hint: Any, kind: type) -> bool:
     return hint is kind or kind in typing.get_args(hint)
 
 
-def _reader(hint: Any) -> Callable[[JobContext], Any]:
+def _reader(hint: Any) -> Read:
     """How the payload is read for a parameter with this annotation."""
 
     def as_json(context: JobContext) -> Any:
@@ -95,7 +101,7 @@ def caller(function: Callable[..., Any], unpack: bool | None = None) -> Invoke:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:  # one of C's that does not say
-        return _whole(function, [_FIRST], hints, None)
+        return _whole(function, [_FIRST], _reader(None), None)
     context_names = [p.name for p in parameters if _is(hints.get(p.name), JobContext)]
     rest = [p for p in parameters if p.name not in context_names]
     if unpack is None:
@@ -110,19 +116,60 @@ def caller(function: Callable[..., Any], unpack: bool | None = None) -> Invoke:
         if context_name is None:
             return lambda context: function(**_members(context))
         return lambda context: function(**{**_members(context), context_name: context})
-    return _whole(function, rest, hints, context_name)
+    return _whole(function, rest, _reader(hints.get(rest[0].name) if rest else None), context_name)
 
 
-def _whole(function: Callable[..., Any], rest: list[inspect.Parameter], hints: dict[str, Any], context_name: str | None) -> Invoke:
-    """The call of a handler that takes the payload as one value, or not at all."""
+def _whole(
+    function: Callable[..., Any],
+    rest: list[inspect.Parameter],
+    read: Callable[[_Context], Any],
+    context_name: str | None,
+) -> Callable[[_Context], Any]:
+    """The call of a handler that takes what it works on as one value, or not at all."""
     if not rest:
         if context_name is None:
             return lambda context: function()
         return lambda context: function(**{context_name: context})
-    read = _reader(hints.get(rest[0].name))
     if context_name is None:
         return lambda context: function(read(context))
     name = rest[0].name
     if rest[0].kind is rest[0].POSITIONAL_OR_KEYWORD:
         return lambda context: function(**{name: read(context), context_name: context})
     return lambda context: function(read(context), **{context_name: context})
+
+
+def _payloads(batch: BatchContext) -> list[Any]:
+    return batch.payloads
+
+
+def batch_caller(function: Callable[..., Any]) -> tuple[Read, InvokeBatch]:
+    """How the payload of each job is read for a handler of batches, and the call of that handler.
+
+    A parameter annotated `BatchContext` gets the context. Of the others the first gets the list of payloads, read as JSON, or as
+    `bytes` or `Value` where it is annotated as a list of them; what comes after it has to have a default.
+
+    Args:
+        function: The handler.
+
+    Raises:
+        TypeError: It has other parameters.
+
+    Example:
+        >>> from resonate_core.worker.calling import batch_caller
+        >>> _ = batch_caller(lambda payloads: payloads)
+    """
+    hints = _hints(function)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # one of C's that does not say
+        parameters = [_FIRST]
+    context_names = [p.name for p in parameters if _is(hints.get(p.name), BatchContext)]
+    rest = [p for p in parameters if p.name not in context_names]
+    given, others = rest[:1], [p for p in rest[1:] if p.default is p.empty and p.kind not in _MANY]
+    by_name = any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in given)
+    if len(context_names) > 1 or others or by_name or any(_is(hints.get(p.name), JobContext) for p in rest):
+        raise TypeError(f"{function!r} has to take a list of payloads, and a BatchContext where a parameter is annotated so")
+    hint = hints.get(given[0].name) if given else None
+    elements = typing.get_args(hint)
+    call = _whole(function, given, _payloads, context_names[0] if context_names else None)
+    return _reader(elements[0] if elements else hint), call

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .outcomes import JobCancelled
 from .records import JobRecord
 
+if TYPE_CHECKING:
+    from .batches import BatchContext
+
 __all__ = ["JobContext", "current", "current_job"]
 
-current: ContextVar[JobContext | None] = ContextVar("resonate_core_job", default=None)
+current: ContextVar[JobContext | BatchContext | None] = ContextVar("resonate_core_job", default=None)
 
 
 class JobContext:
@@ -132,7 +135,7 @@ class JobContext:
 
 
 def current_job() -> JobContext:
-    """The job whose body calls, in its thread or its asyncio task.
+    """The job whose body calls, in its thread or its asyncio task; of a batch, see `current_batch`.
 
     Raises:
         LookupError: None does.
@@ -147,6 +150,6 @@ def current_job() -> JobContext:
         'hello'
     """
     context = current.get()
-    if context is None:
-        raise LookupError("no job runs here")
+    if not isinstance(context, JobContext):
+        raise LookupError("no job runs here" if context is None else "a batch of jobs runs here: see current_batch()")
     return context

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .._core import ManualClock, Store
 from ..errors import ResonateError
-from .outcomes import Failure
+from .outcomes import Failure, Verdict
 from .records import JobRecord
+from .requests import NOT_HELD, VERSION, end_request, refusal
 
 if TYPE_CHECKING:
     from .._core import Watch
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Door", "Queues", "StoreDoor", "open_door"]
 
 Queues = str | Sequence[str] | Mapping[str, int]
-#: A refusal that says: the job is not this worker's any more.
-_NOT_HELD = (404, 409)
 
 
 class Batch(Protocol):
@@ -61,8 +60,8 @@ class Door(Protocol):
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """A new job for each payload."""
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
-        """Takes jobs."""
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Batch:
+        """Takes jobs, those of a batch together even where they are more, and starts so many of them at once."""
 
     def start_many(self, held: Sequence[tuple[str, int]], lease: int) -> list[int]:
         """Claimed jobs begin to run."""
@@ -78,6 +77,13 @@ class Door(Protocol):
 
     def snooze(self, id: str, version: int, delay: int) -> int:
         """A running job goes back, for later."""
+
+    def end_many(self, held: Sequence[tuple[str, int]], verdict: Verdict) -> list[int]:
+        """Several attempts ended in one way other than completed, or several claimed jobs go back.
+
+        Returns:
+            The statuses of as many of the first as were told: at one instant all of them, where one request can do it.
+        """
 
     def heartbeat(self, worker: str, held: Sequence[tuple[str, int]]) -> tuple[list[str], list[str]]:
         """Renews leases; the ids of jobs that were cancelled, and of those that were lost."""
@@ -145,9 +151,11 @@ class StoreDoor:
         jobs: Sequence[JobRecord] = self._jobs.enqueue_many(type, payloads, **options)
         return jobs
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Batch:
         """One transaction, and every step that is due before it."""
-        claimed: Batch = self._jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict)
+        claimed: Batch = self._jobs.claim(
+            queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start
+        )
         return claimed
 
     def start_many(self, held: Sequence[tuple[str, int]], lease: int) -> list[int]:
@@ -181,6 +189,20 @@ class StoreDoor:
     def snooze(self, id: str, version: int, delay: int) -> int:
         """One transaction."""
         return _status(lambda: self._jobs.snooze(id, version, delay))
+
+    def end_many(self, held: Sequence[tuple[str, int]], verdict: Verdict) -> list[int]:
+        """One transaction, at one instant: those of a batch that is tried again are due together."""
+        requests = []
+        for id, version in held:
+            kind, data = end_request(id, version, verdict)
+            requests.append({"kind": kind, "head": {"corrId": id, "version": VERSION}, "data": data})
+        statuses = []
+        for answer in self.store.apply(requests):
+            status = int(answer["head"]["status"])
+            if status >= 300 and status not in NOT_HELD:
+                raise refusal(status, str(answer["data"]))
+            statuses.append(status)
+        return statuses
 
     def heartbeat(self, worker: str, held: Sequence[tuple[str, int]]) -> tuple[list[str], list[str]]:
         """One transaction."""
@@ -225,7 +247,7 @@ def _status(call: Any) -> int:
     try:
         call()
     except ResonateError as error:
-        if error.status in _NOT_HELD:
+        if error.status in NOT_HELD:
             return error.status
         raise
     return 200

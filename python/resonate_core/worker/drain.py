@@ -7,16 +7,19 @@ from collections import Counter, deque
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .._core import ManualClock
 from ..errors import Invalid, Unsupported
+from .bodies import BatchRun, Body, Ended, run_body, run_body_async
 from .context import JobContext
 from .doors import Batch, StoreDoor, names_of
-from .execution import execute, execute_async
-from .outcomes import TIMED_OUT, Failure, Verdict, unknown_type
+from .outcomes import TIMED_OUT, Failure, Verdict
 from .records import JobRecord
+from .tasks import BatchTask
 from .turn import Run, Turn, settle, take_turn
+from .units import Unit
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -95,8 +98,8 @@ class _Drain:
         self._limit = limit
         self._until = until
         self._clock = self._movable(advance or until is not None)
-        self._claimed: deque[JobRecord] = deque()
-        self._started: deque[JobRecord] = deque()
+        self._claimed: deque[Unit] = deque()
+        self._started: deque[Unit] = deque()
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
@@ -111,15 +114,15 @@ class _Drain:
             raise Invalid("periodic jobs never end: advance=True needs until or limit")
         return clock
 
-    def attempts(self) -> Generator[Run, None, None]:
-        """Each attempt, to be made and told by `tell` before the next."""
+    def bodies(self) -> Generator[Body, None, None]:
+        """Each body, to be run and told by `tell` before the next."""
         try:
             while self._limit is None or len(self.drained.runs) < self._limit:
                 for periodic in self._worker.periodics:
                     periodic.ensure(self._door)
                 turn = self._look()
                 if self._started:
-                    yield self._begin(self._started.popleft())
+                    yield self._body(self._started.popleft())
                 elif turn.room and not turn.taken and not self._move(turn.next_at):
                     self.drained.idle = True
                     return
@@ -129,16 +132,22 @@ class _Drain:
     def _look(self) -> Turn:
         worker = self._worker
         room = 0 if self._claimed or self._started else max(1, worker.batch)
-        turn = Turn(deque(), self._claimed, 0 if self._started else 1, room)
+        turn = Turn(deque(), self._claimed, 0 if self._started else 1, room, worker.batched)
         take_turn(self._door, turn, self._claim, worker.run_lease, worker.counts)
         if turn.error is not None:
             raise turn.error
         self._started.extend(turn.started)
         return turn
 
-    def _claim(self, room: int) -> Batch:
+    def _claim(self, room: int, start: int) -> Batch:
         worker = self._worker
-        return self._door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict)
+        return self._door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict, start)
+
+    def _body(self, unit: Unit) -> Body:
+        task = self._worker.tasks.get(unit[0].type)
+        if isinstance(task, BatchTask):
+            return BatchRun([self._begin(job) for job in unit], task)
+        return self._begin(unit[0])
 
     def _begin(self, job: JobRecord) -> Run:
         task = self._worker.tasks.get(job.type)
@@ -148,10 +157,11 @@ class _Drain:
         context = JobContext(job, self._worker.name, self._door.now(), timeout, self._door.now)
         return Run(job, job.id, job.version, task, context)
 
-    def tell(self, run: Run, verdict: Verdict) -> None:
-        """How an attempt ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
-        if isinstance(verdict.error, KeyboardInterrupt):
-            raise verdict.error
+    def tell(self, ended: Ended) -> None:
+        """How attempts ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
+        for _, verdict in ended:
+            if isinstance(verdict.error, KeyboardInterrupt):
+                raise verdict.error
 
         def told(run: Run, verdict: Verdict, status: int) -> None:
             lost = verdict.outcome == "dropped" or (status >= 300 and verdict is not TIMED_OUT)
@@ -162,7 +172,7 @@ class _Drain:
             )
             self.drained.runs.append(made)
 
-        settle(self._door, deque([(run, verdict)]), self._worker.counts, told)
+        settle(self._door, deque(ended), self._worker.counts, told)
 
     def _move(self, next_at: int | None) -> bool:
         """Moves the clock to when there may be something to do; False where that is not, or not before the end."""
@@ -181,10 +191,13 @@ class _Drain:
 
     def _leave(self) -> None:
         """Gives back what was claimed and not run: the limit came before it."""
-        for job in self._claimed:
-            self._door.release(job.id, job.version)
-            self._worker.counts.released += 1
-        for job in self._started:
+        for job in chain(*self._claimed):
+            if job.state != "running":
+                self._door.release(job.id, job.version)
+                self._worker.counts.released += 1
+            else:  # the claim has started this one of a batch
+                self._door.snooze(job.id, job.version, 0)
+        for job in chain(*self._started):
             self._door.snooze(job.id, job.version, 0)
         self._claimed.clear()
         self._started.clear()
@@ -192,37 +205,27 @@ class _Drain:
         self.drained.next_at = self._door.next_due()
 
 
-def _unknown(run: Run) -> Verdict:
-    return Verdict("failed", failure=unknown_type(run.context.worker, run.job.type))
-
-
 def drain(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle` does."""
     drained = _Drain(worker, limit, advance, until)
-    with _Loop() as loop, closing(drained.attempts()) as attempts:
-        for run in attempts:
-            if run.task is None:
-                verdict = _unknown(run)
-            elif run.task.is_async:
-                verdict = loop.run(execute_async(run.task, run.context, worker.middleware))
+    with _Loop() as loop, closing(drained.bodies()) as bodies:
+        for body in bodies:
+            if body.task is not None and body.task.is_async:
+                drained.tell(loop.run(run_body_async(body, worker.middleware)))
             else:
-                verdict = execute(run.task, run.context, worker.middleware)
-            drained.tell(run, verdict)
+                drained.tell(run_body(body, worker.middleware))
     return drained.drained
 
 
 async def drain_async(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle_async` does."""
     drained = _Drain(worker, limit, advance, until)
-    with closing(drained.attempts()) as attempts:
-        for run in attempts:
-            if run.task is None:
-                verdict = _unknown(run)
-            elif run.task.is_async:
-                verdict = await execute_async(run.task, run.context, worker.middleware)
+    with closing(drained.bodies()) as bodies:
+        for body in bodies:
+            if body.task is not None and body.task.is_async:
+                drained.tell(await run_body_async(body, worker.middleware))
             else:
-                verdict = execute(run.task, run.context, worker.middleware)
-            drained.tell(run, verdict)
+                drained.tell(run_body(body, worker.middleware))
     return drained.drained
 
 
@@ -235,7 +238,7 @@ class _Loop:
     def __enter__(self) -> _Loop:
         return self
 
-    def run(self, body: Coroutine[Any, Any, Verdict]) -> Verdict:
+    def run(self, body: Coroutine[Any, Any, Ended]) -> Ended:
         try:
             asyncio.get_running_loop()
         except RuntimeError:

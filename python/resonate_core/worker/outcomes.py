@@ -156,6 +156,8 @@ class Verdict:
 DROPPED = Verdict("dropped")
 TIMED_OUT = Verdict("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
 PUT_BACK = Verdict("snoozed", delay=0)
+#: Of what was claimed and not begun.
+RELEASED = Verdict("released")
 
 
 def unknown_type(worker: str, type: str) -> Failure:

@@ -106,6 +106,18 @@ class JobRecord(Protocol):
         """How long it holds the key, in ms."""
 
     @property
+    def group(self) -> str | None:
+        """What it is gathered by."""
+
+    @property
+    def batch(self) -> str | None:
+        """The batch that it was gathered into."""
+
+    @property
+    def gathering(self) -> bool:
+        """Whether its batch still waits for others."""
+
+    @property
     def result(self) -> Value:
         """What the body returned."""
 
@@ -177,6 +189,7 @@ def camel(name: str) -> str:
 #: The members of a record, with their names on the wire; one that is absent is None (a job that has no such thing).
 _MEMBERS = {name: camel(name) for name, member in vars(JobRecord).items() if isinstance(member, property)}
 _VALUES = frozenset({"payload", "result"})
+_FLAGS = frozenset({"gathering"})
 
 
 class RemoteJob:
@@ -216,6 +229,9 @@ class RemoteJob:
     retention: int | None
     unique_key: str | None
     unique_for: int | None
+    group: str | None
+    batch: str | None
+    gathering: bool
     result: Value
     error: dict[str, str] | None
     attempts: list[dict[str, Any]]
@@ -239,7 +255,7 @@ class RemoteJob:
         told = self._wire.get(wired)
         if name in _VALUES:
             return Value(**(told or {}))
-        return told
+        return bool(told) if name in _FLAGS else told
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemoteJob) and self._wire == other._wire

@@ -11,13 +11,20 @@ from .doors import Door
 from .execution import Middleware, as_middleware
 from .periodic import Periodic
 from .records import JobRecord
-from .tasks import RetryOn, WorkerTask
+from .tasks import BatchTask, RetryOn, WorkerTask
 
 __all__ = ["Registry"]
 
 _Around = TypeVar("_Around")
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def _name(type: str | Callable[..., Any] | None, function: Callable[..., Any]) -> str:
+    """The type of a handler's jobs: what was said, or module and name of the function."""
+    if isinstance(type, str):
+        return type
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
 
 
 class Registry:
@@ -28,6 +35,7 @@ class Registry:
 
     Attributes:
         tasks: By type.
+        batched: The types whose handlers get batches.
         middleware: The outermost first.
         periodics: What is enqueued by the calendar.
     """
@@ -35,6 +43,7 @@ class Registry:
     def __init__(self, lifecycle: str | None) -> None:
         self.lifecycle = lifecycle
         self.tasks: dict[str, WorkerTask[Any, Any]] = {}
+        self.batched: set[str] = set()
         self._elsewhere: dict[str, WorkerTask[Any, Any]] = {}  # types that others have handlers for
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
@@ -81,8 +90,8 @@ class Registry:
                 itself does.
             unpack: As of `resonate_core.worker.calling.caller`.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
-                on_exhausted, retention, lifecycle, headers, tags, unique_for, good_for. The `timeout` holds for all jobs of the
-                type that run here.
+                on_exhausted, retention, lifecycle, headers, tags, unique_for, good_for, group. The `timeout` holds for all jobs of
+                the type that run here.
 
         Raises:
             Invalid: The type has a handler.
@@ -99,22 +108,78 @@ class Registry:
         """
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
-            module = getattr(function, "__module__", "")
-            named = type if isinstance(type, str) else f"{module}.{getattr(function, '__qualname__', repr(function))}"
-            if named in self.tasks:
-                raise Invalid(f"type {named!r} has a handler: {self.tasks[named].function!r}")
-            made = WorkerTask(self, named, function, retry_on=retry_on, unpack=unpack, options=options)
-            self.tasks[named] = made
+            return self._add(WorkerTask(self, _name(type, function), function, retry_on=retry_on, unpack=unpack, options=options))
+
+        return register(type) if callable(type) else register
+
+    @overload
+    def batch_task(self, type: Callable[P, R], /) -> BatchTask[P, R]: ...
+
+    @overload
+    def batch_task(
+        self, type: str | None = None, /, *, retry_on: RetryOn | None = None, **options: Any
+    ) -> Callable[[Callable[P, R]], BatchTask[P, R]]: ...
+
+    def batch_task(
+        self, type: str | Callable[..., Any] | None = None, /, *, retry_on: RetryOn | None = None, **options: Any
+    ) -> Any:
+        """Registers a handler of batches; a decorator, with or without arguments.
+
+        Jobs of one `group` are gathered by the store, until there are enough of them or time is up (see `store.queues.set`), and
+        are claimed together: the handler runs once for all of them, in one slot of the worker. It gets the list of their payloads
+        (read as JSON; annotated `list[bytes]` or `list[Value]`, raw), and the `BatchContext` where a parameter is annotated so. A
+        job without a group is a batch of one.
+
+        It returns None, or a list with the result of each job, in order. An exception in that list fails its job as if the handler
+        had raised it, and the others are done; one that the handler raises ends the attempts of all of them: `Retry`, `Skip`
+        and `Snooze` too. Another length or type fails all for good with code InvalidResult. A payload that cannot be read fails
+        its job alone, with code InvalidPayload: the handler gets the others.
+
+        Args:
+            type: As of `task`.
+            retry_on: As of `task`.
+            options: As of `task`. `group` gathers all jobs that are enqueued through it, unless they name another one.
+
+        Raises:
+            Invalid: The type has a handler.
+            TypeError: An option that no task has, or a handler with other parameters.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.queues.set("mail", groups={"size": 3, "grace": 60_000})
+            >>> worker = rc.worker.Worker(store, queues="mail")
+            >>> @worker.batch_task("email:digest", queue="mail")
+            ... def digest(news):
+            ...     print("one email with", news)
+            >>> for text in ["a", "b", "c", "d"]:
+            ...     _ = digest.enqueue(text, group="ada@example.org")
+            >>> worker.run_until_idle(advance=True).outcomes, clock.now
+            one email with ['a', 'b', 'c']
+            one email with ['d']
+            ({'completed': 4}, 60000)
+        """
+
+        def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
+            made = self._add(BatchTask(self, _name(type, function), function, retry_on=retry_on, options=options))
+            self.batched.add(made.type)
             return made
 
         return register(type) if callable(type) else register
+
+    def _add(self, task: WorkerTask[Any, Any]) -> WorkerTask[Any, Any]:
+        if task.type in self.tasks:
+            raise Invalid(f"type {task.type!r} has a handler: {self.tasks[task.type].function!r}")
+        self.tasks[task.type] = task
+        return task
 
     def around(self, middleware: _Around) -> _Around:
         """Adds a middleware: what runs around every handler, the first one added outermost. A decorator.
 
         It is a function of the `JobContext` that gives a context manager, or a generator function with one ``yield``: before it is
         before the handler, after it is after it; what the handler raised is raised at the ``yield``, and may be turned into
-        something else there. It runs where the handler does, so that context variables and thread locals are the handler's.
+        something else there. It runs where the handler does, so that context variables and thread locals are the handler's. Around
+        a handler of batches it runs once for the batch, and gets its `BatchContext`.
 
         Args:
             middleware: The function.
@@ -155,7 +220,10 @@ class Registry:
         """Enqueues a job at every occurrence of a cron expression, once, however many workers say the same.
 
         The next occurrence waits in the store as a scheduled job with the id ``name@instant``. Where no worker was there for a
-        while, the one that waits runs late (unless `good_for` is over) and the others are not made up.
+        while, the one that waits runs late (unless `good_for` is over) and the others are not made up. It lives and goes with the
+        code: another expression replaces the one that waits, and without a worker that says it nothing new is enqueued. What is to
+        go on without the code, or to be made and changed by people, is a schedule in the store with ``job=``
+        (`store.schedules.create`): the store itself enqueues it, workers or not.
 
         Args:
             cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@daily`.

@@ -13,8 +13,9 @@ from .. import errors
 from .._core import SystemClock, Value
 from .doors import Batch, Queues
 from .durations import milliseconds
-from .outcomes import Failure
+from .outcomes import RELEASED, Failure, Verdict
 from .records import JobRecord, RemoteBatch, RemoteJob, camel
+from .requests import NOT_HELD, VERSION, end_request, refusal
 
 if TYPE_CHECKING:
     import httpx
@@ -23,11 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Unreachable", "UrlDoor"]
 
-_VERSION = "2026-04-01"
-_KINDS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
 #: Try again later: the server, or what stands before it, is busy or away.
 _BUSY = (408, 429, 502, 503, 504)
-_NOT_HELD = (404, 409)
 
 
 class Unreachable(errors.StoreError):
@@ -93,7 +91,7 @@ class UrlDoor:
         import httpx
 
         number = f"worker-{next(self._numbers)}"
-        head: dict[str, Any] = {"corrId": number, "version": _VERSION}
+        head: dict[str, Any] = {"corrId": number, "version": VERSION}
         if self._token is not None:
             head["auth"] = self._token
         body = json.dumps({"kind": kind, "head": head, "data": data}).encode("ascii")
@@ -121,20 +119,20 @@ class UrlDoor:
         """
         status, told = self.ask(kind, data)
         if status >= 300 or not isinstance(told, dict):
-            raise _refusal(status, told)
+            raise _refused(status, told)
         return told
 
     def _held(self, kind: str, data: Mapping[str, Any]) -> int:
         status, told = self.ask(kind, data)
-        if status >= 300 and status not in _NOT_HELD:
-            raise _refusal(status, told)
+        if status >= 300 and status not in NOT_HELD:
+            raise _refused(status, told)
         return status
 
     def _many(self, kind: str, items: list[dict[str, Any]], **more: Any) -> list[int]:
         statuses = []
         for item in self.send(kind, {"jobs": items, **more})["jobs"]:
-            if item["status"] >= 300 and item["status"] not in _NOT_HELD:
-                raise _refusal(item["status"], item.get("error"))
+            if item["status"] >= 300 and item["status"] not in NOT_HELD:
+                raise _refused(item["status"], item.get("error"))
             statuses.append(int(item["status"]))
         return statuses
 
@@ -167,11 +165,11 @@ class UrlDoor:
         records = []
         for number, item in enumerate(self.send("job.enqueue_many", {"jobs": items})["jobs"]):
             if item["status"] >= 300:
-                raise _refusal(item["status"], f"job {number} of {len(items)}: {item.get('error')}")
+                raise _refused(item["status"], f"job {number} of {len(items)}: {item.get('error')}")
             records.append(item["job"])
         return RemoteBatch(records)
 
-    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool) -> Batch:
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Batch:
         """job.claim."""
         if isinstance(queues, str):
             named: list[Any] = [queues]
@@ -180,7 +178,7 @@ class UrlDoor:
         else:
             named = list(queues)
         asked = {"queues": named, "count": count, "worker": worker, "lease": lease, "runLease": run_lease, "strict": strict}
-        told = self.send("job.claim", asked)
+        told = self.send("job.claim", asked | {"start": start})
         return RemoteBatch(told["jobs"], told.get("nextAt"))
 
     def start_many(self, held: Sequence[tuple[str, int]], lease: int) -> list[int]:
@@ -194,17 +192,19 @@ class UrlDoor:
 
     def fail(self, id: str, version: int, failure: Failure) -> int:
         """job.fail."""
-        error = {"code": failure.code, "message": failure.message} | ({} if failure.data is None else {"data": failure.data})
-        after = {} if failure.retry_after is None else {"retryAfter": failure.retry_after}
-        return self._held("job.fail", {"id": id, "version": version, "error": error, "retryable": failure.retryable, **after})
+        return self._held(*end_request(id, version, Verdict("failed", failure=failure)))
 
     def release(self, id: str, version: int) -> int:
         """job.release."""
-        return self._held("job.release", {"id": id, "version": version})
+        return self._held(*end_request(id, version, RELEASED))
 
     def snooze(self, id: str, version: int, delay: int) -> int:
         """job.snooze."""
-        return self._held("job.snooze", {"id": id, "version": version, "delay": delay})
+        return self._held(*end_request(id, version, Verdict("snoozed", delay=delay)))
+
+    def end_many(self, held: Sequence[tuple[str, int]], verdict: Verdict) -> list[int]:
+        """job.fail, job.snooze or job.release of the first: a server has no request for several."""
+        return [self._held(*end_request(*held[0], verdict))]
 
     def heartbeat(self, worker: str, held: Sequence[tuple[str, int]]) -> tuple[list[str], list[str]]:
         """job.heartbeat."""
@@ -251,7 +251,5 @@ def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]
     return data
 
 
-def _refusal(status: int, said: Any) -> errors.ResonateError:
-    message = said if isinstance(said, str) else json.dumps(said)
-    other = errors.StoreError if status >= 500 else errors.ResonateError
-    return _KINDS.get(status, other)(message, status)
+def _refused(status: int, said: Any) -> errors.ResonateError:
+    return refusal(status, said if isinstance(said, str) else json.dumps(said))

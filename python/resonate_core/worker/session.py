@@ -14,8 +14,9 @@ from .._stopwatch import doubled, seconds
 from ..errors import ResonateError
 from .attempts import Attempts
 from .bell import Bell
-from .records import JobRecord
+from .outcomes import RELEASED
 from .turn import MOST, Turn, take_turn
+from .units import Unit
 from .upkeep import beat, keep_periodic
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Session:
         worker: Whose it is.
         door: Where its jobs are.
         attempts: What runs.
-        claimed: Jobs that were claimed and wait for their start.
+        claimed: What was claimed and waits for its start.
         stopping: Whether it claims no more.
         ready: Set once it looks for jobs.
     """
@@ -59,7 +60,7 @@ class Session:
         self.loop = asyncio.get_running_loop()
         self.wake = asyncio.Event()
         self.attempts = Attempts(worker, self.loop, self.wake)
-        self.claimed: deque[JobRecord] = deque()
+        self.claimed: deque[Unit] = deque()
         self.stopping = False
         self.ready = asyncio.Event()
         self._bell: Bell
@@ -144,7 +145,7 @@ class Session:
         return 0 if here > max(slots, batch // 2) else min(slots + batch - here, MOST)
 
     async def _turn(self, slots: int, room: int) -> None:
-        turn = Turn(self.attempts.take_told(), deque(self.claimed), slots, room)
+        turn = Turn(self.attempts.take_told(), deque(self.claimed), slots, room, self.worker.batched)
         try:
             await self.call(take_turn, self.door, turn, self._claim, self.worker.run_lease, self.worker.counts)
         finally:
@@ -169,11 +170,11 @@ class Session:
             pause = max(_SHORTEST_PAUSE, min(pause, (turn.next_at - self.door.now()) / 1000))
         self._look_at = 0.0 if self._rang else seconds() + pause
 
-    def _claim(self, room: int) -> Any:
+    def _claim(self, room: int, start: int) -> Any:
         worker = self.worker
         self._rang = False  # what rings from here on may be something that this look does not see
         self._bell.rearm(self.door, worker.poll_interval)
-        return self.door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict)
+        return self.door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict, start)
 
     def _rung(self) -> None:
         self._rang = True
@@ -211,9 +212,17 @@ class Session:
     async def _release(self) -> None:
         """Gives back what was claimed and not started."""
         while self.claimed:
-            job = self.claimed.popleft()
+            unit = self.claimed.popleft()
+            self.attempts.put_back(job for job in unit if job.state == "running")
+            held = [(job.id, job.version) for job in unit if job.state != "running"]
             try:
-                await self.call(self.door.release, job.id, job.version)
-                self.worker.counts.released += 1
+                while held:
+                    if len(held) > 1:
+                        told = len(await self.call(self.door.end_many, held, RELEASED))
+                    else:
+                        told = 1
+                        await self.call(self.door.release, *held[0])
+                    self.worker.counts.released += told
+                    del held[:told]
             except (ResonateError, OSError) as error:
-                _log.warning("job %s could not be released and waits for its lease to run out: %s", job.id, error)
+                _log.warning("job %s could not be released and waits for its lease to run out: %s", held[0][0], error)

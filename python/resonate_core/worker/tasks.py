@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import Invalid
-from .calling import caller, is_async
-from .durations import Duration, milliseconds
+from .calling import Read, batch_caller, caller, is_async
+from .durations import milliseconds
 from .records import JobRecord
 
 if TYPE_CHECKING:
     from .registry import Registry
 
-__all__ = ["OPTIONS", "RetryOn", "WorkerTask"]
+__all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +35,7 @@ OPTIONS = frozenset(
         "lifecycle",
         "unique_for",
         "good_for",
+        "group",
     }
 )
 #: Those of one job only.
@@ -97,16 +98,20 @@ class WorkerTask(Generic[P, R]):
         self.is_async = is_async(function)
         self.options = dict(options)
         self.timeout = milliseconds("timeout", options["timeout"], 1) if options.get("timeout") is not None else None
-        self.invoke = caller(function, unpack)
+        self.invoke: Callable[[Any], Any]
+        self._bind(function, unpack)
         self._retries = _predicate(retry_on)
         functools.update_wrapper(self, function)
+
+    def _bind(self, function: Callable[P, R], unpack: bool | None) -> None:
+        self.invoke = caller(function, unpack)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handler itself, without any job."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<WorkerTask {self.type!r}>"
+        return f"<{type(self).__name__} {self.type!r}>"
 
     def retries(self, error: BaseException) -> bool:
         """Whether this error may be retried, as the task's ``retry_on`` says. A predicate that raises has not said no.
@@ -131,7 +136,7 @@ class WorkerTask(Generic[P, R]):
 
         Args:
             payload: What the handler gets: anything JSON-able, bytes, or a `Value`.
-            options: As of `store.jobs.enqueue`, over those of the task: id, queue, priority, process_in, process_at, timeout,
+            options: As of `store.jobs.enqueue`, over those of the task: id, queue, group, priority, process_in, process_at, timeout,
                 deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until from when
                 the job can first run.
 
@@ -214,14 +219,24 @@ class WorkerTask(Generic[P, R]):
             merged.setdefault("lifecycle", self.worker.lifecycle)
         if "unique_for" in merged and merged.get("unique_key") is None:
             del merged["unique_for"]  # the task's: how long its keys are held, where a job has one
-        good_for: Duration | None = merged.pop("good_for", None)
-        if good_for is not None and merged.get("good_until") is None:
-            merged["good_until"] = self._first(merged) + milliseconds("good_for", good_for, 1)
+        if merged.get("good_until") is not None:
+            merged.pop("good_for", None)  # the task's
         return merged
 
-    def _first(self, options: Mapping[str, Any]) -> int:
-        """When a job with these options can first run, in Unix ms."""
-        if options.get("process_at") is not None:
-            return int(options["process_at"])
-        delay = options.get("process_in")
-        return self.worker.door.now() + (0 if delay is None else milliseconds("process_in", delay))
+
+class BatchTask(WorkerTask[P, R]):
+    """A handler of batches under its name; `Worker.batch_task` makes it. Called, it is the function that it was made from.
+
+    Example:
+        >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+        >>> @worker.batch_task("sum", group="all")
+        ... def add(numbers):
+        ...     return [sum(numbers)] * len(numbers)
+        >>> add([1, 2]), add.enqueue(3).group
+        ([3, 3], 'all')
+    """
+
+    read: Read
+
+    def _bind(self, function: Callable[P, R], unpack: bool | None) -> None:
+        self.read, self.invoke = batch_caller(function)

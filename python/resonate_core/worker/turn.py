@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Invalid, StoreError
 from .context import JobContext
@@ -14,6 +15,10 @@ from .doors import Door
 from .outcomes import TIMED_OUT, Failure, Verdict, as_text
 from .records import JobRecord
 from .tasks import WorkerTask
+from .units import Unit, runs, units
+
+if TYPE_CHECKING:
+    from .bodies import BatchRun
 
 __all__ = ["MOST", "Counts", "Run", "Turn", "settle", "take_turn"]
 
@@ -47,7 +52,7 @@ class Counts:
 class Run:
     """An attempt of this worker."""
 
-    __slots__ = ("context", "handle", "id", "job", "settled", "task", "timer", "version")
+    __slots__ = ("begun", "context", "handle", "id", "job", "settled", "task", "timer", "together", "version")
 
     def __init__(self, job: JobRecord, id: str, version: int, task: WorkerTask[Any, Any] | None, context: JobContext) -> None:
         self.job = job
@@ -56,8 +61,10 @@ class Run:
         self.task = task
         self.context = context
         self.handle: Any = None
+        self.begun = False  # its handle is past the first step, and hears of a cancellation
         self.timer: Any = None
         self.settled = False  # its end was told already; what it comes to is of no interest any more
+        self.together: BatchRun | None = None
 
 
 @dataclass(slots=True)
@@ -66,42 +73,46 @@ class Turn:
 
     Attributes:
         ended: Attempts that ended; those whose end could not be told stay here.
-        claimed: Jobs that were claimed and wait to be started.
-        slots: How many more jobs can run.
-        room: How many jobs to claim at most.
-        started: Jobs that run now.
+        claimed: What was claimed and waits to be started.
+        slots: How many more bodies can run.
+        room: How many jobs to claim at most; those of a batch come together even so.
+        batched: The types whose handlers get batches.
+        started: What runs now.
         taken: How many jobs were claimed.
         next_at: When the next look may find more, where this one found all: a queue has a token again, or something is due.
         error: Why the store could not be asked to the end.
     """
 
     ended: deque[tuple[Run, Verdict]]
-    claimed: deque[JobRecord]
+    claimed: deque[Unit]
     slots: int
     room: int
-    started: list[JobRecord] = field(default_factory=list)
+    batched: Collection[str] = ()
+    started: list[Unit] = field(default_factory=list)
     taken: int = 0
     next_at: int | None = None
     error: Exception | None = None
 
 
 Told = Callable[[Run, Verdict, int], None]
+#: Claims so many jobs, and starts so many of these at once.
+Claim = Callable[[int, int], Any]
 
 
-def take_turn(door: Door, turn: Turn, claim: Callable[[int], Any], lease: int, counts: Counts, told: Told | None = None) -> Turn:
+def take_turn(door: Door, turn: Turn, claim: Claim, lease: int, counts: Counts, told: Told | None = None) -> Turn:
     """Does a turn. An error of the store ends it early, and is in it: nothing that was not done is forgotten."""
     try:
         if turn.ended:
             settle(door, turn.ended, counts, told)
         if turn.room > 0:
-            batch = claim(turn.room)
+            batch = claim(turn.room, min(turn.room, max(0, turn.slots - len(turn.claimed))))
             turn.taken = len(batch)
             if turn.taken < turn.room:
                 known = [at for at in (batch.next_at, door.next_due()) if at is not None]
                 turn.next_at = min(known, default=None)
-            for job in batch:
-                (turn.started if job.state == "running" else turn.claimed).append(job)
-        count = min(turn.slots - len(turn.started), len(turn.claimed), MOST)
+            for unit in units(batch, turn.batched):
+                (turn.started if runs(unit) else turn.claimed).append(unit)
+        count = min(turn.slots - len(turn.started), len(turn.claimed))
         if count > 0:
             _start(door, turn, count, lease, counts)
     except (StoreError, OSError) as error:
@@ -110,15 +121,30 @@ def take_turn(door: Door, turn: Turn, claim: Callable[[int], Any], lease: int, c
 
 
 def _start(door: Door, turn: Turn, count: int, lease: int, counts: Counts) -> None:
-    group = [turn.claimed[number] for number in range(count)]
-    statuses = door.start_many([(job.id, job.version) for job in group], lease)
-    for job, status in zip(group, statuses, strict=True):
+    """Starts what waits and does not run yet, as much as one request holds."""
+    first: list[Unit] = []
+    held: list[tuple[str, int]] = []
+    for unit in islice(turn.claimed, count):
+        waiting = [(job.id, job.version) for job in unit if job.state != "running"]
+        if held and len(held) + len(waiting) > MOST:
+            break
+        first.append(unit)
+        held += waiting
+    statuses = iter(door.start_many(held, lease))
+    for unit in first:
         turn.claimed.popleft()
-        if status < 300:
-            turn.started.append(job)
-        else:  # its good_until or its deadline has passed, it was cancelled, or its lease ran out before its turn came
-            counts.expired += 1
-            _log.info("job %s of type %s was claimed and could not be started: %d", job.id, job.type, status)
+        begun = [job for job in unit if job.state == "running" or _has_started(job, next(statuses), counts)]
+        if begun:
+            turn.started.append(begun)
+
+
+def _has_started(job: JobRecord, status: int, counts: Counts) -> bool:
+    if status < 300:
+        return True
+    # Its good_until or its deadline has passed, it was cancelled, or its lease ran out before its turn came.
+    counts.expired += 1
+    _log.info("job %s of type %s was claimed and could not be started: %d", job.id, job.type, status)
+    return False
 
 
 def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: Told | None = None) -> None:
@@ -129,7 +155,7 @@ def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: 
             if verdict.outcome != "completed" or len(done) == MOST:
                 break
             done.append((run, verdict))
-        statuses = _complete(door, done) if done else [_tell(door, *ended[0])]
+        statuses = _complete(door, done) if done else _tell_alike(door, ended)
         for status in statuses:
             run, verdict = ended.popleft()
             _count(run, verdict, status, counts)
@@ -164,6 +190,18 @@ def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> list[int]:
         message = as_text(f"what the handler returned cannot be stored: {type(error).__name__}: {error}")
         verdict.outcome, verdict.failure = "failed", Failure("InvalidResult", message, retryable=False)
         return [_tell(door, run, verdict)]
+
+
+def _tell_alike(door: Door, ended: Iterable[tuple[Run, Verdict]]) -> list[int]:
+    """The statuses of as many of the first ones as were told: where a batch ended as a whole, of all of them."""
+    first, verdict = next(iter(ended))
+    alike = [run for run, _ in takewhile(lambda one: one[1] is verdict, islice(ended, MOST))]
+    if len(alike) > 1 and verdict.outcome != "dropped":
+        try:
+            return door.end_many([(run.id, run.version) for run in alike], verdict)
+        except (TypeError, Invalid):
+            pass  # it is told again, by itself, and then so that it can be stored
+    return [_tell(door, first, verdict)]
 
 
 def _tell(door: Door, run: Run, verdict: Verdict) -> int:

@@ -28,7 +28,7 @@ async def beat(session: Session) -> None:
     renewed = seconds()
     while True:
         await asyncio.sleep(worker.heartbeat)
-        held = session.attempts.held() + [(job.id, job.version) for job in session.claimed]
+        held = session.attempts.held() + [(job.id, job.version) for unit in session.claimed for job in unit]
         begun = seconds()
         try:
             for first in range(0, len(held), MOST):
