@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ if SUBJECT == "reference":
     pytest.skip("the model has no files", allow_module_level=True)
 
 import resonate_core as rc
+from conformance.job_groups import batched
 from conformance.job_wire import JOB, JobDoor
 
 OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
@@ -50,6 +53,33 @@ def test_a_pending_promise_of_an_old_file_becomes_a_job(tmp_path: Path) -> None:
             if reply.status == 200:
                 adopted.append(promise.id)
         assert JobDoor(store).jobs() == sorted(adopted) and store.check() == []
+
+
+def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
+    """Its jobs and schedules are as they were, and jobs gather beside them."""
+    path = tmp_path / "jobs.db"
+    with rc.Store(path, clock=rc.ManualClock(0)) as store:
+        door = JobDoor(store)
+        door.enqueue("old", priority=1, uniqueKey="k").must()
+        door.enqueue("old-later", processAt=500).must()
+        door.schedule("s").must()
+        before, schedule = door.send("job.search", {}).data, door.send("schedule.get", {"id": "s"}).data
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.executescript("""
+            DROP INDEX promises_by_batch;
+            ALTER TABLE promises DROP COLUMN batch_key;
+            ALTER TABLE schedules DROP COLUMN job;
+            PRAGMA user_version = 2;
+        """)
+    with pytest.raises(rc.ResonateError, match="read-only"):
+        rc.Store(path, clock=rc.ManualClock(0), read_only=True)
+    with rc.Store(path, clock=rc.ManualClock(0), check=True) as store:
+        door = JobDoor(store)
+        assert door.send("job.search", {}).data == before and door.send("schedule.get", {"id": "s"}).data == schedule
+        assert batched(door, "new-a", "new-b") == door.job("new-a")["batch"]
+        door.schedule("t", job={"type": "t"}).must()
+        assert door.claimed(9) == ["old", "new-a", "new-b"] and store.check() == []
+    assert rc.check_file(path) == []
 
 
 def test_a_read_only_store(tmp_path: Path) -> None:
