@@ -68,7 +68,8 @@ class JobResolver(Resolver):
     def preparation(self, operation):
         """A request that brings a job nearer to the state that an aimed operation needs."""
         if operation["aimed"] == "gathering":
-            return envelope("job.enqueue", NEW, {"type": "t", "queue": "q1", "group": "g1"})
+            data = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
+            return envelope("job.enqueue", NEW, data)
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)

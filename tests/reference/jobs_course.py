@@ -138,9 +138,9 @@ def holds_key(job, now):
 # fmt: off
 MEMBERS = (
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
-    "onExhausted", "claimedBy", "leaseUntil", "processAt", "goodUntil", "timeout", "deadline", "retention", "uniqueKey",
-    "uniqueFor", "group", "batch", "gathering", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt",
-    "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
+    "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on
 """What a record may show, in order; most of it is stored under its own name."""
