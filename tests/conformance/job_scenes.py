@@ -99,8 +99,10 @@ def continued(door: JobDoor, now: int = 1_000) -> list[Any]:
         door.send("job.search", {}, now + 9),
         door.send("job.stats", {}, now + 10),
         door.send("queue.list", {}, now + 11),
-        door.claim(1, ["together"], "w9", now=now + 12),
-        door.enqueue("together-8", now=now + 13, queue="together", type="t", group="g"),
+        door.claim(1, ["together"], "w9", now=now + 12, start=2),
+        door.send("queue.set", {"queue": "together", "groups": {"size": 9, "grace": 50}}, now + 13),
+        door.enqueue("together-8", now=now + 13, queue="together", type="t", group="g", goodFor=90_000),
+        door.send("job.search", {"group": "g", "state": "scheduled"}, now + 13),
         door.send("job.archive", {"group": "h", "state": "scheduled"}, now + 14),
         door.send("schedule.get", {"id": "plan"}, now + 15),
     ]

@@ -213,6 +213,27 @@ def test_two_stores_on_one_file() -> None:
     two.store.close()
 
 
+def test_two_stores_gather_together() -> None:
+    """Who joins, leaves and claims in one of them is seen by the other."""
+    path = new_file()
+    clock = rc.ManualClock(0)
+    one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one.queue("set", groups={"size": 4, "grace": 1_000})
+    for n, id in enumerate("bcda"):
+        (one, two)[n % 2].enqueue(id, group="g").must()
+        if id == "c":
+            assert flights(one.store) == flights(two.store) and flights(one.store)[0].members == ("b", "c")
+            one.by_hand("cancel", "b").must()
+    assert flights(two.store)[0].leader == "c"
+    two.enqueue("e", group="g").must()
+    assert one.claimed(1) == ["a", "c", "d", "e"] and two.claimed(1) == []
+    two.enqueue("f", group="g").must()
+    assert clock.advance(1_000) and one.claimed(1) == ["f"]
+    assert one.store.check() == two.store.check() == []
+    one.store.close()
+    two.store.close()
+
+
 def test_a_backup_holds_the_jobs(door: JobDoor, tmp_path: Path) -> None:
     path = tmp_path / "backup.db"
     door.store.backup(path)
