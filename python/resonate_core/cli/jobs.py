@@ -8,7 +8,7 @@ import typer
 
 from resonate_core.cli import jobs_act, jobs_enqueue
 from resonate_core.cli.command import Session, group, on_store
-from resonate_core.cli.jobs_options import JOB_STATE, QUEUE, TYPE
+from resonate_core.cli.jobs_options import GROUP, JOB_STATE, QUEUE, TYPE
 from resonate_core.cli.options import ALL, CURSOR, ID, LIMIT, MATCH, TAGS
 from resonate_core.cli.searches import search
 from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_stats
@@ -27,6 +27,7 @@ def list_jobs(
     type: TYPE = None,
     state: JOB_STATE = None,
     tag: TAGS = None,
+    group: GROUP = None,
     unique_key: Annotated[str | None, typer.Option("--unique-key", metavar="TEXT", help="jobs that were given this key")] = None,
     id: MATCH = None,
     limit: LIMIT = None,
@@ -34,7 +35,8 @@ def list_jobs(
     every: ALL = False,
 ) -> None:
     """List the jobs that match, ordered by id."""
-    filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "uniqueKey": unique_key, "id": id}
+    filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
+    filters |= {"uniqueKey": unique_key, "id": id}
     search(session, "job.search", "jobs", filters, limit, cursor, every, show_jobs)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from resonate_core.cli.command import Session, on_store
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
-from resonate_core.cli.jobs_options import QUEUE, TYPE
+from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
 from resonate_core.cli.show import clean, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
@@ -96,7 +96,7 @@ def _all_that_match(session: Session, action: Action, filters: dict[str, Any], y
     if action.asks_state and "state" not in filters:
         raise Failure(f"{action.word} --all needs --state: {action.choice}", Exit.USAGE)
     if not filters:
-        raise Failure(f"{action.word} --all needs at least one of --queue, --type and --tag", Exit.USAGE)
+        raise Failure(f"{action.word} --all needs at least one of --queue, --type, --tag and --group", Exit.USAGE)
     if not yes:
         _confirm(session, action, filters)
     count = 0
@@ -158,7 +158,7 @@ def act(
         _all_that_match(session, action, filters, yes)
         return
     if filters:
-        raise Failure(f"{action.word}: --queue, --type, --state and --tag are for --all", Exit.USAGE)
+        raise Failure(f"{action.word}: --queue, --type, --state, --tag and --group are for --all", Exit.USAGE)
     if not ids:
         raise Failure(f"{action.word}: give ids, or --all and what to match", Exit.USAGE)
     if len(ids) > 1:
@@ -181,13 +181,14 @@ def run(
     type: TYPE = None,
     state: Annotated[str | None, _state(RUN)] = None,
     tag: TAGS = None,
+    group: GROUP = None,
     yes: YES = False,
 ) -> None:
     """Let jobs run now that are scheduled, wait for a retry, or were archived.
 
     Retries that they have used stay used.
     """
-    act(session, RUN, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag")})
+    act(session, RUN, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group})
 
 
 def archive(
@@ -198,10 +199,18 @@ def archive(
     type: TYPE = None,
     state: Annotated[str | None, _state(ARCHIVE)] = None,
     tag: TAGS = None,
+    group: GROUP = None,
     yes: YES = False,
 ) -> None:
     """Put jobs aside, for a person: nobody takes them until they are run."""
-    act(session, ARCHIVE, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag")})
+    act(
+        session,
+        ARCHIVE,
+        id,
+        every,
+        yes,
+        {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group},
+    )
 
 
 def delete(
@@ -212,13 +221,16 @@ def delete(
     type: TYPE = None,
     state: Annotated[str | None, _state(DELETE)] = None,
     tag: TAGS = None,
+    group: GROUP = None,
     yes: YES = False,
 ) -> None:
     """Delete jobs that nobody holds.
 
     One that something still refers to goes as soon as nothing does; one that is awaited and not settled stays.
     """
-    act(session, DELETE, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag")})
+    act(
+        session, DELETE, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
+    )
 
 
 def cancel(
@@ -228,10 +240,11 @@ def cancel(
     queue: QUEUE = None,
     type: TYPE = None,
     tag: TAGS = None,
+    group: GROUP = None,
     yes: YES = False,
 ) -> None:
     """Cancel jobs that have not ended; a worker that runs one is told with its next heartbeat."""
-    act(session, CANCEL, id, every, yes, {"queue": queue, "type": type, "tags": pairs(tag, "--tag")})
+    act(session, CANCEL, id, every, yes, {"queue": queue, "type": type, "tags": pairs(tag, "--tag"), "group": group})
 
 
 def add_to(app: typer.Typer) -> None:

@@ -18,11 +18,12 @@ from resonate_core.cli.jobs_options import (
     RETENTION,
     RETRY_ON,
     course,
+    lengths,
 )
 from resonate_core.cli.options import HEADERS, RAW, TAGS
 from resonate_core.cli.show_jobs import show_job
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import duration, instant, pairs, payload
+from resonate_core.cli.values import instant, pairs, payload
 
 __all__ = ["add_to"]
 
@@ -48,6 +49,9 @@ def enqueue(
     good_until: Annotated[
         str | None, _option("--good-until", "TIME", f"it expires where it has not begun by then: {_TIME}")
     ] = None,
+    good_for: Annotated[
+        str | None, _option("--good-for", "LENGTH", "it expires where it has not begun so long after it could: 90s, 2h, or ms")
+    ] = None,
     timeout: ATTEMPT_TIMEOUT = None,
     deadline: Annotated[str | None, _option("--deadline", "TIME", f"it fails where it has not ended by then: {_TIME}")] = None,
     retention: RETENTION = None,
@@ -58,6 +62,7 @@ def enqueue(
     lifecycle: LIFECYCLE = None,
     unique_key: Annotated[str | None, _option("--unique-key", "TEXT", "one job of the queue holds a key at a time")] = None,
     unique_for: Annotated[str | None, _option("--unique-for", "LENGTH", "how long it holds the key at most: 10m, or ms")] = None,
+    group: Annotated[str | None, _option("--group", "TEXT", "it waits for others of its queue, type and group")] = None,
     sent_at: Annotated[str | None, _option("--sent-at", "TIME", "when it was sent, where that was earlier")] = None,
 ) -> None:
     """Put a job into a queue, or show the same one that is there under the id.
@@ -66,6 +71,8 @@ def enqueue(
     """
     if process_at is not None and process_in is not None:
         raise Failure("--process-at and --process-in exclude each other", Exit.USAGE)
+    if good_until is not None and good_for is not None:
+        raise Failure("--good-until and --good-for exclude each other", Exit.USAGE)
     data: dict[str, Any] = {"type": type}
     value = payload(body, "--payload", raw=raw, headers=pairs(header, "--header"))
     tags = pairs(tag, "--tag")
@@ -74,6 +81,7 @@ def enqueue(
         "queue": queue,
         "lifecycle": lifecycle,
         "uniqueKey": unique_key,
+        "group": group,
         "payload": value or None,
         "tags": tags or None,
     }
@@ -81,10 +89,7 @@ def enqueue(
     instants = {"processAt": process_at, "goodUntil": good_until, "deadline": deadline, "sentAt": sent_at}
     flags = {"processAt": "--process-at", "goodUntil": "--good-until", "deadline": "--deadline", "sentAt": "--sent-at"}
     data |= {name: instant(given, flags[name]) for name, given in instants.items() if given is not None}
-    if process_in is not None:
-        data["processIn"] = duration(process_in, "--process-in")
-    if unique_for is not None:
-        data["uniqueFor"] = duration(unique_for, "--unique-for")
+    data |= lengths({"processIn": process_in, "goodFor": good_for, "uniqueFor": unique_for})
     data |= course(priority, timeout, retention, max_retries, retry_policy, retry_on, on_exhausted)
     show_job(session.out, session.target.send("job.enqueue", data))
 

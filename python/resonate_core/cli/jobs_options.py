@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from resonate_core.cli.values import duration
 
 __all__ = [
     "ATTEMPT_TIMEOUT",
+    "GROUP",
     "JOB_STATE",
     "LIFECYCLE",
     "MAX_RETRIES",
@@ -23,10 +26,12 @@ __all__ = [
     "RETRY_ON",
     "TYPE",
     "course",
+    "lengths",
 ]
 
 QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue")]
 TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type")]
+GROUP = Annotated[str | None, typer.Option("--group", metavar="TEXT", help="jobs that are gathered by this")]
 JOB_STATE = Annotated[
     str | None,
     typer.Option(
@@ -75,8 +80,19 @@ def course(
     policy: str | None,
     retry_on: list[str] | None,
     on_exhausted: str | None,
+    prefix: str = "--",
 ) -> dict[str, Any]:
     """What a job takes from these options, or a queue gives its jobs: the members that were given (JOBS 2).
+
+    Args:
+        priority: As the option of this name; so are those that follow.
+        timeout: Of one attempt.
+        retention: A length, or `keep`.
+        max_retries: A number.
+        policy: As `read_policy` has it.
+        retry_on: Codes.
+        on_exhausted: A state.
+        prefix: What the names of the options begin with.
 
     Raises:
         Failure: One cannot be read, or codes are given without a policy (USAGE).
@@ -87,14 +103,35 @@ def course(
         {'priority': 1, 'timeout': 30000, 'retention': None, 'onExhausted': 'failed'}
     """
     if retry_on and policy is None:
-        raise Failure("--retry-on is for --retry-policy", Exit.USAGE)
+        raise Failure(f"{prefix}retry-on is for {prefix}retry-policy", Exit.USAGE)
     made: dict[str, Any] = {"priority": priority} if priority is not None else {}
-    if timeout is not None:
-        made["timeout"] = duration(timeout, "--timeout")
+    made |= lengths({"timeout": timeout}, prefix)
     if retention is not None:
-        made["retention"] = None if retention == "keep" else duration(retention, "--retention")
+        made |= {"retention": None} if retention == "keep" else lengths({"retention": retention}, prefix)
     if max_retries is not None:
         made["maxRetries"] = max_retries
     if policy is not None:
-        made["retryPolicy"] = read_policy(policy, "--retry-policy", retry_on)
+        made["retryPolicy"] = read_policy(policy, f"{prefix}retry-policy", retry_on)
     return made if on_exhausted is None else made | {"onExhausted": on_exhausted}
+
+
+def lengths(given: Mapping[str, str | None], prefix: str = "--") -> dict[str, int]:
+    """The lengths of time that were given, in ms.
+
+    Args:
+        given: Texts by member.
+        prefix: What the names of the options begin with.
+
+    Raises:
+        Failure: One is none (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.jobs_options import lengths
+        >>> lengths({"processIn": "90s", "goodFor": None})
+        {'processIn': 90000}
+    """
+    made = {}
+    for member, text in given.items():
+        if text is not None:
+            made[member] = duration(text, prefix + re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", member))
+    return made

@@ -8,7 +8,7 @@ from typing import Any
 
 from resonate_core.cli.values import duration, read_json, refuse
 
-__all__ = ["exact", "policy_text", "rate_text", "read_policy", "read_rate"]
+__all__ = ["exact", "groups_text", "policy_text", "rate_text", "read_policy", "read_rate"]
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 _POLICY_RULE = "is no retry policy: write asynq, fixed:10s,1m,10m, exponential:1s,factor=2,cap=1h,jitter=0.1, or its JSON"
@@ -140,3 +140,15 @@ def rate_text(rate: Mapping[str, int]) -> str:
     """
     text = f"{rate['limit']}/{exact(rate['per'])}"
     return text if rate.get("burst", rate["limit"]) == rate["limit"] else f"{text},burst={rate['burst']}"
+
+
+def groups_text(groups: Mapping[str, int]) -> str:
+    """How a queue gathers jobs: how many, how long after the last one, how long after the first.
+
+    Example:
+        >>> from resonate_core.cli.jobs_words import groups_text
+        >>> groups_text({"size": 100, "grace": 5000, "maxDelay": 60_000}), groups_text({"size": 3, "grace": 0})
+        ('size=100,grace=5s,max-delay=1m', 'size=3,grace=0s')
+    """
+    text = f"size={groups['size']},grace={exact(groups['grace'])}"
+    return f"{text},max-delay={exact(groups['maxDelay'])}" if "maxDelay" in groups else text

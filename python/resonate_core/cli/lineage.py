@@ -92,6 +92,8 @@ class Call:
 def _job_note(job: dict[str, Any], now: int) -> str:
     """What happens to a job that has not ended."""
     state, queue = job["state"], job["queue"]
+    if job.get("gathering"):
+        return f"gathers in queue {queue}, group {job['group']}"
     moves = job.get("processAt" if state == "scheduled" else "nextRetryAt", now)
     due = f"{moment(moves)}" + (f" (in {length(moves - now)})" if moves > now else "")
     failed = f", after {job['error']['code']}" if "error" in job else ""

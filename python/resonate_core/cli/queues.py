@@ -18,6 +18,7 @@ from resonate_core.cli.jobs_options import (
     RETENTION,
     RETRY_ON,
     course,
+    lengths,
 )
 from resonate_core.cli.jobs_words import read_rate
 from resonate_core.cli.show_jobs import show_queue, show_queues, show_stats
@@ -28,7 +29,7 @@ __all__ = ["app"]
 app = group("Queues of jobs: their settings and limits; pause and resume them.")
 
 NAME = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
-_CLEARED = ("lifecycle", "concurrency", "rate", "defaults")
+_CLEARED = ("lifecycle", "concurrency", "rate", "groups", "defaults")
 
 
 @on_store(app, "list", Access.READ, dialects=DIALECTS[:1])
@@ -51,14 +52,23 @@ def show(session: Session, name: NAME) -> None:
     show_stats(session.out, stats, 7)
 
 
-def _defaults(session: Session, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What the queue gives its jobs already, and what is given now: a request replaces them as a whole."""
+def _groups(size: int | None, grace: str | None, max_delay: str | None) -> dict[str, Any]:
+    """How jobs gather, as far as it was said; a maximum of `none` is taken out later."""
+    made: dict[str, Any] = {} if size is None else {"size": size}
+    made |= lengths({"grace": grace}, "--group-")
+    return made | ({"maxDelay": None} if max_delay == "none" else lengths({"maxDelay": max_delay}, "--group-"))
+
+
+def _merged(session: Session, name: str, members: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the queue has already, and what is given now: a request replaces such a member as a whole."""
+    if not members:
+        return {}
     status, data = session.target.ask("queue.get", {"queue": name})
     if status == 404:
-        return given
+        return members
     if not is_done(status):
         raise refusal(status, data)
-    return {**(data["queue"].get("defaults") or {}), **given}
+    return {member: {**(data["queue"].get(member) or {}), **given} for member, given in members.items()}
 
 
 @on_store(app, "set", Access.MAKE, dialects=DIALECTS[:1])
@@ -73,6 +83,16 @@ def set_queue(
     ] = None,
     rate: Annotated[
         str | None, typer.Option("--rate", metavar="RATE", help="how many begin in a time: 100/1m, or 100/1m,burst=20")
+    ] = None,
+    group_size: Annotated[
+        int | None, typer.Option("--group-size", metavar="NUMBER", help="a group is ready with so many jobs, 1 to 1000")
+    ] = None,
+    group_grace: Annotated[
+        str | None, typer.Option("--group-grace", metavar="LENGTH", help="or when no job has come for so long: 90s, 2h, or ms")
+    ] = None,
+    group_max_delay: Annotated[
+        str | None,
+        typer.Option("--group-max-delay", metavar="LENGTH", help="or so long after its first job: 90s, 2h, ms; none: no limit"),
     ] = None,
     lifecycle: LIFECYCLE = None,
     priority: PRIORITY = None,
@@ -100,15 +120,21 @@ def set_queue(
     given = {member: value for member, value in given.items() if value is not None}
     if rate is not None:
         given["rate"] = read_rate(rate, "--rate")
-    defaults = course(priority, timeout, retention, max_retries, retry_policy, retry_on, on_exhausted)
     for member in data:
         if member in given:
             raise Failure(f"--{member} and --clear {member} exclude each other", Exit.USAGE)
-    if not (data or given or defaults):
+    parts = {
+        "defaults": course(priority, timeout, retention, max_retries, retry_policy, retry_on, on_exhausted),
+        "groups": _groups(group_size, group_grace, group_max_delay),
+    }
+    parts = {member: part for member, part in parts.items() if part}
+    if not (data or given or parts):
         raise Failure(f"set: nothing is given for {name!r}", Exit.USAGE)
-    if defaults:
-        # Cleared and given at once: only what is given stays.
-        data["defaults"] = defaults if "defaults" in data else _defaults(session, name, defaults)
+    # Cleared and given at once: only what is given stays.
+    cleared_too = {member: part for member, part in parts.items() if member in data}
+    data |= cleared_too | _merged(session, name, {member: parts[member] for member in parts if member not in data})
+    if group_max_delay == "none":
+        data["groups"].pop("maxDelay", None)
     show_queue(session.out, session.target.send("queue.set", {"queue": name, **data, **given}))
 
 

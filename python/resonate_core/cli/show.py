@@ -50,7 +50,7 @@ _VALUES = ("param", "value", "promiseParam", "payload", "result")
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
     "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
-    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt"),
+    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt", "job"),
     "messages": ("address", "kind", "id", "version", "attempts", "queuedAt"),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
-from resonate_core.cli.jobs_words import exact, policy_text, rate_text
+from resonate_core.cli.jobs_words import exact, groups_text, policy_text, rate_text
 from resonate_core.cli.show import COLOURS, Output, beside, length, moment, say
 from resonate_core.cli.values import now
 
@@ -19,6 +19,7 @@ __all__ = [
     "ended_at",
     "error_text",
     "next_at",
+    "order_text",
     "show_attempts",
     "show_job",
     "show_jobs",
@@ -39,7 +40,8 @@ _ENDED = {
 _USUAL_PRIORITY = 50
 _LIST = ("id", "queue", "type", "state", "priority", "retries", "claimedBy", "sentAt", "nextAt", "endedAt", "error")
 _ATTEMPT = ("number", "outcome", "worker", "startedAt", "finishedAt", "took", "error")
-_QUEUE = ("name", "paused", "weight", "active", "concurrency", "rate", "lifecycle", "defaults")
+_QUEUE = ("name", "paused", "weight", "active", "concurrency", "rate", "lifecycle", "defaults", "groups")
+_LENGTHS = ("retention", "timeout", "processIn", "goodFor", "uniqueFor")
 
 
 def next_at(job: Mapping[str, Any]) -> int | None:
@@ -119,6 +121,8 @@ def _when(job: Mapping[str, Any], present: int) -> str:
     """What a person asks of a job: when it goes on, since when it waits or runs, how long ago it ended."""
     since = {"pending": "enqueuedAt", "claimed": "claimedAt", "running": "startedAt"}.get(job["state"])
     at = job.get(since) if since else next_at(job) or ended_at(job)
+    if job.get("gathering"):
+        return "gathering"
     return "" if at is None else beside(at, present)
 
 
@@ -135,6 +139,7 @@ def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
         Column("type", lambda job: text(job["type"])),
         Column("state", lambda job: text(job["state"], COLOURS[job["state"]])),
         Column("when", lambda job: text(_when(job, present))),
+        Column("group", lambda job: text(job.get("group", "")), spared=5, always=False),
         Column("priority", priority, right=True, spared=3, always=False),
         Column("retries", lambda job: text(_retries(job) if job["retryCount"] else ""), right=True, spared=2, always=False),
         Column("worker", lambda job: text(job.get("claimedBy", "")), spared=4, always=False),
@@ -197,13 +202,19 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
     out.console.print(fitted(columns, attempts, out.console.width))
 
 
-def _defaults(queue: Mapping[str, Any]) -> dict[str, str]:
-    """What a queue gives its jobs, as the options that set it take it."""
+def order_text(members: Mapping[str, Any]) -> dict[str, str]:
+    """What is said of jobs to come, by a queue or a schedule, as the options that set it take it.
+
+    Example:
+        >>> from resonate_core.cli.show_jobs import order_text
+        >>> order_text({"timeout": 90_000, "retention": None, "maxRetries": 3, "retryPolicy": {"kind": "asynq"}})
+        {'timeout': '90s', 'retention': 'keep', 'maxRetries': '3', 'retryPolicy': 'asynq'}
+    """
     shown = {}
-    for name, value in (queue.get("defaults") or {}).items():
+    for name, value in members.items():
         if name == "retryPolicy":
             shown[name] = policy_text(value)
-        elif name in ("retention", "timeout"):
+        elif name in _LENGTHS:
             shown[name] = "keep" if value is None else exact(value)
         else:
             shown[name] = str(value)
@@ -215,7 +226,9 @@ def _queue_shown(queue: Mapping[str, Any]) -> dict[str, Any]:
     shown["paused"] = "paused" if queue["paused"] else None
     if queue.get("rate"):
         shown["rate"] = rate_text(queue["rate"])
-    shown["defaults"] = " ".join(f"{name}={value}" for name, value in _defaults(queue).items())
+    if queue.get("groups"):
+        shown["groups"] = groups_text(queue["groups"])
+    shown["defaults"] = " ".join(f"{name}={value}" for name, value in order_text(queue.get("defaults") or {}).items())
     return shown
 
 
@@ -243,6 +256,7 @@ def show_queues(out: Output, data: dict[str, Any]) -> None:
     columns.append(Column("concurrency", member("concurrency"), right=True, always=False))
     columns.append(Column("rate", member("rate"), always=False))
     columns.append(Column("lifecycle", member("lifecycle"), spared=2, always=False))
+    columns.append(Column("groups", member("groups"), spared=3, always=False))
     columns.append(Column("defaults", member("defaults"), elastic=True, always=False))
     if shown:
         out.console.print(fitted(columns, shown, out.console.width))
@@ -255,7 +269,9 @@ def show_queue(out: Output, data: dict[str, Any]) -> None:
         out.json(data)
         return
     shown = _queue_shown(data["queue"])
-    shown |= {"defaults": None} | {f"defaults.{name}": value for name, value in _defaults(data["queue"]).items()}
+    shown |= {"defaults": None} | {
+        f"defaults.{name}": value for name, value in order_text(data["queue"].get("defaults") or {}).items()
+    }
     out.record(shown, "queue")
 
 
