@@ -34,7 +34,7 @@ class Worker(Registry, Serving):
     Args:
         store_or_url: A `Store`, the path of one, or the URL of a server. It may be left to `bind`.
         queues: A name, several names, or weights by name; they are created with their first job.
-        concurrency: How many jobs run at once.
+        concurrency: How many jobs run at once; a batch counts as one.
         lifecycle: `asynq` or `horsies` for the jobs that this worker's tasks enqueue; None: as their queue says.
         name: Who holds the leases; None: host, process and a number.
         lease: Of a job that is claimed and not started, in ms or as a timedelta.
@@ -171,7 +171,7 @@ class Worker(Registry, Serving):
         scheduled and periodic jobs have their turn at their very millisecond.
 
         Args:
-            limit: How many attempts at most.
+            limit: How many attempts at most; a batch is not split.
             advance: Move the clock to the next instant at which anything is due, until the queues of this worker have no job that
                 is waiting.
             until: Move the clock up to this instant, in Unix ms, whatever is left after it.
