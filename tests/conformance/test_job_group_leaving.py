@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from backends import SUBJECT
 from conformance.job_groups import GROUP, Flight, batch, departed, flights, join, join_at
 from conformance.job_wire import QUEUE, TYPE, JobDoor, agreed
 from conformance.wire import V25, V26, rows_of
@@ -239,6 +241,23 @@ def test_all_of_a_group(many: JobDoor, verb: str, filter: dict[str, Any], chosen
         id for id, job in before.items() if "gathering" in job and id not in chosen
     ]
     assert many.store.check() == []
+
+
+@pytest.mark.skipif(SUBJECT == "reference", reason="the model has no typed calls")
+def test_typed_calls(make_store: Callable[..., Any]) -> None:
+    store = make_store()
+    made = store.jobs.enqueue_many("t", range(3), ids=["a", "b", "c"], group="g", good_for=timedelta(seconds=90))
+    store.jobs.enqueue("t", id="d", group="h", good_for=70_000, process_in=5_000)
+    store.jobs.enqueue("t", id="e")
+    assert [(job.group, job.batch, job.gathering, job.good_until) for job in made] == [("g", batch(1), True, 90_000)] * 3
+    job = store.jobs.get("d")
+    assert (job.group, job.batch, job.gathering, job.good_until, job.asynq_state) == ("h", None, False, 75_000, "scheduled")
+    assert (store.jobs.get("e").group, store.jobs.get("e").gathering) == (None, False)
+    assert [job.id for job in store.jobs.search(group="g")] == ["a", "b", "c"]
+    assert store.jobs.run_all("scheduled", group="h") == 1
+    assert store.jobs.archive_all("scheduled", group="h") == 0 == store.jobs.delete_all("pending", group="g")
+    assert store.jobs.delete_all("pending", group="h") == 1 and store.jobs.cancel_all(group="g") == 3
+    assert [(job.id, job.state) for job in store.jobs.search()] == [*((id, "cancelled") for id in "abc"), ("e", "pending")]
 
 
 def test_a_group_alone_is_no_filter_where_a_state_is_wanted(many: JobDoor) -> None:
