@@ -1,4 +1,4 @@
-"""Jobs on simulated time: emails that are sent, put off, tried again and given up, by a worker in drain mode.
+"""Jobs on simulated time: emails that are sent, put off, gathered, tried again and given up, by a worker in drain mode.
 
 A worker is a few functions under their names. Here it does not serve: it runs what is there, one job after the other in this thread, and
 moves the clock to the next instant at which anything is due. So a day of retries takes no time, and every run prints the same.
@@ -12,7 +12,7 @@ import datetime as dt
 import logging
 
 import resonate_core as rc
-from resonate_core.worker import Drained, JobContext, Retry, Skip, Snooze, Worker
+from resonate_core.worker import BatchContext, Drained, JobContext, Retry, Skip, Snooze, Worker
 
 MONDAY = int(dt.datetime(2026, 1, 5, 22, 30, tzinfo=dt.timezone.utc).timestamp() * 1000)
 SECOND = 1000
@@ -34,6 +34,12 @@ def send(to: str, job: JobContext) -> str:
     if server in unreachable:
         raise ConnectionError(f"no route to {server}")
     return f"sent to {to}"
+
+
+@worker.batch_task("email:digest", queue="mail", retention=24 * HOUR)
+def digest(likes: list[str], batch: BatchContext) -> list[str]:
+    """Sends one email about all that was gathered for one person; the result of each job."""
+    return [f"{what}, one of {len(likes)} in an email to {batch.group}" for what in likes]
 
 
 @worker.task("report:build", queue="reports", retention=24 * HOUR)
@@ -63,6 +69,9 @@ def main() -> None:
         send.enqueue(address, id=name)
     send.enqueue("eve@example.org", id="eve", process_in=8 * HOUR)
     build.enqueue("january", id="january")
+    store.queues.set("mail", groups={"size": 100, "grace": 15 * MINUTE})
+    for number, what in enumerate(["the teapot", "the kettle", "the cups"], 1):
+        digest.enqueue(what, id=f"like-{number}", group="ann@example.org")
 
     print("At once:")
     tell(worker.run_until_idle())
