@@ -49,9 +49,9 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::scan_by_branch:
       return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
-    case Sql::scan_by_job_state:  // the list is the index's condition
+    case Sql::scan_by_job_state:  // with the index's condition
       return "SELECT " RESONATE_ROW_COLUMNS
-             " FROM promises WHERE job_state = ? AND job_state IN (0, 4, 5, 7, 8, 9) AND id > ? ORDER BY id LIMIT ?";
+             " FROM promises WHERE job_state = ? AND job_state NOT BETWEEN 1 AND 3 AND job_state <> 6 AND id > ? ORDER BY id LIMIT ?";
     case Sql::claimable:
       return "SELECT " RESONATE_ROW_COLUMNS
              " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "
