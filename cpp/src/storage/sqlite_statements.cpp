@@ -15,6 +15,15 @@ namespace {
   "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
   "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
   "current = ?, execute_seq = ?"
+#define RESONATE_PLAIN_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define RESONATE_JOB_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+// Whatever fails, the whole transaction goes: SQLite need not be able to undo the statement alone.
+#define RESONATE_INSERT_ROW "INSERT OR ROLLBACK INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES "
+#define RESONATE_INSERT_JOB_ROW                             \
+  "INSERT OR ROLLBACK INTO promises (" RESONATE_ROW_COLUMNS \
+  ", queue, job_state, priority, enqueued_at, unique_key, batch_key) VALUES "
+#define RESONATE_FOUR(value) value "," value "," value "," value
+#define RESONATE_MANY(value) RESONATE_FOUR(RESONATE_FOUR(value))  // kRowsAtOnce
 #define RESONATE_SCHEDULE_COLUMNS                                                                                          \
   "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
   "dialect, job"
@@ -30,12 +39,10 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::load_counters: return "SELECT sequence, now, dropped, jobs FROM counters";
     case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?";
     case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
-    case Sql::insert_row:
-      return "INSERT INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    case Sql::insert_job_row:
-      return "INSERT INTO promises (" RESONATE_ROW_COLUMNS
-             ", queue, job_state, priority, enqueued_at, unique_key, batch_key) "
-             "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    case Sql::insert_row: return RESONATE_INSERT_ROW RESONATE_PLAIN_VALUES;
+    case Sql::insert_rows: return RESONATE_INSERT_ROW RESONATE_MANY(RESONATE_PLAIN_VALUES);
+    case Sql::insert_job_row: return RESONATE_INSERT_JOB_ROW RESONATE_JOB_VALUES;
+    case Sql::insert_job_rows: return RESONATE_INSERT_JOB_ROW RESONATE_MANY(RESONATE_JOB_VALUES);
     case Sql::update_row: return RESONATE_SET_STATE " WHERE id = ?";
     case Sql::update_row_due: return RESONATE_SET_STATE ", due_at = ?, due_kind = ? WHERE id = ?";
     case Sql::update_row_pid: return RESONATE_SET_STATE ", pid = ? WHERE id = ?";
@@ -45,13 +52,15 @@ constexpr const char* text_of(Sql which) noexcept {
           ", pid = ?, due_at = ?, due_kind = ?, job = ?, queue = ?, job_state = ?, priority = ?, enqueued_at = ?, unique_key = ?, "
           "batch_key = ? WHERE id = ?";
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
+    case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" RESONATE_MANY("?") ")";
     case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_branch:
       return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
     case Sql::scan_by_job_state:  // with the index's condition
       return "SELECT " RESONATE_ROW_COLUMNS
-             " FROM promises WHERE job_state = ? AND job_state NOT BETWEEN 1 AND 3 AND job_state <> 6 AND id > ? ORDER BY id LIMIT ?";
+             " FROM promises WHERE job_state = ? AND job_state NOT BETWEEN 1 AND 3 AND job_state <> 6 AND id > ? "
+             "ORDER BY id LIMIT ?";
     case Sql::claimable:
       return "SELECT " RESONATE_ROW_COLUMNS
              " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "

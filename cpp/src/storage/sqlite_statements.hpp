@@ -13,6 +13,9 @@
 
 namespace resonate {
 
+// What a statement over several rows takes, the one whose name is a plural: SQLite then begins a statement less often.
+inline constexpr std::size_t kRowsAtOnce = 16;
+
 enum class Sql : std::uint8_t {
   begin_read,
   begin_write,
@@ -23,13 +26,16 @@ enum class Sql : std::uint8_t {
   store_counters,
   load_row,
   insert_row,
+  insert_rows,
   insert_job_row,
+  insert_job_rows,
   update_row,  // its timers and its holder as before
   update_row_due,
   update_row_pid,
   update_row_due_pid,
   update_job_row,  // everything that is not of its birth
   delete_row,
+  delete_rows,
   scan_by_id,
   scan_by_branch,
   scan_by_pid,

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "resonate/sqlite.hpp"
@@ -74,7 +75,10 @@ class SqliteStorage final : public Storage {
   void forget();
   std::vector<DueEntry> due_rows(Instant until, std::size_t limit, const DueEntry* after);
   std::vector<DueEntry> due_schedules(Instant until, std::size_t limit, const DueEntry* after);
-  void write_row(const RowChange& change);
+  void write_rows(const std::vector<RowChange>& changes);
+  void update_row(const Row& before, const Row& after);
+  template <class Bind>
+  void write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind);
   void write_all(const Changes& changes);
   void commit(const Changes& changes);
   void keep(const Changes& changes);

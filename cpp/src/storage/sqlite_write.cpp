@@ -18,42 +18,64 @@ bool only_the_instant_moves(const Changes& changes, const Counters& before) noex
 
 }  // namespace
 
-void SqliteStorage::write_row(const RowChange& change) {
-  const Row* before = change.before.get();
-  const Row* after = change.after.get();
-  if (!after) return use(Sql::delete_row).text(before->id()).run();
-  if (before && before->birth != after->birth) {  // the id was deleted and taken again in one transaction
-    use(Sql::delete_row).text(before->id()).run();
-    before = nullptr;
+template <class Bind>
+void SqliteStorage::write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind) {
+  while (!rows.empty()) {
+    const bool several = rows.size() >= kRowsAtOnce;
+    const auto part = rows.first(several ? kRowsAtOnce : 1);
+    Use write = use(several ? many : one);
+    for (const Row* row : part) bind(write, *row);
+    write.run();
+    rows = rows.subspan(part.size());
   }
-  if (!before) {
-    Use insert = use(after->job ? Sql::insert_job_row : Sql::insert_row);
-    bind_new(insert, *after);
-    if (after->job) bind_job(insert, *after);
-    return insert.run();
+}
+
+void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
+  std::vector<const Row*> gone;
+  std::vector<const Row*> born;
+  std::vector<const Row*> born_jobs;
+  for (const RowChange& change : changes) {
+    const Row* const before = change.before.get();
+    const Row* const after = change.after.get();
+    if (before && after && before->birth == after->birth) {
+      update_row(*before, *after);
+      continue;
+    }
+    // Both: the id was deleted and taken again in one transaction.
+    if (before) gone.push_back(before);
+    if (after) (after->job ? born_jobs : born).push_back(after);
   }
-  if (after->job) {
+  write_each(gone, Sql::delete_row, Sql::delete_rows, [](Use& use, const Row& row) { use.text(row.id()); });
+  write_each(born, Sql::insert_row, Sql::insert_rows, bind_new);
+  write_each(born_jobs, Sql::insert_job_row, Sql::insert_job_rows, [](Use& use, const Row& row) {
+    bind_new(use, row);
+    bind_job(use, row);
+  });
+}
+
+void SqliteStorage::update_row(const Row& before, const Row& after) {
+  if (after.job) {
     Use update = use(Sql::update_job_row);
-    bind_state(update, *after);
-    bind_pid(update, *after);
-    bind_due(update, *after);
-    bind_job(update, *after);
-    return update.text(after->id()).run();
+    bind_state(update, after);
+    bind_pid(update, after);
+    bind_due(update, after);
+    bind_job(update, after);
+    return update.text(after.id()).run();
   }
   // An index is written only where its columns are named.
-  const bool due_moved = before->due != after->due;
-  const bool holder_moved = before->pid != after->pid;
+  const bool due_moved = before.due != after.due;
+  const bool holder_moved = before.pid != after.pid;
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
                               : (holder_moved ? Sql::update_row_pid : Sql::update_row);
   Use update = use(which);
-  bind_state(update, *after);
-  if (holder_moved) bind_pid(update, *after);
-  if (due_moved) bind_due(update, *after);
-  update.text(after->id()).run();
+  bind_state(update, after);
+  if (holder_moved) bind_pid(update, after);
+  if (due_moved) bind_due(update, after);
+  update.text(after.id()).run();
 }
 
 void SqliteStorage::write_all(const Changes& changes) {
-  for (const RowChange& change : changes.rows) write_row(change);
+  write_rows(changes.rows);
   for (const ScheduleChange& change : changes.schedules) {
     if (change.after) {
       Use replace = use(Sql::replace_schedule);
