@@ -127,23 +127,31 @@ void bind_due(Use& use, const Row& row) {
   }
 }
 
+void bind_job_course(Use& use, const Row& row) {
+  const Job& job = *row.job;
+  use.copied(job_to_json(job, row.pid.get())).integer(static_cast<std::int64_t>(job.state));
+  use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
+}
+
 void bind_job(Use& use, const Row& row) {
   if (!row.job) {
     use.null().null().null().null().null().null().null();
     return;
   }
-  const Job& job = *row.job;
-  use.copied(job_to_json(job, row.pid.get()))
-      .text(job.spec->queue)
-      .integer(static_cast<std::int64_t>(job.state))
-      .integer(job.spec->priority);
-  use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
-  use.text_or_null(job.spec->unique_key && !is_terminal(job.state) ? &*job.spec->unique_key : nullptr);
+  bind_job_course(use, row);
+  const JobSpec& spec = *row.job->spec;
+  use.text(spec.queue).integer(spec.priority);
+  use.text_or_null(spec.unique_key && !is_terminal(row.job->state) ? &*spec.unique_key : nullptr);
   if (const std::string key = batch_key(row); key.empty()) {
     use.null();
   } else {
     use.copied(key);
   }
+}
+
+bool same_job_keys(const Row& before, const Row& after) noexcept {
+  const Shared<const JobSpec>& spec = after.job->spec;
+  return before.job && before.job->spec == spec && !spec->unique_key && !spec->group;
 }
 
 void bind_new(Use& use, const Row& row) {

@@ -21,7 +21,7 @@ namespace {
 #define RESONATE_INSERT_ROW "INSERT OR ROLLBACK INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES "
 #define RESONATE_INSERT_JOB_ROW                             \
   "INSERT OR ROLLBACK INTO promises (" RESONATE_ROW_COLUMNS \
-  ", queue, job_state, priority, enqueued_at, unique_key, batch_key) VALUES "
+  ", job_state, enqueued_at, queue, priority, unique_key, batch_key) VALUES "
 #define RESONATE_FOUR(value) value "," value "," value "," value
 #define RESONATE_MANY(value) RESONATE_FOUR(RESONATE_FOUR(value))  // kRowsAtOnce
 #define RESONATE_SCHEDULE_COLUMNS                                                                                          \
@@ -49,8 +49,10 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::update_row_due_pid: return RESONATE_SET_STATE ", pid = ?, due_at = ?, due_kind = ? WHERE id = ?";
     case Sql::update_job_row:
       return RESONATE_SET_STATE
-          ", pid = ?, due_at = ?, due_kind = ?, job = ?, queue = ?, job_state = ?, priority = ?, enqueued_at = ?, unique_key = ?, "
+          ", pid = ?, due_at = ?, due_kind = ?, job = ?, job_state = ?, enqueued_at = ?, queue = ?, priority = ?, unique_key = ?, "
           "batch_key = ? WHERE id = ?";
+    case Sql::update_job_course:
+      return RESONATE_SET_STATE ", due_at = ?, due_kind = ?, job = ?, job_state = ?, enqueued_at = ? WHERE id = ?";
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" RESONATE_MANY("?") ")";
     case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";

@@ -33,7 +33,8 @@ enum class Sql : std::uint8_t {
   update_row_due,
   update_row_pid,
   update_row_due_pid,
-  update_job_row,  // everything that is not of its birth
+  update_job_row,     // everything that is not of its birth
+  update_job_course,  // the same but for what a job never changes
   delete_row,
   delete_rows,
   scan_by_id,
@@ -99,10 +100,11 @@ class Use {
     return *this;
   }
   Use& text_or_null(const std::string* given) { return given ? text(*given) : null(); }
-  Use& copied(std::string_view text) {
-    statement_.bind(++at_, std::string(text));
+  Use& copied(const std::string& text) {
+    statement_.bind(++at_, text);
     return *this;
   }
+  Use& copied(std::string_view text) { return copied(std::string(text)); }
   Use& null() {
     statement_.bind(++at_);
     return *this;

@@ -54,15 +54,16 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
 }
 
 void SqliteStorage::update_row(const Row& before, const Row& after) {
+  // An index is written only where its columns are named.
   if (after.job) {
-    Use update = use(Sql::update_job_row);
+    const bool course_only = same_job_keys(before, after);
+    Use update = use(course_only ? Sql::update_job_course : Sql::update_job_row);
     bind_state(update, after);
-    bind_pid(update, after);
+    if (!course_only) bind_pid(update, after);
     bind_due(update, after);
-    bind_job(update, after);
+    (course_only ? bind_job_course : bind_job)(update, after);
     return update.text(after.id()).run();
   }
-  // An index is written only where its columns are named.
   const bool due_moved = before.due != after.due;
   const bool holder_moved = before.pid != after.pid;
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
