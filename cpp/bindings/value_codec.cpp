@@ -58,6 +58,29 @@ py::handle json_loads() {
   return storage.call_once_and_store_result([]() -> py::object { return py::module_::import("json").attr("loads"); }).get_stored();
 }
 
+// json.JSONDecoder().scan_once: what json.loads comes to behind the steps that look for a byte order mark and for white space.
+py::handle json_scan() {
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
+  return storage
+      .call_once_and_store_result(
+          []() -> py::object { return py::module_::import("json").attr("JSONDecoder")().attr("scan_once"); })
+      .get_stored();
+}
+
+// A document that begins and ends with its value; null for any other, which json.loads reads, or says what is wrong with it.
+py::object scanned(const py::str& document) {
+  static PyObject* const kBegin = PyLong_FromLong(0);
+  PyObject* const arguments[] = {document.ptr(), kBegin};
+  const auto read = py::reinterpret_steal<py::object>(PyObject_Vectorcall(json_scan().ptr(), arguments, 2, nullptr));
+  if (!read) {
+    PyErr_Clear();
+    return {};
+  }
+  const Py_ssize_t end = PyLong_AsSsize_t(PyTuple_GET_ITEM(read.ptr(), 1));
+  if (end != PyUnicode_GET_LENGTH(document.ptr())) return {};
+  return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(read.ptr(), 0));
+}
+
 [[noreturn]] void raise_from_python(const char* argument, const char* what) {
   py::error_already_set cause;
   const std::string reason = py::str(cause.value());
@@ -130,6 +153,7 @@ py::str decoded_text(const Value& value) {
 py::object decoded_json(const Value& value) {
   if (!value.data || value.data->empty()) return py::none();
   const auto document = decoded_text(value);
+  if (py::object read = scanned(document)) return read;
   auto decoded = py::reinterpret_steal<py::object>(PyObject_CallOneArg(json_loads().ptr(), document.ptr()));
   if (!decoded) {
     if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python("data", " is no JSON: ");
