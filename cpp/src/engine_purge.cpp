@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "engine_transaction.hpp"
+#include "machine/derive.hpp"
 #include "resonate/errors.hpp"
 #include "state_view.hpp"
 
@@ -23,14 +24,6 @@ void keep_awaited(const Row& row, Ids& kept) {
   if (row.state != PromiseState::pending) return;
   if (row.resumes) kept.insert(row.resumes->items.begin(), row.resumes->items.end());
   if (row.current) kept.insert(row.current->text);
-}
-
-// By a task that awaited the job, and is not over.
-bool may_be_read_again(Storage& storage, const Row& row, Instant now) {
-  return std::any_of(row.job->awaiters.begin(), row.job->awaiters.end(), [&](const std::string& id) {
-    const RowRef awaiter = storage.load(id);
-    return awaiter && Projected(*awaiter, now).pending();
-  });
 }
 
 }  // namespace
@@ -102,7 +95,7 @@ std::size_t Engine::purge_page(std::span<const RowRef> rows, Instant settled_bef
     const std::string* origin = row->birth->tags.find("resonate:origin");
     const RowRef root = origin && *origin != row->id() ? storage_->load(*origin) : nullptr;
     if (root && Projected(*root, now).pending()) continue;
-    if (row->job && may_be_read_again(*storage_, *row, now)) continue;
+    if (row->job && may_be_read_again(*row->job, now, [this](const std::string& id) { return storage_->load(id); })) continue;
     if (row->job) ++jobs_gone[row->job->spec->queue][static_cast<std::size_t>(row->job->state)];
     changes.rows.push_back({row, RowRef()});
   }

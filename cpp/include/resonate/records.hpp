@@ -83,6 +83,8 @@ struct Row final : Counted {
   Instant ends_at() const noexcept {
     return job ? std::min(birth->timeout_at, std::max(job->expires_at(), birth->created_at)) : birth->timeout_at;
   }
+  // Whether it is the good_until of a job.
+  bool expires() const noexcept { return ends_at() < birth->timeout_at; }
   bool dead_at(Instant now) const noexcept { return state == PromiseState::pending && ends_at() <= now; }
   const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : birth->param; }
 };
@@ -96,8 +98,7 @@ constexpr PromiseState timeout_verdict(bool timer) noexcept {
 // A row as every response, guard and search sees it at one instant: timeout always wins (PROTOCOL 1.2).
 class Projected {
  public:
-  Projected(const Row& row, Instant now) noexcept
-      : row_(row), dead_(row.dead_at(now)), expired_(dead_ && row.job && row.ends_at() < row.birth->timeout_at) {}
+  Projected(const Row& row, Instant now) noexcept : row_(row), dead_(row.dead_at(now)), expired_(dead_ && row.expires()) {}
 
   const Row& row() const noexcept { return row_; }
   PromiseState state() const noexcept {

@@ -1,6 +1,9 @@
 // Members of rows that follow from others.
 #pragma once
 
+#include <algorithm>
+#include <string>
+
 #include "resonate/records.hpp"
 
 namespace resonate {
@@ -16,6 +19,15 @@ inline bool dispatchable(const Birth& birth) noexcept { return birth.target != n
 
 // retryAt of a task that becomes pending at `at` (of a job see job_moves.hpp: no message is ever due for one).
 inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
+
+// Whether a task that was told of the job's end is not over, so that it may read it again. row_of(id): what it is now, or null.
+template <class RowOf>
+bool may_be_read_again(const Job& job, Instant now, RowOf row_of) {
+  return std::any_of(job.awaiters.begin(), job.awaiters.end(), [&](const std::string& id) {
+    const auto awaiter = row_of(id);
+    return awaiter && Projected(*awaiter, now).pending();
+  });
+}
 
 // What the jobs of a queue that belong together are found by: of one that leads a gathering group its leader_key, of one that
 // gathers with it, or that waits to be claimed with its batch, the member_key of that batch; of others it is empty.

@@ -91,13 +91,7 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
 
 // What nobody waits for goes at once; what is settled goes by the next step, when all have been told.
 void Machine::delete_job(Entry& entry) {
-  if (entry.now->dead_at(now_)) {
-    if (entry.now->ends_at() < entry.now->birth->timeout_at) {
-      expire_job(set_, entry);
-    } else {
-      settle(set_, entry, timeout_verdict(false), entry.now->birth->timeout_at, nullptr, nullptr);
-    }
-  }
+  if (entry.now->dead_at(now_)) settle_dead(set_, entry);
   if (entry.now->state == PromiseState::pending) {
     leave_group(set_, entry);
     count_job(set_, *entry.now->job, -1);

@@ -134,6 +134,8 @@ class Machine {
 // Shared by requests and steps.
 void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
             Shared<const SharedString> iku);
+// Stores what a row that is dead at some instant is shown as.
+void settle_dead(WorkingSet& set, WorkingSet::Entry& entry);
 void clear_task(Row& row, TaskState state);
 void enter_pending(Row& row, Instant at);
 

@@ -188,6 +188,12 @@ void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Insta
   set.touched(entry);
 }
 
+void settle_dead(WorkingSet& set, WorkingSet::Entry& entry) {
+  const Birth& birth = *entry.now->birth;
+  if (entry.now->expires()) return expire_job(set, entry);
+  settle(set, entry, timeout_verdict(birth.timer), birth.timeout_at, nullptr, nullptr);
+}
+
 std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
   if (awaited.external || rules_.internal_may_be_awaited || dialect_.everything_external) return std::nullopt;
   return refusal(status::kUnprocessable, "promise " + quoted(awaited.id()) +

@@ -20,15 +20,9 @@ Fired fired_by(StepKind kind, const Row& row, Instant at, Instant now) {
 }
 
 Fired time_out(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
-  const Birth& birth = *entry.now->birth;
-  Fired fired = fired_by(StepKind::promise_timeout, *entry.now, birth.timeout_at, now);
-  settle(set, entry, timeout_verdict(birth.timer), birth.timeout_at, nullptr, nullptr);
-  return fired;
-}
-
-Fired expire(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
-  Fired fired = fired_by(StepKind::job_expiry, *entry.now, entry.now->ends_at(), now);
-  expire_job(set, entry);
+  const Row& row = *entry.now;
+  Fired fired = fired_by(row.expires() ? StepKind::job_expiry : StepKind::promise_timeout, row, row.ends_at(), now);
+  settle_dead(set, entry);
   return fired;
 }
 
@@ -53,7 +47,7 @@ Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Instant at = entry.now->retry_at;
   Fired fired = fired_by(StepKind::job_ready, *entry.now, at, now);
   const Job& job = *entry.now->job;
-  if (job.state == JobState::scheduled && job.spec->group && !job.batch) {
+  if (job.spec->group && entry.now->acquisitions == 0) {  // who was claimed before, and put off, waits for nobody again
     join_group(set, entry, at);
   } else {
     make_ready(set, entry, at);
@@ -77,11 +71,11 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
   const Row& row = *entry.now;
-  const bool read_again = std::any_of(row.job->awaiters.begin(), row.job->awaiters.end(), [&](const std::string& id) {
-    const WorkingSet::Entry* awaiter = set.find(id);
-    return awaiter && Projected(*awaiter->now, now).pending();
-  });
-  if (read_again || set.has_unblock(row.id())) {
+  const auto row_of = [&set](const std::string& id) {
+    const WorkingSet::Entry* const awaiter = set.find(id);
+    return awaiter ? awaiter->now : RowRef();
+  };
+  if (may_be_read_again(*row.job, now, row_of) || set.has_unblock(row.id())) {
     const Duration waited = saturating_add(now, -row.settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
@@ -178,8 +172,7 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
     WorkingSet::Entry& entry = *next->row;
     switch (next->due.kind) {
       case DueKind::drain: return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
-      case DueKind::timeout:
-        return entry.now->ends_at() < entry.now->birth->timeout_at ? expire(set, entry, now) : time_out(set, entry, now);
+      case DueKind::timeout: return time_out(set, entry, now);
       case DueKind::retention:
         if (std::optional<Fired> gone = reclaim(set, entry, now)) return gone;
         continue;

@@ -71,7 +71,10 @@ constexpr Kind kind_of(const Operation& operation) noexcept { return static_cast
 constexpr bool is_job(Kind kind) noexcept { return kind >= Kind::job_enqueue && kind <= Kind::queue_list; }
 constexpr bool is_debug(Kind kind) noexcept { return kind >= Kind::debug_start; }
 
-using KindNames = std::array<std::string_view, kKindCount>;
+// What a dialect calls its own kinds, in their order; those of jobs and queues are the same in all.
+inline constexpr std::size_t kJobKinds =
+    static_cast<std::size_t>(Kind::queue_list) - static_cast<std::size_t>(Kind::job_enqueue) + 1;
+using KindNames = std::array<std::string_view, kKindCount - kJobKinds>;
 
 // Empty where the dialect has no such kind.
 std::string_view name_of(Kind kind, DialectId dialect) noexcept;
