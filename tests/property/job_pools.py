@@ -58,7 +58,7 @@ DEFAULTS = [
 # How long groups gather: most of them so that a few jobs, or a few steps of time, end it.
 GATHERING = [
     {"size": 2, "grace": 1000},
-    {"size": 3, "grace": 500, "maxDelay": 510},
+    {"size": 3, "grace": 500, "maxDelay": 505},
     {"size": 4, "grace": 200},
     {"grace": 100, "maxDelay": 105},
     {"size": 3, "maxDelay": 10},

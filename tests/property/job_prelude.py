@@ -25,7 +25,7 @@ REQUESTS = [
     request("job.claim", NEW, queues=["q1", {"name": "q2", "weight": 2}], count=2, worker="w1", lease=1000),
     request("queue.set", NEW, queue="q1", rate={"limit": 1, "per": 1000, "burst": 2}, concurrency=3),
     request("queue.set", NEW, queue="q2", concurrency=1),
-    request("queue.set", NEW, queue="q1", groups={"size": 3, "grace": 500, "maxDelay": 520}),
+    request("queue.set", NEW, queue="q1", groups={"size": 4, "grace": 500, "maxDelay": 505}),
     *[gathering("q1", lifecycle=one) for one in ("horsies", "asynq")],
     request("queue.set", NEW, queue="default", groups={"size": 2}),
     *[gathering("default") for _ in range(2)],

@@ -42,7 +42,9 @@ class JobResolver(Resolver):
     def fitting(self, operation):
         needed = NEEDS.get(operation["name"])
         if operation.get("aimed") == "gathering":
-            return [row["id"] for row in self.world.promises.values() if "gathering" in row.get("job", {})]
+            found = [row for row in self.world.promises.values() if "gathering" in row.get("job", {})]
+            # The leaders, of whom there are more, last.
+            return [row["id"] for row in sorted(found, key=lambda row: "flight" in row["job"])]
         if needed is None:
             return super().fitting(operation)
         jobs = [row for row in self.world.promises.values() if "job" in row]
@@ -68,8 +70,8 @@ class JobResolver(Resolver):
     def preparation(self, operation):
         """A request that brings a job nearer to the state that an aimed operation needs."""
         if operation["aimed"] == "gathering":
-            data = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
-            return envelope("job.enqueue", NEW, data)
+            one = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
+            return envelope("job.enqueue_many", NEW, {"jobs": [one] * 3})
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
