@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -191,8 +192,14 @@ def test_a_result_that_cannot_be_stored_fails_its_job(worker: Worker, store: rc.
     assert states(store, jobs) == ["completed", "archived", "completed"]
 
 
+NESTED = base64.b64encode(b"[" * 200_000 + b"]" * 200_000).decode()
+
+
 @BOTH
-def test_a_payload_that_cannot_be_read_fails_its_job(worker: Worker, store: rc.Store, asynchronous):
+@pytest.mark.parametrize(
+    "data, code", [("not base64!", "InvalidPayload"), (NESTED, "UnhandledError")], ids=["not base64", "nested too deep"]
+)
+def test_a_payload_that_cannot_be_read_fails_its_job(worker: Worker, store: rc.Store, asynchronous, data, code):
     seen: list[tuple[list[Any], list[str]]] = []
 
     def body(payloads, batch):
@@ -200,10 +207,10 @@ def test_a_payload_that_cannot_be_read_fails_its_job(worker: Worker, store: rc.S
         return payloads
 
     task = handler(worker, asynchronous, body, group="g")
-    jobs = [task.enqueue(payload, id=id) for id, payload in [("a", 1), ("b", rc.Value(data="not base64!")), ("c", 3)]]
+    jobs = [task.enqueue(payload, id=id) for id, payload in [("a", 1), ("b", rc.Value(data=data)), ("c", 3)]]
     worker.run_until_idle()
     assert seen == [([1, 3], ["a", "c"])]
-    assert codes(store, jobs) == [None, "InvalidPayload", None]
+    assert codes(store, jobs) == [None, code, None]
     assert store.jobs.get("c").result.json() == 3
 
 

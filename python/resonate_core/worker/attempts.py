@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .bodies import BatchRun, Body, Ended, run_body, run_body_async, runs_of
 from .context import JobContext
 from .outcomes import PUT_BACK, TIMED_OUT, Verdict
 from .records import JobRecord
-from .tasks import BatchTask
+from .tasks import BatchTask, WorkerTask
 from .threads import Threads
 from .turn import Run
 from .units import Unit
@@ -90,7 +90,13 @@ class Attempts:
         to_threads: list[Body] = []
         now = self._worker.door.now()
         for _ in range(count):
-            body = self._body(self.ready.popleft(), now)
+            unit = self.ready.popleft()
+            task = self._worker.tasks.get(unit[0].type)
+            body: Body
+            if isinstance(task, BatchTask):
+                body = BatchRun([self._begin(job, task, now) for job in unit], task)
+            else:
+                body = self._begin(unit[0], task, now)
             self._bodies += 1
             if body.task is None:
                 self._end(run_body(body, ()))
@@ -101,14 +107,7 @@ class Attempts:
         if to_threads:
             self._threads.submit(to_threads)
 
-    def _body(self, unit: Unit, now: int) -> Body:
-        task = self._worker.tasks.get(unit[0].type)
-        if isinstance(task, BatchTask):
-            return BatchRun([self._begin(job, now) for job in unit], task)
-        return self._begin(unit[0], now)
-
-    def _begin(self, job: JobRecord, now: int) -> Run:
-        task = self._worker.tasks.get(job.type)
+    def _begin(self, job: JobRecord, task: WorkerTask[Any, Any] | None, now: int) -> Run:
         timeout = job.timeout
         if task is not None and task.timeout is not None:
             timeout = task.timeout if timeout is None else min(timeout, task.timeout)

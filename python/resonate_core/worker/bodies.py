@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .context import JobContext
 from .execution import Middleware, called_off, execute, execute_async, execute_batch, execute_batch_async
 from .outcomes import Verdict, unknown_type
 from .tasks import BatchTask
@@ -27,6 +28,11 @@ class BatchRun:
             run.together = self
 
     @property
+    def contexts(self) -> list[JobContext]:
+        """Those of its jobs."""
+        return [run.context for run in self.runs]
+
+    @property
     def unwanted(self) -> bool:
         """Whether every attempt of it was called off."""
         return all(run.context.reason is not None for run in self.runs)
@@ -42,31 +48,25 @@ def runs_of(body: Body) -> list[Run]:
     return body.runs if isinstance(body, BatchRun) else [body]
 
 
-def _beforehand(run: Run) -> Verdict | None:
-    """What an attempt comes to that needs no body: nobody knows its type, or it was called off while it waited."""
-    if run.task is None:
-        return Verdict("failed", failure=unknown_type(run.context.worker, run.job.type))
-    return None if run.context.reason is None else called_off(run.context.reason)
-
-
 def run_body(body: Body, middleware: Iterable[Middleware]) -> Ended:
     """Runs it in this thread."""
     if isinstance(body, BatchRun):
-        return list(zip(body.runs, execute_batch(body.task, [run.context for run in body.runs], middleware), strict=True))
-    verdict = _beforehand(body)
-    if verdict is None:
-        assert body.task is not None
-        verdict = execute(body.task, body.context, middleware)
-    return [(body, verdict)]
+        return list(zip(body.runs, execute_batch(body.task, body.contexts, middleware), strict=True))
+    if body.task is None:
+        return _unknown(body)
+    reason = body.context.reason  # it may have been called off while it waited
+    return [(body, execute(body.task, body.context, middleware) if reason is None else called_off(reason))]
 
 
 async def run_body_async(body: Body, middleware: Iterable[Middleware]) -> Ended:
     """Runs it in this asyncio task."""
     if isinstance(body, BatchRun):
-        verdicts = await execute_batch_async(body.task, [run.context for run in body.runs], middleware)
-        return list(zip(body.runs, verdicts, strict=True))
-    verdict = _beforehand(body)
-    if verdict is None:
-        assert body.task is not None
-        verdict = await execute_async(body.task, body.context, middleware)
-    return [(body, verdict)]
+        return list(zip(body.runs, await execute_batch_async(body.task, body.contexts, middleware), strict=True))
+    if body.task is None:
+        return _unknown(body)
+    reason = body.context.reason
+    return [(body, await execute_async(body.task, body.context, middleware) if reason is None else called_off(reason))]
+
+
+def _unknown(run: Run) -> Ended:
+    return [(run, Verdict("failed", failure=unknown_type(run.context.worker, run.job.type)))]

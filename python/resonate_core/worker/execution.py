@@ -10,7 +10,7 @@ from typing import Any
 
 from .batches import BatchContext
 from .context import JobContext, current
-from .outcomes import DROPPED, PUT_BACK, TIMED_OUT, Failure, JobCancelled, JobError, Verdict, judged
+from .outcomes import DROPPED, PUT_BACK, TIMED_OUT, Failure, JobCancelled, Verdict, judged
 from .tasks import BatchTask, WorkerTask
 
 __all__ = ["Middleware", "as_middleware", "called_off", "execute", "execute_async", "execute_batch", "execute_batch_async"]
@@ -133,7 +133,7 @@ def _taking_part(task: BatchTask[Any, Any], jobs: Sequence[JobContext]) -> tuple
             continue
         try:
             payloads.append(task.read(job))
-        except JobError as error:
+        except Exception as error:
             left_out.append(judged(error, task))
             job.cancel("unreadable")  # nobody waits for it, nor is the body cancelled for its sake
         else:

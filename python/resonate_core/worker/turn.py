@@ -110,8 +110,12 @@ def take_turn(door: Door, turn: Turn, claim: Claim, lease: int, counts: Counts, 
             if turn.taken < turn.room:
                 known = [at for at in (batch.next_at, door.next_due()) if at is not None]
                 turn.next_at = min(known, default=None)
-            for unit in units(batch, turn.batched):
-                (turn.started if runs(unit) else turn.claimed).append(unit)
+            if turn.batched:
+                for unit in units(batch, turn.batched):
+                    (turn.started if runs(unit) else turn.claimed).append(unit)
+            else:
+                for job in batch:
+                    (turn.started if job.state == "running" else turn.claimed).append((job,))
         count = min(turn.slots - len(turn.started), len(turn.claimed))
         if count > 0:
             _start(door, turn, count, lease, counts)
@@ -125,26 +129,23 @@ def _start(door: Door, turn: Turn, count: int, lease: int, counts: Counts) -> No
     first: list[Unit] = []
     held: list[tuple[str, int]] = []
     for unit in islice(turn.claimed, count):
-        waiting = [(job.id, job.version) for job in unit if job.state != "running"]
-        if held and len(held) + len(waiting) > MOST:
+        if held and len(held) + len(unit) > MOST:
             break
         first.append(unit)
-        held += waiting
-    statuses = iter(door.start_many(held, lease))
+        if len(unit) == 1:
+            held.append((unit[0].id, unit[0].version))
+        else:  # of a batch the claim may have started some
+            held += [(job.id, job.version) for job in unit if job.state != "running"]
+    statuses = door.start_many(held, lease)
+    refused = {id: status for (id, _), status in zip(held, statuses, strict=True) if status >= 300}
     for unit in first:
         turn.claimed.popleft()
-        begun = [job for job in unit if job.state == "running" or _has_started(job, next(statuses), counts)]
+        begun = [job for job in unit if job.id not in refused] if refused else unit
         if begun:
             turn.started.append(begun)
-
-
-def _has_started(job: JobRecord, status: int, counts: Counts) -> bool:
-    if status < 300:
-        return True
-    # Its good_until or its deadline has passed, it was cancelled, or its lease ran out before its turn came.
-    counts.expired += 1
-    _log.info("job %s of type %s was claimed and could not be started: %d", job.id, job.type, status)
-    return False
+    counts.expired += len(refused)
+    for id, status in refused.items():  # good_until or deadline have passed, it was cancelled, or its lease ran out before its turn
+        _log.info("job %s was claimed and could not be started: %d", id, status)
 
 
 def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: Told | None = None) -> None:

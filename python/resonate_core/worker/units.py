@@ -27,14 +27,8 @@ def units(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[Unit]
         >>> [[job.id for job in unit] for unit in units(jobs, {"mail"})]
         [['a', 'b'], ['c'], ['d']]
     """
-    if not batched:
-        return ((job,) for job in jobs)
-    return _together(jobs, batched)
-
-
-def _together(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[Unit]:
-    for batch, members in groupby(jobs, lambda job: (job.type, job.batch) if job.type in batched else None):
-        if batch is None or batch[1] is None:
+    for batch, members in groupby(jobs, lambda job: job.batch if job.type in batched else None):
+        if batch is None:
             yield from ((job,) for job in members)
         else:
             yield tuple(members)
