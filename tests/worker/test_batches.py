@@ -185,6 +185,18 @@ def test_any_other_result_fails_all_of_them(worker: Worker, store: rc.Store, asy
 
 
 @BOTH
+@pytest.mark.parametrize("error", [Retry(after=2**70), Snooze(2**70)], ids=repr)
+def test_an_end_that_cannot_be_stored_fails_all_of_them(worker: Worker, store: rc.Store, asynchronous, error):
+    def body(payloads, batch):
+        raise error
+
+    jobs = handler(worker, asynchronous, body, group="g", max_retries=0).enqueue_many(range(3))
+    assert worker.run_until_idle().outcomes == {"failed": 3}
+    assert states(store, jobs) == ["archived"] * 3
+    assert codes(store, jobs) == ["InvalidError"] * 3
+
+
+@BOTH
 def test_a_result_that_cannot_be_stored_fails_its_job(worker: Worker, store: rc.Store, asynchronous):
     jobs = handler(worker, asynchronous, lambda payloads, batch: [1, object(), 3], group="g").enqueue_many(range(3))
     worker.run_until_idle()

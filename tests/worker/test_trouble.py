@@ -160,3 +160,19 @@ def test_a_body_that_raises_keyboard_interrupt_in_its_thread_has_failed(live_sto
     with worker:
         until(lambda: worker.counts.failed == 1)
     assert live_store.jobs.get(job.id).error["message"].startswith("KeyboardInterrupt")
+
+
+@pytest.mark.parametrize("error", [rc.worker.Retry(after=2**70), rc.worker.Snooze(2**70)], ids=repr)
+def test_a_delay_that_no_store_takes_fails_its_job_and_not_the_worker(live_store: rc.Store, error):
+    worker = Worker(live_store, poll_interval=20)
+
+    @worker.task("t", max_retries=0)
+    def body(fails):
+        if fails:
+            raise error
+
+    late, good = body.enqueue(True), body.enqueue(False)
+    with worker:
+        until(lambda: (worker.counts.failed, worker.counts.completed) == (1, 1), worker.counts)
+    assert (live_store.jobs.get(late.id).state, live_store.jobs.get(late.id).error["code"]) == ("archived", "InvalidError")
+    assert live_store.jobs.get(good.id).state == "completed"

@@ -208,12 +208,13 @@ def _tell_alike(door: Door, ended: Iterable[tuple[Run, Verdict]]) -> list[int]:
 def _tell(door: Door, run: Run, verdict: Verdict) -> int:
     if verdict.outcome == "dropped":
         return 409
-    if verdict.outcome == "snoozed":
-        return door.snooze(run.id, run.version, verdict.delay)
-    failure = verdict.failure
-    assert failure is not None
     try:
-        return door.fail(run.id, run.version, failure)
+        if verdict.outcome == "snoozed":
+            return door.snooze(run.id, run.version, verdict.delay)
+        assert verdict.failure is not None
+        return door.fail(run.id, run.version, verdict.failure)
     except (TypeError, Invalid) as error:
-        _log.exception("job %s failed with %r, which cannot be stored", run.id, failure)
-        return door.fail(run.id, run.version, Failure("InvalidError", as_text(str(error)), retryable=failure.retryable))
+        _log.exception("job %s ended with %r, which cannot be stored", run.id, verdict)
+        retryable = verdict.failure is None or verdict.failure.retryable
+        verdict.outcome, verdict.failure = "failed", Failure("InvalidError", as_text(str(error)), retryable=retryable)
+        return door.fail(run.id, run.version, verdict.failure)
