@@ -113,10 +113,11 @@ class JobResolver(Resolver):
 
     def instant(self, when, aimed_at=None):
         row = self.world.promises.get(aimed_at)
-        if when[0] == "own deadline" and row is not None and "job" in row:
-            return self.not_too_far(min(row["timeoutAt"], row["job"].get("goodUntil", INT64_MAX)) + when[2])
-        if when[0] == "rare" and when[1] % 7 != 0:
-            # After the end of time there is little to see.
+        own = min(row["timeoutAt"], row.get("job", {}).get("goodUntil", INT64_MAX)) if row is not None else INT64_MAX
+        if when[0] == "own deadline" and own < INT64_MAX:
+            return self.not_too_far(own + when[2])
+        if when[0] == "own deadline" or (when[0] == "rare" and when[1] % 7 != 0):
+            # At the end of time there is little to see.
             return None
         return super().instant(when, aimed_at)
 
