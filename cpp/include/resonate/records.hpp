@@ -85,7 +85,10 @@ struct Row final : Counted {
   }
   // Whether it is the good_until of a job.
   bool expires() const noexcept { return ends_at() < birth->timeout_at; }
-  bool dead_at(Instant now) const noexcept { return state == PromiseState::pending && ends_at() <= now; }
+  // The last instant that there is ends no job that has no end.
+  bool dead_at(Instant now) const noexcept {
+    return state == PromiseState::pending && ends_at() <= now && !(job && ends_at() == kNever);
+  }
   const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : birth->param; }
 };
 using RowRef = Shared<const Row>;
