@@ -14,7 +14,6 @@ import resonate_core as rc
 from resonate_core.worker import (
     BatchContext,
     BatchTask,
-    JobContext,
     JobError,
     Retry,
     Skip,
@@ -334,69 +333,6 @@ def test_middleware_may_turn_an_error_into_another(worker: Worker, store: rc.Sto
     assert codes(store, jobs) == ["SkipRetry"] * 3
 
 
-def test_what_handlers_get(worker: Worker):
-    seen: dict[str, Any] = {}
-
-    @worker.batch_task("bytes")
-    def raw(payloads: list[bytes]):
-        seen["bytes"] = payloads
-
-    @worker.batch_task("values")
-    def values(batch: BatchContext, payloads: list[rc.Value]):
-        seen["values"] = payloads
-
-    @worker.batch_task("context")
-    def context(batch: BatchContext | None):
-        seen["context"] = batch.payloads
-
-    @worker.batch_task("nothing")
-    def nothing():
-        seen["nothing"] = True
-
-    @worker.batch_task("default")
-    def default(payloads, more=7):
-        seen["default"] = (payloads, more)
-
-    @worker.batch_task
-    def bare(payloads, /):
-        seen["bare"] = payloads
-
-    for task in (raw, values, context, nothing, default, bare):
-        task.enqueue(5)
-    worker.run_until_idle()
-    assert seen == {
-        "bytes": [b"5"],
-        "values": [rc.Value(data="NQ==")],
-        "context": [5],
-        "nothing": True,
-        "default": ([5], 7),
-        "bare": [5],
-    }
-    assert bare.type.endswith("bare") and isinstance(bare, BatchTask) and bare([1]) is None
-
-
-def wrong_two(payloads, client): ...
-def wrong_context(payloads, job: JobContext): ...
-def wrong_by_name(*, payloads): ...
-def wrong_twice(payloads, a: BatchContext, b: BatchContext): ...
-
-
-@pytest.mark.parametrize("wrong", [wrong_two, wrong_context, wrong_by_name, wrong_twice])
-def test_handlers_with_other_parameters_are_refused(worker: Worker, wrong):
-    with pytest.raises(TypeError, match="list of payloads"):
-        worker.batch_task("t")(wrong)
-    assert worker.tasks == {} and worker.batched == set()
-
-
-def test_a_type_has_one_handler(worker: Worker):
-    worker.task("t")(lambda n: n)
-    with pytest.raises(rc.errors.Invalid, match="has a handler"):
-        worker.batch_task("t")(lambda payloads: None)
-    with pytest.raises(TypeError, match="no option colour"):
-        worker.batch_task("u", colour="red")(lambda payloads: None)
-    assert worker.batched == set()
-
-
 def test_jobs_of_a_batch_whose_handler_gets_one_each(worker: Worker, store: rc.Store):
     seen: list[int] = []
     jobs = worker.task("t", group="g")(seen.append).enqueue_many(range(3))
@@ -404,15 +340,6 @@ def test_jobs_of_a_batch_whose_handler_gets_one_each(worker: Worker, store: rc.S
     worker.run_until_idle()
     assert seen == [0, 1, 2] and states(store, jobs) == ["completed"] * 3
     assert codes(store, unknown) == ["UnknownType"] * 3
-
-
-def test_groups_of_enqueue(worker: Worker, store: rc.Store):
-    task = worker.batch_task("t", group="mine")(lambda payloads: None)
-    assert [task.enqueue().group, task.enqueue(group="yours").group, task.enqueue(group=None).group] == ["mine", "yours", None]
-    assert {job.group for job in task.enqueue_many([1, 2], group="theirs")} == {"theirs"}
-    assert worker.enqueue("t").group == "mine" and worker.enqueue("other", group="g").group == "g"
-    with pytest.raises(rc.errors.Invalid, match="group"):
-        task.enqueue(group="")
 
 
 def test_a_limit_does_not_split_a_batch(worker: Worker, store: rc.Store):
