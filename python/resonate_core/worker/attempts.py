@@ -41,6 +41,7 @@ class Attempts:
 
     def __init__(self, worker: Worker, loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
         self._worker = worker
+        self._door = worker.door
         self._loop = loop
         self._wake = wake
         self.ready: deque[Unit] = deque()
@@ -88,7 +89,7 @@ class Attempts:
         if count <= 0 or self._stopping:
             return
         to_threads: list[Body] = []
-        now = self._worker.door.now()
+        now = self._door.now()
         for _ in range(count):
             unit = self.ready.popleft()
             task = self._worker.tasks.get(unit[0].type)
@@ -111,7 +112,7 @@ class Attempts:
         timeout = job.timeout
         if task is not None and task.timeout is not None:
             timeout = task.timeout if timeout is None else min(timeout, task.timeout)
-        context = JobContext(job, self._worker.name, now, timeout, self._worker.door.now)
+        context = JobContext(job, self._worker.name, now, timeout, self._door.now)
         run = Run(job, job.id, job.version, task, context)
         older = self._running.get(run.id)
         if older is not None:  # it was lost, and came back to this worker
@@ -120,8 +121,8 @@ class Attempts:
             self._call_off(older, "lost")
         self._running[run.id] = run
         # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
-        end = context.deadline if self._worker.door.local else None if timeout is None else now + timeout
-        if end is not None and not self._worker.door.manual:
+        end = context.deadline if self._door.local else None if timeout is None else now + timeout
+        if end is not None and not self._door.manual:
             run.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, run)
         return run
 
@@ -221,7 +222,7 @@ class Attempts:
     def put_back(self, jobs: Iterable[JobRecord]) -> None:
         """Tells the store of jobs that it holds for running, and that have not begun."""
         for job in jobs:
-            context = JobContext(job, self._worker.name, 0, None, self._worker.door.now)
+            context = JobContext(job, self._worker.name, 0, None, self._door.now)
             self.told.append((Run(job, job.id, job.version, None, context), PUT_BACK))
 
     def _call_off_all(self) -> None:
