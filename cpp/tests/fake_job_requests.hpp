@@ -16,6 +16,12 @@ class RandomJobRequests {
 
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
+  // When the next request comes: soon, now and then later, seldom after the next second.
+  Instant after(Instant now) {
+    if (below(60) == 0) return now + below(1200);
+    return now + (below(3) ? below(3) : below(25));
+  }
+
   // One that a store which stands at `store`'s state would often grant.
   Request next(JobStore& store, Instant now) {
     ++made_;
@@ -68,6 +74,8 @@ class RandomJobRequests {
     if (now_and_then(4)) made.on_exhausted = below(2) ? "failed" : "archived";
     if (now_and_then(4)) made.process_in = below(30);
     if (now_and_then(5)) made.good_until = std::max<Instant>(0, now + below(60) - 5);
+    if (!made.good_until && now_and_then(8)) made.good_for = 1 + below(60);
+    if (now_and_then(2)) made.group = "g" + std::to_string(below(2));
     if (now_and_then(5)) made.deadline = std::max<Instant>(0, now + below(200) - 3);
     if (now_and_then(4)) made.timeout = 1 + below(40);
     if (now_and_then(3)) made.retention = below(3) * 20;
@@ -86,6 +94,7 @@ class RandomJobRequests {
     made.worker = worker();
     made.strict = now_and_then(5);
     if (now_and_then(2)) made.run_lease = 5 + below(90);
+    if (now_and_then(3)) made.start = below(4);
     for (QueueChoice& choice : made.queues)
       if (now_and_then(3)) choice.weight = 1 + below(4);
     return made;
@@ -95,9 +104,32 @@ class RandomJobRequests {
     if (below(5)) return only(one);
     JobFilter made;
     if (below(2)) made.queue = queue();
+    if (now_and_then(4)) made.group = "g" + std::to_string(below(2));
     if (now_and_then(3)) made.tags = tags({{"resonate:branch", "b1"}});
     if (states.size() > 0) made.state = *(states.begin() + below(static_cast<int>(states.size())));
     return made;
+  }
+  GroupLimits groups() {
+    GroupLimits made{.size = 1 + below(5), .grace = below(60), .max_delay = {}};
+    if (below(2)) made.max_delay = 1 + below(90);
+    return made;
+  }
+  // An order without what is the schedule's own; its jobs have ids of the pool now and then.
+  ScheduleCreate schedule(Instant now) {
+    JobOrder job = some_order(now);
+    job.id.reset();
+    job.payload = {};
+    job.tags = {};
+    job.deadline = kNever;
+    job.good_until.reset();
+    job.sent_at.reset();
+    return {.id = "s" + std::to_string(below(3)),
+            .cron = below(2) ? "* * * * * *" : "*/2 * * * * *",
+            .promise_id = below(2) ? id() : "j{{.timestamp}}",
+            .promise_timeout = below(400),
+            .promise_param = {},
+            .promise_tags = tags({{"resonate:branch", "b1"}}),
+            .job = {std::move(job)}};
   }
   QueueSet settings(Instant) {
     QueueSet made;
@@ -106,6 +138,7 @@ class RandomJobRequests {
     if (now_and_then(2)) made.concurrency = {true, below(3) ? std::optional<std::int64_t>(1 + below(3)) : std::nullopt};
     if (now_and_then(2))
       made.rate = {true, below(3) ? std::optional(RateLimit{1 + below(3), 1 + below(50), 1 + below(4)}) : std::nullopt};
+    if (below(3)) made.groups = {true, below(6) ? std::optional(groups()) : std::nullopt};
     if (now_and_then(3)) made.lifecycle = {true, below(2) ? std::optional<std::string>("asynq") : std::nullopt};
     if (now_and_then(3)) {
       JobDefaults defaults;
@@ -190,7 +223,7 @@ class RandomJobRequests {
       }
       case 23: {
         JobFilter filter = which(id(), {});
-        if (!filter.id && !filter.queue && filter.tags.empty()) filter.type = "work";
+        if (!filter.id && !filter.queue && !filter.group && filter.tags.empty()) filter.type = "work";
         return JobCancel{filter};
       }
       case 24: return JobRun{which(in(store, {archived, retry, scheduled}), {"archived", "retry", "scheduled"})};
@@ -205,6 +238,7 @@ class RandomJobRequests {
         if (below(2)) search.filter.state = name_of(static_cast<JobState>(below(10)));
         if (now_and_then(3)) search.filter.id = "j10*";
         if (now_and_then(3)) search.unique_key = "k1";
+        if (now_and_then(3)) search.filter.group = "g1";
         if (below(2)) search.limit = 1 + below(4);
         return search;
       }
@@ -212,7 +246,10 @@ class RandomJobRequests {
         const Operation looks[] = {JobStats{}, JobStats{queue()}, QueueList{}, QueueGet{queue()}, JobGet{id()}};
         return looks[below(5)];
       }
-      case 30: return settings(now);
+      case 30:
+        if (below(4)) return settings(now);
+        if (below(3)) return schedule(now);
+        return ScheduleDelete{"s" + std::to_string(below(3))};
       case 31:
         if (below(2)) return QueuePause{queue()};
         return QueueResume{queue()};

@@ -120,6 +120,35 @@ struct JobMaker {
   }
 };
 
+inline Shared<const SharedString> shared(const std::string& text) { return Shared<const SharedString>(new SharedString(text)); }
+
+inline Shared<const Flight> flight(Instant first_at, Instant last_at, std::int64_t count) {
+  Shared<Flight> made(new Flight);
+  made->first_at = first_at;
+  made->last_at = last_at;
+  made->count = count;
+  return made;
+}
+
+// A job of the batch, in that state; scheduled: it gathers.
+inline JobMaker gatherer(const std::string& id, const std::string& batch = "batch:1", JobState state = JobState::scheduled) {
+  JobMaker made(state, id);
+  made.spec.group = shared("g");
+  made.job.batch = shared(batch);
+  if (state != JobState::scheduled) return made;
+  made.job.gathering = true;
+  made.job.process_at = kUnset;
+  made.maker.row.retry_at = 100;
+  return made;
+}
+// The one of those that gather that leads: they are ready at 50.
+inline JobMaker leader(const std::string& id, std::int64_t count, const std::string& batch = "batch:1") {
+  JobMaker made = gatherer(id, batch);
+  made.job.flight = flight(1, 2, count);
+  made.maker.row.retry_at = 50;
+  return made;
+}
+
 // The row with a change to it and its job; the rest, its spec too, is the same.
 inline RowRef job_changed(const RowRef& before, auto change) {
   return changed(before, [&](Row& row) {

@@ -25,6 +25,15 @@ inline JobOrder with(JobOrder order, auto change) {
 inline JobOrder keyed(const std::string& id, const std::string& key, const std::string& queue = "default") {
   return with(order(id, queue), [&](JobOrder& made) { made.unique_key = key; });
 }
+inline JobOrder grouped(const std::string& id, const std::string& group = "g", const std::string& queue = "default") {
+  return with(order(id, queue), [&](JobOrder& made) { made.group = group; });
+}
+inline QueueSet gathers(GroupLimits limits, const std::string& queue = "default") {
+  QueueSet made;
+  made.queue = queue;
+  made.groups = {true, limits};
+  return made;
+}
 inline JobEnqueue enqueue(JobOrder order) {
   JobEnqueue made;
   made.order.push_back(std::move(order));
@@ -72,6 +81,12 @@ inline std::string text_of(const Job& job) {
   text += spec.adopted ? " adopted" : "";
   text += spec.one_step ? " one step" : "";
   text += job.deleted ? " deleted" : "";
+  text += spec.group ? " group " + spec.group->text : "";
+  text += job.batch ? " batch " + job.batch->text : "";
+  text += job.gathering ? " gathering" : "";
+  if (job.flight)
+    text += " leads " + std::to_string(job.flight->count) + " of " + std::to_string(job.flight->first_at) + ".." +
+            std::to_string(job.flight->last_at);
   for (const std::int64_t number : {std::int64_t{spec.priority},
                                     spec.max_retries,
                                     static_cast<std::int64_t>(spec.on_exhausted),
@@ -149,6 +164,23 @@ class JobStore : public Store {
     if (!stored) return "gone";
     return stored->job ? std::string(resonate::name_of(Projected(*stored, clock->now()).job())) : "promise";
   }
+  // Its state, and with whom it gathered: "scheduled batch:0000000000000001 gathers, leads 2 of 0..30 until 130".
+  std::string gathering(const std::string& id) {
+    const RowRef stored = row(id);
+    if (!stored) return "gone";
+    const Job& its = *stored->job;
+    std::string text = state(id) + (its.batch ? " " + its.batch->text : "") + (its.gathering ? " gathers" : "");
+    if (its.flight)
+      text += ", leads " + std::to_string(its.flight->count) + " of " + std::to_string(its.flight->first_at) + ".." +
+              std::to_string(its.flight->last_at) + " until " + std::to_string(stored->retry_at);
+    return text;
+  }
+  Reply add_at(Instant now, JobOrder order) {
+    Reply reply = run(enqueue(std::move(order)), kNew, now);
+    EXPECT_EQ(reply.status, status::kOk) << reply.error;
+    return reply;
+  }
+  Texts tick(Instant now) { return texts_of(engine->tick(now)); }
   QueueRef queue(const std::string& name = "default") {
     return engine->with_storage([&](Storage& storage) { return storage.load_queue(name); });
   }
@@ -169,8 +201,43 @@ class JobStore : public Store {
 
 class JobsInEveryHome : public ::testing::TestWithParam<Home> {
  protected:
+  using Codes = std::vector<int>;
+
   JobStore make(Options options = checked(), Instant start = 0) { return JobStore(homes.storage(GetParam()), options, start); }
+  // The statuses of the operations in one transaction, after `stored` was committed one by one. The same, each committed by itself,
+  // answers and leaves the same.
+  Codes statuses(const std::vector<Operation>& stored, const std::vector<Operation>& operations) {
+    JobStore whole = make();
+    JobStore single = make();
+    for (JobStore* store : {&whole, &single})
+      for (const Operation& operation : stored) store->must(operation);
+    Codes found;
+    for (const Reply& reply : whole.together(operations)) {
+      const std::string alone = whole_text_of(single.run(operations[found.size()]));
+      EXPECT_EQ(whole_text_of(reply), alone) << "request " << found.size();
+      found.push_back(reply.status);
+    }
+    EXPECT_EQ(whole.digest(), single.digest()) << whole.snapshot() << "\n" << single.snapshot();
+    EXPECT_EQ(whole.engine->next_due(), single.engine->next_due());
+    whole.expect_whole();
+    // What storage's own indexes say of it: the same jobs, in the same order.
+    EXPECT_EQ(whole.claim(1000, {"default", "q"}), single.claim(1000, {"default", "q"}));
+    EXPECT_EQ(whole.digest(), single.digest());
+    whole.expect_whole();
+    return found;
+  }
   Homes homes;
 };
+
+// With a queue "default" whose groups have these limits: unless a test says otherwise, ten jobs or a hundred milliseconds.
+class GroupsInEveryHome : public JobsInEveryHome {
+ protected:
+  JobStore gathering(GroupLimits limits = {10, 100, {}}, Options options = checked()) {
+    JobStore store = make(options);
+    store.must(gathers(limits));
+    return store;
+  }
+};
+inline std::string batch(int number) { return "batch:000000000000000" + std::to_string(number); }
 
 }  // namespace resonate::fake

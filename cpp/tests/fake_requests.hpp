@@ -181,7 +181,8 @@ class RandomRequests {
                               .promise_id = below(2) ? "p{{.timestamp}}" : "{{.id}}.{{.timestamp}}",
                               .promise_timeout = below(3000),
                               .promise_param = {},
-                              .promise_tags = some_tags()};
+                              .promise_tags = some_tags(),
+                              .job = {}};
       default:
         if (below(2)) return ScheduleSearch{query(false)};
         return ScheduleGet{"s" + std::to_string(below(3))};

@@ -31,6 +31,7 @@ class FailingStorage final : public Storage {
     return inner_->claimable(queue, limit, after);
   }
   std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override { return inner_->unique_jobs(queue, key); }
+  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override { return inner_->batch_jobs(queue, key); }
   QueueRef load_queue(std::string_view name) override { return inner_->load_queue(name); }
   std::vector<QueueRef> queues() override { return inner_->queues(); }
   std::vector<std::int64_t> unblocks_of(std::string_view id) override { return inner_->unblocks_of(id); }

@@ -18,6 +18,7 @@ using namespace fake;
 using enum JobState;
 using Names = std::set<std::string>;
 
+constexpr Instant kNow = 30;
 constexpr JobState kStates[] = {scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled, expired};
 
 Names names_of(const std::vector<Violation>& violations) {
@@ -26,15 +27,16 @@ Names names_of(const std::vector<Violation>& violations) {
   return names;
 }
 
-// The names of what a change to a job of that state breaks.
-Names broken(JobState state, auto change) {
-  JobMaker maker(state);
+// The names of what a change to a job breaks.
+Names broken_of(JobMaker maker, auto change) {
   change(maker.maker.row, maker.job, maker.spec);
   std::vector<Violation> found;
   check_job(*maker.ref(), found);
   for (const Violation& violation : found) EXPECT_EQ(violation.id, "j");
   return names_of(found);
 }
+
+Names broken(JobState state, auto change) { return broken_of(JobMaker(state), change); }
 
 TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
   for (const JobState state : kStates) {
@@ -75,8 +77,8 @@ TEST(InvariantsOfJobs, InstantsFollowEachOther) {
   const Names wanted = {"job_timestamps_out_of_order"};
   EXPECT_EQ(broken(pending, [](Row&, Job& job, JobSpec&) { job.enqueued_at = 0; }), wanted);
   EXPECT_EQ(broken(claimed, [](Row&, Job& job, JobSpec&) { job.claimed_at = 1; }), wanted);
-  EXPECT_EQ(broken(completed, [](Row&, Job& job, JobSpec&) { job.completed_at = 3; }), wanted);
-  EXPECT_EQ(broken(failed, [](Row&, Job& job, JobSpec&) { job.failed_at = 3; }), wanted);
+  EXPECT_EQ(broken(completed, [](Row& row, Job& job, JobSpec&) { row.settled_at = job.completed_at = 3; }), wanted);
+  EXPECT_EQ(broken(failed, [](Row& row, Job& job, JobSpec&) { row.settled_at = job.failed_at = 3; }), wanted);
   EXPECT_EQ(broken(running,
                    [](Row&, Job& job, JobSpec&) {
                      job.started_at = 2;
@@ -98,9 +100,10 @@ TEST(InvariantsOfJobs, InstantsBelongToTheirStates) {
   EXPECT_EQ(broken(scheduled, set(&Job::process_at, 51)), wanted);
   EXPECT_EQ(broken(retry, set(&Job::next_retry_at, 51)), wanted);
   EXPECT_EQ(broken(retry, set(&Job::next_retry_at, kUnset)), wanted);
-  EXPECT_EQ(broken(completed, set(&Job::completed_at, kUnset)), wanted);
-  EXPECT_EQ(broken(cancelled, set(&Job::cancelled_at, kUnset)), wanted);
-  EXPECT_EQ(broken(expired, set(&Job::expired_at, kUnset)), wanted);
+  const Names without_end = {"job_timestamps_mismatch", "job_end_mismatch"};
+  EXPECT_EQ(broken(completed, set(&Job::completed_at, kUnset)), without_end);
+  EXPECT_EQ(broken(cancelled, set(&Job::cancelled_at, kUnset)), without_end);
+  EXPECT_EQ(broken(expired, set(&Job::expired_at, kUnset)), without_end);
   for (const JobState state : {scheduled, retry, archived}) EXPECT_EQ(broken(state, set(&Job::enqueued_at, 2)), wanted);
   const std::pair<JobState, Instant Job::*> owned[] = {
       {retry, &Job::next_retry_at}, {completed, &Job::completed_at}, {cancelled, &Job::cancelled_at}, {expired, &Job::expired_at}};
@@ -146,21 +149,61 @@ TEST(InvariantsOfJobs, CountsAndFlags) {
   }
 }
 
+TEST(InvariantsOfJobs, EndsAreThoseOfTheirPromises) {
+  for (const JobState state : kStates)
+    EXPECT_EQ(broken(state, [](Row& row, Job&, JobSpec&) { row.settled_at = 6; }), Names{"job_end_mismatch"}) << name_of(state);
+  EXPECT_EQ(broken(failed, [](Row&, Job& job, JobSpec&) { job.failed_at = 6; }), Names{"job_end_mismatch"});
+}
+
+TEST(InvariantsOfJobs, WhoGathersIsScheduledInABatchOfItsGroup) {
+  const Names wanted = {"job_group_mismatch"};
+  const auto member = [](auto change) { return broken_of(gatherer("j"), change); };
+  const auto leads = [](auto change) { return broken_of(leader("j", 2), change); };
+  EXPECT_EQ(member([](Row&, Job&, JobSpec&) {}), Names{});
+  EXPECT_EQ(leads([](Row&, Job&, JobSpec&) {}), Names{});
+  EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.batch = nullptr; }), wanted);
+  EXPECT_EQ(member([](Row&, Job&, JobSpec& spec) { spec.group = nullptr; }), wanted);
+  EXPECT_EQ(member([](Row& row, Job&, JobSpec&) { row.retry_at = 50; }), wanted);  // its leader has the timer
+  EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.process_at = 20; }), Names{});
+  EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.enqueued_at = 2; }),
+            (Names{"job_group_mismatch", "job_timestamps_mismatch"}));
+  for (const JobState state : kStates) {
+    if (state == scheduled) continue;
+    EXPECT_EQ(broken(state,
+                     [](Row&, Job& job, JobSpec& spec) {
+                       job.gathering = true;
+                       job.batch = spec.group = shared("g");
+                     }),
+              wanted)
+        << name_of(state);
+  }
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(9, 8, 1); }), wanted);
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 51, 1); }), wanted);  // ready before the last has joined
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 50, 1); }), Names{});
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 2, 0); }), wanted);
+  EXPECT_EQ(leads([](Row& row, Job& job, JobSpec&) {
+              job.gathering = false;
+              job.process_at = row.retry_at;
+            }),
+            wanted);
+  EXPECT_EQ(broken(scheduled, [](Row&, Job& job, JobSpec&) { job.process_at = 20; }), Names{"job_timestamps_mismatch"});
+}
+
 // A step from a job of that state to what the change makes of it.
 Names stepped(JobState state, auto change) {
   const RowRef before = JobMaker(state).ref();
   std::vector<Violation> found;
-  check_job_step(*before, *job_changed(before, change), found);
+  check_job_step(*before, *job_changed(before, change), kNow, found);
   return names_of(found);
 }
 
 TEST(StepPropertiesOfJobs, WhatNeverChanges) {
   const RowRef before = JobMaker(pending).ref();
   std::vector<Violation> found;
-  check_job_step(*before, *changed(before, [](Row& row) { row.job = nullptr; }), found);
+  check_job_step(*before, *changed(before, [](Row& row) { row.job = nullptr; }), kNow, found);
   EXPECT_EQ(names_of(found), Names{"job_lost"});
   found.clear();
-  check_job_step(*changed(before, [](Row& row) { row.job = nullptr; }), *before, found);
+  check_job_step(*changed(before, [](Row& row) { row.job = nullptr; }), *before, kNow, found);
   EXPECT_EQ(names_of(found), Names{});  // adopted
   EXPECT_EQ(stepped(pending, [](Row&, Job& job) { job.spec = Shared<const JobSpec>(new JobSpec(*job.spec)); }),
             Names{"job_spec_changed"});
@@ -200,6 +243,69 @@ TEST(StepPropertiesOfJobs, WhoHoldsItStays) {
     EXPECT_EQ(stepped(state, claimed_again), Names{"job_holder_changed"});
     EXPECT_EQ(stepped(state, [](Row& row, Job&) { row.expires_at = 40; }), Names{});  // a heartbeat
   }
+}
+
+TEST(StepPropertiesOfJobs, LeasesAreAsLongAsTheySay) {
+  const Names wanted = {"job_lease_mismatch"};
+  const auto until = [](Instant expires_at, Duration ttl) {
+    return [=](Row& row, Job&) {
+      row.expires_at = expires_at;
+      row.ttl = ttl;
+    };
+  };
+  for (const JobState state : {claimed, running}) {
+    EXPECT_EQ(stepped(state, until(kNow + 10, 10)), Names{});
+    EXPECT_EQ(stepped(state, until(kNow + 70, 70)), Names{});
+    EXPECT_EQ(stepped(state, until(kNow + 9, 10)), wanted);
+    EXPECT_EQ(stepped(state, until(kNow + 10, 11)), wanted);
+    EXPECT_EQ(stepped(state, until(kNever, kNever)), Names{});  // as long as there is time
+    const auto claimed_now = [=](Instant expires_at) {
+      return stepped(pending, [=](Row& row, Job& job) {
+        job.state = state;
+        ++row.acquisitions;
+        row.ttl = 10;
+        row.expires_at = expires_at;
+      });
+    };
+    EXPECT_EQ(claimed_now(kNow + 10), Names{});
+    EXPECT_EQ(claimed_now(kNow + 20), wanted);
+  }
+  EXPECT_EQ(stepped(running,
+                    [](Row& row, Job& job) {
+                      job.state = scheduled;
+                      row.expires_at = kUnset;
+                    }),
+            Names{});
+}
+
+TEST(StepPropertiesOfJobs, BatchesStayOnceTheyAreReady) {
+  const auto batch = [](const std::string& name) {
+    return [=](Row&, Job& job) { job.batch = name.empty() ? nullptr : shared(name); };
+  };
+  const auto both = [](auto first, auto then) {
+    return [=](Row& row, Job& job) {
+      first(row, job);
+      then(row, job);
+    };
+  };
+  const auto ready = [](Row&, Job& job) {
+    job.gathering = false;
+    job.flight = nullptr;
+    job.state = pending;
+  };
+  const auto from = [](const RowRef& before, auto change) {
+    std::vector<Violation> found;
+    check_job_step(*before, *job_changed(before, change), kNow, found);
+    return names_of(found);
+  };
+  const RowRef gathers = leader("j", 2).ref();
+  EXPECT_EQ(from(gathers, ready), Names{});
+  EXPECT_EQ(from(gathers, both(ready, batch(""))), Names{});  // left
+  EXPECT_EQ(from(JobMaker(scheduled).ref(), batch("batch:1")), Names{});
+  const RowRef was = job_changed(gathers, ready);
+  EXPECT_EQ(from(was, batch("batch:1")), Names{});
+  EXPECT_EQ(from(was, batch("batch:2")), Names{"job_batch_changed"});
+  EXPECT_EQ(from(was, batch("")), Names{"job_batch_changed"});
 }
 
 TEST(StepPropertiesOfJobs, RetriesAreCounted) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "fake_job_requests.hpp"
@@ -70,7 +71,7 @@ TEST_P(RandomJobs, OneByOneAndInBatches) {
   for (int round = 0; round < 30; ++round) {
     const std::size_t from = sent.size();
     for (int i = 1 + random.below(40); i > 0; --i) {
-      now += random.below(3) ? random.below(3) : random.below(25);
+      now = random.after(now);
       sent.push_back({random.next(single, now), now});
       answers.push_back(whole_text_of(single.engine->apply(sent.back().request, now)));
     }
@@ -98,7 +99,7 @@ TEST_P(RandomJobs, OneByOneAndAllTogether) {
   std::vector<std::string> answers;
   Instant now = 0;
   for (int i = 0; i < 500; ++i) {
-    now += random.below(3) ? random.below(3) : random.below(25);
+    now = random.after(now);
     sent.push_back({random.next(single, now), now});
     answers.push_back(whole_text_of(single.engine->apply(sent.back().request, now)));
   }
@@ -151,6 +152,11 @@ TEST(RandomJobRequests, ReachEverything) {
   std::set<JobState> states;
   std::set<Outcome> outcomes;
   std::set<StepKind> steps;
+  bool whole_batch = false;  // was claimed, beyond what was asked for
+  bool began_and_left = false;
+  Texts occurrences;
+  bool occurred = false;  // a schedule made a job
+  bool held_back = false;
   const auto see = [&](const RowRef& row, Instant now) {
     if (!row || !row->job) return;
     states.insert(Projected(*row, now).job());
@@ -158,8 +164,17 @@ TEST(RandomJobRequests, ReachEverything) {
   };
   store.engine->start_trace([&](const TraceEvent& event) {
     if (event.fired) steps.insert(event.fired->kind);
+    if (event.fired && event.fired->kind == StepKind::schedule) {
+      if (event.fired->created) occurrences.push_back(event.fired->detail);
+      held_back = held_back || !event.fired->created;
+    }
     if (!event.request) return;
     const Reply& reply = *event.reply;
+    if (const auto* claim = std::get_if<JobClaim>(&event.request->operation))
+      whole_batch = whole_batch || std::ssize(reply.rows) > claim->count;
+    if (const Job* job = reply.promise ? reply.promise->job.get() : nullptr)
+      began_and_left = began_and_left || (std::holds_alternative<JobRun>(event.request->operation) && job->spec->group &&
+                                          !job->batch && job->state == JobState::pending);
     (reply.ok() ? granted : refused).insert(event.request->operation.index());
     see(reply.promise, event.now);
     for (const RowRef& row : reply.rows) see(row, event.now);
@@ -168,8 +183,9 @@ TEST(RandomJobRequests, ReachEverything) {
   });
   Instant now = 0;
   for (int i = 0; i < 10'000; ++i) {
-    now += random.below(3) ? random.below(3) : random.below(25);
+    now = random.after(now);
     store.engine->apply(random.next(store, now), now);
+    for (const std::string& id : std::exchange(occurrences, {})) occurred = occurred || store.job(id);
   }
   store.engine->stop_trace();
   const std::size_t first_of_jobs = Operation(JobEnqueue{}).index();
@@ -180,8 +196,12 @@ TEST(RandomJobRequests, ReachEverything) {
   EXPECT_EQ(outcomes.size(), 7u);
   for (const StepKind kind :
        {StepKind::job_ready, StepKind::job_expiry, StepKind::job_lease, StepKind::job_timeout, StepKind::job_retention,
-        StepKind::promise_timeout, StepKind::listener_drain, StepKind::callback_drain})
+        StepKind::promise_timeout, StepKind::listener_drain, StepKind::callback_drain, StepKind::job_batch, StepKind::schedule})
     EXPECT_TRUE(steps.contains(kind)) << name_of(kind) << " was never taken";
+  EXPECT_TRUE(whole_batch) << "no batch was larger than a claim asked for";
+  EXPECT_TRUE(began_and_left) << "no job was run out of its group";
+  EXPECT_TRUE(occurred) << "no schedule made a job";
+  EXPECT_TRUE(held_back) << "no schedule found its id or its key held";
 }
 
 std::vector<Case> cases() {

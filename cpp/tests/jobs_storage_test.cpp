@@ -8,7 +8,8 @@ namespace {
 
 using namespace fake;
 
-// A job in each state, one that was adopted, one that is awaited, and queues with everything set.
+// A job in each state, one that was adopted, one that is awaited, some that gather or did, a schedule of jobs, and queues with
+// everything set.
 void fill(JobStore& store) {
   QueueSet set;
   set.queue = "q";
@@ -72,6 +73,21 @@ void fill(JobStore& store) {
   JobOrder unnamed = order("", "q");
   unnamed.id.reset();
   store.add(unnamed);
+  store.must(gathers({2, 300, 500}, "groups"));
+  for (const char* id : {"batch 1", "batch 2", "gathers 1"}) store.add(grouped(id, "g", "groups"));
+  store.add(with(grouped("joins 1", "other", "groups"), [](JobOrder& its) { its.process_in = 200; }));
+  ScheduleCreate schedule;
+  schedule.id = "each second";
+  schedule.cron = "* * * * * *";
+  schedule.promise_id = "{{.id}} {{.timestamp}}";
+  schedule.promise_timeout = 2500;
+  schedule.promise_param = data("cGFy");
+  schedule.job.push_back(with(grouped("", "g", "groups"), [](JobOrder& its) {
+    its.id.reset();
+    its.process_in = 100;
+    its.good_for = 2000;
+  }));
+  store.must(schedule);
 }
 
 // What a store with these jobs goes on to do.
@@ -81,7 +97,8 @@ Texts course_of(JobStore& store) {
   unnamed.id.reset();
   for (const Operation& request :
        {Operation(QueueList{}), Operation(JobStats{}), Operation(enqueue(keyed("other", "key\"é"))), Operation(enqueue(unnamed)),
-        Operation(claim({"q", "default", "empty"}, 5)), Operation(JobStart{"claimed", 1, {}}),
+        Operation(claim({"q", "default", "empty"}, 5)), Operation(claim({"groups"}, 1)),
+        Operation(enqueue(grouped("gathers 2", "g", "groups"))), Operation(JobStart{"claimed", 1, {}}),
         Operation(JobComplete{"running", 1, {}}), Operation(JobRun{only("archived")}), Operation(JobSearch{}),
         Operation(JobCancel{only("pending")})})
     course.push_back(whole_text_of(store.run(request)));

@@ -14,32 +14,7 @@ JobOrder brief(const std::string& id, const std::string& queue = "default") {
   return with(order(id, queue), [](JobOrder& its) { its.lifecycle = "asynq"; });  // one step, gone once it is complete
 }
 
-class JobTransactions : public JobsInEveryHome {
- protected:
-  // The statuses of the operations in one transaction, after `stored` was committed one by one. The same, each committed by itself,
-  // answers and leaves the same.
-  std::vector<int> statuses(const std::vector<Operation>& stored, const std::vector<Operation>& operations) {
-    JobStore whole = make();
-    JobStore single = make();
-    for (JobStore* store : {&whole, &single})
-      for (const Operation& operation : stored) store->must(operation);
-    std::vector<int> found;
-    for (const Reply& reply : whole.together(operations)) {
-      const std::string alone = whole_text_of(single.run(operations[found.size()]));
-      EXPECT_EQ(whole_text_of(reply), alone) << "request " << found.size();
-      found.push_back(reply.status);
-    }
-    EXPECT_EQ(whole.digest(), single.digest()) << whole.snapshot() << "\n" << single.snapshot();
-    EXPECT_EQ(whole.engine->next_due(), single.engine->next_due());
-    whole.expect_whole();
-    // What storage's own indexes say of it: the same jobs, in the same order.
-    EXPECT_EQ(whole.claim(1000, {"default", "q"}), single.claim(1000, {"default", "q"}));
-    EXPECT_EQ(whole.digest(), single.digest());
-    whole.expect_whole();
-    return found;
-  }
-  using Codes = std::vector<int>;
-};
+class JobTransactions : public JobsInEveryHome {};
 
 TEST_P(JobTransactions, AWholeLife) {
   EXPECT_EQ(statuses({}, {enqueue("a"), claim(), JobStart{"a", 1, {}}, JobComplete{"a", 1, data("cg==")}, JobDelete{only("a")},

@@ -74,7 +74,7 @@ TEST(Limits, ADelayUpToTheDeadline) {
 
 TEST(Limits, AnOccurrenceForever) {
   Store store;
-  store.must(ScheduleCreate{"s", "0 0 1 1 *", "{{.id}}", kNever, {}, target()});
+  store.must(ScheduleCreate{"s", "0 0 1 1 *", "{{.id}}", kNever, {}, target(), {}});
   const Instant year = *store.engine->next_due();
   store.clock->advance_to_next();
   EXPECT_EQ(store.row("s")->birth->timeout_at, kNever);
@@ -84,7 +84,7 @@ TEST(Limits, AnOccurrenceForever) {
 TEST(Limits, ACalendarEnds) {
   constexpr Instant kYear9999 = 253'402'300'799'000;  // its last second
   Store store(checked(), kYear9999 - 500'000);
-  store.must(ScheduleCreate{"s", "*/5 * * * *", "{{.id}}.{{.timestamp}}", 10, {}, {}});
+  store.must(ScheduleCreate{"s", "*/5 * * * *", "{{.id}}.{{.timestamp}}", 10, {}, {}, {}});
   const auto fired = store.clock->advance_to(kNever - 1);
   EXPECT_EQ(fired.size(), 1u);
   EXPECT_EQ(store.engine->next_due(), std::nullopt);

@@ -11,7 +11,7 @@ using namespace fake;
 constexpr Instant kMinute = 60'000;
 
 ScheduleCreate every_minute(const std::string& id = "s", Duration timeout = 10'000, StringMap its_tags = {}) {
-  return {id, "* * * * *", "{{.id}}.{{.timestamp}}", timeout, {}, std::move(its_tags)};
+  return {id, "* * * * *", "{{.id}}.{{.timestamp}}", timeout, {}, std::move(its_tags), {}};
 }
 Options catching_up(CatchUp catchup) {
   Options options = checked();

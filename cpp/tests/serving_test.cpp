@@ -122,7 +122,8 @@ TEST(Scope, SchedulesAreSearchedInIt) {
                           .promise_id = "{{.id}}.{{.timestamp}}",
                           .promise_timeout = 1,
                           .promise_param = {},
-                          .promise_tags = {}};
+                          .promise_tags = {},
+                          .job = {}};
     store.must(std::move(create));
   }
   const Reply found = run_in(store, "mine", ScheduleSearch{});
@@ -233,7 +234,7 @@ TEST(Watch, RingsForSchedulesAReplacedStateAndAnEndOfPause) {
   Store store;
   Bell bell(store);
   store.must(ScheduleCreate{
-      .id = "s", .cron = "* * * * *", .promise_id = "p", .promise_timeout = 1, .promise_param = {}, .promise_tags = {}});
+      .id = "s", .cron = "* * * * *", .promise_id = "p", .promise_timeout = 1, .promise_param = {}, .promise_tags = {}, .job = {}});
   EXPECT_EQ(bell.rings(), 1);
   bell.watch->rearm(kNever);
   store.engine->reset();

@@ -12,7 +12,7 @@ using namespace fake;
 TEST(Steps, AtOneInstantGoByKindThenId) {
   Store store;
   constexpr Instant kAt = 60'000;
-  store.must(ScheduleCreate{"a", "* * * * *", "{{.id}}!", 5, {}, {}});
+  store.must(ScheduleCreate{"a", "* * * * *", "{{.id}}!", 5, {}, {}, {}});
   store.create("z", kAt, tags({{"resonate:external", "true"}}));
   store.create("b", kAt, tags({{"resonate:external", "true"}}));
   for (const char* id : {"y", "c"}) store.claim(id, kFar, kAt);

@@ -39,7 +39,7 @@ SearchQuery in_state(const std::string& state) {
 }
 ScheduleCreate scheduled(const std::string& cron, const std::string& promise_id = "p", Duration timeout = 1,
                          StringMap its_tags = {}) {
-  return {"s", cron, promise_id, timeout, {}, std::move(its_tags)};
+  return {"s", cron, promise_id, timeout, {}, std::move(its_tags), {}};
 }
 TaskFence fence(std::variant<PromiseCreate, PromiseSettle> action) { return {"w", 1, std::move(action)}; }
 

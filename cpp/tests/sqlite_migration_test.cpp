@@ -1,0 +1,133 @@
+// Files of older releases: each schema is brought to the newest, and holds what it held.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include "fake_jobs.hpp"
+#include "resonate/errors.hpp"
+#include "storage/sqlite_schema.hpp"
+
+namespace resonate {
+namespace {
+
+using namespace fake;
+
+class SqliteMigrations : public ::testing::Test {
+ protected:
+  // A file as the release with that schema would have left it, with what `fill` does to a store of today.
+  std::string made_by(std::int64_t version, auto fill) {
+    std::string now;
+    {
+      JobStore store(homes.storage(Home::sqlite), checked(), 10);
+      now = homes.last_file();
+      fill(store);
+      digest = store.digest();
+      due = store.engine->next_due();
+    }
+    const std::string older = folder.file("schema-" + std::to_string(version) + ".db");
+    SQLite::Database file(older, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (std::int64_t next = 0; next < version; ++next) file.exec(sqlite_migrations()[static_cast<std::size_t>(next)]);
+    file.exec("PRAGMA user_version = " + std::to_string(version) +
+              "; PRAGMA application_id = " + std::to_string(kSqliteApplicationId));
+    file.exec("ATTACH '" + now + "' AS today; DELETE FROM counters");
+    SQLite::Statement tables(file, "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+    while (tables.executeStep()) {
+      const std::string table = tables.getColumn(0);
+      std::string columns;
+      SQLite::Statement names(file, "SELECT name FROM pragma_table_info(?, 'main')");
+      names.bind(1, table);
+      while (names.executeStep()) columns += (columns.empty() ? "" : ", ") + names.getColumn(0).getString();
+      file.exec("INSERT INTO main." + table + " (" + columns + ") SELECT " + columns + " FROM today." + table);
+    }
+    return older;
+  }
+  // Opened by this release it is whole, and what it was.
+  JobStore opened(const std::string& path) {
+    JobStore store(open_sqlite_storage(path, {}), checked(), 10);
+    EXPECT_EQ(store.digest(), digest);
+    EXPECT_EQ(store.engine->next_due(), due);
+    store.expect_whole();
+    EXPECT_TRUE(check_sqlite_file(path).empty());
+    EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), sqlite_schema_version());
+    return store;
+  }
+
+  Folder folder;
+  Homes homes;
+  std::string digest;
+  std::optional<Instant> due;
+};
+
+void gather(JobStore& store) {
+  store.must(gathers({3, 100, {}}));
+  for (const char* id : {"g1", "g2"}) store.add(grouped(id));
+  EXPECT_EQ(store.gathering("g1").substr(0, 9), "scheduled");
+  store.add(grouped("g3"));
+  EXPECT_EQ(store.claim(1), (Texts{"g1", "g2", "g3"}));
+  ScheduleCreate schedule;
+  schedule.id = "of jobs";
+  schedule.cron = "* * * * *";
+  schedule.promise_id = "report";
+  schedule.promise_timeout = 1000;
+  schedule.job.push_back(grouped(""));
+  schedule.job.front().id.reset();
+  store.must(schedule);
+  store.clock->advance_to(60'000);
+  EXPECT_EQ(store.state("report"), "scheduled");
+  store.expect_whole();
+}
+
+TEST_F(SqliteMigrations, JobsOfTheSecondSchema) {
+  ASSERT_GE(sqlite_schema_version(), 3);
+  const std::string path = made_by(2, [](JobStore& store) {
+    for (const char* id : {"claimed", "retry", "archived", "running"}) {
+      store.start(order(id, "q"));
+    }
+    store.must(failure("retry", 1));
+    store.must(JobArchive{only("retry")});
+    store.add(keyed("pending", "K", "q"));
+    store.add(with(order("scheduled", "q"), [](JobOrder& its) { its.process_in = 77; }));
+    store.must(RegisterListener{"pending", "http://a"});
+    ScheduleCreate schedule;
+    schedule.id = "s";
+    schedule.cron = "@daily";
+    schedule.promise_id = "x";
+    store.must(schedule);
+    store.create("promise");
+  });
+  JobStore store = opened(path);
+  EXPECT_EQ(store.run(enqueue(keyed("other", "K", "q"))).status, status::kConflict);
+  EXPECT_EQ(store.must(ScheduleGet{"s"}).schedule->job, nullptr);
+  EXPECT_EQ(store.claim(9, {"q"}), Texts{"pending"});
+  gather(store);
+}
+
+TEST_F(SqliteMigrations, PromisesOfTheFirstSchema) {
+  const std::string path = made_by(1, [](JobStore& store) {
+    store.create("promise", 70'000);
+    store.Store::claim("task", 80'000);
+    store.must(RegisterListener{"promise", "http://a"});
+    store.must(settlement("promise"));
+  });
+  JobStore store = opened(path);
+  EXPECT_EQ(store.outbox(), Texts{"unblock:promise:http://a"});
+  gather(store);
+}
+
+TEST_F(SqliteMigrations, NeedAStoreThatMayWrite) {
+  for (const std::int64_t version : {1, 2}) {
+    const std::string path = made_by(version, [](JobStore& store) { store.create("promise"); });
+    try {
+      open_sqlite_storage(path, {.durability = Durability::full, .read_only = true});
+      ADD_FAILURE() << version;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("its schema is version " + std::to_string(version)), std::string::npos);
+    }
+    EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), version);
+  }
+}
+
+}  // namespace
+}  // namespace resonate
