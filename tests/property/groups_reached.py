@@ -10,6 +10,7 @@ WANTED = [("gathered", who, how) for who in ("leader", "member") for how in EVER
     ("flight", "by its time", 2),
     ("flight", "at its longest delay"),
     ("flight", "joined at its instant"),
+    ("flight", "over as another joins"),
     ("flight", "another leader"),
     ("flight", "with a dead job"),
     ("claim", "a whole batch"),
@@ -75,6 +76,8 @@ def by_change(reached, before, after, fired):
         if how.startswith("by"):
             ready[batch, how] += 1
             reached["flight", "with a dead job"] += new[job_id]["state"] != "pending"
+        if leads and how == "by its size":
+            reached["flight", "over as another joins"] += new[job_id]["job"].get("enqueuedAt") == row["task"]["retryAt"]
         if leads and how == "by its time":
             flight = row["job"]["flight"]
             reached["flight", "at its longest delay"] += row["task"]["retryAt"] - flight["lastAt"] not in (0, *graces(before))

@@ -7,6 +7,7 @@ from property.job_strategies import ABSENT
 from property.pools import INT64_MAX
 from property.resolve import NEW, Resolver, envelope
 from reference import world as rows
+from reference.jobs_groups import gathering, leader_of
 
 FAR_AHEAD = 2 * 10**8
 LEAVING = ("job_cancel", "job_run", "job_archive", "job_delete", "promise_settle")
@@ -114,12 +115,21 @@ class JobResolver(Resolver):
     def instant(self, when, aimed_at=None):
         row = self.world.promises.get(aimed_at)
         own = min(row["timeoutAt"], row.get("job", {}).get("goodUntil", INT64_MAX)) if row is not None else INT64_MAX
+        if when[0] == "its flight":
+            return self.end_of_flight(row, when[1])
         if when[0] == "own deadline" and own < INT64_MAX:
             return self.not_too_far(own + when[2])
         if when[0] == "own deadline" or (when[0] == "rare" and when[1] % 7 != 0):
             # At the end of time there is little to see.
             return None
         return super().instant(when, aimed_at)
+
+    def end_of_flight(self, row, offset):
+        """When what a job gathers with is ready, or so long after it; None where that is far or nothing gathers."""
+        if row is None or "gathering" not in row.get("job", {}):
+            return None
+        end = leader_of(gathering(self.world, row))["task"]["retryAt"]
+        return self.not_too_far(end + offset) if end <= self.world.now + FAR_AHEAD else None
 
     def instant_of(self, operation):
         """The instant of an operation, which may be the deadline of what it is aimed at."""
@@ -178,6 +188,10 @@ class JobResolver(Resolver):
         return self.job(operation["job"])
 
     group_enqueue = job_enqueue
+
+    def join_late(self, operation):
+        job = self.world.promises[self.aim(operation)].get("job", {})
+        return {**self.job(operation["job"]), **{name: job[name] for name in ("queue", "type", "group") if name in job}}
 
     def unique_enqueue(self, operation):
         more = given(queue=operation["queue"], uniqueKey=operation["uniqueKey"], uniqueFor=operation["uniqueFor"])

@@ -67,6 +67,7 @@ gathering_job_fields = {
     "process": pick(ABSENT, ABSENT, ("in", 10), ("in", 100)),
     "deadline": pick(*[10**9] * 6, 100, 30),
     "goodFor": pick(*[ABSENT] * 5, 30, 200),
+    "goodUntil": pick(*[ABSENT] * 9, 0, -5),
     "lifecycle": pick(ABSENT, "asynq", "asynq", "horsies"),
     "retryPolicy": pick(*({"kind": "exponential", "base": base, "jitter": 0.75} for base in (10, 1000)), {"kind": "asynq"}),
 }
@@ -195,8 +196,13 @@ OPERATIONS = {
 # The several steps of a job's life need an instant that stays for a while.
 slower = st.one_of(still, still, still, moving)
 JOB_STRATEGIES = {name: operation(name, fields, slower) for name, fields in OPERATIONS.items()}
-# Who joins a little later than the others moves the end of the gathering.
+# Who joins a little later than the others moves the end of the gathering; who joins at its end finds it over.
 JOB_STRATEGIES["group_enqueue"] = operation("group_enqueue", OPERATIONS["group_enqueue"], st.one_of(still, moving))
+join_late = operation(
+    "join_late",
+    {"who": who, "aimed": st.just("gathering"), "job": one_gathering_job},
+    st.tuples(st.just("its flight"), pick(0, 0, -1, 1, 50, -100)),
+)
 alone = {"who": who, "aimed": st.just("gathering"), "filter": st.none()}
 leave = st.one_of(
     *(operation(name, alone, slower) for name in ("job_cancel", "job_run", "job_archive", "job_delete")),
@@ -276,5 +282,6 @@ JOB_GROUPS = {
 GROUP_STRATEGIES = {
     group: st.one_of([JOB_STRATEGIES.get(name, STRATEGIES.get(name)) for name in names]) for group, names in JOB_GROUPS.items()
 }
+GROUP_STRATEGIES["join_late"] = join_late
 GROUP_STRATEGIES["leave"] = leave
 GROUP_STRATEGIES["claim_a_batch"] = claim_a_batch

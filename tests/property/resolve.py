@@ -14,6 +14,7 @@ OF_BOTH = {
     "unique_enqueue": "job.enqueue",
     "group_enqueue": "job.enqueue",
     "group_enqueue_many": "job.enqueue_many",
+    "join_late": "job.enqueue",
     "run_gathering": "job.run",
     "job_schedule": "schedule.create",
 }
