@@ -62,8 +62,8 @@ def same(row, data):
     """Whether a job is what a request would make of it."""
     job = row["job"]
     payload = data["payload"]
-    if "adopted" in job:
-        # Its promise brought a payload.
+    if "adopted" in job and "payload" not in job:
+        # Its promise brought the payload, no request did.
         payload = payload or row["param"]
     return (job["queue"], job["type"], course.payload_of(row)) == (data["queue"], data["type"], payload)
 

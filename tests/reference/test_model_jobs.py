@@ -228,6 +228,22 @@ def test_enqueue_of_what_exists(send):
     ]
 
 
+def test_who_gave_a_payload_to_an_adopted_promise_has_to_give_it_again(send):
+    for one in ("a", "b"):
+        send("promise.create", id=one, timeoutAt=70, param={"data": "x"})
+    assert [send.enqueue("a", **more)[0] for more in ({}, {}, {"payload": {"data": "x"}}, {"payload": {"data": "y"}})] == [
+        200,
+        200,
+        200,
+        409,
+    ]
+    assert [send.enqueue("b", **more)[0] for more in ({"payload": {"data": "x"}}, {"payload": {"data": "x"}}, {})] == [
+        200,
+        200,
+        409,
+    ]
+
+
 def test_unique_keys(send):
     send.enqueue("a", uniqueKey="k", uniqueFor=100)
     assert send.enqueue("b", uniqueKey="k")[0] == 409
