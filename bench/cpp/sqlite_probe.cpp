@@ -1,4 +1,4 @@
-// The engine on SQLite, beside a bare loop that writes the same rows with the same statements and settings: no look-up, no rules,
+// The engine on SQLite, beside a bare loop that writes the same rows, one by one, with the same settings: no look-up, no rules,
 // no timers, no replies.
 //
 // Prints one JSON line a figure: {"name", "value", "unit"}. Rounds of things that are compared alternate; the best of each counts.
