@@ -101,8 +101,9 @@ TEST_P(TracedJobs, RandomRequestsReplayTheSame) {
       for (int i = 0; i < requests; ++i) {
         now = random.after(now);
         Request request = random.next(store, now);
-        request.dialect = kNew;  // the older one has no word for some of them
-        if (auto* search = std::get_if<ScheduleSearch>(&request.operation)) search->query.filter.state.reset();  // has no word
+        // What is random may be what no envelope says: a kind that the older dialect lacks, the state of a schedule.
+        request.dialect = kNew;
+        if (auto* search = std::get_if<ScheduleSearch>(&request.operation)) search->query.filter.state.reset();
         store.engine->apply(std::move(request), now);
         if (random.below(20) == 0) store.clock->advance_to(now += random.below(80));
       }
