@@ -129,8 +129,8 @@ CREATE TABLE queues (
 // Groups of jobs, and schedules that make jobs.
 //   batch_key  what jobs that belong together are found by (batch_key in machine/derive.hpp), else NULL
 //   job (of schedules)  the order that each occurrence is, as a JSON object, as in a request
-// promises_by_job_state holds what it held, under a condition that costs nothing: for a list of numbers SQLite makes a table of them
-// whenever a row is written.
+// promises_by_job_state holds what it held, under a condition that costs nothing: for a list of numbers SQLite makes a table of
+// them whenever a row is written.
 constexpr const char* kGroups = R"sql(
 ALTER TABLE promises ADD COLUMN batch_key TEXT;
 CREATE INDEX promises_by_batch ON promises (batch_key, queue, id) WHERE batch_key IS NOT NULL;
