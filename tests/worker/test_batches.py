@@ -174,7 +174,11 @@ def test_a_batch_that_fails_comes_again_as_a_whole(worker: Worker, policy):
 
 
 @BOTH
-@pytest.mark.parametrize("wrong", [[1, 2], [1, 2, 3, 4], [], (1, 2, 3), {"a": 1}, "abc", 3, iter([1, 2, 3])], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [[1, 2], [1, 2, 3, 4], [], (1, 2, 3), {"a": 1}, "abc", 3, iter([1, 2, 3])],
+    ids=["too few", "too many", "none", "tuple", "dict", "text", "number", "iterator"],
+)
 def test_any_other_result_fails_all_of_them(worker: Worker, store: rc.Store, asynchronous, wrong):
     jobs = handler(worker, asynchronous, lambda payloads, batch: wrong, group="g").enqueue_many(range(3))
     worker.run_until_idle()
