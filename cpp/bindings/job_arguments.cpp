@@ -1,5 +1,9 @@
 #include "job_arguments.hpp"
 
+#include <algorithm>
+#include <span>
+#include <string_view>
+
 #include "protocol/jobs_decode_order.hpp"
 #include "python_node.hpp"
 
@@ -7,10 +11,36 @@ namespace resonate::python {
 
 namespace {
 
+using Names = std::span<const std::string_view>;
+
+constexpr std::string_view kPolicy[] = {"kind", "intervals", "base", "factor", "cap", "jitter", "codes"};
+constexpr std::string_view kRate[] = {"limit", "per", "burst"};
+constexpr std::string_view kGroups[] = {"size", "grace", "maxDelay"};
+constexpr std::string_view kDefaults[] = {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority"};
+constexpr std::string_view kOrder[] = {"id",        "queue",      "type",        "payload",     "tags",      "deadline",
+                                       "priority",  "processAt",  "processIn",   "goodUntil",   "goodFor",   "timeout",
+                                       "retention", "maxRetries", "retryPolicy", "onExhausted", "lifecycle", "uniqueKey",
+                                       "uniqueFor", "group",      "sentAt"};
+
+// What is misspelt on the wire is ignored, as newer members are; what a program of this version passes is not.
+void require_known(const py::dict& members, const std::string& argument, Names known) {
+  for (const auto& item : members) {
+    const std::string_view name = text(item.first, "name of a member");
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string names;
+    for (const std::string_view one : known) names += (names.empty() ? "" : ", ") + std::string(one);
+    raise(ErrorClass::invalid, argument + " has no member '" + std::string(name) + "'; there are " + names);
+  }
+  if (const char* const policy = "retryPolicy"; members.contains(policy) && PyDict_Check(members[policy].ptr()))
+    require_known(members[policy], argument + "." + policy, kPolicy);
+}
+
 // A dict as the wire has it, read by the decoder of the wire.
 template <class Read>
-auto members_of(py::handle given, const char* argument, Read read) {
+auto members_of(py::handle given, const char* argument, Names known, Read read) {
+  if (!py::hasattr(given, "keys")) wrong_type(argument, "a mapping", given);
   const py::dict copy(py::reinterpret_borrow<py::object>(given));  // of any mapping
+  require_known(copy, argument, known);
   try {
     return read(PythonNode(copy.ptr()), Path(std::string_view(argument), nullptr));
   } catch (const Malformed& malformed) {
@@ -39,24 +69,26 @@ std::optional<Duration> optional_duration(py::handle given, const char* argument
 }
 
 RetryPolicy retry_policy_of(py::handle given, const char* argument) {
-  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_policy(node, at); });
+  return members_of(given, argument, kPolicy, [](const PythonNode& node, const Path& at) { return detail::read_policy(node, at); });
 }
 
 GroupLimits groups_of(py::handle given, const char* argument) {
-  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_groups(node, at); });
+  return members_of(given, argument, kGroups, [](const PythonNode& node, const Path& at) { return detail::read_groups(node, at); });
 }
 
 std::vector<JobOrder> template_of(py::handle given, const char* argument) {
   if (given.is_none()) return {};
-  return {members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::decode_order(node, at); })};
+  return {
+      members_of(given, argument, kOrder, [](const PythonNode& node, const Path& at) { return detail::decode_order(node, at); })};
 }
 
 RateLimit rate_of(py::handle given, const char* argument) {
-  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_rate(node, at); });
+  return members_of(given, argument, kRate, [](const PythonNode& node, const Path& at) { return detail::read_rate(node, at); });
 }
 
 JobDefaults defaults_of(py::handle given, const char* argument) {
-  return members_of(given, argument, [](const PythonNode& node, const Path& at) { return detail::read_defaults(node, at); });
+  return members_of(given, argument, kDefaults,
+                    [](const PythonNode& node, const Path& at) { return detail::read_defaults(node, at); });
 }
 
 JobOrder job_order(const Str& type, const OrderArguments& given) {

@@ -228,6 +228,16 @@ def test_unique_for_of_a_task_counts_where_a_job_has_a_key(worker: Worker):
         task.enqueue(2, unique_key="k")
 
 
+def test_what_a_call_says_is_not_given_up(worker: Worker):
+    """Only what the task says gives way; what contradicts itself in one call is refused as by the store."""
+    task = worker.task("t", good_for=1000)(whole)
+    assert task.enqueue(1, good_until=9000).good_until == 9000
+    with pytest.raises(rc.errors.Invalid, match="not both"):
+        task.enqueue(1, good_for=1000, good_until=9000)
+    with pytest.raises(rc.errors.Invalid, match="uniqueFor needs a uniqueKey"):
+        task.enqueue(1, unique_for=5000)
+
+
 def test_annotations_that_cannot_be_looked_up(worker: Worker):
     """A name that only a type checker imports; the context is found all the same."""
 

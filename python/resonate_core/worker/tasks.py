@@ -217,10 +217,11 @@ class WorkerTask(Generic[P, R]):
         merged = {**self.options, **options}
         if self.worker.lifecycle is not None:
             merged.setdefault("lifecycle", self.worker.lifecycle)
-        if "unique_for" in merged and merged.get("unique_key") is None:
-            del merged["unique_for"]  # the task's: how long its keys are held, where a job has one
-        if merged.get("good_until") is not None:
-            merged.pop("good_for", None)  # the task's
+        # What only the task says gives way to the job; what the call itself says is the store's to judge.
+        if merged.get("unique_key") is None and "unique_for" not in options:
+            merged.pop("unique_for", None)
+        if merged.get("good_until") is not None and "good_for" not in options:
+            merged.pop("good_for", None)
         return merged
 
 
