@@ -136,7 +136,7 @@ void SqliteFile::prepare(const SqliteOptions& options) {
     if (empty) refuse(path_, "it is empty, and a read-only store makes no tables");
     if (version < sqlite_schema_version())
       refuse(path_, "its schema is version " + std::to_string(version) + " and has to be brought to version " +
-                        std::to_string(sqlite_schema_version()) + ", which a read-only store cannot do");
+                        std::to_string(sqlite_schema_version()) + ", which a read-only store cannot do: open it for writing once");
     return;
   }
   if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
