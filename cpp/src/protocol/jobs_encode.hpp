@@ -260,6 +260,21 @@ class JobEncoder {
   void instant(Field key, Instant at) {
     if (at != kUnset) integer(key, at);
   }
+  // Nothing where nothing is given.
+  void given(Field key, const std::optional<std::string>& one) {
+    if (one) text(key, *one);
+  }
+  void given(Field key, const std::optional<std::int64_t>& one) {
+    if (one) integer(key, *one);
+  }
+  void given(Field key, const Value& one) {
+    if (!one.empty()) value(key, one);
+  }
+  void given(Field key, const StringMap& map) {
+    if (map.empty()) return;
+    sink_.key(key);
+    encode_strings(sink_, map);
+  }
 
  private:
   void flag(Field key, bool set) {

@@ -14,44 +14,31 @@ class OrderEncoder {
 
   void order(const JobOrder& order) {
     sink_.begin_object();
-    text(Field::id, order.id);
+    parts_.given(Field::id, order.id);
     parts_.text(Field::queue, order.queue);
     parts_.text(Field::type, order.type);
-    if (!order.payload.empty()) {
-      sink_.key(Field::payload);
-      encode_value(sink_, DialectId::k2026_04_01, order.payload);
-    }
-    if (!order.tags.empty()) {
-      sink_.key(Field::tags);
-      encode_strings(sink_, order.tags);
-    }
-    integer(Field::priority, order.priority);
-    integer(Field::process_at, order.process_at);
-    integer(Field::process_in, order.process_in);
-    integer(Field::good_until, order.good_until);
-    integer(Field::good_for, order.good_for);
-    integer(Field::timeout, order.timeout);
+    parts_.given(Field::payload, order.payload);
+    parts_.given(Field::tags, order.tags);
+    parts_.given(Field::priority, order.priority);
+    parts_.given(Field::process_at, order.process_at);
+    parts_.given(Field::process_in, order.process_in);
+    parts_.given(Field::good_until, order.good_until);
+    parts_.given(Field::good_for, order.good_for);
+    parts_.given(Field::timeout, order.timeout);
     if (order.deadline != kNever) parts_.integer(Field::deadline, order.deadline);
     if (order.retention) parts_.retention(*order.retention);
-    integer(Field::max_retries, order.max_retries);
+    parts_.given(Field::max_retries, order.max_retries);
     if (order.policy) parts_.policy(Field::retry_policy, *order.policy);
-    text(Field::on_exhausted, order.on_exhausted);
-    text(Field::lifecycle, order.lifecycle);
-    text(Field::unique_key, order.unique_key);
-    integer(Field::unique_for, order.unique_for);
-    text(Field::group, order.group);
-    integer(Field::sent_at, order.sent_at);
+    parts_.given(Field::on_exhausted, order.on_exhausted);
+    parts_.given(Field::lifecycle, order.lifecycle);
+    parts_.given(Field::unique_key, order.unique_key);
+    parts_.given(Field::unique_for, order.unique_for);
+    parts_.given(Field::group, order.group);
+    parts_.given(Field::sent_at, order.sent_at);
     sink_.end_object();
   }
 
  private:
-  void text(Field key, const std::optional<std::string>& given) {
-    if (given) parts_.text(key, *given);
-  }
-  void integer(Field key, const std::optional<std::int64_t>& given) {
-    if (given) parts_.integer(key, *given);
-  }
-
   Sink& sink_;
   JobEncoder<Sink> parts_;
 };

@@ -26,13 +26,13 @@ class JobRequestEncoder {
     list(Field::queues, claim.queues, [this](const QueueChoice& queue) {
       sink_.begin_object();
       parts_.text(Field::name, queue.name);
-      integer(Field::weight, queue.weight);
+      parts_.given(Field::weight, queue.weight);
       sink_.end_object();
     });
     parts_.integer(Field::count, claim.count);
     parts_.text(Field::worker, claim.worker);
     parts_.integer(Field::lease, claim.lease);
-    integer(Field::run_lease, claim.run_lease);
+    parts_.given(Field::run_lease, claim.run_lease);
     sink_.key(Field::strict);
     sink_.boolean(claim.strict);
     if (claim.start) parts_.integer(Field::start, claim.start);
@@ -40,13 +40,13 @@ class JobRequestEncoder {
   }
   void data(const JobStart& start) {
     begin_held(start.id, start.version);
-    integer(Field::lease, start.lease);
+    parts_.given(Field::lease, start.lease);
     sink_.end_object();
   }
   void data(const JobStartMany& many) {
     sink_.begin_object();
     refs(many.jobs);
-    integer(Field::lease, many.lease);
+    parts_.given(Field::lease, many.lease);
     sink_.end_object();
   }
   void data(const JobHeartbeat& heartbeat) {
@@ -57,7 +57,7 @@ class JobRequestEncoder {
   }
   void data(const JobComplete& complete) {
     begin_held(complete.id, complete.version);
-    value(Field::result, complete.result);
+    parts_.given(Field::result, complete.result);
     sink_.end_object();
   }
   void data(const JobCompleteMany& many) {
@@ -70,7 +70,7 @@ class JobRequestEncoder {
     parts_.error(Field::error, fail.error);
     sink_.key(Field::retryable);
     sink_.boolean(fail.retryable);
-    integer(Field::retry_after, fail.retry_after);
+    parts_.given(Field::retry_after, fail.retry_after);
     sink_.end_object();
   }
   void data(const JobRelease& release) {
@@ -89,21 +89,21 @@ class JobRequestEncoder {
   void data(const JobSearch& search) {
     sink_.begin_object();
     filter(search.filter);
-    text(Field::unique_key, search.unique_key);
-    integer(Field::limit, search.limit);
+    parts_.given(Field::unique_key, search.unique_key);
+    parts_.given(Field::limit, search.limit);
     if (!search.cursor.empty()) parts_.text(Field::cursor, search.cursor);
     sink_.end_object();
   }
   void data(const JobStats& stats) {
     sink_.begin_object();
-    text(Field::queue, stats.queue);
+    parts_.given(Field::queue, stats.queue);
     sink_.end_object();
   }
   void data(const QueueSet& set) {
     sink_.begin_object();
     parts_.text(Field::queue, set.queue);
     setting(Field::lifecycle, set.lifecycle, [this](const std::string& name) { parts_.text(Field::lifecycle, name); });
-    integer(Field::weight, set.weight);
+    parts_.given(Field::weight, set.weight);
     setting(Field::concurrency, set.concurrency, [this](std::int64_t limit) { parts_.integer(Field::concurrency, limit); });
     setting(Field::rate, set.rate, [this](const RateLimit& rate) { parts_.rate(rate); });
     setting(Field::groups, set.groups, [this](const GroupLimits& groups) { parts_.groups(groups); });
@@ -119,22 +119,6 @@ class JobRequestEncoder {
   }
 
  private:
-  void text(Field key, const std::optional<std::string>& given) {
-    if (given) parts_.text(key, *given);
-  }
-  void integer(Field key, const std::optional<std::int64_t>& given) {
-    if (given) parts_.integer(key, *given);
-  }
-  void value(Field key, const Value& value) {
-    if (value.empty()) return;
-    sink_.key(key);
-    encode_value(sink_, DialectId::k2026_04_01, value);
-  }
-  void strings(Field key, const StringMap& map) {
-    if (map.empty()) return;
-    sink_.key(key);
-    encode_strings(sink_, map);
-  }
   template <class Items, class Body>
   void list(Field key, const Items& items, Body body) {
     sink_.key(key);
@@ -159,12 +143,12 @@ class JobRequestEncoder {
     });
   }
   void filter(const JobFilter& filter) {
-    text(Field::id, filter.id);
-    text(Field::queue, filter.queue);
-    text(Field::type, filter.type);
-    text(Field::state, filter.state);
-    text(Field::group, filter.group);
-    strings(Field::tags, filter.tags);
+    parts_.given(Field::id, filter.id);
+    parts_.given(Field::queue, filter.queue);
+    parts_.given(Field::type, filter.type);
+    parts_.given(Field::state, filter.state);
+    parts_.given(Field::group, filter.group);
+    parts_.given(Field::tags, filter.tags);
   }
   void filtered(const JobFilter& which) {
     sink_.begin_object();

@@ -322,24 +322,22 @@ std::vector<RowRef> SqliteStorage::claimable(std::string_view queue, std::size_t
   });
 }
 
-std::vector<RowRef> SqliteStorage::unique_jobs(std::string_view queue, std::string_view key) {
+std::vector<RowRef> SqliteStorage::jobs_by_key(Sql which, std::string_view queue, std::string_view key) {
   return guarded("read", [&] {
     std::vector<RowRef> found;
-    Use jobs = use(Sql::unique_jobs);
+    Use jobs = use(which);
     jobs.copied(key).copied(queue);
     while (jobs.step()) found.push_back(read_row(jobs.statement()));
     return found;
   });
 }
 
+std::vector<RowRef> SqliteStorage::unique_jobs(std::string_view queue, std::string_view key) {
+  return jobs_by_key(Sql::unique_jobs, queue, key);
+}
+
 std::vector<RowRef> SqliteStorage::batch_jobs(std::string_view queue, std::string_view key) {
-  return guarded("read", [&] {
-    std::vector<RowRef> found;
-    Use jobs = use(Sql::batch_jobs);
-    jobs.copied(key).copied(queue);
-    while (jobs.step()) found.push_back(read_row(jobs.statement()));
-    return found;
-  });
+  return jobs_by_key(Sql::batch_jobs, queue, key);
 }
 
 QueueRef SqliteStorage::load_queue(std::string_view name) {

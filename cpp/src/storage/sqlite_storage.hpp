@@ -73,6 +73,7 @@ class SqliteStorage final : public Storage {
   void require(Access access);  // a connection that may do it
   void look_for_others();
   void forget();
+  std::vector<RowRef> jobs_by_key(Sql which, std::string_view queue, std::string_view key);
   std::vector<DueEntry> due_rows(Instant until, std::size_t limit, const DueEntry* after);
   std::vector<DueEntry> due_schedules(Instant until, std::size_t limit, const DueEntry* after);
   void write_rows(const std::vector<RowChange>& changes);

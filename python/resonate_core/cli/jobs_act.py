@@ -173,6 +173,13 @@ def _state(action: Action) -> Any:
     return typer.Option("--state", metavar="STATE", help=f"with --all: {action.choice}")
 
 
+def _filters(
+    queue: str | None, type: str | None, tag: list[str] | None, group: str | None, state: str | None = None
+) -> dict[str, Any]:
+    """What --all is to match, as requests have it."""
+    return {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
+
+
 def run(
     session: Session,
     id: IDS = None,
@@ -188,7 +195,7 @@ def run(
 
     Retries that they have used stay used.
     """
-    act(session, RUN, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group})
+    act(session, RUN, id, every, yes, _filters(queue, type, tag, group, state))
 
 
 def archive(
@@ -203,14 +210,7 @@ def archive(
     yes: YES = False,
 ) -> None:
     """Put jobs aside, for a person: nobody takes them until they are run."""
-    act(
-        session,
-        ARCHIVE,
-        id,
-        every,
-        yes,
-        {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group},
-    )
+    act(session, ARCHIVE, id, every, yes, _filters(queue, type, tag, group, state))
 
 
 def delete(
@@ -228,9 +228,7 @@ def delete(
 
     One that something still refers to goes as soon as nothing does; one that is awaited and not settled stays.
     """
-    act(
-        session, DELETE, id, every, yes, {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
-    )
+    act(session, DELETE, id, every, yes, _filters(queue, type, tag, group, state))
 
 
 def cancel(
@@ -244,7 +242,7 @@ def cancel(
     yes: YES = False,
 ) -> None:
     """Cancel jobs that have not ended; a worker that runs one is told with its next heartbeat."""
-    act(session, CANCEL, id, every, yes, {"queue": queue, "type": type, "tags": pairs(tag, "--tag"), "group": group})
+    act(session, CANCEL, id, every, yes, _filters(queue, type, tag, group))
 
 
 def add_to(app: typer.Typer) -> None:
