@@ -25,7 +25,7 @@ __all__ = ["Poll"]
 _REMEMBERED = 1000
 _ALL = "poll:*"
 
-_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 #: Seconds after its time for which a stream is still given what waits in it, if its client reads so slowly.
 _LAST_PATIENCE = 10
 # A comment. Some servers send no headers before there is a body.
@@ -130,7 +130,7 @@ class Poll:
     async def serve(self, group: str, id: str, prefix: str, receive: Receive, send: AsgiSend) -> None:
         """Answers one GET with events about ids that begin with `prefix`, until its time is over or its client is gone."""
         stream = Stream(group, id, self._settings.buffer, prefix)
-        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
         await send({"type": "http.response.body", "body": _SILENCE, "more_body": True})
         gone = asyncio.get_running_loop().create_task(_until_gone(receive))
         gone.add_done_callback(lambda _: stream.end())

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .bodies import BatchRun, Body, Ended, run_body, run_body_async, runs_of
+from .bodies import BatchRun, Body, Ended, broken, run_body, run_body_async, runs_of
 from .context import JobContext
 from .outcomes import PUT_BACK, TIMED_OUT, Verdict
 from .records import JobRecord
@@ -103,6 +104,7 @@ class Attempts:
                 self._end(run_body(body, ()))
             elif body.task.is_async:
                 body.handle = self._loop.create_task(self._run_in_loop(body))
+                body.handle.add_done_callback(partial(self._never_begun, body))
             else:
                 to_threads.append(body)
         if to_threads:
@@ -136,6 +138,11 @@ class Attempts:
     async def _run_in_loop(self, body: Body) -> None:
         body.begun = True
         self._end(await run_body_async(body, self._worker.middleware))
+
+    def _never_begun(self, body: Body, handle: asyncio.Task[None]) -> None:
+        """Somebody else cancelled the task of a handler before its first step, so that it could not say how it ended."""
+        if handle.cancelled() and not body.begun:
+            self._end(broken(body, asyncio.CancelledError("the task of the handler was cancelled")))
 
     # -- their end --------------------------------------------------------------------------------------------------------
 

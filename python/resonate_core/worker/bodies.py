@@ -7,11 +7,11 @@ from typing import Any
 
 from .context import JobContext
 from .execution import Middleware, called_off, execute, execute_async, execute_batch, execute_batch_async
-from .outcomes import Verdict, unknown_type
+from .outcomes import Verdict, unknown_type, unwritable
 from .tasks import BatchTask
 from .turn import Run
 
-__all__ = ["BatchRun", "Body", "Ended", "run_body", "run_body_async", "runs_of"]
+__all__ = ["BatchRun", "Body", "Ended", "broken", "run_body", "run_body_async", "runs_of"]
 
 
 class BatchRun:
@@ -49,7 +49,14 @@ def runs_of(body: Body) -> list[Run]:
 
 
 def run_body(body: Body, middleware: Iterable[Middleware]) -> Ended:
-    """Runs it in this thread."""
+    """Runs it in this thread. It never raises: the slot must become free."""
+    try:
+        return _run(body, middleware)
+    except BaseException as error:
+        return broken(body, error)
+
+
+def _run(body: Body, middleware: Iterable[Middleware]) -> Ended:
     if isinstance(body, BatchRun):
         return list(zip(body.runs, execute_batch(body.task, body.contexts, middleware), strict=True))
     if body.task is None:
@@ -59,13 +66,26 @@ def run_body(body: Body, middleware: Iterable[Middleware]) -> Ended:
 
 
 async def run_body_async(body: Body, middleware: Iterable[Middleware]) -> Ended:
-    """Runs it in this asyncio task."""
+    """Runs it in this asyncio task. It never raises."""
+    try:
+        return await _run_async(body, middleware)
+    except BaseException as error:
+        return broken(body, error)
+
+
+async def _run_async(body: Body, middleware: Iterable[Middleware]) -> Ended:
     if isinstance(body, BatchRun):
         return list(zip(body.runs, await execute_batch_async(body.task, body.contexts, middleware), strict=True))
     if body.task is None:
         return _unknown(body)
     reason = body.context.reason
     return [(body, await execute_async(body.task, body.context, middleware) if reason is None else called_off(reason))]
+
+
+def broken(body: Body, error: BaseException) -> Ended:
+    """What its attempts come to where it cannot be said how they ended."""
+    verdict = unwritable(error)
+    return [(run, verdict) for run in runs_of(body)]
 
 
 def _unknown(run: Run) -> Ended:

@@ -67,7 +67,7 @@ class Door(Protocol):
         """Claimed jobs begin to run."""
 
     def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
-        """Jobs are done."""
+        """Jobs are done. Of several, one may have any status that refuses it; a single one that is refused raises."""
 
     def fail(self, id: str, version: int, failure: Failure) -> int:
         """An attempt failed."""

@@ -129,9 +129,10 @@ class UrlDoor:
         return status
 
     def _many(self, kind: str, items: list[dict[str, Any]], **more: Any) -> list[int]:
+        """The statuses; where one item is refused the others are done all the same, so that only a single one raises."""
         statuses = []
         for item in self.send(kind, {"jobs": items, **more})["jobs"]:
-            if item["status"] >= 300 and item["status"] not in NOT_HELD:
+            if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
                 raise _refused(item["status"], item.get("error"))
             statuses.append(int(item["status"]))
         return statuses

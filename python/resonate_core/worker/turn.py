@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Invalid, StoreError
+from ..errors import ResonateError, StoreError
 from .context import JobContext
 from .doors import Door
-from .outcomes import TIMED_OUT, Failure, Verdict, as_text
+from .outcomes import TIMED_OUT, Verdict, unstorable, unwritable
 from .records import JobRecord
+from .requests import NOT_HELD
 from .tasks import WorkerTask
 from .units import Unit, runs, units
 
@@ -95,6 +96,8 @@ class Turn:
 
 
 Told = Callable[[Run, Verdict, int], None]
+#: What the store was told in the end, and its status.
+Written = tuple[Verdict, int]
 #: Claims so many jobs, and starts so many of these at once.
 Claim = Callable[[int, int], Any]
 
@@ -149,16 +152,18 @@ def _start(door: Door, turn: Turn, count: int, lease: int, counts: Counts) -> No
 
 
 def settle(door: Door, ended: deque[tuple[Run, Verdict]], counts: Counts, told: Told | None = None) -> None:
-    """Tells the store how attempts ended, in order; what is told leaves the queue."""
+    """Tells the store how attempts ended, in order; what is told leaves the queue.
+
+    An outcome that the store refuses fails its attempt; only a store that cannot be reached raises (StoreError, OSError).
+    """
     while ended:
         done: list[tuple[Run, Verdict]] = []
         for run, verdict in ended:
             if verdict.outcome != "completed" or len(done) == MOST:
                 break
             done.append((run, verdict))
-        statuses = _complete(door, done) if done else _tell_alike(door, ended)
-        for status in statuses:
-            run, verdict = ended.popleft()
+        for verdict, status in _complete(door, done) if done else _tell_alike(door, ended):
+            run, _ = ended.popleft()
             _count(run, verdict, status, counts)
             if told is not None:
                 told(run, verdict, status)
@@ -178,43 +183,59 @@ def _count(run: Run, verdict: Verdict, status: int, counts: Counts) -> None:
         _log.warning("job %s of type %s failed: %s %s", run.id, run.job.type, failure.code, failure.message, exc_info=shown)
 
 
-def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> list[int]:
-    """The statuses; where one of the results cannot be stored, each goes by itself and that one fails."""
+def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> Iterator[Written]:
+    """Where one of the results cannot be stored, each goes by itself and that one fails."""
     try:
-        return door.complete_many([(run.id, run.version, verdict.result) for run, verdict in done])
+        statuses = door.complete_many([(run.id, run.version, verdict.result) for run, verdict in done])
     except (StoreError, OSError):
         raise
     except Exception as error:
         if len(done) > 1:
-            return [status for one in done for status in _complete(door, [one])]
-        run, verdict = done[0]
-        message = as_text(f"what the handler returned cannot be stored: {type(error).__name__}: {error}")
-        verdict.outcome, verdict.failure = "failed", Failure("InvalidResult", message, retryable=False)
-        return [_tell(door, run, verdict)]
+            for one in done:
+                yield from _complete(door, [one])
+        else:
+            yield _tell(door, done[0][0], unstorable(error))
+        return
+    for one, status in zip(done, statuses, strict=True):
+        if status >= 300 and status not in NOT_HELD and len(done) > 1:
+            yield from _complete(door, [one])  # by itself it raises, and says why
+        else:
+            yield one[1], status
 
 
-def _tell_alike(door: Door, ended: Iterable[tuple[Run, Verdict]]) -> list[int]:
-    """The statuses of as many of the first ones as were told: where a batch ended as a whole, of all of them."""
+def _tell_alike(door: Door, ended: Iterable[tuple[Run, Verdict]]) -> list[Written]:
+    """Tells as many of the first ones as can be told at once: where a batch ended as a whole, all of them."""
     first, verdict = next(iter(ended))
     alike = [run for run, _ in takewhile(lambda one: one[1] is verdict, islice(ended, MOST))]
     if len(alike) > 1 and verdict.outcome != "dropped":
         try:
-            return door.end_many([(run.id, run.version) for run in alike], verdict)
-        except (TypeError, Invalid):
+            return [(verdict, status) for status in door.end_many([(run.id, run.version) for run in alike], verdict)]
+        except (StoreError, OSError):
+            raise
+        except Exception:
             pass  # it is told again, by itself, and then so that it can be stored
     return [_tell(door, first, verdict)]
 
 
-def _tell(door: Door, run: Run, verdict: Verdict) -> int:
+def _tell(door: Door, run: Run, verdict: Verdict) -> Written:
+    """Tells of one attempt. An outcome that is refused is told as a failure; one that even so is refused is lost."""
     if verdict.outcome == "dropped":
-        return 409
+        return verdict, 409
     try:
         if verdict.outcome == "snoozed":
-            return door.snooze(run.id, run.version, verdict.delay)
+            return verdict, door.snooze(run.id, run.version, verdict.delay)
         assert verdict.failure is not None
-        return door.fail(run.id, run.version, verdict.failure)
-    except (TypeError, Invalid) as error:
-        _log.exception("job %s ended with %r, which cannot be stored", run.id, verdict)
-        retryable = verdict.failure is None or verdict.failure.retryable
-        verdict.outcome, verdict.failure = "failed", Failure("InvalidError", as_text(str(error)), retryable=retryable)
-        return door.fail(run.id, run.version, verdict.failure)
+        return verdict, door.fail(run.id, run.version, verdict.failure)
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        _log.exception("job %s ended with an outcome that cannot be written", run.id)
+        verdict = unwritable(error, verdict)
+    try:
+        assert verdict.failure is not None
+        return verdict, door.fail(run.id, run.version, verdict.failure)
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        _log.exception("job %s: its failure cannot be written either; its lease runs out", run.id)
+        return verdict, error.status if isinstance(error, ResonateError) else 400
