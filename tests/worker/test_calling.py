@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import json
 
 import pytest
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
 
+PAYLOADS = [{"x": 1}, {"payload": 1, "more": 2}, {}, [1, 2], [], "text", 7, 0, False, 2.5]
+
 
 def nothing():
-    return ()
+    return "called"
 
 
 def whole(payload):
@@ -22,12 +25,64 @@ def whole_with_default(payload=7):
     return payload
 
 
+def second_with_default(payload, more=2):
+    return payload if more == 2 else "more"
+
+
+def third_by_keyword(payload, more=2, *, still=3, **others):
+    return payload if (more, still, others) == (2, 3, {}) else "more"
+
+
+def first_and_rest(payload, *rest):
+    return payload if rest == () else "rest"
+
+
+def position_only(payload, /):
+    return payload
+
+
+def positional(*given):
+    return given[0]
+
+
+def context_first(job: JobContext, payload):
+    return payload if job.id == "j" else "no context"
+
+
+def context_last(payload, job: JobContext):
+    return payload if job.id == "j" else "no context"
+
+
+def context_or_none(payload, job: JobContext | None = None):
+    return payload if job and job.id == "j" else "no context"
+
+
+def context_of_position(payload, more=2, job: JobContext = None, /):
+    return payload if job and (job.id, more) == ("j", 2) else "no context"
+
+
+def context_between(payload, job: JobContext, more=2):
+    return payload if (job.id, more) == ("j", 2) else "no context"
+
+
+def context_twice(job: JobContext, payload, *, also: JobContext):
+    return payload if job is also else "no context"
+
+
+def context_before_many(job: JobContext, *given):
+    return given[0] if job.id == "j" else "no context"
+
+
 def members(a, b):
     return a, b
 
 
-def some_members(a, b=2, *, c=3):
-    return a, b, c
+def members_with_default(a, b, c=3, *, d=4):
+    return a, b, c, d
+
+
+def members_and_rest(a, b, *rest, **others):
+    return a, b, rest, others
 
 
 def any_members(**given):
@@ -38,24 +93,12 @@ def keyword_only(*, a):
     return a
 
 
-def positional(*given):
-    return given
+def keyword_only_with_default(*, a=5):
+    return a
 
 
 def only_context(job: JobContext):
     return job.id
-
-
-def context_first(job: JobContext, payload):
-    return job.id, payload
-
-
-def context_last(payload, job: JobContext):
-    return job.id, payload
-
-
-def context_or_none(payload, job: JobContext | None = None):
-    return job.id if job else None, payload
 
 
 def context_and_members(a, b, *, job: JobContext):
@@ -63,6 +106,10 @@ def context_and_members(a, b, *, job: JobContext):
 
 
 def as_bytes(payload: bytes):
+    return payload.decode() + "!"
+
+
+def as_bytes_with_default(payload: bytes = b"none"):
     return payload.decode() + "!"
 
 
@@ -74,9 +121,27 @@ async def in_the_loop(a, b):
     return a + b
 
 
-class Callable_:
-    def __call__(self, payload):
-        return ["object", payload]
+async def in_the_loop_whole(payload):
+    return payload
+
+
+class Handlers:
+    def method(self, payload, more=2):
+        return payload
+
+    def of_members(self, a, b, job: JobContext):
+        return job.id, a, b
+
+    @classmethod
+    def of_class(cls, payload):
+        return payload
+
+    @staticmethod
+    def static(payload):
+        return payload
+
+    def __call__(self, payload, job: JobContext):
+        return payload if job.id == "j" else "no context"
 
 
 class AsyncCallable:
@@ -84,30 +149,88 @@ class AsyncCallable:
         return a * b
 
 
+@functools.wraps(whole)
+def wrapped(*args, **kwargs):
+    return whole(*args, **kwargs)
+
+
+#: Whatever else they take, they can be called with one argument: the payload is theirs as it is.
+CALLED_WITH_ONE = [
+    whole,
+    whole_with_default,
+    second_with_default,
+    third_by_keyword,
+    first_and_rest,
+    position_only,
+    positional,
+    context_first,
+    context_last,
+    context_or_none,
+    context_of_position,
+    context_between,
+    context_twice,
+    context_before_many,
+    in_the_loop_whole,
+    Handlers().method,
+    Handlers().of_class,
+    Handlers.static,
+    Handlers(),
+    wrapped,
+    lambda payload: payload,
+    functools.partial(members_with_default, b=9),
+    functools.partial(context_between, more=2),
+    functools.partial(members, 1),
+]
+#: What partials make of it.
+OF_PARTIALS = {
+    CALLED_WITH_ONE[-3]: lambda payload: [payload, 9, 3, 4],
+    CALLED_WITH_ONE[-1]: lambda payload: [1, payload],
+}
+
+
+def named(handler):
+    return getattr(handler, "__name__", type(handler).__name__)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=repr)
+@pytest.mark.parametrize("handler", CALLED_WITH_ONE, ids=named)
+def test_a_handler_that_takes_one_argument_gets_the_payload(worker: Worker, handler, payload):
+    worker.task("t")(handler).enqueue(payload, id="j")
+    (run,) = worker.run_until_idle()
+    assert run.error is None, run.error
+    wanted = OF_PARTIALS[handler](payload) if handler in OF_PARTIALS else payload
+    assert json.loads(json.dumps(run.result)) == wanted
+
+
 CASES = [
-    (nothing, {"x": 1}, []),
-    (whole, {"x": 1}, {"x": 1}),
-    (whole, [1, 2], [1, 2]),
+    (nothing, {"x": 1}, "called"),
+    (nothing, None, "called"),
+    (only_context, 5, "j"),
+    # An empty payload is no argument where the handler can do without.
     (whole, None, None),
-    (whole_with_default, None, None),
+    (whole_with_default, None, 7),
+    (whole_with_default, rc.Value(data="bnVsbA=="), None),  # null, which is not empty
+    (second_with_default, None, None),
+    (lambda *given: given, None, []),
+    (keyword_only_with_default, None, 5),
+    # Several arguments: the members by name.
     (members, {"a": 1, "b": 2}, [1, 2]),
-    (some_members, {"a": 1}, [1, 2, 3]),
-    (some_members, {"a": 1, "b": 5, "c": 6}, [1, 5, 6]),
+    (members_with_default, {"a": 1, "b": 2}, [1, 2, 3, 4]),
+    (members_with_default, {"b": 1, "a": 2, "d": 5}, [2, 1, 3, 5]),
+    (members_and_rest, {"a": 1, "b": 2, "c": 3}, [1, 2, [], {"c": 3}]),
     (any_members, {"a": 1, "z": 2}, {"a": 1, "z": 2}),
     (any_members, None, {}),
     (keyword_only, {"a": 4}, 4),
-    (positional, "x", ["x"]),
-    (only_context, 5, "j"),
-    (context_first, 5, ["j", 5]),
-    (context_last, 5, ["j", 5]),
-    (context_or_none, 5, ["j", 5]),
+    (keyword_only_with_default, {}, 5),
     (context_and_members, {"a": 1, "b": 2}, ["j", 1, 2]),
-    (as_bytes, b"hello", "hello!"),
+    (Handlers().of_members, {"a": 1, "b": 2}, ["j", 1, 2]),
     (in_the_loop, {"a": 1, "b": 2}, 3),
-    (Callable_(), 3, ["object", 3]),
     (AsyncCallable(), {"a": 2, "b": 3}, 6),
-    (functools.partial(members, b=9), {"a": 1}, [1, 9]),
-    (lambda payload: payload, 1, 1),
+    (functools.partial(context_and_members, 1), {"b": 2}, ["j", 1, {"b": 2}]),
+    # As they are.
+    (as_bytes, b"hello", "hello!"),
+    (as_bytes, None, "!"),
+    (as_bytes_with_default, None, "none!"),
 ]
 
 
@@ -130,12 +253,23 @@ def test_a_value_is_handed_over_as_it_is(worker: Worker):
 def test_unpack_can_be_asked_for_and_refused(worker: Worker):
     worker.task("one", unpack=True)(lambda a: a).enqueue({"a": 5})
     worker.task("two", unpack=False)(lambda payload, extra=1: [payload, extra]).enqueue({"a": 5})
-    assert [run.result for run in worker.run_until_idle()] == [5, [{"a": 5}, 1]]
+    worker.task("three", unpack=True)(members_with_default).enqueue({"a": 5, "b": 6})
+    assert [run.result for run in worker.run_until_idle()] == [5, [{"a": 5}, 1], (5, 6, 3, 4)]
 
 
-def test_unpack_wants_names(worker: Worker):
-    with pytest.raises(TypeError, match="by name"):
-        worker.task("t", unpack=True)(positional)
+@pytest.mark.parametrize(
+    ("handler", "unpack", "said"),
+    [
+        (positional, True, "must take its parameters by name"),
+        (position_only, True, "must take its parameters by name"),
+        (members, False, "must take the payload as its one argument"),
+        (keyword_only, False, "must take the payload as its one argument"),
+        (lambda a, b, /: a, None, "must have a name"),
+    ],
+)
+def test_a_handler_that_cannot_be_called_is_refused(worker: Worker, handler, unpack, said):
+    with pytest.raises(TypeError, match=said):
+        worker.task("t", unpack=unpack)(handler)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +282,22 @@ def test_a_payload_that_does_not_fit_is_no_matter_of_trying_again(worker: Worker
     assert store.jobs.get(job.id).state == "archived"
 
 
-def test_a_missing_member_is_an_error_of_the_body(worker: Worker):
-    worker.task("t", max_retries=0)(members).enqueue({"a": 1})
-    (run,) = worker.run_until_idle()
-    assert run.error is not None and run.error.code == "UnhandledError"
-    assert run.error.message.startswith("TypeError: ")
+@pytest.mark.parametrize(
+    ("handler", "payload", "said"),
+    [
+        (members, {"a": 1}, "(a, b); it lacks b"),
+        (members, None, "(a, b); it lacks a, b"),
+        (members, {"a": 1, "b": 2, "c": 3}, "(a, b); it has c"),
+        (members, {"a": 1, "c": 3}, "(a, b); it lacks b and has c"),
+        (context_and_members, {"a": 1, "b": 2, "job": 3}, "it has job"),
+    ],
+)
+def test_members_that_do_not_fit_are_named_and_tried_again(worker: Worker, handler, payload, said):
+    """Another version of the program may take them, as another worker may have a handler for an unknown type."""
+    worker.task("t", max_retries=1)(handler).enqueue(payload)
+    runs = worker.run_until_idle(advance=True).runs
+    assert [run.error and run.error.code for run in runs] == ["InvalidPayload", "InvalidPayload"]
+    assert runs[0].error is not None and said in runs[0].error.message
 
 
 def test_a_task_is_its_function(worker: Worker):
@@ -219,9 +364,8 @@ def test_many_at_once(worker: Worker, store: rc.Store):
     assert store.jobs.get("b").tags == {"batch": "1"}
 
 
-def test_unique_for_of_a_task_counts_where_a_job_has_a_key(worker: Worker):
+def test_unique_for_of_a_task_is_of_its_keyed_jobs(worker: Worker):
     task = worker.task("t", unique_for=1000)(whole)
-    assert task.enqueue(1).unique_key is None
     keyed = task.enqueue(1, unique_key="k")
     assert (keyed.unique_key, keyed.unique_for) == ("k", 1000)
     with pytest.raises(rc.errors.Conflict):
@@ -234,7 +378,7 @@ def test_what_a_call_says_is_not_given_up(worker: Worker):
     assert task.enqueue(1, good_until=9000).good_until == 9000
     with pytest.raises(rc.errors.Invalid, match="not both"):
         task.enqueue(1, good_for=1000, good_until=9000)
-    with pytest.raises(rc.errors.Invalid, match="uniqueFor needs a uniqueKey"):
+    with pytest.raises(rc.errors.Invalid, match="unique_for needs a unique_key"):
         task.enqueue(1, unique_for=5000)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
@@ -22,9 +23,12 @@ Read = Callable[[JobContext], Any]
 InvokeBatch = Callable[[BatchContext], Any]
 _Context = TypeVar("_Context")
 
+#: What a parameter gets at each call, in place of a default.
+_CONTEXT, _PAYLOAD = object(), object()
 _FIRST = inspect.Parameter("payload", inspect.Parameter.POSITIONAL_ONLY)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+_NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -34,6 +38,8 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations; where a name in one of them cannot be found, their texts."""
+    while isinstance(function, functools.partial):
+        function = function.func
     target = function if inspect.isroutine(function) else type(function).__call__
     try:
         return typing.get_type_hints(target)
@@ -46,6 +52,88 @@ def _is(hint: Any, kind: type) -> bool:
     if isinstance(hint, str):
         return kind.__name__ in re.split(r"[^\w]+", hint)
     return hint is kind or kind in typing.get_args(hint)
+
+
+class _Signature:
+    """The parameters of a handler: those that get the context, and those that the payload is for.
+
+    Attributes:
+        first: The parameter that gets a single argument; None: it takes none by position.
+        takes_one: Whether it can be called with one argument, beside the contexts.
+    """
+
+    def __init__(self, function: Callable[..., Any], context: type) -> None:
+        self.function = function
+        self.hints = _hints(function)
+        try:
+            self.parameters = list(inspect.signature(function).parameters.values())
+        except ValueError:  # one of C's that does not say
+            self.parameters = [_FIRST]
+        self.contexts = [p for p in self.parameters if p.kind not in _MANY and _is(self.hints.get(p.name), context)]
+        self.rest = [p for p in self.parameters if p not in self.contexts]
+        self.required = [p for p in self.rest if p.default is p.empty and p.kind not in _MANY]
+        places = (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)
+        self.first = next((p for p in self.rest if p.kind in places), None)
+        self.takes_one = self.first is not None and all(p is self.first for p in self.required)
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters))})"
+
+    def whole(self, read: Callable[[_Context], Any]) -> Callable[[_Context], Any]:
+        """Its call with one argument, or with none beside the contexts where there is no parameter for it."""
+        function, first = self.function, self.first
+        if not self.contexts:
+            if first is None:
+                return lambda context: function()
+            if first.kind in _POSITIONAL:
+                return lambda context: function(read(context))
+        filled = [p for p in self.parameters if p.kind in _POSITIONAL]
+        while filled and filled[-1] is not first and filled[-1] not in self.contexts:
+            filled.pop()  # what comes after the last one that is given something keeps its default
+        values = [_CONTEXT if p in self.contexts else _PAYLOAD if p is first else p.default for p in filled]
+        by_name = [p.name for p in self.contexts if p.kind is p.KEYWORD_ONLY]
+        many = first is not None and first.kind is first.VAR_POSITIONAL
+
+        def call(context: _Context) -> Any:
+            given = [context if value is _CONTEXT else read(context) if value is _PAYLOAD else value for value in values]
+            if many and not (isinstance(context, JobContext) and _is_empty(context)):
+                given.append(read(context))
+            return function(*given, **dict.fromkeys(by_name, context))
+
+        return call
+
+    def by_name(self) -> Invoke:
+        """Its call with the members of the payload.
+
+        Raises:
+            TypeError: A parameter that needs a value has no name.
+        """
+        if any(p.kind in _NAMELESS for p in self.required):
+            raise TypeError(
+                f"each parameter of a handler of several must have a name, since it gets the payload's member of that name, "
+                f"got {self.function!r} with {self}"
+            )
+        function, contexts = self.function, [p.name for p in self.contexts]
+        required = [p.name for p in self.required]
+        known = [p.name for p in self.rest if p.kind not in (*_MANY, *_NAMELESS)]
+        any_name = any(p.kind is p.VAR_KEYWORD for p in self.rest)
+
+        def call(context: JobContext) -> Any:
+            members = _members(context, known)
+            missing = [name for name in required if name not in members]
+            unknown = [name for name in members if name in contexts or not (any_name or name in known)]
+            if missing or unknown:
+                lacks = f"lacks {', '.join(missing)}" if missing else ""
+                has = f"has {', '.join(unknown)}" if unknown else ""
+                said = " and ".join(filter(None, (lacks, has)))
+                raise JobError("InvalidPayload", f"members of the payload must be the handler's arguments {self}; it {said}")
+            return function(**members, **dict.fromkeys(contexts, context))
+
+        return call
+
+
+def _is_empty(context: JobContext) -> bool:
+    return context.job.payload.data is None
 
 
 def _reader(hint: Any) -> Read:
@@ -68,13 +156,22 @@ def _reader(hint: Any) -> Read:
     return as_bytes if _is(hint, bytes) else as_json
 
 
-def _members(context: JobContext) -> dict[str, Any]:
+def _with_default(read: Read, parameter: inspect.Parameter, hint: Any) -> Read:
+    """An empty payload leaves the default of its parameter; a `Value` is handed over as it is, for it may have headers."""
+    if parameter.default is parameter.empty or _is(hint, Value):
+        return read
+    return lambda context: parameter.default if _is_empty(context) else read(context)
+
+
+def _members(context: JobContext, known: list[str]) -> dict[str, Any]:
     payload = _reader(None)(context)
     if payload is None:
         return {}
     if not isinstance(payload, dict):
         raise JobError(
-            "InvalidPayload", f"the payload is {type(payload).__name__}, and the handler takes an object's members", retryable=False
+            "InvalidPayload",
+            f"the payload must be an object with the members {', '.join(known)}, got {type(payload).__name__}",
+            retryable=False,
         )
     return payload
 
@@ -82,60 +179,40 @@ def _members(context: JobContext) -> dict[str, Any]:
 def caller(function: Callable[..., Any], unpack: bool | None = None) -> Invoke:
     """Makes the call of a handler from its signature.
 
-    A parameter annotated `JobContext` gets the context. Of what is left: no parameter, and the payload is not read; one, and it
-    gets the payload (JSON; `bytes` or `Value` where annotated so); several, and the payload has to be a JSON object, whose members
-    they get by name. Where one is by position only (`*args`), the first gets the payload.
+    Parameters annotated `JobContext` get the context and do not count. A handler without any other does not read the payload.
+    Otherwise one rule holds, whatever the number of parameters:
+
+    A handler that can be called with one argument is called with the payload (JSON; `bytes` or `Value` where that parameter is
+    annotated so). An empty payload leaves the default of that parameter; without a default it is None. A handler that cannot (it
+    needs several arguments, or takes them by keyword only) gets the members of the payload by name, and the payload must be an
+    object, or empty.
 
     Args:
         function: The handler.
-        unpack: True: members by name even for one parameter. False: the payload whole, for the first parameter.
+        unpack: True: members by name in any case. False: the payload in any case.
 
     Raises:
-        TypeError: Members by name are asked for, and a parameter has none.
+        TypeError: The handler cannot be called so.
 
     Example:
         >>> from resonate_core.worker.calling import caller
-        >>> _ = caller(lambda payload: payload)
+        >>> _ = caller(lambda payload, retries=3: payload)
+        >>> caller(lambda to, subject: to, unpack=False)
+        Traceback (most recent call last):
+        ...
+        TypeError: with unpack=False a handler must take the payload as its one argument, got (to, subject)
     """
-    hints = _hints(function)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # one of C's that does not say
-        return _whole(function, [_FIRST], _reader(None), None)
-    context_names = [p.name for p in parameters if _is(hints.get(p.name), JobContext)]
-    rest = [p for p in parameters if p.name not in context_names]
-    if unpack is None:
-        named = all(p.kind in _NAMED for p in rest)
-        unpack = named and (len(rest) > 1 or any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in rest))
-    if unpack and not all(p.kind in _NAMED for p in rest):
-        raise TypeError(
-            f"{function!r} takes members of its payload by name; each parameter has to have one, unlike {[str(p) for p in rest]}"
-        )
-    context_name = context_names[0] if context_names else None
-    if unpack:
-        if context_name is None:
-            return lambda context: function(**_members(context))
-        return lambda context: function(**{**_members(context), context_name: context})
-    return _whole(function, rest, _reader(hints.get(rest[0].name) if rest else None), context_name)
-
-
-def _whole(
-    function: Callable[..., Any],
-    rest: list[inspect.Parameter],
-    read: Callable[[_Context], Any],
-    context_name: str | None,
-) -> Callable[[_Context], Any]:
-    """The call of a handler that takes what it works on as one value, or not at all."""
-    if not rest:
-        if context_name is None:
-            return lambda context: function()
-        return lambda context: function(**{context_name: context})
-    if context_name is None:
-        return lambda context: function(read(context))
-    name = rest[0].name
-    if rest[0].kind is rest[0].POSITIONAL_OR_KEYWORD:
-        return lambda context: function(**{name: read(context), context_name: context})
-    return lambda context: function(read(context), **{context_name: context})
+    signature = _Signature(function, JobContext)
+    if unpack and any(p.kind in _NAMELESS for p in signature.rest):
+        raise TypeError(f"with unpack=True a handler must take its parameters by name, got {signature}")
+    if unpack is False and signature.rest and not signature.takes_one:
+        raise TypeError(f"with unpack=False a handler must take the payload as its one argument, got {signature}")
+    if signature.rest and (unpack or not signature.takes_one):
+        return signature.by_name()
+    if signature.first is None:
+        return signature.whole(_reader(None))
+    hint = signature.hints.get(signature.first.name)
+    return signature.whole(_with_default(_reader(hint), signature.first, hint))
 
 
 def _payloads(batch: BatchContext) -> list[Any]:
@@ -145,31 +222,26 @@ def _payloads(batch: BatchContext) -> list[Any]:
 def batch_caller(function: Callable[..., Any]) -> tuple[Read, InvokeBatch]:
     """How the payload of each job is read for a handler of batches, and the call of that handler.
 
-    A parameter annotated `BatchContext` gets the context. Of the others the first gets the list of payloads, read as JSON, or as
-    `bytes` or `Value` where it is annotated as a list of them; what comes after it has to have a default.
+    A parameter annotated `BatchContext` gets the context and does not count. The handler is called with one argument, the list of
+    payloads, read as JSON, or as `bytes` or `Value` where it is annotated as a list of them; or with none, if it takes none.
 
     Args:
         function: The handler.
 
     Raises:
-        TypeError: It has other parameters.
+        TypeError: It cannot be called so.
 
     Example:
         >>> from resonate_core.worker.calling import batch_caller
         >>> _ = batch_caller(lambda payloads: payloads)
     """
-    hints = _hints(function)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # one of C's that does not say
-        parameters = [_FIRST]
-    context_names = [p.name for p in parameters if _is(hints.get(p.name), BatchContext)]
-    rest = [p for p in parameters if p.name not in context_names]
-    given, others = rest[:1], [p for p in rest[1:] if p.default is p.empty and p.kind not in _MANY]
-    by_name = any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in given)
-    if len(context_names) > 1 or others or by_name or any(_is(hints.get(p.name), JobContext) for p in rest):
-        raise TypeError(f"{function!r} has to take a list of payloads, and a BatchContext where a parameter is annotated so")
-    hint = hints.get(given[0].name) if given else None
+    signature = _Signature(function, BatchContext)
+    single = any(_is(signature.hints.get(p.name), JobContext) for p in signature.rest)
+    if single or len(signature.contexts) > 1 or (signature.rest and not signature.takes_one):
+        raise TypeError(
+            f"{function!r} must take a list of payloads as its one argument, and a BatchContext where a parameter is annotated so, "
+            f"got {signature}"
+        )
+    hint = signature.hints.get(signature.first.name) if signature.first is not None else None
     elements = typing.get_args(hint)
-    call = _whole(function, given, _payloads, context_names[0] if context_names else None)
-    return _reader(elements[0] if elements else hint), call
+    return _reader(elements[0] if elements else hint), signature.whole(_payloads)

@@ -11,7 +11,7 @@ from .doors import Door
 from .execution import Middleware, as_middleware
 from .periodic import Periodic
 from .records import JobRecord
-from .tasks import BatchTask, RetryOn, WorkerTask
+from .tasks import BatchTask, RetryOn, WorkerTask, require_key
 
 __all__ = ["Registry"]
 
@@ -79,19 +79,22 @@ class Registry:
     ) -> Any:
         """Registers a handler; a decorator, with or without arguments.
 
-        The handler's parameters say what it gets: one, and it gets the payload; several, and they get the members of a payload that
-        is a JSON object; one annotated `JobContext` gets the attempt itself. What it returns is the job's result (JSON-able, bytes
-        or a `Value`). A payload that is none of that fails the job for good with code InvalidPayload, such a result with
-        InvalidResult.
+        A parameter annotated `JobContext` gets the attempt itself. Beside it, a handler that can be called with one argument gets
+        the payload; one that needs several arguments gets the members of a payload that is a JSON object, by name. What it returns
+        is the job's result (JSON-able, bytes or a `Value`). A payload that is no JSON, or no object for a handler of several
+        arguments, fails the job for good with code InvalidPayload, such a result with InvalidResult. Members that are missing or
+        unknown fail the attempt with InvalidPayload, which is retried as ``retry_on`` says: another version of the program may
+        know them.
 
         Args:
             type: The type of its jobs; None: module and name of the function.
             retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` that says so
                 itself does.
-            unpack: As of `resonate_core.worker.calling.caller`.
+            unpack: True: members by name in any case, such as for a handler with one required parameter. False: the payload in any
+                case. None: as above.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
-                on_exhausted, retention, lifecycle, headers, tags, unique_for, good_for, group. The `timeout` holds for all jobs of
-                the type that run here.
+                on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group. The
+                `timeout` holds for all jobs of the type that run here.
 
         Raises:
             Invalid: The type has a handler.
@@ -234,7 +237,7 @@ class Registry:
             options: Of the jobs, over those of the task; `retention` is a day where nothing is said, and a minute at the least.
 
         Raises:
-            Invalid: No expression, no such time zone, or a name that is taken.
+            Invalid: No expression, no such time zone, a name that is taken, or a unique_for (of the task, too) without a unique_key.
 
         Example:
             >>> clock = rc.ManualClock(start=1_772_000_000_000)
@@ -251,7 +254,7 @@ class Registry:
         merged = {**(known.options if known is not None else {}), **options}
         if self.lifecycle is not None:
             merged.setdefault("lifecycle", self.lifecycle)
-        merged.pop("unique_for", None)
+        require_key(kind, merged)
         named = name or kind
         if any(each.name == named for each in self.periodics):
             raise Invalid(f"there is a periodic job {named!r}; another one of this type needs a name of its own")

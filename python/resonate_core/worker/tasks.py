@@ -15,7 +15,7 @@ from .records import JobRecord
 if TYPE_CHECKING:
     from .registry import Registry
 
-__all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask"]
+__all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask", "require_key"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,6 +54,23 @@ def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
     if isinstance(kinds, tuple) or not callable(kinds):
         raise TypeError(f"retry_on has to be types of exceptions or a function of one, unlike {retry_on!r}")
     return kinds
+
+
+def require_key(type: str, options: Mapping[str, Any]) -> None:
+    """Refuses a unique_for without a unique_key: nothing would be unique.
+
+    Args:
+        type: Of the job.
+        options: Of the job, those of its task among them.
+
+    Raises:
+        Invalid: They are so.
+    """
+    if options.get("unique_for") is not None and options.get("unique_key") is None:
+        raise Invalid(
+            f"unique_for needs a unique_key, got none for a job of type {type!r}: "
+            "give the job a unique_key, or leave out unique_for, also of the task"
+        )
 
 
 class WorkerTask(Generic[P, R]):
@@ -217,9 +234,8 @@ class WorkerTask(Generic[P, R]):
         merged = {**self.options, **options}
         if self.worker.lifecycle is not None:
             merged.setdefault("lifecycle", self.worker.lifecycle)
+        require_key(self.type, merged)
         # What only the task says gives way to the job; what the call itself says is the store's to judge.
-        if merged.get("unique_key") is None and "unique_for" not in options:
-            merged.pop("unique_for", None)
         if merged.get("good_until") is not None and "good_for" not in options:
             merged.pop("good_for", None)
         return merged
