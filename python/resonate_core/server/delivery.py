@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .._messages import handled_schemes
+from ..errors import NotFound, StoreError
 from .addresses import scheme_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class NotNow(Enum):
 
 
 _log = logging.getLogger("resonate_core.delivery")
+
+#: How many tasks are looked at in one go.
+_LOOKED_AT_ONCE = 1000
 
 
 def is_execute(message: Message) -> bool:
@@ -81,7 +85,10 @@ class Delivery:
         self._again: set[str] = set()
         self._damper = damper
         self._keep = keep
-        self._homeless: dict[int, Message] = {}  # executes that are ours, and whose stream ended before they were written
+        self._homeless: dict[int, Message] = {}  # executes that are ours, and whose stream ended before they were delivered
+        self._expiring: set[int] = set()  # of the homeless, those that are forgotten when `keep` is over
+        self._doubtful: set[int] = set()  # of the homeless, those whose tasks are looked at before they are offered again
+        self._looking: asyncio.Task[None] | None = None
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
 
@@ -134,8 +141,7 @@ class Delivery:
                 send(False)
             self._again.update(message.address for message, _ in chosen)
             raise
-        if useless:
-            self._metrics.deliveries.labels("none", "execute", "stale").inc(len(useless))
+        self._count_stale(len(useless))
         ours = []
         for message, send in chosen:
             if message.number in wanted and message.number not in taken:  # another process was faster
@@ -156,9 +162,7 @@ class Delivery:
     def addresses_to_look_at(self) -> list[str]:
         """What `look_at` was told since the last call."""
         addresses, self._again = sorted(self._again), set()
-        for number, message in list(self._homeless.items()):
-            if _is_among(message.address, addresses) and self._place(message):
-                self._homeless.pop(number, None)
+        self._place_again(number for number, message in self._homeless.items() if _is_among(message.address, addresses))
         return addresses
 
     def about_to_read(self) -> None:
@@ -175,20 +179,75 @@ class Delivery:
         if self._delivered and self._acknowledging is None:
             self._acknowledging = asyncio.get_running_loop().create_task(self._acknowledge())
 
-    def undelivered(self, messages: Iterable[Message]) -> None:
+    def undelivered(self, messages: Sequence[Message]) -> None:
         """These did not, or nobody knows: others may have them."""
         again = []
         for message in messages:
             self._under_way.discard(message.number)
-            if not is_execute(message):
+            if is_execute(message):
+                self._homeless[message.number] = message  # it is out of the store
+            else:
                 again.append(message.address)
-                continue
-            # It is out of the store. Whoever else is there gets it at once, or who comes within a while; else the dispatch
-            # timer makes another.
-            if not self._place(message):
-                self._homeless[message.number] = message
-                asyncio.get_running_loop().call_later(self._keep, self._homeless.pop, message.number, None)
+        self._place_again(message.number for message in messages if is_execute(message))
         self.look_at(again)
+
+    def _place_again(self, numbers: Iterable[int]) -> None:
+        """Offers executes that are ours to whoever else is there, if their tasks still want them.
+
+        Whoever had one may have acquired its task before the stream ended; the next stream could do nothing with it.
+        """
+        self._doubtful.update(numbers)
+        if self._doubtful and self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_at_tasks())
+
+    async def _look_at_tasks(self) -> None:
+        try:
+            while self._doubtful:
+                numbers = sorted(self._doubtful)[:_LOOKED_AT_ONCE]
+                self._doubtful.difference_update(numbers)
+                messages = [self._homeless[number] for number in numbers if number in self._homeless]
+                try:
+                    wanted = await self._call(lambda messages=messages: self._wanted(messages))  # type: ignore[misc]
+                except StoreError as error:
+                    _log.warning("%d executes are not offered again, their dispatch timers make others: %s", len(messages), error)
+                    wanted = set()
+                else:
+                    self._count_stale(len(messages) - len(wanted))
+                for message in messages:
+                    if message.number not in wanted:
+                        self._forget(message.number)
+                    elif message.number in self._homeless:
+                        self._place_or_keep(message)
+        finally:
+            self._looking = None
+
+    def _wanted(self, messages: Sequence[Message]) -> set[int]:
+        """In a thread: the numbers of those whose tasks are still pending at the version that they offer."""
+        wanted = set()
+        for message in messages:
+            try:
+                task = self._store.tasks.get(message.id)
+            except NotFound:
+                continue
+            if task.state == "pending" and task.version == message.version:
+                wanted.add(message.number)
+        return wanted
+
+    def _count_stale(self, count: int) -> None:
+        if count:
+            self._metrics.deliveries.labels("none", "execute", "stale").inc(count)
+
+    def _place_or_keep(self, message: Message) -> None:
+        """Whoever is there gets it at once, or whoever comes within a while; else the dispatch timer makes another."""
+        if self._place(message):
+            self._forget(message.number)
+        elif message.number not in self._expiring:
+            self._expiring.add(message.number)
+            asyncio.get_running_loop().call_later(self._keep, self._forget, message.number)
+
+    def _forget(self, number: int) -> None:
+        self._homeless.pop(number, None)
+        self._expiring.discard(number)
 
     def _place(self, message: Message) -> bool:
         send = self._offer(message)
@@ -219,6 +278,9 @@ class Delivery:
         """Ends all transports, and waits so many seconds at most until what was delivered is acknowledged."""
         for transport in dict.fromkeys(self.transports.values()):
             await transport.close()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         if self._acknowledging is not None:
             acknowledging = self._acknowledging
             await asyncio.wait([acknowledging], timeout=patience)
