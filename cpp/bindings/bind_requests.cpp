@@ -21,6 +21,7 @@ namespace {
 struct Limits {
   RequestLimits of_request;
   std::size_t nesting = SIZE_MAX;
+  std::shared_ptr<Clock> clock;
 };
 
 // Decoded once: whoever judges a request and whoever runs it see the same one, whatever tricks its text plays.
@@ -44,6 +45,12 @@ class HeldEnvelope {
       for (const std::string_view id : touched_ids(request->operation, room)) ids.emplace_back(id);
     }
     return ids;
+  }
+  std::vector<std::string> queues() const {
+    const Request* request = this->request();
+    if (!request) return {};
+    const std::vector<std::string_view> named = touched_queues(request->operation);
+    return {named.begin(), named.end()};
   }
   void set_scope(std::string scope) {
     if (Request* request = const_cast<Request*>(this->request())) request->scope = std::move(scope);
@@ -69,7 +76,7 @@ class HeldEnvelope {
     Decoded decoded = EnvelopeDoor::decode_json(text);
     if (const auto* known = std::get_if<resonate::Envelope>(&decoded)) {
       if (const auto* request = std::get_if<Request>(&known->operation)) {
-        if (auto problem = beyond(request->operation, limits.of_request))
+        if (auto problem = beyond(request->operation, limits.of_request, limits.clock.get()))
           return refusal_of(known->head, status::kInvalid, *std::move(problem));
       }
     }
@@ -130,24 +137,33 @@ py::typing::List<StatusAndReply> run(const StoreHandle& store, const py::typing:
 
 void bind_requests(py::module_& module) {
   py::class_<Limits>(module, "RequestLimits", R"doc(
-How large a request may be; what is larger is answered with status 400.
+How large a request may be, and how long what it asks for may last; what is beyond is answered with status 400.
 
 Args:
     id_bytes: Of an id, a pid, an address or the name of a tag.
     tags: Tags of a promise, headers of a value.
     list_length: Tasks of a heartbeat, actions of a suspend.
     nesting: Levels of brackets in the JSON.
+    lease: Ms for which a job may be claimed or started.
+    ttl: Ms for which a task may be acquired.
+    delay: Ms that a job, a message or a next attempt may lie ahead.
+    clock: Tells how far ahead an instant is. Without one, instants may be any.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
     >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
     True
 )doc")
-      .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting) {
-             return Limits{{.id_bytes = id_bytes, .tags = tags, .list_length = list_length}, nesting};
+      .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting, Duration lease,
+                       Duration ttl, Duration delay, std::shared_ptr<Clock> clock) {
+             return Limits{
+                 {.id_bytes = id_bytes, .tags = tags, .list_length = list_length, .lease = lease, .ttl = ttl, .delay = delay},
+                 nesting,
+                 std::move(clock)};
            }),
            py::kw_only(), py::arg("id_bytes") = INT64_MAX, py::arg("tags") = INT64_MAX, py::arg("list_length") = INT64_MAX,
-           py::arg("nesting") = INT64_MAX);
+           py::arg("nesting") = INT64_MAX, py::arg("lease") = kNever, py::arg("ttl") = kNever, py::arg("delay") = kNever,
+           py::arg("clock") = py::none());
 
   py::class_<HeldEnvelope>(module, "Envelope", R"doc(
 A request as a server holds it: decoded once, judged, then run by `Store.run`.
@@ -179,6 +195,9 @@ Example:
           "ids", &HeldEnvelope::ids,
           "Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its "
           "promises begin.")
+      .def_property_readonly("queues", &HeldEnvelope::queues,
+                             "Every queue that it enqueues into, claims from or looks for jobs in. The name of a queue that it "
+                             "sets, pauses or reads is an id.")
       .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"), R"doc(
 Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
 

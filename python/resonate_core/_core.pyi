@@ -2558,13 +2558,17 @@ class Replay:
 
 class RequestLimits:
     """
-    How large a request may be; what is larger is answered with status 400.
+    How large a request may be, and how long what it asks for may last; what is beyond is answered with status 400.
 
     Args:
         id_bytes: Of an id, a pid, an address or the name of a tag.
         tags: Tags of a promise, headers of a value.
         list_length: Tasks of a heartbeat, actions of a suspend.
         nesting: Levels of brackets in the JSON.
+        lease: Ms for which a job may be claimed or started.
+        ttl: Ms for which a task may be acquired.
+        delay: Ms that a job, a message or a next attempt may lie ahead.
+        clock: Tells how far ahead an instant is. Without one, instants may be any.
 
     Example:
         >>> from resonate_core import Envelope, RequestLimits
@@ -2578,6 +2582,10 @@ class RequestLimits:
         tags: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         list_length: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         nesting: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        lease: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        ttl: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        delay: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        clock: Clock = None,
     ) -> None: ...
 
 class Envelope:
@@ -2648,6 +2656,11 @@ class Envelope:
     def kind(self) -> str:
         """
         What is asked for, as far as it can be told; any text where it is refused.
+        """
+    @property
+    def queues(self) -> list[str]:
+        """
+        Every queue that it enqueues into, claims from or looks for jobs in. The name of a queue that it sets, pauses or reads is an id.
         """
     @property
     def refused(self) -> bool:

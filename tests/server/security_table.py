@@ -47,7 +47,7 @@ def _changed() -> str:
     return f"{header}.{token({'role': 'admin'}).split('.')[1]}.{signature}"
 
 
-#: Name, token, and what its bearer is: nobody (401), without rights (403), restricted to OWN, or free.
+#: Name, token, and what its bearer is: nobody (401), without rights (403), restricted to OWN, sharing queues beside that, or free.
 TOKENS: list[tuple[str, str | None, str]] = [
     ("none", None, "nobody"),
     ("garbage", "not.a.token", "nobody"),
@@ -59,6 +59,8 @@ TOKENS: list[tuple[str, str | None, str]] = [
     ("role user", token({"role": "user"}), "without rights"),
     ("prefix 5", token({"prefix": 5}), "without rights"),
     ("tenant1.", token({"prefix": OWN}), "restricted"),
+    ("queues", token({"prefix": OWN, "queues": ["sha*"]}), "sharing"),
+    ("no queues", token({"prefix": OWN, "queues": {"shared": True}}), "restricted"),
     ('prefix ""', token({"prefix": ""}), "free"),
     ("admin", token({"role": "admin"}), "free"),
 ]
@@ -70,7 +72,8 @@ class Operation:
 
     Attributes:
         name: What the table calls it.
-        scope: "open" to everybody, "own" ids, ids of "other"s among them, "found" by itself, or of an "administrator".
+        scope: "open" to everybody, "own" ids, ids of "other"s among them, own ones in a "shared" queue, "found" by itself, or of an
+            "administrator".
         status: What those who may are answered.
         envelope: What is posted; None for a GET.
         target: What is got.
@@ -88,7 +91,9 @@ class Operation:
             return self.status
         if bearer == "nobody":
             return 401
-        if bearer == "without rights" or (bearer == "restricted" and self.scope in ("other", "administrator")):
+        if bearer == "without rights" or (bearer in ("restricted", "sharing") and self.scope in ("other", "administrator")):
+            return 403
+        if bearer == "restricted" and self.scope == "shared":
             return 403
         return self.status
 
@@ -111,7 +116,7 @@ def world() -> Store:
 
 
 def _add_jobs(store: Store, half: str) -> None:
-    """A job in each state that a request wants, all in a queue that both halves use; and a queue of its own."""
+    """A job in each state that a request wants, all in a queue that both halves use; and a queue of its own, with a job."""
     for name in ("claimed", "running", "failed"):
         store.jobs.enqueue("t", id=half + name, queue="shared", priority=1)
         (job,) = store.jobs.claim("shared", worker="w", lease=5000)
@@ -122,6 +127,7 @@ def _add_jobs(store: Store, half: str) -> None:
     for name in ("j", "k"):
         store.jobs.enqueue("t", id=half + name, queue="shared")
     store.queues.set(half + "queue")
+    store.jobs.enqueue("t", id=half + "mine", queue=half + "queue")
 
 
 def envelope(kind: str, data: Any, version: str = V26) -> dict[str, Any]:
@@ -187,8 +193,8 @@ def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
 def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
     """The same of jobs and queues: in both dialects alike. A queue's name is an id to whoever changes it or reads how it does."""
 
-    def job(id: str, **more: Any) -> dict[str, Any]:
-        return {"id": id, "queue": "shared", "type": "t", **more}
+    def job(id: str, half: str, **more: Any) -> dict[str, Any]:
+        return {"id": id, "queue": half + "queue", "type": "t", **more}
 
     def claimed(half: str, name: str) -> dict[str, Any]:
         return {"id": half + name, "version": 1}
@@ -196,8 +202,18 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
     def each(a: str, b: str, make: Callable[[str], Any]) -> list[Any]:
         return [make(half) for half in dict.fromkeys((a, b))]
 
-    yield "uniqueKey", "job.enqueue", 200, lambda a, b: job(a + "new", uniqueKey=b + "key")
-    yield "a job", "job.enqueue_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: job(half + "new"))}
+    yield "uniqueKey", "job.enqueue", 200, lambda a, b: job(a + "new", a, uniqueKey=b + "key")
+    yield "queue", "job.enqueue", 200, lambda a, b: job(a + "new", b)
+    yield "a job", "job.enqueue_many", 200, lambda a, b: {"jobs": each(a, b, lambda half: job(half + "new", a))}
+    yield "a queue", "job.enqueue_many", 200, lambda a, b: {"jobs": [job(a + "new", a), job(a + "newer", b)]}
+    yield "a queue", "job.claim", 200, lambda a, b: {"queues": each(a, b, lambda half: half + "queue"), "worker": "w", "lease": 5}
+    yield "", "job.search", 200, lambda a, b: {"queue": a + "queue"}
+    yield "", "job.cancel", 200, lambda a, b: {"queue": a + "queue"}
+    for kind, state in (("job.run", "archived"), ("job.archive", "pending"), ("job.delete", "pending")):
+        yield "", kind, 200, lambda a, b, state=state: {"queue": a + "queue", "state": state}
+    yield "queue", "schedule.create", 200, lambda a, b: {
+        "id": a + "new", "cron": "@hourly", "promiseId": a + "{{.timestamp}}", "promiseTimeout": 5, "job": {"type": "t", "queue": b + "queue"}
+    }  # fmt: skip
     yield "", "job.get", 200, lambda a, b: {"id": a + "j"}
     yield "", "job.start", 200, lambda a, b: claimed(a, "claimed")
     yield "a job", "job.heartbeat", 200, lambda a, b: {"worker": "w", "jobs": each(a, b, lambda half: claimed(half, "running"))}
@@ -221,7 +237,7 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
 def _of_ids() -> Iterator[Operation]:
     for version in (V26, V25):
         for second, kind, status, make in (*_kinds(version), *_job_kinds()):
-            name = f"{version[:4]} {kind}" + (f" ({second})" if second.startswith("fenced") else "")
+            name = f"{version[:4]} {kind}" + (f" ({second})" if second.startswith("fenced") or "queue" in second else "")
             yield Operation(f"{name}: own", "own", status, envelope(kind, make(OWN, OWN), version))
             yield Operation(f"{name}: others'", "other", status, envelope(kind, make(OTHER, OTHER), version))
             if second:
@@ -242,7 +258,7 @@ def _of_ids() -> Iterator[Operation]:
             envelope("schedule.create", {**schedule, "promiseId": template}),
         )
     for half, scope in ((OWN, "own"), (OTHER, "other")):
-        job = {"queue": "shared", "type": "t", "group": "shared", "uniqueKey": half + "key"}
+        job = {"queue": OWN + "queue", "type": "t", "group": "shared", "uniqueKey": half + "key"}
         data = {**schedule, "promiseId": OWN + "{{.timestamp}}", "job": job}
         yield Operation(f"2026 schedule.create: a job with a key, {scope}", scope, 200, envelope("schedule.create", data))
 
@@ -256,9 +272,8 @@ def _jobs_without_ids() -> Iterator[Operation]:
     keys = envelope("job.enqueue_many", {"jobs": [given, {"id": OWN + "x", "type": "t", "uniqueKey": OTHER + "key"}]})
     yield Operation("2026 job.enqueue_many: a uniqueKey of others", "other", 200, keys)
     for kind, data in (
-        ("job.claim", {"queues": ["shared", OTHER + "queue"], "count": 100, "worker": "w", "lease": 5}),
         ("job.search", {}),
-        ("job.cancel", {"queue": "shared"}),
+        ("job.cancel", {"type": "t"}),
         ("job.cancel", {"group": "shared"}),
         ("job.run", {"state": "archived"}),
         ("job.archive", {"state": "pending"}),
@@ -268,6 +283,28 @@ def _jobs_without_ids() -> Iterator[Operation]:
     ):
         filter = " of a group" if "group" in data else ""
         yield Operation(f"2026 {kind}: all that there are{filter}", "found", 200, envelope(kind, data))
+
+
+def _jobs_in_shared_queues() -> Iterator[Operation]:
+    """`default` is everybody's; of other queues the claim says who uses them. Nobody who only uses one changes or reads it."""
+    for queue, scope in (("default", "own"), ("shared", "shared"), (OTHER + "queue", "other")):
+        job = {"type": "t"} if queue == "default" else {"type": "t", "queue": queue}
+        schedule = {"id": OWN + "new", "cron": "@hourly", "promiseTimeout": 5, "promiseId": OWN + "{{.timestamp}}", "job": job}
+        for kind, data in (
+            ("job.enqueue", {"id": OWN + "new", **job}),
+            (
+                "job.enqueue_many",
+                {"jobs": [{"id": OWN + "new", "type": "t", "queue": OWN + "queue"}, {"id": OWN + "newer", **job}]},
+            ),
+            ("job.claim", {"queues": [OWN + "queue", queue], "count": 100, "worker": "w", "lease": 5}),
+            ("job.search", {"queue": queue}),
+            ("job.cancel", {"queue": queue}),
+            ("job.run", {"queue": queue, "state": "archived"}),
+            ("job.archive", {"queue": queue, "state": "pending"}),
+            ("job.delete", {"queue": queue, "state": "pending"}),
+            ("schedule.create", schedule),
+        ):
+            yield Operation(f"2026 {kind}: own jobs in the queue {queue}", scope, 200, envelope(kind, data))
     for kind in ("job.stats", "queue.get", "queue.pause", "queue.resume", "queue.set"):
         yield Operation(f"2026 {kind}: a queue of all", "other", 200, envelope(kind, {"queue": "shared"}))
 
@@ -292,7 +329,7 @@ def _others() -> Iterator[Operation]:
     yield Operation("GET /elsewhere", "open", 404, target="/elsewhere")
 
 
-OPERATIONS = [*_of_ids(), *_jobs_without_ids(), *_others()]
+OPERATIONS = [*_of_ids(), *_jobs_without_ids(), *_jobs_in_shared_queues(), *_others()]
 
 
 def app_of(store: Store) -> ResonateApp:

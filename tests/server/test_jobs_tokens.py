@@ -12,7 +12,8 @@ from resonate_core import Store
 from server.app_calls import call
 from server.security_table import OTHER, OWN, app_of, envelope, token, world
 
-RESTRICTED = token({"prefix": OWN})
+SHARED = ["shared", "batches"]
+RESTRICTED = token({"prefix": OWN, "queues": SHARED})
 
 
 def ask(store: Store, kind: str, data: Any, bearer: str = RESTRICTED, status: int = 200) -> Any:
@@ -109,17 +110,17 @@ def test_a_search_finds_own_jobs_page_by_page(limit: int) -> None:
             if "cursor" not in page:
                 break
             cursor = {"cursor": page["cursor"]}
-        assert found == sorted(OWN + name for name in ("claimed", "running", "failed", "j", "k"))
+        assert found == sorted(OWN + name for name in ("claimed", "running", "failed", "j", "k", "mine"))
 
 
 @pytest.mark.parametrize(
     ("kind", "data", "changed"),
     [
         ("job.cancel", {"queue": "shared"}, dict.fromkeys(("claimed", "running", "failed", "j", "k"), "cancelled")),
-        ("job.cancel", {"type": "t"}, dict.fromkeys(("claimed", "running", "failed", "j", "k"), "cancelled")),
+        ("job.cancel", {"type": "t"}, dict.fromkeys(("claimed", "running", "failed", "j", "k", "mine"), "cancelled")),
         ("job.run", {"state": "archived"}, {"failed": "pending"}),
-        ("job.archive", {"state": "pending"}, {"j": "archived", "k": "archived"}),
-        ("job.delete", {"state": "pending"}, {"j": None, "k": None}),
+        ("job.archive", {"state": "pending"}, {"j": "archived", "k": "archived", "mine": "archived"}),
+        ("job.delete", {"state": "pending"}, {"j": None, "k": None, "mine": None}),
     ],
 )
 def test_a_filter_finds_own_jobs_alone(kind: str, data: Any, changed: dict[str, str | None]) -> None:
@@ -176,7 +177,7 @@ def test_a_schedule_enqueues_ones_own() -> None:
         assert ask(store, "schedule.create", {**data, "job": {**job, "uniqueKey": OTHER + "key"}}, status=403) == "Forbidden"
         store.clock.advance_to(3_600_000)
         claim = {"queues": ["batches"], "count": 9, "worker": "me", "lease": 5000}
-        assert ask(store, "job.claim", claim, token({"prefix": OTHER}))["jobs"] == []
+        assert ask(store, "job.claim", claim, token({"prefix": OTHER, "queues": SHARED}))["jobs"] == []
         assert [job["id"] for job in ask(store, "job.claim", claim)["jobs"]] == [OWN + "3600000"]
 
 

@@ -1,23 +1,18 @@
 #include "protocol/admission.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <variant>
 
 #include "machine/quoted.hpp"
-#include "machine/schedules.hpp"
 
 namespace resonate {
 namespace {
 
-template <class... Bodies>
-struct Cases : Bodies... {
-  using Bodies::operator()...;
-};
-
 // Notes the first limit that anything is beyond.
 class Measure {
  public:
-  explicit Measure(const RequestLimits& limits) : limits_(limits) {}
+  Measure(const RequestLimits& limits, Clock* clock) : limits_(limits), clock_(clock) {}
   std::optional<std::string> take() { return std::move(problem_); }
 
   void text(const char* what, std::string_view given) {
@@ -41,14 +36,30 @@ class Measure {
   void value(const Value& value) {
     if (value.headers) strings("headers", *value.headers);
   }
+  void lease(const char* what, Duration given) { duration(what, given, limits_.lease, "limits.lease_ms"); }
+  void ttl(Duration given) { duration("ttl", given, limits_.ttl, "limits.ttl_ms"); }
+  void delay(const char* what, Duration given) { duration(what, given, limits_.delay, "limits.delay_ms"); }
+  void delay_until(const char* what, Instant given) {
+    if (problem_ || !clock_ || limits_.delay == kNever) return;
+    const Instant latest = saturating_add(clock_->now(), limits_.delay);
+    if (given <= latest) return;
+    problem_ = std::string(what) + " must be at most " + std::to_string(limits_.delay) + " ms ahead, which is " +
+               std::to_string(latest) + " (limits.delay_ms of this server), got " + std::to_string(given);
+  }
 
  private:
+  void duration(const char* what, Duration given, Duration limit, const char* setting) {
+    if (problem_ || given <= limit) return;
+    problem_ = std::string(what) + " must be at most " + std::to_string(limit) + " ms (" + setting + " of this server), got " +
+               std::to_string(given);
+  }
   void count(const char* what, std::size_t size, std::size_t limit) {
     if (problem_ || size <= limit) return;
     problem_ = std::string(what) + " has " + std::to_string(size) + " entries; at most " + std::to_string(limit) + " are taken";
   }
 
   const RequestLimits& limits_;
+  Clock* clock_;
   std::optional<std::string> problem_;
 };
 
@@ -56,6 +67,11 @@ void measure(Measure& at, const PromiseCreate& request) {
   at.text("id", request.id);
   at.value(request.param);
   at.tags(request.tags);
+  if (const std::string* delay = request.tags.find("resonate:delay")) {
+    Instant until = 0;  // what is no integer is the machine's to refuse
+    const auto [end, problem] = std::from_chars(delay->data(), delay->data() + delay->size(), until);
+    if (problem == std::errc() && end == delay->data() + delay->size()) at.delay_until("tag resonate:delay", until);
+  }
 }
 void measure(Measure& at, const PromiseSettle& request) {
   at.text("id", request.id);
@@ -77,11 +93,13 @@ void measure(Measure& at, const SearchQuery& query) {
 }
 void measure(Measure& at, const TaskCreate& request) {
   at.text("pid", request.pid);
+  at.ttl(request.ttl);
   measure(at, request.action);
 }
 void measure(Measure& at, const TaskAcquire& request) {
   at.text("id", request.id);
   at.text("pid", request.pid);
+  at.ttl(request.ttl);
 }
 void measure(Measure& at, const TaskSuspend& request) {
   at.text("id", request.id);
@@ -101,6 +119,17 @@ void measure(Measure& at, const TaskHeartbeat& request) {
   at.list("tasks", request.tasks.size());
   for (const TaskRef& task : request.tasks) at.text("id", task.id);
 }
+void measure(Measure& at, const RetryPolicy& policy) {
+  if (policy.codes) {
+    at.list("codes", policy.codes->size());
+    for (const std::string& code : *policy.codes) at.text("code", code);
+  }
+  for (const Duration interval : policy.intervals) at.delay("an interval of retryPolicy", interval);
+  if (policy.kind == PolicyKind::exponential) {
+    at.delay("base of retryPolicy", policy.base);
+    at.delay("cap of retryPolicy", policy.cap);
+  }
+}
 void measure(Measure& at, const JobOrder& order) {
   if (order.id) at.text("id", *order.id);
   at.text("queue", order.queue);
@@ -109,10 +138,9 @@ void measure(Measure& at, const JobOrder& order) {
   if (order.group) at.text("group", *order.group);
   at.value(order.payload);
   at.tags(order.tags);
-  if (order.policy && order.policy->codes) {
-    at.list("codes", order.policy->codes->size());
-    for (const std::string& code : *order.policy->codes) at.text("code", code);
-  }
+  if (order.policy) measure(at, *order.policy);
+  if (order.process_in) at.delay("processIn", *order.process_in);
+  if (order.process_at) at.delay_until("processAt", *order.process_at);
 }
 void measure(Measure& at, const ScheduleCreate& request) {
   at.text("id", request.id);
@@ -131,12 +159,21 @@ void measure(Measure& at, const JobClaim& request) {
   at.list("queues", request.queues.size());
   for (const QueueChoice& queue : request.queues) at.text("queue", queue.name);
   at.text("worker", request.worker);
+  at.lease("lease", request.lease);
+  if (request.run_lease) at.lease("runLease", *request.run_lease);
 }
 void measure(Measure& at, const std::vector<JobRef>& jobs) {
   at.list("jobs", jobs.size());
   for (const JobRef& job : jobs) at.text("id", job.id);
 }
-void measure(Measure& at, const JobStartMany& request) { measure(at, request.jobs); }
+void measure(Measure& at, const JobStart& request) {
+  at.text("id", request.id);
+  if (request.lease) at.lease("lease", *request.lease);
+}
+void measure(Measure& at, const JobStartMany& request) {
+  measure(at, request.jobs);
+  if (request.lease) at.lease("lease", *request.lease);
+}
 void measure(Measure& at, const JobHeartbeat& request) {
   at.text("worker", request.worker);
   measure(at, request.jobs);
@@ -152,6 +189,11 @@ void measure(Measure& at, const JobCompleteMany& request) {
 void measure(Measure& at, const JobFail& request) {
   at.text("id", request.id);
   at.text("code", request.error.code);
+  if (request.retry_after) at.delay("retryAfter", *request.retry_after);
+}
+void measure(Measure& at, const JobSnooze& request) {
+  at.text("id", request.id);
+  at.delay("delay", request.delay);
 }
 void measure(Measure& at, const JobFilter& filter) {
   if (filter.id) at.text("id", *filter.id);
@@ -168,6 +210,14 @@ void measure(Measure& at, const JobSearch& request) {
 void measure(Measure& at, const JobStats& request) {
   if (request.queue) at.text("queue", *request.queue);
 }
+void measure(Measure& at, const QueueSet& request) {
+  at.text("queue", request.queue);
+  if (request.groups.value) {
+    at.delay("grace of groups", request.groups.value->grace);
+    if (request.groups.value->max_delay) at.delay("maxDelay of groups", *request.groups.value->max_delay);
+  }
+  if (request.defaults.value && request.defaults.value->policy) measure(at, *request.defaults.value->policy);
+}
 void measure(Measure&, const QueueList&) {}
 // The rest: searches, and requests that name an id and nothing else of any length.
 template <class Rest>
@@ -183,82 +233,10 @@ void measure(Measure& at, const Rest& request) {
   }
 }
 
-// A job without an id gets one that begins so. A unique key shuts others out, and a refusal names its holder.
-void touch(std::vector<std::string_view>& ids, const JobOrder& order) {
-  ids.emplace_back(order.id ? std::string_view(*order.id) : std::string_view("job:"));
-  if (order.unique_key) ids.emplace_back(*order.unique_key);
-}
-
 }  // namespace
 
-std::vector<std::string_view> touched_ids(const Operation& operation, std::string& room) {
-  std::vector<std::string_view> ids;
-  std::visit(Cases{
-                 [&](const RegisterCallback& request) {
-                   ids = {request.awaited, request.awaiter};
-                 },
-                 [&](const RegisterListener& request) { ids = {request.awaited}; },
-                 [](const PromiseSearch&) {},
-                 [](const TaskSearch&) {},
-                 [](const ScheduleSearch&) {},
-                 [&](const TaskCreate& request) { ids = {request.action.id}; },
-                 [&](const TaskSuspend& request) {
-                   ids = {request.id};
-                   for (const RegisterCallback& action : request.actions) {
-                     ids.emplace_back(action.awaited);
-                     ids.emplace_back(action.awaiter);
-                   }
-                 },
-                 [&](const TaskFulfill& request) {
-                   ids = {request.id, request.action.id};
-                 },
-                 [&](const TaskFence& request) {
-                   ids = {request.id, std::visit([](const auto& action) -> std::string_view { return action.id; }, request.action)};
-                 },
-                 [&](const TaskHeartbeat& request) {
-                   for (const TaskRef& task : request.tasks) ids.emplace_back(task.id);
-                 },
-                 [&](const ScheduleCreate& request) {
-                   room = fixed_beginning(request.promise_id, request.id);
-                   ids = {request.id, room};
-                   for (const JobOrder& order : request.job)
-                     if (order.unique_key) ids.emplace_back(*order.unique_key);
-                 },
-                 [&](const JobEnqueue& request) { touch(ids, request.order.front()); },
-                 [&](const JobEnqueueMany& request) {
-                   for (const JobOrder& order : request.orders) touch(ids, order);
-                 },
-                 [](const JobClaim&) {},
-                 [&](const JobStartMany& request) {
-                   for (const JobRef& job : request.jobs) ids.emplace_back(job.id);
-                 },
-                 [&](const JobHeartbeat& request) {
-                   for (const JobRef& job : request.jobs) ids.emplace_back(job.id);
-                 },
-                 [&](const JobCompleteMany& request) {
-                   for (const JobComplete& one : request.jobs) ids.emplace_back(one.id);
-                 },
-                 [](const JobSearch&) {},
-                 [&](const JobStats& request) {
-                   if (request.queue) ids = {*request.queue};
-                 },
-                 [](const QueueList&) {},
-                 [&](const auto& request) {
-                   if constexpr (requires { request.which; }) {
-                     if (request.which.id) ids = {*request.which.id};
-                   } else if constexpr (requires { request.queue; }) {
-                     ids = {request.queue};
-                   } else {
-                     ids = {request.id};
-                   }
-                 },
-             },
-             operation);
-  return ids;
-}
-
-std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits) {
-  Measure at(limits);
+std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits, Clock* clock) {
+  Measure at(limits, clock);
   std::visit([&](const auto& request) { measure(at, request); }, operation);
   return at.take();
 }

@@ -119,7 +119,14 @@ class ResonateApp:
         self.metrics = Metrics()
         self._gate = Gate(auth, server.debug, self.metrics)
         self._request_limits = RequestLimits(
-            id_bytes=limits.id_bytes, tags=limits.tags, list_length=limits.list_length, nesting=limits.nesting
+            id_bytes=limits.id_bytes,
+            tags=limits.tags,
+            list_length=limits.list_length,
+            nesting=limits.nesting,
+            lease=limits.lease_ms,
+            ttl=limits.ttl_ms,
+            delay=limits.delay_ms,
+            clock=store.clock,
         )
         self._running: _Running | None = None
         self._spans = spans(server.tracing)

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,8 @@ __all__ = ["Authenticator", "Identity", "Unauthorized", "bearer"]
 LONGEST_TOKEN = 16_384
 REMEMBERED_TOKENS = 4096
 SMALLEST_RSA_KEY = 2048
+#: The queue of jobs that name none; whoever may enqueue at all may use it.
+EVERYBODYS_QUEUE = "default"
 
 _Key = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey
 
@@ -40,6 +43,7 @@ _SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # Without re.ASCII the letters of IGNORECASE take in "ſ" and the Kelvin sign.
 _BEARER = re.compile(r"[ \t]*bearer +([A-Za-z0-9._~+/-]+=*)[ \t]*", re.IGNORECASE | re.ASCII)
+_SPECIAL_TO_FNMATCH = re.compile(r"[?\[]")
 _PEM_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 # What a log may say of a refusal. The library's own texts may quote the token.
@@ -65,7 +69,8 @@ class Identity:
 
     Attributes:
         admin: The claim ``role`` was "admin": everything, the debug surface too.
-        prefix: The claim ``prefix``: ids that start with it; "" for all ids, None (no such claim, or not a text) for none.
+        prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim, or not a text) for none.
+        queues: The claim ``queues``: queues of others that may be used too, by name or by a pattern with ``*``.
 
     Example:
         >>> from resonate_core.server.auth import Identity
@@ -77,6 +82,7 @@ class Identity:
 
     admin: bool
     prefix: str | None
+    queues: tuple[str, ...] = ()
 
     @property
     def unrestricted(self) -> bool:
@@ -92,6 +98,28 @@ class Identity:
             return True
         prefix = self.prefix
         return prefix is not None and all(id.startswith(prefix) for id in ids)
+
+    def may_use(self, queues: Iterable[str]) -> bool:
+        """Tells whether they may enqueue into all of these queues, claim from them and look for their own jobs in them.
+
+        Those that begin with the prefix are theirs, and everybody's is ``default``.
+
+        Example:
+            >>> from resonate_core.server.auth import Identity
+            >>> Identity(admin=False, prefix="shop.", queues=("mail", "batch-*")).may_use(["shop.mail", "default", "batch-7"])
+            True
+            >>> Identity(admin=False, prefix="shop.").may_use(["bank.mail"])
+            False
+        """
+        return self.unrestricted or all(
+            self.may_touch([queue]) or queue == EVERYBODYS_QUEUE or any(_matches(pattern, queue) for pattern in self.queues)
+            for queue in queues
+        )
+
+
+def _matches(pattern: str, name: str) -> bool:
+    # "*" alone is special, as in searches; the brackets keep fnmatch from seeing more.
+    return fnmatchcase(name, _SPECIAL_TO_FNMATCH.sub(r"[\g<0>]", pattern))
 
 
 def bearer(header: str | None) -> str | None:
@@ -244,11 +272,20 @@ class Authenticator:
 
 
 def _identity(claims: Mapping[str, Any]) -> Identity:
-    role, prefix = claims.get("role"), claims.get("prefix")
+    role, prefix, queues = claims.get("role"), claims.get("prefix"), claims.get("queues")
+    listed = queues if isinstance(queues, list) else [queues]
     return Identity(
         admin=isinstance(role, str) and role.lower() == "admin",
-        prefix=prefix if isinstance(prefix, str) else None,
+        prefix=_text(prefix, "prefix") if isinstance(prefix, str) else None,
+        queues=tuple(_text(queue, "queues") for queue in listed if isinstance(queue, str)),
     )
+
+
+def _text(claim: str, name: str) -> str:
+    """JSON can name half of a surrogate pair. No id and no queue holds one, so such a claim was not meant."""
+    if any("\ud800" <= sign <= "\udfff" for sign in claim):
+        raise Unauthorized(f"its {name} is no text: it holds half of a surrogate pair")
+    return claim
 
 
 def _instant(claims: Mapping[str, Any], name: str) -> int | float:

@@ -81,7 +81,7 @@ class Gate:
                 return self._forbid(envelope, "Debug operations are disabled")
             return None if identity.unrestricted else self._forbid(envelope, "Forbidden")
         if not identity.unrestricted:
-            if not identity.may_touch(envelope.ids):
+            if not (identity.may_touch(envelope.ids) and identity.may_use(envelope.queues)):
                 return self._forbid(envelope, "Forbidden")
             envelope.restrict(identity.prefix or "")
         if not (self._debug and identity.unrestricted):

@@ -26,6 +26,9 @@ __all__ = [
     "StreamSettings",
 ]
 
+#: Milliseconds, on the wire and in the store.
+_LONGEST = 2**63 - 1
+
 Network = IPv4Network | IPv6Network
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
@@ -128,6 +131,21 @@ class LimitSettings(_Table):
     tags: int = Field(default=256, ge=1, description="tags of a promise, headers of a value")
     list_length: int = Field(default=10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")
     nesting: int = Field(default=64, ge=4, le=1000, description="of the JSON of a request")
+    lease_ms: int = Field(
+        default=86_400_000, ge=1, le=_LONGEST, description="for which a job may be claimed or started; a heartbeat renews it"
+    )
+    ttl_ms: int = Field(
+        default=2**53 - 1,
+        ge=1,
+        le=_LONGEST,
+        description="for which a task may be acquired; published clients that want no end ask for 2^50 and for 2^53 − 1",
+    )
+    delay_ms: int = Field(
+        default=315_360_000_000,
+        ge=1,
+        le=_LONGEST,
+        description="that a job, a first message or a next attempt may lie ahead; the default is ten years",
+    )
     requests_in_flight: int = Field(default=10_000, ge=1, description="more are answered with 429 and Retry-After")
     connections: int = Field(default=20_000, ge=1, description="open connections, streams among them; more are answered with 503")
     streams: int = Field(default=10_000, ge=1, description="open poll streams; more are answered with 503")
