@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"
-#include "machine/derive.hpp"
 
 namespace resonate {
 namespace {
@@ -98,16 +97,6 @@ TEST(Steps, RepeatedTicksDoNothingMore) {
   EXPECT_TRUE(store.engine->tick(50).empty());
   EXPECT_TRUE(store.engine->tick().empty());
   EXPECT_EQ(store.digest(), before);
-}
-
-TEST(Derive, Globs) {
-  EXPECT_TRUE(glob_matches("*", ""));
-  EXPECT_TRUE(glob_matches("", ""));
-  EXPECT_FALSE(glob_matches("", "a"));
-  EXPECT_TRUE(glob_matches("a*a*a", "aXaYaZa"));
-  EXPECT_FALSE(glob_matches("a*b", "aXbY"));
-  EXPECT_TRUE(glob_matches("*aab", "aaaaab"));
-  EXPECT_FALSE(glob_matches("[a]", "a"));
 }
 
 }  // namespace

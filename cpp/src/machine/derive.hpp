@@ -38,6 +38,4 @@ std::string member_key(const SharedString& batch);
 // The delivery address that tags name in a dialect, or none.
 const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept;
 
-bool glob_matches(std::string_view pattern, std::string_view text) noexcept;
-
 }  // namespace resonate

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "machine/derive.hpp"
+#include "machine/glob.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
@@ -143,10 +143,11 @@ Reply Machine::job_search(JobSearch& request) {
   scan.limit = limit + 1;
   Reply reply = ok();
   if (none_counted(request.filter)) return reply;
+  const std::optional<Glob> glob = request.filter.id ? std::optional<Glob>(*request.filter.id) : std::nullopt;
   reply.rows = set_.scan(std::move(scan), [&](const Row& row) {
     if (!matches(request.filter, row)) return false;
     if (request.unique_key && row.job->spec->unique_key != request.unique_key) return false;
-    return !request.filter.id || glob_matches(*request.filter.id, row.id());
+    return !glob || glob->matches(row.id());
   });
   if (reply.rows.size() > limit) {
     reply.rows.pop_back();

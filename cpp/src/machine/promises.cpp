@@ -1,5 +1,6 @@
 // Requests on promises (PROTOCOL 3.1-3.7) and what settling does to a row.
 #include "machine/derive.hpp"
+#include "machine/glob.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
@@ -239,6 +240,7 @@ Reply Machine::promise_search(PromiseSearch& request) { return search_rows(reque
 
 Reply Machine::search_rows(SearchQuery& query, bool tasks) {
   const Filter& filter = query.filter;
+  const std::optional<Glob> glob = filter.id ? std::optional<Glob>(*filter.id) : std::nullopt;
   const auto limit = static_cast<std::size_t>(query.limit.value_or(100));
   auto wanted = [&](const Row& row) {
     if (!in_scope(row.id()) || (tasks && !row.has_task())) return false;
@@ -246,7 +248,7 @@ Reply Machine::search_rows(SearchQuery& query, bool tasks) {
     if (filter.state && *filter.state != (tasks ? name_of(seen.task()) : name_of(seen.state()))) return false;
     if (filter.target && (!row.birth->target || *row.birth->target != *filter.target)) return false;
     if (!row.birth->tags.contains(filter.tags)) return false;
-    return !filter.id || glob_matches(*filter.id, row.id());
+    return !glob || glob->matches(row.id());
   };
   RowScan scan;
   scan.after = query.cursor;

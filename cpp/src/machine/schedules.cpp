@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "machine/derive.hpp"
+#include "machine/glob.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/transitions.hpp"
@@ -137,11 +138,11 @@ Reply Machine::schedule_delete(ScheduleDelete& request) {
 
 Reply Machine::schedule_search(ScheduleSearch& request) {
   const SearchQuery& query = request.query;
+  const std::optional<Glob> glob = query.filter.id ? std::optional<Glob>(*query.filter.id) : std::nullopt;
   const auto limit = static_cast<std::size_t>(query.limit.value_or(10));
   Reply reply = ok();
   reply.schedules = set_.scan_schedules(query.cursor, limit + 1, [&](const Schedule& schedule) {
-    return in_scope(schedule.id) && schedule.promise_tags.contains(query.filter.tags) &&
-           (!query.filter.id || glob_matches(*query.filter.id, schedule.id));
+    return in_scope(schedule.id) && schedule.promise_tags.contains(query.filter.tags) && (!glob || glob->matches(schedule.id));
   });
   if (reply.schedules.size() > limit) {
     reply.schedules.pop_back();
