@@ -269,7 +269,6 @@ void Engine::reset() {
     storage_->clear();
     storage_->write(born);
   }
-  paused_ = false;
   tell_replaced();
 }
 

@@ -225,13 +225,13 @@ TEST(EngineForkRegression, AnEarlierClockIsMovedToWhatTheStoreHasSeen) {
   EXPECT_EQ(texts_of(clock->advance_to(150)), (Texts{"lease_expiry w@150", "dispatch w@150 " + kTarget}));
 }
 
-TEST(Engine, ResetForgetsAllButTheClock) {
+TEST(Engine, ResetForgetsAllButTheClockAndThePause) {
   Store store;
   store.claim("w", kFar, 50);
   store.clock->set(30);
   store.engine->set_paused(true);
   store.engine->reset();
-  EXPECT_FALSE(store.engine->paused());
+  EXPECT_TRUE(store.engine->paused());
   EXPECT_EQ(store.engine->promise_count(), 0u);
   EXPECT_EQ(store.engine->next_due(), std::nullopt);
   EXPECT_EQ(store.digest(), Store(checked(), 30).digest());

@@ -25,6 +25,7 @@ def test_debug_start_stop_reset(store: Any) -> None:
     door.schedule("s").must()
     assert door.send("debug.start", {}).must().data == {}
     assert door.send("debug.stop", {}).must().data == {}
+    assert door.send("debug.start", {}).must().data == {}
     assert door.send("debug.reset", {}).must().data == {}
     assert rows_of(store) == {"format": "resonate_core/1", "dropped": 0, "promises": [], "schedules": [], "messages": []}
     assert store.now == 9

@@ -47,7 +47,7 @@ class EnvelopeDoor {
   // In one transaction, in order. debug.* has no place in a batch of several.
   std::vector<Answer> run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity);
 
-  // Between debug.start and debug.stop (or debug.reset): whoever ticks and delivers on its own is asked to wait.
+  // Between debug.start and debug.stop: whoever ticks and delivers on its own is asked to wait.
   bool paused() const noexcept { return engine_->paused(); }
 
   // Why it is not JSON, or what it says: a Decoded in any case.
