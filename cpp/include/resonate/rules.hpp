@@ -26,6 +26,8 @@ struct Dialect {
   bool missing_awaiter_is_404;     // register by an awaiter that does not exist
   bool awaiter_needs_target;       // register by an awaiter without a target is refused
   bool preloads;
+  bool messages_name_server;  // an execute tells its receiver where to call back
+  bool follows_rule_set;      // else its requests follow the compatible rules whatever the store's are (PROTOCOL 2.1)
 };
 
 inline constexpr Dialect kDialects[] = {
@@ -42,7 +44,9 @@ inline constexpr Dialect kDialects[] = {
      .unprocessable_is_invalid = false,
      .missing_awaiter_is_404 = false,
      .awaiter_needs_target = true,
-     .preloads = true},
+     .preloads = true,
+     .messages_name_server = true,
+     .follows_rule_set = true},
     {.id = DialectId::k2025_01_15,
      .version = "2025-01-15",
      .everything_external = true,
@@ -56,7 +60,9 @@ inline constexpr Dialect kDialects[] = {
      .unprocessable_is_invalid = true,
      .missing_awaiter_is_404 = true,
      .awaiter_needs_target = false,
-     .preloads = false},
+     .preloads = false,
+     .messages_name_server = false,
+     .follows_rule_set = false},
 };
 
 constexpr const Dialect& dialect(DialectId id) noexcept { return kDialects[static_cast<std::size_t>(id)]; }

@@ -15,7 +15,8 @@ std::string key_of(const OutboxMessage& message);
 // What the message is called in its dialect: execute, unblock; invoke, resume, notify.
 std::string_view kind_of(const OutboxMessage& message) noexcept;
 
-// `record`: the settled promise of an unblock. `server_url`: where the receiver of an execute calls back; empty: it is not told.
+// `record`: the settled promise of an unblock. `server_url`: where the receiver of an execute calls back, which 2026-04-01 tells it
+// (PROTOCOL 5); empty: it is not told.
 template <DocumentSink Sink>
 void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& record, std::string_view server_url = {}) {
   sink.begin_object();
@@ -23,7 +24,7 @@ void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& reco
   sink.string(kind_of(message));
   sink.key(Field::head);
   sink.begin_object();
-  if (message.kind == MessageKind::execute && !server_url.empty()) {
+  if (message.kind == MessageKind::execute && dialect(message.dialect).messages_name_server && !server_url.empty()) {
     sink.key(Field::server_url);
     sink.string(server_url);
   }
