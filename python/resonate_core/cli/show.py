@@ -47,6 +47,7 @@ _LONGEST = 200
 _STATES = ("state", "outcome")
 _LENGTHS = ("ttl", "promiseTimeout", "timeout", "retention", "uniqueFor", "took", "latency")
 _VALUES = ("param", "value", "promiseParam", "payload", "result")
+_RECORDS = ("task", "promise", "schedule", "invoked", "awaited")
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
     "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
@@ -175,16 +176,20 @@ class Output:
         if self.as_json:
             self.json(data)
             return
-        records = [member for member in ("task", "promise", "schedule") if isinstance(data.get(member), dict)]
+        if isinstance(data.get("data"), dict) and isinstance(data.get("kind"), str):
+            # How 2025-01-15 answers an acquire: whether it is an invoke or a resume, with one promise or two.
+            self.record({"kind": data["kind"]}, title="task")
+            data = data["data"]
+        records = [member for member in _RECORDS if isinstance(data.get(member), dict)]
         for member in records:
-            # Of two records in a pipe, each line says which it is of.
-            self.record(data[member], title=member, prefix=f"{member}." if len(records) > 1 else "")
+            # Of two records in a pipe, each line says which it is of; so it does where there may be two.
+            self.record(data[member], title=member, prefix=f"{member}." if len(records) > 1 or member == "invoked" else "")
         for member in _COLUMNS:
             if member in data:
                 self.rows(member, data[member])
         if data.get("preload"):
             self.rows("promises", data["preload"], title="preload")
-        if not any(member in data for member in ("task", "promise", "schedule", *_COLUMNS)):
+        if not any(member in data for member in (*_RECORDS, *_COLUMNS)):
             print(done)
         if data.get("cursor") is not None:
             say(f"there is more: --cursor {data['cursor']!r}, or --all")
