@@ -91,7 +91,7 @@ void Engine::commit(Transaction& transaction) {
 }
 
 void Engine::require_properties(WorkingSet& set, Instant now, const Operation* request) const {
-  std::vector<Violation> found = check_step(set, {now, request}, rules(options_.rules));
+  std::vector<Violation> found = check_step(set, {now, request}, options_.rules);
   if (!found.empty()) throw InvariantError(std::move(found));
 }
 
@@ -146,7 +146,7 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
   caller.replies.reserve(caller.requests.size());
   for (std::size_t i = 0; i < caller.requests.size(); ++i) {
     const std::optional<Instant> now = i < caller.nows.size() ? caller.nows[i] : std::nullopt;
-    std::optional<std::string> problem = refuse(caller.requests[i], rules(options_.rules));
+    std::optional<std::string> problem = refuse(caller.requests[i], options_.rules);
     if (!problem) problem = refuse_instant(now, at);
     if (problem) {
       caller.replies.push_back(refused(status::kInvalid, *std::move(problem), at));
@@ -169,7 +169,7 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant earliest = present();
-  if (auto problem = refuse(request, rules(options_.rules))) return refused(status::kInvalid, *std::move(problem), earliest);
+  if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
   // A body with one return: the reply is made where the caller wants it, and a large object is not moved.
@@ -252,7 +252,7 @@ std::optional<Instant> Engine::next_due() {
 }
 
 std::vector<Violation> Engine::check() {
-  return with_storage([this](Storage& storage) { return check_state(storage, rules(options_.rules)); });
+  return with_storage([this](Storage& storage) { return check_state(storage, options_.rules); });
 }
 
 std::shared_ptr<Engine> Engine::fork(std::shared_ptr<Clock> clock) {

@@ -22,7 +22,7 @@ Names names_of(const std::vector<Violation>& violations) {
 
 Names row_names(const RowMaker& maker, RulesId rules_id = RulesId::compatible) {
   std::vector<Violation> found;
-  check_row(*maker.ref(), 1000, rules(rules_id), found);
+  check_row(*maker.ref(), 1000, rules_id, found);
   for (const Violation& violation : found) EXPECT_EQ(violation.id, "p");
   return names_of(found);
 }
@@ -85,6 +85,8 @@ TEST(InvariantsOfRows, OfPromises) {
   both.set("resonate:timer", "true");
   EXPECT_EQ(row_names(RowMaker("p", 100, both)), Names{});
   EXPECT_EQ(row_names(RowMaker("p", 100, both), RulesId::strict), Names{"timer_has_target"});
+  const auto older = [](RowMaker& m) { m.dialect = DialectId::k2025_01_15; };
+  EXPECT_EQ(row_names(with(RowMaker("p", 100, both), older), RulesId::strict), Names{});  // PROTOCOL 2.1
 }
 
 TEST(InvariantsOfRows, OfTasks) {

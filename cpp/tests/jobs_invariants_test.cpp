@@ -42,7 +42,7 @@ TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
   for (const JobState state : kStates) {
     EXPECT_EQ(broken(state, [](Row&, Job&, JobSpec&) {}), Names{}) << name_of(state);
     std::vector<Violation> found;
-    check_row(*JobMaker(state).ref(), 50, rules(RulesId::strict), found);
+    check_row(*JobMaker(state).ref(), 50, RulesId::strict, found);
     EXPECT_EQ(names_of(found), Names{}) << name_of(state);
   }
 }
@@ -378,7 +378,7 @@ TEST_F(InvariantsOfQueues, StepsAndRowsOfJobsAreLookedAt) {
       change(row, *job);
       row.job = std::move(job);
       set.touched(*entry);
-      return names_of(check_step(set, {10, nullptr}, rules(RulesId::compatible)));
+      return names_of(check_step(set, {10, nullptr}, RulesId::compatible));
     });
   };
   EXPECT_EQ(after([](Row&, Job&) {}), Names{});

@@ -54,7 +54,7 @@ class StepProperties : public ::testing::Test {
   }
   static Names judged(WorkingSet& set, const Operation* request, Instant now) {
     Names names;
-    for (const Violation& violation : check_step(set, {now, request}, rules(RulesId::compatible))) names.insert(violation.name);
+    for (const Violation& violation : check_step(set, {now, request}, RulesId::compatible)) names.insert(violation.name);
     return names;
   }
   Store store;

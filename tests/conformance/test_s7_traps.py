@@ -65,8 +65,8 @@ class Trap:
 
     @property
     def strict(self) -> bool:
-        """Whether the strict rules hold."""
-        return self.cell.rules == "strict"
+        """Whether the strict rules bind the requests."""
+        return self.cell.rules == "strict" and self.cell.version == V26
 
     @property
     def has_task(self) -> bool:
@@ -356,7 +356,7 @@ def test_the_matrix_is_whole() -> None:
     assert len(CELLS) == len(TRAPS) * 2 * (26 + 22)
     assert {c.code for c in CELLS if c.meaningless} <= set(REASONS)
     assert counts[(V26, False)] + counts[(V26, True)] == len(TRAPS) * 2 * 26
-    assert sum(not c.meaningless for c in CELLS) == 689
+    assert sum(not c.meaningless for c in CELLS) == 712
 
 
 def test_an_edge_on_a_promise_that_settles_in_the_same_batch(make_store: Callable[..., Any]) -> None:

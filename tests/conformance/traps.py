@@ -13,7 +13,7 @@ The subject is the promise `p`. Columns, each one trap:
   delay       a new promise with a delay
   both        a timer with a target: a new one, or p, alive
 
-Cells: a status and a letter on what the reply shows, `compatible/strict` where the rule sets differ.
+Cells: a status and a letter on what the reply shows, `compatible/strict` where the rule sets differ: only in 2026-04-01 they do (2.1).
   v verdict of p       p pending p           f p's task fulfilled     s p settled by this request    n x pending, no edge added
   h nothing renewed    x p is not found      a x settled, p not woken d no message before the delay  b no message ever
   i400 the fenced action is refused with 400 inside a 200
@@ -38,57 +38,57 @@ REASONS = {
 }
 
 TABLE_2026 = """
-promise.get            | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
-promise.create         | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | 400      | 200d | 200b/400
-promise.settle         | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200s     | 200a | -g       | -g   | -g
-callback on            | 200v | 200v | 200v    | 200v    | 200v/422 | 200v | 200p/422 | 200n | -g       | -g   | -g
-callback by            | 200n | 200n | 200n/422 | 422    | 422      | 200n | 422      | -s   | -g       | -g   | -g
-listener               | 200v | 200v | 200v    | 200v    | 200v/422 | 200v | 200p/422 | -e   | -g       | -g   | -g
-promise.search         | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
-task.get               | 200f | 200f | 200f/-u | 404     | 404      | 200f | 404      | -e   | -g       | -g   | 200/-u
-task.create            | 200f | 200f | 200f/-u | 422/409 | 422/409  | 200f | 422/409  | -e   | 400      | 400  | 200b/400
-task.acquire           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | 200  | 200/-u
-task.release           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200b/-u
-task.suspend           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -s   | -g       | -g   | 200/-u
-task.suspend on        | 300  | 300  | 300     | 300     | 300/422  | 300  | 200/422  | -s   | -g       | -g   | 200/-u
-task.fulfill           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | 200a | -g       | -g   | 200s/-u
-task.fence             | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200/-u
-task.fence create      | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | 400/i400 | 200d | 200b/i400
-task.fence settle      | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200s     | 200a | -g       | -g   | 200s/-u
-task.heartbeat         | 200h | 200h | 200h/-u | 200     | 200      | 200h | 200      | -e   | -g       | -g   | 200/-u
-task.heartbeat all     | 200h | 200h | 200h/-u | 200     | 200      | 200h | 200      | -e   | -g       | -g   | 200/-u
-task.halt              | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200/-u
-task.continue          | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200b/-u
-task.search            | 200f | 200f | 200f/-u | 200x    | 200x     | 200f | 200x     | -e   | -g       | -g   | 200/-u
-schedule.create        | -n   | -n   | -n      | -n      | -n       | -n   | -n       | -n   | 400      | 400  | 200b/400
-step: lease            | t    | t    | t/-u    | -k      | -k       | q    | -k       | -e   | -g       | -g   | b/-u
-step: dispatch         | t    | t    | t/-u    | -k      | -k       | q    | -k       | -e   | -g       | d    | b/-u
-step: deadline         | -d   | -d   | -d      | t       | q        | q    | q        | a    | -g       | -g   | b/-u
+promise.get        | 200v | 200v | 200v     | 200v | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
+promise.create     | 200v | 200v | 200v     | 200v | 200v     | 200v | 200p     | -e   | 400      | 200d | 200b/400
+promise.settle     | 200v | 200v | 200v     | 200v | 200v     | 200v | 200s     | 200a | -g       | -g   | -g
+callback on        | 200v | 200v | 200v     | 200v | 200v/422 | 200v | 200p/422 | 200n | -g       | -g   | -g
+callback by        | 200n | 200n | 200n/422 | 422  | 422      | 200n | 422      | -s   | -g       | -g   | -g
+listener           | 200v | 200v | 200v     | 200v | 200v/422 | 200v | 200p/422 | -e   | -g       | -g   | -g
+promise.search     | 200v | 200v | 200v     | 200v | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
+task.get           | 200f | 200f | 200f/-u  | 404  | 404      | 200f | 404      | -e   | -g       | -g   | 200/-u
+task.create        | 200f | 200f | 200f/-u  | 422  | 422      | 200f | 422      | -e   | 400      | 400  | 200b/400
+task.acquire       | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -e   | -g       | 200  | 200/-u
+task.release       | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -e   | -g       | -g   | 200b/-u
+task.suspend       | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -s   | -g       | -g   | 200/-u
+task.suspend on    | 300  | 300  | 300      | 300  | 300/422  | 300  | 200/422  | -s   | -g       | -g   | 200/-u
+task.fulfill       | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | 200a | -g       | -g   | 200s/-u
+task.fence         | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -e   | -g       | -g   | 200/-u
+task.fence create  | 200v | 200v | 200v     | 200v | 200v     | 200v | 200p     | -e   | 400/i400 | 200d | 200b/i400
+task.fence settle  | 200v | 200v | 200v     | 200v | 200v     | 200v | 200s     | 200a | -g       | -g   | 200s/-u
+task.heartbeat     | 200h | 200h | 200h/-u  | 200  | 200      | 200h | 200      | -e   | -g       | -g   | 200/-u
+task.heartbeat all | 200h | 200h | 200h/-u  | 200  | 200      | 200h | 200      | -e   | -g       | -g   | 200/-u
+task.halt          | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -e   | -g       | -g   | 200/-u
+task.continue      | 409  | 409  | 409/-u   | 404  | 404      | 409  | 404      | -e   | -g       | -g   | 200b/-u
+task.search        | 200f | 200f | 200f/-u  | 200x | 200x     | 200f | 200x     | -e   | -g       | -g   | 200/-u
+schedule.create    | -n   | -n   | -n       | -n   | -n       | -n   | -n       | -n   | 400      | 400  | 200b/400
+step: lease        | t    | t    | t/-u     | -k   | -k       | q    | -k       | -e   | -g       | -g   | b/-u
+step: dispatch     | t    | t    | t/-u     | -k   | -k       | q    | -k       | -e   | -g       | d    | b/-u
+step: deadline     | -d   | -d   | -d       | t    | q        | q    | q        | a    | -g       | -g   | b/-u
 """
 
 TABLE_2025 = """
-promise.get            | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
-promise.create         | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | 400      | 200d | 200b/400
-promise.settle         | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200s     | 200a | -g       | -g   | -g
-callback on            | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | 200n | -g       | -g   | -g
-callback by            | 200n | 200n | 200n    | 200n    | 200n     | 200n | 200      | -s   | -g       | -g   | -g
-listener               | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | -g       | -g   | -g
-task.get               | 200  | 200  | 200/-u  | 404     | 404      | 200  | 404      | -e   | -g       | -g   | 200/-u
-task.create            | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | 400      | 400  | 200b/400
-task.acquire           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | 200  | 200/-u
-task.release           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200b/-u
-task.suspend           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -s   | -g       | -g   | 200/-u
-task.suspend on        | 300  | 300  | 300     | 300     | 300      | 300  | 200      | -s   | -g       | -g   | 200/-u
-task.fulfill           | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | 200a | -g       | -g   | 200s/-u
-task.fence             | 409  | 409  | 409/-u  | 404     | 404      | 409  | 404      | -e   | -g       | -g   | 200/-u
-task.fence create      | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200p     | -e   | 400/i400 | 200d | 200b/i400
-task.fence settle      | 200v | 200v | 200v    | 200v    | 200v     | 200v | 200s     | 200a | -g       | -g   | 200s/-u
-task.heartbeat         | 200h | 200h | 200h/-u | 404     | 404      | 200h | 404      | -e   | -g       | -g   | 200/-u
-task.heartbeat all     | 200h | 200h | 200h/-u | 200     | 200      | 200h | 200      | -e   | -g       | -g   | 200/-u
-schedule.create        | -n   | -n   | -n      | -n      | -n       | -n   | -n       | -n   | 400      | 400  | 200b/400
-step: lease            | t    | t    | t/-u    | -k      | -k       | q    | -k       | -e   | -g       | -g   | b/-u
-step: dispatch         | t    | t    | t/-u    | -k      | -k       | q    | -k       | -e   | -g       | d    | b/-u
-step: deadline         | -d   | -d   | -d      | t       | q        | q    | q        | a    | -g       | -g   | b/-u
+promise.get        | 200v | 200v | 200v | 200v | 200v | 200v | 200p | -e   | -g  | -g   | -g
+promise.create     | 200v | 200v | 200v | 200v | 200v | 200v | 200p | -e   | 400 | 200d | 200b
+promise.settle     | 200v | 200v | 200v | 200v | 200v | 200v | 200s | 200a | -g  | -g   | -g
+callback on        | 200v | 200v | 200v | 200v | 200v | 200v | 200p | 200n | -g  | -g   | -g
+callback by        | 200n | 200n | 200n | 200n | 200n | 200n | 200  | -s   | -g  | -g   | -g
+listener           | 200v | 200v | 200v | 200v | 200v | 200v | 200p | -e   | -g  | -g   | -g
+task.get           | 200  | 200  | 200  | 404  | 404  | 200  | 404  | -e   | -g  | -g   | 200
+task.create        | 200v | 200v | 200v | 200v | 200v | 200v | 200p | -e   | 400 | 400  | 200b
+task.acquire       | 409  | 409  | 409  | 404  | 404  | 409  | 404  | -e   | -g  | 200  | 200
+task.release       | 409  | 409  | 409  | 404  | 404  | 409  | 404  | -e   | -g  | -g   | 200b
+task.suspend       | 409  | 409  | 409  | 404  | 404  | 409  | 404  | -s   | -g  | -g   | 200
+task.suspend on    | 300  | 300  | 300  | 300  | 300  | 300  | 200  | -s   | -g  | -g   | 200
+task.fulfill       | 409  | 409  | 409  | 404  | 404  | 409  | 404  | 200a | -g  | -g   | 200s
+task.fence         | 409  | 409  | 409  | 404  | 404  | 409  | 404  | -e   | -g  | -g   | 200
+task.fence create  | 200v | 200v | 200v | 200v | 200v | 200v | 200p | -e   | 400 | 200d | 200b
+task.fence settle  | 200v | 200v | 200v | 200v | 200v | 200v | 200s | 200a | -g  | -g   | 200s
+task.heartbeat     | 200h | 200h | 200h | 404  | 404  | 200h | 404  | -e   | -g  | -g   | 200
+task.heartbeat all | 200h | 200h | 200h | 200  | 200  | 200h | 200  | -e   | -g  | -g   | 200
+schedule.create    | -n   | -n   | -n   | -n   | -n   | -n   | -n   | -n   | 400 | 400  | 200b
+step: lease        | t    | t    | t    | -k   | -k   | q    | -k   | -e   | -g  | -g   | b
+step: dispatch     | t    | t    | t    | -k   | -k   | q    | -k   | -e   | -g  | d    | b
+step: deadline     | -d   | -d   | -d   | t    | q    | q    | q    | a    | -g  | -g   | b
 """
 
 

@@ -13,7 +13,7 @@ class Alone:
 
     def __init__(self, model, options, statistics):
         self.model = model
-        self.strict = options["rules"] == "strict"
+        self.rules = options["rules"]
         self.statistics = statistics
         self.before = model.snapshot()
         self.fired = []
@@ -73,7 +73,7 @@ class Alone:
 
     def same(self, reset=False, one_request=True):
         after = self.model.snapshot()
-        broken = properties.of_a_state(after, self.strict)
+        broken = properties.of_a_state(after, self.rules)
         if not reset:
             broken += properties.of_a_change(self.before, after, one_request)
             self.count_edges(self.before, after)

@@ -131,7 +131,7 @@ class Resolver:
         fitting = []
         for row in self.world.promises.values():
             alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
-            if row["id"] != awaiter and alive == (aim == "pending") and (row["external"] or not self.world.strict):
+            if row["id"] != awaiter and alive == (aim == "pending") and (row["external"] or self.world.rules != "strict"):
                 fitting.append(row["id"])
         return fitting[number % len(fitting)] if aim != "any" and fitting else self.promise_id(number)
 

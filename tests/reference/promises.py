@@ -95,8 +95,8 @@ def settle_request(world, data, dialect):
 
 
 def check_external(world, row, dialect):
-    """Strict 2026 allows edges on external promises only."""
-    if world.strict and dialect != OLD and not row["external"]:
+    """Strict rules allow edges on external promises only."""
+    if world.strict(dialect) and not row["external"]:
         raise Refused(422, f"{row['id']!r} is internal")
 
 

@@ -6,15 +6,15 @@ Each function answers the names of what is broken, with the id.
 from __future__ import annotations
 
 from . import jobs_properties
-from .world import is_timer, target, task_version, verdict
+from .world import binds_strictly, is_timer, target, task_version, verdict
 
 
-def of_a_state(snapshot, strict=False):
+def of_a_state(snapshot, rules="compatible"):
     """The broken properties of one state."""
     broken = []
     rows = {row["id"]: row for row in snapshot["promises"]}
     for row in rows.values():
-        checks = {**promise_facts(row, snapshot["now"], strict), **task_facts(row, rows)}
+        checks = {**promise_facts(row, snapshot["now"], rules), **task_facts(row, rows)}
         broken += [(name, row["id"]) for name, holds in checks.items() if not holds]
     for row in snapshot["schedules"]:
         last = row.get("lastRunAt", row["createdAt"])
@@ -38,7 +38,7 @@ def of_a_state(snapshot, strict=False):
     return broken
 
 
-def promise_facts(row, now, strict):
+def promise_facts(row, now, rules):
     pending = row["state"] == "pending"
     settled_at = row.get("settledAt")
     at_deadline = settled_at == row["timeoutAt"]
@@ -51,7 +51,7 @@ def promise_facts(row, now, strict):
         "pending_without_value": not pending or row["value"] == {},
         "verdict": not at_deadline or (row["state"] == verdict(row["tags"]) and row["value"] == {}),
         "timedout_at_deadline": row["state"] != "rejected_timedout" or at_deadline,
-        "strict_timer": not strict or not is_timer(row["tags"]) or target(row) is None,
+        "strict_timer": not binds_strictly(rules, row["dialect"]) or not is_timer(row["tags"]) or target(row) is None,
         "unique_edges": len(set(row["callbacks"])) == len(row["callbacks"]) and len(set(addresses)) == len(addresses),
         "edges_on_external": not edges or row["external"],
         "not_on_itself": row["id"] not in row["callbacks"],

@@ -68,7 +68,7 @@ def occur(world, row, occurrence):
     if new_id in world.promises:
         return new_id, False
     tags = dict(row["promiseTags"])
-    if not world.strict:
+    if not world.strict(row["dialect"]):
         tags["resonate:schedule"] = row["id"]
         for name in ("origin", "branch", "parent", "prefix"):
             tags.setdefault(f"resonate:{name}", new_id)
@@ -109,7 +109,7 @@ def enqueue(world, row, job_id, tags, occurrence):
         "deadline": later(occurrence, row["promiseTimeout"]),
         "sentAt": occurrence,
     }
-    order = jobs_validation.enqueue({**row["job"], **its_own}, row["dialect"], world.strict)
+    order = jobs_validation.enqueue({**row["job"], **its_own}, row["dialect"], world.strict(row["dialect"]))
     now, world.now = world.now, occurrence
     try:
         jobs_enqueue.enqueue_one(world, dict(order, dialect=row["dialect"]))

@@ -108,7 +108,7 @@ def create_existing(world, row, data, dialect):
     if dialect == OLD:
         return 200, promises.answer(world, row, dialect)
     if "task" not in row:
-        raise Refused(409 if world.strict else 422, f"{row['id']!r} has no task")
+        raise Refused(409 if world.strict(dialect) and target(row) is not None else 422, f"{row['id']!r} has no task")
     state = project(row, world.now)["task"]["state"]
     if state == "fulfilled":
         return 200, dict(answer(world, row, dialect), preload=[])
@@ -204,7 +204,7 @@ def heartbeat(world, data, dialect):
             continue
         mine = {"id": row["id"], "version": task_version(task, dialect)}
         # Without names it is about all that the pid holds, but not about jobs.
-        if mine in named or (not named and not world.strict and "job" not in row):
+        if mine in named or (not named and not world.strict(dialect) and "job" not in row):
             task["expiresAt"] = later(world.now, task["ttl"])
     return 200, {}
 

@@ -56,7 +56,7 @@ def read(envelope, world):
         raise Refused(403, "debug is off")
     if not world.debug:
         instant = None
-    read_data = READERS[version][kind](data, version, world.strict)
+    read_data = READERS[version][kind](data, version, world.strict(version))
     if kind == "debug.tick":
         if instant is not None and instant != read_data["time"]:
             raise Refused(400, "two different times")

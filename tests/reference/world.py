@@ -25,13 +25,17 @@ class World:
     """
 
     def __init__(self, rules, retry_timeout, catchup, unblock_retention, start, debug):
-        self.strict = rules == "strict"
+        self.rules = rules
         self.retry_timeout = retry_timeout
         self.catchup = catchup
         self.unblock_retention = unblock_retention
         self.debug = debug
         self.now = self.stored_now = start
         self.clear()
+
+    def strict(self, dialect):
+        """Whether the strict column of PROTOCOL 2.1 binds the requests of a dialect."""
+        return binds_strictly(self.rules, dialect)
 
     def clear(self):
         """Forgets all rows (``debug.reset``); the clock stays where it is."""
@@ -42,6 +46,11 @@ class World:
         self.queues = {}
         self.messages = []
         self.fired = []
+
+
+def binds_strictly(rules, dialect):
+    """Strict rules are about 2026-04-01 alone: a 2025-01-15 request follows its seeds under either rule set (PROTOCOL 2.1)."""
+    return rules == "strict" and dialect == NEW
 
 
 def later(instant, duration):

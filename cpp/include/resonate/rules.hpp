@@ -77,8 +77,9 @@ struct Rules {
   bool empty_heartbeat_renews_all;
   bool suspend_merges_duplicates;
   bool any_listener_scheme;
-  int task_create_without_task_status;  // task.create where the promise has no task
-  bool fenced_refusal_is_outer;         // an action that its own rules refuse: outer 400, else 400 inside the 200
+  int task_create_without_task_status;           // task.create where the promise has no task, and no target
+  int task_create_without_targeted_task_status;  // the same where it has a target
+  bool fenced_refusal_is_outer;                  // an action that its own rules refuse: outer 400, else 400 inside the 200
   bool occurrence_gets_lineage_tags;
 };
 
@@ -91,6 +92,7 @@ inline constexpr Rules kRules[] = {
      .suspend_merges_duplicates = true,
      .any_listener_scheme = true,
      .task_create_without_task_status = 422,
+     .task_create_without_targeted_task_status = 422,
      .fenced_refusal_is_outer = true,
      .occurrence_gets_lineage_tags = true},
     {.id = RulesId::strict,
@@ -100,11 +102,17 @@ inline constexpr Rules kRules[] = {
      .empty_heartbeat_renews_all = false,
      .suspend_merges_duplicates = false,
      .any_listener_scheme = false,
-     .task_create_without_task_status = 409,
+     .task_create_without_task_status = 422,
+     .task_create_without_targeted_task_status = 409,
      .fenced_refusal_is_outer = false,
      .occurrence_gets_lineage_tags = false},
 };
 
 constexpr const Rules& rules(RulesId id) noexcept { return kRules[static_cast<std::size_t>(id)]; }
+
+// What binds the requests of a dialect in a store of the rule set `id`, and what they have stored.
+constexpr const Rules& rules(RulesId id, const Dialect& its) noexcept {
+  return rules(its.follows_rule_set ? id : RulesId::compatible);
+}
 
 }  // namespace resonate

@@ -28,7 +28,7 @@ class Report {
 
 std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
 
-void check_promise(const Row& row, Instant now, const Rules& rules, Report& report) {
+void check_promise(const Row& row, Instant now, RulesId rules_id, Report& report) {
   const Birth& birth = *row.birth;
   const bool pending = row.state == PromiseState::pending;
   const std::string life = "createdAt " + at(birth.created_at) + ", settledAt " + at(row.settled_at) + ", timeoutAt " +
@@ -45,7 +45,8 @@ void check_promise(const Row& row, Instant now, const Rules& rules, Report& repo
     report.require(!at_deadline || (row.state == timeout_verdict(birth.timer) && !row.value), "timeout_verdict_mismatch", life);
     report.require(row.state != PromiseState::rejected_timedout || at_deadline, "timeout_verdict_mismatch", life);
   }
-  report.require(rules.timer_may_have_target || !birth.timer || !birth.target, "timer_has_target", "strict rules");
+  report.require(rules(rules_id, dialect(birth.dialect)).timer_may_have_target || !birth.timer || !birth.target, "timer_has_target",
+                 "strict rules");
   report.require(row.external || (row.callbacks == 0 && row.listeners == 0), "edges_on_internal_promise",
                  std::to_string(row.callbacks) + " callbacks, " + std::to_string(row.listeners) + " listeners");
 }
@@ -130,7 +131,7 @@ void check_outbox(Storage& storage, std::vector<Violation>& found) {
 
 }  // namespace
 
-void check_row(const Row& row, Instant now, const Rules& rules, std::vector<Violation>& found) {
+void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation>& found) {
   Report report(found, row.id());
   check_promise(row, now, rules, report);
   if (row.job) check_job(row, found);
@@ -151,7 +152,7 @@ void check_schedule(const Schedule& schedule, std::vector<Violation>& found) {
                      ", nextRunAt " + at(schedule.next_run_at));
 }
 
-std::vector<Violation> check_state(Storage& storage, const Rules& rules) {
+std::vector<Violation> check_state(Storage& storage, RulesId rules) {
   std::vector<Violation> found;
   const Instant now = storage.counters().now;
   std::unordered_set<std::string> awaiters;

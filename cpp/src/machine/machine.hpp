@@ -20,7 +20,7 @@ namespace resonate {
 class Machine {
  public:
   Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options, std::string_view scope = {})
-      : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules)), options_(options), scope_(scope) {}
+      : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules, dialect)), options_(options), scope_(scope) {}
 
   // Runs a request that validation accepted. Moves what it stores out of the operation.
   Reply run(Operation& operation);

@@ -196,7 +196,7 @@ void settle_dead(WorkingSet& set, WorkingSet::Entry& entry) {
 }
 
 std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
-  if (awaited.external || rules_.internal_may_be_awaited || dialect_.everything_external) return std::nullopt;
+  if (awaited.external || rules_.internal_may_be_awaited) return std::nullopt;
   return refusal(status::kUnprocessable, "promise " + quoted(awaited.id()) +
                                              " is internal: only a promise with a target, a timer or the tag resonate:external "
                                              "may be awaited under the strict rules");

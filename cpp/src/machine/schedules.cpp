@@ -58,7 +58,7 @@ bool enqueue_occurrence(WorkingSet& set, const Schedule& schedule, const std::st
   JobOrder order = schedule.job->order;
   order.id = id;
   order.payload = schedule.promise_param;
-  order.tags = tags_of(schedule, id, rules(options.rules));
+  order.tags = tags_of(schedule, id, rules(options.rules, dialect(schedule.dialect)));
   order.deadline = saturating_add(at, schedule.promise_timeout);
   order.sent_at = at;
   return Machine(set, at, dialect(schedule.dialect), options).enqueue(order).status == status::kOk;
@@ -174,7 +174,7 @@ Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant n
       if (schedule->job) {
         fired.created = enqueue_occurrence(set, *schedule, fired.detail, at, options);
       } else {
-        set.create(occurrence(*schedule, fired.detail, at, rules(options.rules)));
+        set.create(occurrence(*schedule, fired.detail, at, rules(options.rules, dialect(schedule->dialect))));
         fired.created = true;
       }
     }

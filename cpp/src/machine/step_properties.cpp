@@ -102,7 +102,7 @@ class StepChecker {
 
 }  // namespace
 
-std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, const Rules& rules) {
+std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, RulesId rules) {
   std::vector<Violation> found;
   StepChecker checker(context, found);
   const WorkingSet::StepView view = set.since_checkpoint();

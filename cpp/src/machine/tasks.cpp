@@ -97,8 +97,11 @@ Reply Machine::task_create(TaskCreate& request) {
     if (existing->now->job) return is_a_job(request.action.id, "acquired");
     if (dialect_.existing_task == ExistingTask::answer_promise) return answer(*existing);
     const std::string& id = existing->now->id();
-    if (!existing->now->has_task())
-      return refusal(rules_.task_create_without_task_status, "promise " + quoted(id) + " exists and has no task");
+    if (!existing->now->has_task()) {
+      const bool targeted = existing->now->birth->target != nullptr;
+      return refusal(targeted ? rules_.task_create_without_targeted_task_status : rules_.task_create_without_task_status,
+                     "promise " + quoted(id) + " exists and has no task");
+    }
     const TaskState state = Projected(*existing->now, now_).task();
     if (state == TaskState::fulfilled) {
       Reply reply = answer(*existing);

@@ -177,8 +177,9 @@ std::optional<std::string> refuse_action(const PromiseSettle& settle) {
   return "state must be resolved, rejected or rejected_canceled, got " + quoted(settle.state);
 }
 
-std::optional<std::string> refuse(const Request& request, const Rules& rules) {
-  return std::visit(Checker{dialect(request.dialect), rules}, request.operation);
+std::optional<std::string> refuse(const Request& request, RulesId rules_id) {
+  const Dialect& its = dialect(request.dialect);
+  return std::visit(Checker{its, rules(rules_id, its)}, request.operation);
 }
 
 }  // namespace resonate

@@ -1,0 +1,37 @@
+"""Strict `task.create` on a promise without a task answered 409 also where the promise has no target; the model says 422 there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.wire import ADDRESS, V25, V26, Door
+
+Make = Callable[..., Any]
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("rules", ["compatible", "strict"])
+def test_a_promise_without_a_target(make_store: Make, rules: str, settled: bool) -> None:
+    door = Door(make_store(rules=rules))
+    door.create("p").must()
+    if settled:
+        door.settle("p").must()
+    door.task_create("p").must(422)
+
+
+@pytest.mark.parametrize(("rules", "status"), [("compatible", 422), ("strict", 409)])
+def test_a_promise_with_a_target_and_no_task(make_store: Make, rules: str, status: int) -> None:
+    """No request makes one, but a snapshot of another store may hold it."""
+    store = make_store(rules=rules)
+    door = Door(store)
+    door.create("p", target=ADDRESS).must()
+    snapshot = store.snapshot()
+    del snapshot["promises"][0]["task"]
+    snapshot["messages"] = []
+    store.restore(snapshot)
+    door.task_create("p").must(status)
+    Door(store, V25).task_create("p").must(200)
+    assert door.version == V26
