@@ -318,7 +318,7 @@ def test_no_other_site_may_call_unless_it_is_named() -> None:
     assert foreign.status == 400 and "access-control-allow-origin" not in foreign.headers
     assert real.status == 404 and real.headers["access-control-allow-origin"] == "https://app.example"
     assert poll.status == 200 and poll.headers["access-control-allow-origin"] == "https://app.example"
-    assert bad.status == 404 and "access-control-allow-origin" not in bad.headers
+    assert bad.status == 403 and "access-control-allow-origin" not in bad.headers
 
 
 def test_every_site_may_call_where_all_are_allowed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ from .driver import Driver
 from .gate import Gate, header
 from .late import Tasks
 from .lines import Line
-from .metrics import Metrics
+from .metrics import KINDS, Metrics
+from .origins import Origins
 from .poll import Poll
 from .pushing import Push
 from .settings import AuthSettings, DeliverySettings, LimitSettings, PushSettings, ServerSettings, StreamSettings
@@ -45,6 +47,8 @@ _LEGACY = ("/promises", "/tasks", "/schedules")
 _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
 #: What a worker's run of a task ends with; a run that only ended in a release got nowhere.
 _ENDS_OF_RUNS = frozenset(("task.release", "task.suspend", "task.fulfill"))
+#: Pages that say nothing but whether there is a server: balancers ask for them by any name.
+_OPEN_PAGES = ("/health", "/ready")
 _REFUSED = {401: "Unauthorized", 403: "Forbidden"}
 #: Seconds for which the body of a request is waited for, at least.
 _BODY_PATIENCE = 30
@@ -118,6 +122,7 @@ class ResonateApp:
         self.delivery = delivery
         self.metrics = Metrics()
         self._gate = Gate(auth, server.debug, self.metrics)
+        self._origins = Origins(server, self._gate.asks)
         self._request_limits = RequestLimits(
             id_bytes=limits.id_bytes,
             tags=limits.tags,
@@ -214,6 +219,10 @@ class ResonateApp:
         root = scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :]
+        if path not in _OPEN_PAGES and scope["method"] != "OPTIONS":
+            foreign = self._origins.refusal(scope, path)
+            if foreign is not None:
+                return self._refuse_foreign(send, path, *foreign)
         if path in ("/", ""):
             if scope["method"] == "POST":
                 return self._post(scope, receive, send)
@@ -228,6 +237,13 @@ class ResonateApp:
                 return _answer(send, 405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
             return self._others({**scope, "path": path, "root_path": ""}, receive, send)
         return _answer(send, 404, b'{"error":"there is nothing at this path; the protocol is served by POST /"}')
+
+    def _refuse_foreign(self, send: Send, path: str, status: int, why: str) -> Coroutine[Any, Any, None]:
+        self.metrics.refused.labels("host" if status == 421 else "origin").inc()
+        _log.debug("a request was refused: %s", why)
+        if path in ("/", ""):
+            return self._answer_unread(send, status, why)
+        return _answer(send, status, json.dumps({"error": why}).encode())
 
     async def _health(self, request: Request) -> Response:
         return Response()
@@ -301,7 +317,7 @@ class ResonateApp:
             (running.damper.released if kind == "task.release" else running.damper.got_further)(task_ids[0])
         if _log.isEnabledFor(logging.DEBUG):
             told_more = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
-            _log.debug("%s answered with %d", kind, status, extra=told_more)
+            _log.debug("%s answered with %d", kind if kind in KINDS else repr(kind), status, extra=told_more)
         headers = [_JSON, (b"content-length", b"%d" % len(reply))]
         if status == 429:
             headers.append(_RETRY_AFTER)

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .settings import LogSettings
 
 __all__ = ["configure"]
+
+#: What would end a line, move a terminal's cursor, turn the direction of writing, or is no text at all.
+_SPECIAL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SPECIAL_OF_MANY_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LIKE_A_RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d)", re.MULTILINE)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
+
+
+class _Lines(logging.Formatter):
+    """One line a record, whatever clients sent: their texts can neither begin a line nor look like one."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return _SPECIAL.sub(_escaped, super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Of several lines, which come after that of their record."""
+        return _LIKE_A_RECORD.sub("  ", _SPECIAL_OF_MANY_LINES.sub(_escaped, super().formatException(ei)))
 
 
 def configure(settings: LogSettings) -> None:
@@ -33,7 +54,7 @@ def configure(settings: LogSettings) -> None:
             )
         )
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+        handler.setFormatter(_Lines("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

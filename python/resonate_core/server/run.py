@@ -16,7 +16,9 @@ import uvicorn
 from .._core import Store
 from ..errors import ResonateError
 from .app import ResonateApp
+from .heads import protocol_of
 from .logs import configure
+from .origins import is_loopback
 from .settings import Settings, StoreSettings
 
 __all__ = ["make_app", "open_store", "serve"]
@@ -116,10 +118,30 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         log_level=None,
         limit_concurrency=settings.limits.connections,
         lifespan="on",
+        http=protocol_of(settings.limits),
+        h11_max_incomplete_event_size=settings.limits.header_bytes,
         timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
         server_header=False,
         ws="none",
     )
+
+
+def _warn_of_open_doors(settings: Settings) -> None:
+    """Says what a server without a key means on an address that others reach."""
+    if settings.auth.enabled or is_loopback(settings.server.host):
+        return
+    where = settings.server.host or "every address of this machine"
+    if settings.server.debug:
+        _log.critical(
+            "ANYBODY who reaches %s can read, change AND DELETE EVERYTHING, with one request: debug operations are on and there is "
+            "no key. Leave out --debug, set auth.public_key, or listen on 127.0.0.1",
+            where,
+        )
+    else:
+        _log.warning(
+            "anybody who reaches %s can read and change everything: there is no key. Set auth.public_key, or listen on 127.0.0.1",
+            where,
+        )
 
 
 def serve(settings: Settings) -> int:
@@ -128,6 +150,7 @@ def serve(settings: Settings) -> int:
     A stop lets requests under way finish, ends poll streams and closes the store.
     """
     configure(settings.log)
+    _warn_of_open_doors(settings)
     if settings.server.engine == "granian":
         from .run_granian import serve_granian
 

@@ -172,6 +172,7 @@ def _make_server(settings: Settings, address: str, port: int, tell: Connection) 
         OSError: The certificate or its key cannot be read.
     """
     from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+    from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server.mp import MPServer
 
@@ -193,6 +194,9 @@ def _make_server(settings: Settings, address: str, port: int, tell: Connection) 
         workers=server.workers,
         loop=Loops.uvloop if importlib.util.find_spec("uvloop") else Loops.asyncio,
         http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int(settings.limits.header_timeout * 1000), max_buffer_size=settings.limits.header_bytes
+        ),
         websockets=False,
         backlog=_BACKLOG,
         # Connections, idle ones and streams among them; more wait until one is closed.

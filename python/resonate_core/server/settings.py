@@ -74,7 +74,12 @@ class ServerSettings(_Table):
     tls_key: Path | None = Field(default=None, description="PEM file of its key")
     root_path: str = Field(default="", description="the path that a proxy in front strips")
     cors_origins: Annotated[list[str], NoDecode] = Field(
-        default=[], description="origins that a browser may call from; '*' for all"
+        default=[], description="other origins that a browser may call from; '*' for all; calls from the rest are refused with 403"
+    )
+    hosts: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="names in `Host` that are meant, '*' for any, beside the server's own; none: any, but on a loopback address "
+        "without a key only names that no web page of others can have",
     )
     metrics: bool = Field(default=True, description="serve /metrics")
     metrics_open: bool = Field(default=False, description="serve /metrics without a token even where tokens are asked for")
@@ -82,7 +87,7 @@ class ServerSettings(_Table):
     tracing: bool = Field(default=False, description="OpenTelemetry spans, one a request (extra `otel`)")
     graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
 
-    _split = field_validator("cors_origins", mode="before")(_listed)
+    _split = field_validator("cors_origins", "hosts", mode="before")(_listed)
 
     @model_validator(mode="after")
     def _tls_is_whole(self) -> ServerSettings:
@@ -127,6 +132,8 @@ class LimitSettings(_Table):
     """What one request, one client and all of them may take. What is beyond is refused whole: 413, 400, 429 or 503."""
 
     body_bytes: int = Field(default=2_097_152, ge=1024, description="of a request")
+    header_bytes: int = Field(default=65_536, ge=8192, description="of a request's line and headers; more are answered with 431")
+    header_timeout: Seconds = Field(default=30, description="how long they are waited for; then the connection is closed")
     id_bytes: int = Field(default=2048, ge=1, description="of an id, a pid, an address, a tag's name")
     tags: int = Field(default=256, ge=1, description="tags of a promise, headers of a value")
     list_length: int = Field(default=10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")

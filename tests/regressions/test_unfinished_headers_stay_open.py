@@ -1,0 +1,144 @@
+"""A connection that never finished the head of its request stayed open for ever, and 20,000 headers of a request were taken.
+
+uvicorn waits for the rest of a head without end, and its quick parser takes one of any size. Where httptools is not installed
+uvicorn has another protocol, which is held to the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resonate_core import ManualClock, Store
+from server.live_server import Live, serving
+from server.raw_http import Connection, connected, post
+
+GET = {"kind": "promise.get", "head": {"corrId": "c", "version": "2026-04-01"}, "data": {"id": "p"}}
+LIMITS = {"header_timeout": 0.2, "header_bytes": 8192}
+
+
+@pytest.fixture(params=["httptools", "h11"])
+def server(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
+    if request.param == "h11":
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "httptools" else find(name, *more))
+    with Store(clock=ManualClock(1000)) as store, serving(store, limits=LIMITS) as live:
+        protocol = live.server.config.http_protocol_class
+        assert any(request.param in base.__module__ for base in protocol.__mro__)
+        yield live
+
+
+def rest(connection: Connection) -> bytes:
+    """Whatever comes until the server ends the connection."""
+    while True:
+        try:
+            got = connection.socket.recv(65536)
+        except ConnectionResetError:
+            return connection.buffer
+        if not got:
+            return connection.buffer
+        connection.buffer += got
+
+
+HEAD = b"POST / HTTP/1.1\r\nHost: here\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"\r\n", b"P", b"POST / HTTP/1.1\r\n", HEAD, HEAD + b"X: " + b"y" * 5000, HEAD + b"X: y\r\n\r"]
+)
+def test_a_head_that_does_not_end_is_not_waited_for(server: Live, sent: bytes) -> None:
+    with connected(server.port) as connection:
+        connection.send(sent)
+        said = rest(connection)
+        assert said.startswith((b"HTTP/1.1 408 ", b"HTTP/1.1 400 ")) if sent else said == b"", said
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"P", HEAD])
+def test_neither_is_that_of_the_next_request(server: Live, sent: bytes) -> None:
+    with connected(server.port) as connection:
+        connection.send(post(GET))
+        assert connection.answer().status == 404
+        connection.send(sent)
+        said = rest(connection)
+        assert said.startswith((b"HTTP/1.1 408 ", b"HTTP/1.1 400 ")) if sent else said == b"", said
+
+
+def test_a_request_under_way_is_not_cut_off(server: Live) -> None:
+    """A stream lasts longer than a head may take, whatever follows its request."""
+    with connected(server.port) as connection:
+        connection.send(b"GET /poll/g/i HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert connection.head()[0] == 200
+        connection.send(b"GET /he")
+        assert connection.chunk() == b":\n\n"
+        with connected(server.port) as other:
+            assert rest(other) == b"", "so long a head may take"
+        with connected(server.port) as other:
+            assert rest(other) == b"", "and twice as long"
+
+        async def streams() -> int:
+            return len(server.app._running.poll.streams)
+
+        assert server.run(streams()) == 1
+
+
+@pytest.mark.parametrize("step", [100, 4096, 10**6])
+@pytest.mark.parametrize("shape", ["many headers", "a long value", "a long name", "a long target"])
+def test_heads_have_a_size(server: Live, shape: str, step: int) -> None:
+    """In one piece or in many. What is read in one go may pass, with h11: it is bounded all the same."""
+    head = {
+        "many headers": HEAD + b"".join(b"X-%d: y\r\n" % i for i in range(100_000)),
+        "a long value": HEAD + b"X: " + b"y" * 1_000_000 + b"\r\n",
+        "a long name": HEAD + b"X" * 1_000_000 + b": y\r\n",
+        "a long target": b"POST /" + b"x" * 1_000_000 + b" HTTP/1.1\r\nHost: here\r\n",
+    }[shape]
+    with connected(server.port) as connection:
+        with contextlib.suppress(ConnectionError):
+            for at in range(0, len(head), step):
+                connection.send(head[at : at + step])
+            connection.send(b"Content-Length: 2\r\n\r\n{}")
+        said = rest(connection)
+        assert said == b"" or said.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 ")), said
+
+
+def test_a_head_below_the_limit_is_taken(server: Live) -> None:
+    with connected(server.port) as connection:
+        for _ in range(3):
+            connection.send(post(GET, "Authorization: Bearer " + "x" * 7000))
+            assert connection.answer().status == 404
+        large = {**GET, "data": {"id": "p", "more": "x" * 1_000_000}}
+        connection.send(post(large))
+        assert connection.answer().status == 404
+
+
+def test_a_large_head_in_one_piece_is_refused() -> None:
+    """One read takes it whole, so that it was never seen unfinished."""
+    with Store(clock=ManualClock(1000)) as store, serving(store, limits={"header_bytes": 8192}) as live:
+        with connected(live.port) as connection:
+            connection.send(post(GET, "X: " + "x" * 9000))
+            assert connection.answer().status == 431
+            assert rest(connection) == b""
+        with connected(live.port) as connection:
+            connection.send(post({**GET, "data": {"id": "x" * 1000}}, "X: " + "x" * 7000))
+            assert connection.answer().status == 404
+
+
+def test_granian_is_told_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("granian")
+    from server.test_granian import Granian
+
+    served = Granian(tmp_path, "--limits-header-timeout", "0.5", "--limits-header-bytes", "8192").started()
+    with contextlib.closing(served):
+        port = int(served.url.rpartition(":")[2])
+        with connected(port) as connection:
+            connection.send(HEAD)
+            rest(connection)
+        with connected(port) as connection:
+            with contextlib.suppress(ConnectionError):
+                connection.send(HEAD + b"X: " + b"y" * 2_000_000)
+            said = rest(connection)
+            assert said == b"" or said.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 ")), said
