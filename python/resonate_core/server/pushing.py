@@ -113,14 +113,15 @@ class Push:
         pause.over = False
         longest = self._settings.longest_retry
         wait = longest if failure.permanent else doubled(self._settings.first_retry, pause.failures - 1, longest)
-        wait *= random.uniform(0.8, 1.2)  # those that failed together do not come back together
+        # A fifth more or less, and never later than the longest: those that failed together do not come back together.
+        wait = random.uniform(0.8 * wait, min(1.2 * wait, longest))
         _log.warning(
             "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",
             message.id,
             failure.reason,  # it names the host alone: the rest of an address is often a secret
             pause.failures,
             wait,
-            extra={"id": message.id, "failures": pause.failures},
+            extra={"id": message.id, "failures": pause.failures, "seconds": wait},
         )
         asyncio.get_running_loop().call_later(wait, self._try_again, message.address, pause)
 

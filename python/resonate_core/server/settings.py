@@ -180,9 +180,11 @@ class PushSettings(_Table):
     connect_timeout: Seconds = Field(default=10, description="for its connection")
     concurrency: int = Field(default=256, ge=1, description="deliveries under way at once")
     first_retry: Seconds = Field(
-        default=1, description="an unblock that was not taken is tried again after this, then twice that, and so on"
+        default=1,
+        description="seconds for which an address that took no message is left alone, a fifth more or less; doubled with each further "
+        "failure in a row",
     )
-    longest_retry: Seconds = Field(default=300, description="but never later than this")
+    longest_retry: Seconds = Field(default=300, description="but never for longer than this")
     allow: Annotated[list[Network], NoDecode] = Field(
         default=[], description="networks that may be called although they are not public, such as 127.0.0.0/8 or 10.1.0.0/16"
     )
