@@ -26,23 +26,16 @@ std::size_t limit_of(const OptionalInt& given) {
   return static_cast<std::size_t>(limit);
 }
 
-// Exact addresses, and beginnings of addresses where a pattern ends in `*`.
-class AddressFilter {
- public:
-  explicit AddressFilter(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
-  bool operator()(const OutboxMessage& message) const {
-    for (const std::string& pattern : patterns_) {
-      if (pattern == message.address) return true;
-      if (!pattern.empty() && pattern.back() == '*' &&
-          message.address.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1)))
-        return true;
-    }
-    return false;
+// Exact addresses, and beginnings of addresses where a text ends in `*`.
+std::vector<AddressPattern> patterns_of(const Addresses& addresses) {
+  std::vector<AddressPattern> patterns;
+  for (std::string& text : texts(addresses, "addresses")) {
+    const bool prefix = text.ends_with('*');
+    if (prefix) text.pop_back();
+    patterns.push_back({std::move(text), prefix});
   }
-
- private:
-  std::vector<std::string> patterns_;
-};
+  return patterns;
+}
 
 py::typing::List<MessageRecord> messages(const StoreHandle& store, const OptionalInt& limit, std::int64_t after,
                                          const Addresses& addresses) {
@@ -52,8 +45,8 @@ py::typing::List<MessageRecord> messages(const StoreHandle& store, const Optiona
     found = open(store).without_gil(
         [&](Engine& engine) { return engine.messages_with_records_if([](const OutboxMessage&) { return true; }, after, most); });
   } else {
-    const AddressFilter wanted(texts(addresses, "addresses"));
-    found = open(store).without_gil([&](Engine& engine) { return engine.messages_with_records_if(wanted, after, most); });
+    const std::vector<AddressPattern> wanted = patterns_of(addresses);
+    found = open(store).without_gil([&](Engine& engine) { return engine.messages_to(wanted, after, most); });
   }
   py::typing::List<MessageRecord> made;
   for (auto& [message, row] : found) {
@@ -75,8 +68,8 @@ py::typing::List<JsonDict> take_messages(const StoreHandle& store, const Optiona
   if (addresses.is_none()) {
     taken = open(store).without_gil([most](Engine& engine) { return engine.take_messages(most); });
   } else {
-    const AddressFilter wanted(texts(addresses, "addresses"));
-    taken = open(store).without_gil([&](Engine& engine) { return engine.take_messages_if(wanted, most); });
+    const std::vector<AddressPattern> wanted = patterns_of(addresses);
+    taken = open(store).without_gil([&](Engine& engine) { return engine.take_messages_to(wanted, most); });
   }
   py::typing::List<JsonDict> made;
   for (auto& [message, record] : taken) made.append(message_dict({std::move(message), std::move(record), false}));

@@ -81,8 +81,9 @@ py::dict dict_of(const std::map<std::string_view, std::size_t>& by_state) {
 
 JsonDict snapshot(const OpenStore& store, py::handle format) {
   const SnapshotFormat wanted = choice(format, "format", kFormats);
-  const std::string document = store.without_gil(
-      [wanted](Engine& engine) { return engine.with_storage([wanted](Storage& rows) { return write_snapshot(rows, wanted); }); });
+  const std::string document = store.without_gil([wanted](Engine& engine) {
+    return engine.with_storage([&](Storage& rows) { return write_snapshot(rows, wanted, engine.options()); });
+  });
   return JsonDict(py::module_::import("json").attr("loads")(py::str(document)));
 }
 
@@ -101,7 +102,8 @@ void restore(const OpenStore& store, py::handle snapshot, bool check) {
 }
 
 py::str digest_of(const OpenStore& store) {
-  return store.without_gil([](Engine& engine) { return engine.with_storage([](Storage& rows) { return digest(rows); }); });
+  return store.without_gil(
+      [](Engine& engine) { return engine.with_storage([&](Storage& rows) { return digest(rows, engine.options()); }); });
 }
 
 JsonDict counts(const OpenStore& store) {

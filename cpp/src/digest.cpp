@@ -129,11 +129,12 @@ class HashSink {
 
 }  // namespace
 
-std::string digest(Storage& storage) {
+std::string digest(Storage& storage, const Options& options) {
   HashSink sink;
   Counters counters = storage.counters();
+  const detail::RetryView retry{options.retry_timeout, counters.now, detail::RetryView::As::phase};
   counters.now = 0;  // equal states at different instants are equal
-  encode_full_snapshot(sink, storage, counters);
+  encode_full_snapshot(sink, storage, counters, retry);
   return sink.finish();
 }
 

@@ -8,12 +8,13 @@
 
 namespace resonate {
 
-std::string write_snapshot(Storage& storage, SnapshotFormat format) {
+std::string write_snapshot(Storage& storage, SnapshotFormat format, const Options& options) {
   JsonSink sink;
   if (format == SnapshotFormat::full) {
-    encode_full_snapshot(sink, storage, storage.counters());
+    const Counters counters = storage.counters();
+    encode_full_snapshot(sink, storage, counters, {options.retry_timeout, counters.now});
   } else {
-    encode_snapshot(sink, view_of(storage), format);
+    encode_snapshot(sink, view_of(storage, options), format);
   }
   return sink.take();
 }

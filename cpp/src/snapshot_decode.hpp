@@ -48,6 +48,9 @@ class SnapshotReader {
     for (Shared<Row>& row : rows_) {
       if (row->job && !queue_names_.contains(row->job->spec->queue))
         throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
+      // A dispatch that is due has not been taken yet: an execute that waits all the same is of an earlier one.
+      row->execute_waits = row->execute_seq != 0 && row->task == TaskState::pending && !row->job && dispatchable(*row->birth) &&
+                           row->retry_at > changes_.counters.now;
       row->due = next_due(*row);
       changes_.rows.push_back({RowRef(), RowRef(std::move(row))});
     }

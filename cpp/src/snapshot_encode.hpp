@@ -1,9 +1,12 @@
-// A StateView written to any sink: the full snapshot, and the shape of debug.snap (WIRE 5). Both show rows as they are stored.
+// A StateView written to any sink: the full snapshot, and the shape of debug.snap (WIRE 5). Both show rows as they are stored; only
+// retryAt is shown as it is at the stored instant.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
+#include "machine/derive.hpp"
 #include "protocol/jobs_encode_order.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/node.hpp"
@@ -16,10 +19,29 @@ namespace detail {
 
 inline constexpr std::string_view kSnapshotFormat = "resonate_core/1";
 
+// retryAt of a task, which follows from more than its row while its execute waits.
+struct RetryView {
+  enum class As : std::uint8_t {
+    instant,
+    phase  // what stays the same while time passes
+  };
+  std::optional<Duration> retry_timeout;
+  Instant now = 0;
+  As as = As::instant;
+
+  Instant of(const Row& row) const noexcept {
+    const Instant shown = shown_retry_at(row, now, retry_timeout);
+    if (as == As::instant || !row.execute_waits || shown == kNever) return shown;
+    const Duration interval = retry_interval(row, retry_timeout);
+    const Duration phase = shown % interval;
+    return phase < 0 ? phase + interval : phase;
+  }
+};
+
 template <DocumentSink Sink>
 class SnapshotEncoder {
  public:
-  explicit SnapshotEncoder(Sink& sink) : sink_(sink) {}
+  SnapshotEncoder(Sink& sink, RetryView retry) : sink_(sink), retry_(retry) {}
 
   // Each of the last three is a visit: it calls its argument with every row, in order.
   template <class Promises, class Schedules, class Messages>
@@ -62,7 +84,7 @@ class SnapshotEncoder {
     sink_.end_array();
     begin_list(Field::task_timeouts);
     for (const auto& [row, callbacks, listeners] : view.promises) {
-      if (row->task == TaskState::pending) timer(*row, row->retry_at, 0);
+      if (row->task == TaskState::pending) timer(*row, retry_.of(*row), 0);
       if (row->task == TaskState::acquired) timer(*row, row->expires_at, 1);
     }
     sink_.end_array();
@@ -140,7 +162,7 @@ class SnapshotEncoder {
     if (row.task == TaskState::acquired && row.ttl != 0) integer(Field::ttl, row.ttl);
     instant(Field::expires_at, row.expires_at);
     if (row.ttl != 0) integer(Field::last_ttl, row.ttl);
-    instant(Field::retry_at, row.retry_at);
+    instant(Field::retry_at, retry_.of(row));
     begin_list(Field::resumes);
     if (row.resumes) {
       for (const std::string& id : row.resumes->items) sink_.string(id);
@@ -225,13 +247,14 @@ class SnapshotEncoder {
   }
 
   Sink& sink_;
+  RetryView retry_;
 };
 
 }  // namespace detail
 
 template <DocumentSink Sink>
 void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
-  detail::SnapshotEncoder<Sink> encoder(sink);
+  detail::SnapshotEncoder<Sink> encoder(sink, {view.retry_timeout, view.counters.now});
   if (format == SnapshotFormat::debug) return encoder.debug(view);
   const auto visit = [](const auto& items) {
     return [&items](const auto& body) {
@@ -245,10 +268,11 @@ void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
 
 // The full snapshot straight from storage, a page at a time; `counters` are storage's, or what is to be shown in their place.
 template <DocumentSink Sink>
-void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters) {
-  detail::SnapshotEncoder<Sink>(sink).full(
-      counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
-      storage.queues(), [&](const auto& body) { each_message(storage, body); });
+void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters, const detail::RetryView& retry) {
+  detail::SnapshotEncoder<Sink>(sink, retry)
+      .full(
+          counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
+          storage.queues(), [&](const auto& body) { each_message(storage, body); });
 }
 
 }  // namespace resonate

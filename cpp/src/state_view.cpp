@@ -50,9 +50,10 @@ void each_message(Storage& storage, const std::function<void(const MessageRef&)>
   }
 }
 
-StateView view_of(Storage& storage) {
+StateView view_of(Storage& storage, const Options& options) {
   StateView view;
   view.counters = storage.counters();
+  view.retry_timeout = options.retry_timeout;
   each_promise(storage, [&](StateView::Promise promise) { view.promises.push_back(std::move(promise)); });
   each_schedule(storage, [&](const ScheduleRef& schedule) { view.schedules.push_back(schedule); });
   view.queues = storage.queues();

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "resonate/options.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate {
@@ -22,13 +24,14 @@ struct StateView {
   };
 
   Counters counters;
-  std::vector<Promise> promises;  // ordered by id
+  std::optional<Duration> retry_timeout;  // as in the engine's options
+  std::vector<Promise> promises;          // ordered by id
   std::vector<ScheduleRef> schedules;
   std::vector<QueueRef> queues;   // by name
   std::vector<Message> messages;  // in order of queueing
 };
 
-StateView view_of(Storage& storage);
+StateView view_of(Storage& storage, const Options& options);
 
 // In the orders above.
 void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body);

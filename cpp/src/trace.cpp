@@ -47,7 +47,7 @@ void write_open(JsonSink& sink, const Options& options, Storage& storage) {
   sink.key(Field::res);
   sink.begin_object();
   sink.key(Field::snapshot);
-  encode_full_snapshot(sink, storage, storage.counters());
+  encode_full_snapshot(sink, storage, storage.counters(), {options.retry_timeout, storage.counters().now});
   sink.end_object();
   sink.end_object();
 }

@@ -9,12 +9,15 @@
 
 namespace resonate::fake {
 
-class FailingStorage final : public Storage {
+class FailingStorage : public Storage {
  public:
   // Writes go through until `writes_left` is 0; -1: always. Shared, so that a test keeps its hand on it.
   explicit FailingStorage(std::shared_ptr<int> writes_left, std::unique_ptr<Storage> inner = make_memory_storage())
       : writes_left_(std::move(writes_left)), inner_(std::move(inner)) {}
 
+  void begin(Access access) override { inner_->begin(access); }
+  void end() noexcept override { inner_->end(); }
+  bool durable() const noexcept override { return inner_->durable(); }
   Counters counters() override { return inner_->counters(); }
   RowRef load(std::string_view id) override { return inner_->load(id); }
   std::vector<RowRef> load_many(std::span<const std::string_view> ids) override { return inner_->load_many(ids); }
@@ -43,6 +46,10 @@ class FailingStorage final : public Storage {
   }
   std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override {
     return inner_->messages(after_seq, limit);
+  }
+  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                      std::size_t limit) override {
+    return inner_->messages_to(to, after_address, after_seq, limit);
   }
   MessageRef oldest_unblock(std::int64_t after_seq) override { return inner_->oldest_unblock(after_seq); }
   void write(const Changes& changes) override {

@@ -102,10 +102,11 @@ class Store {
     return keys;
   }
   std::string digest() {
-    return engine->with_storage([](Storage& storage) { return resonate::digest(storage); });
+    return engine->with_storage([this](Storage& storage) { return resonate::digest(storage, engine->options()); });
   }
   std::string snapshot() {
-    return engine->with_storage([](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full); });
+    return engine->with_storage(
+        [this](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full, engine->options()); });
   }
 
   std::shared_ptr<ManualClock> clock;

@@ -115,8 +115,8 @@ TEST_P(JobStorage, SnapshotsHoldWholeJobs) {
   store.expect_whole();
   const std::string snapshot = store.snapshot();
   const std::unique_ptr<Storage> read = read_snapshot(snapshot);
-  EXPECT_EQ(digest(*read), store.digest());
-  EXPECT_EQ(write_snapshot(*read, SnapshotFormat::full), snapshot);
+  EXPECT_EQ(digest(*read, {}), store.digest());
+  EXPECT_EQ(write_snapshot(*read, SnapshotFormat::full, {}), snapshot);
 }
 
 TEST_P(JobStorage, CopiesDoAsTheirOriginal) {

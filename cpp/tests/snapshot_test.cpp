@@ -33,15 +33,15 @@ class SnapshotTest : public ::testing::Test {
     ASSERT_LE(answer["head"]["status"], 300) << answer;
   }
   std::string text() {
-    return engine->with_storage([](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full); });
+    return engine->with_storage([](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full, {}); });
   }
   std::string digest_now() {
-    return engine->with_storage([](Storage& storage) { return digest(storage); });
+    return engine->with_storage([](Storage& storage) { return digest(storage, {}); });
   }
   static json reread(const json& snapshot) {
-    return json::parse(write_snapshot(*read_snapshot(snapshot.dump()), SnapshotFormat::full));
+    return json::parse(write_snapshot(*read_snapshot(snapshot.dump()), SnapshotFormat::full, {}));
   }
-  static std::string digest_of(const json& snapshot) { return digest(*read_snapshot(snapshot.dump())); }
+  static std::string digest_of(const json& snapshot) { return digest(*read_snapshot(snapshot.dump()), {}); }
 
   // Something of everything: every state of a task, edges, messages of all kinds, a schedule that ran.
   void fill() {
@@ -141,9 +141,9 @@ TEST_F(SnapshotTest, ComesBackAsItWas) {
   fill();
   const std::string before = text();
   std::unique_ptr<Storage> copy = read_snapshot(before);
-  EXPECT_EQ(write_snapshot(*copy, SnapshotFormat::full), before);
-  EXPECT_EQ(digest(*copy), digest_now());
-  const auto debug = [](Storage& storage) { return write_snapshot(storage, SnapshotFormat::debug); };
+  EXPECT_EQ(write_snapshot(*copy, SnapshotFormat::full, {}), before);
+  EXPECT_EQ(digest(*copy, {}), digest_now());
+  const auto debug = [](Storage& storage) { return write_snapshot(storage, SnapshotFormat::debug, {}); };
   EXPECT_EQ(debug(*copy), engine->with_storage(debug));
 }
 
@@ -155,7 +155,7 @@ TEST_F(SnapshotTest, AReadStateGoesOnAsTheOriginalDoes) {
   const auto other_fired = other_clock->advance_to(1'000'000);
   ASSERT_EQ(fired.size(), other_fired.size());
   EXPECT_GT(fired.size(), 20u);
-  EXPECT_EQ(other->with_storage([](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full); }), text());
+  EXPECT_EQ(other->with_storage([](Storage& storage) { return write_snapshot(storage, SnapshotFormat::full, {}); }), text());
   EXPECT_TRUE(other->check().empty());
 }
 

@@ -54,7 +54,7 @@ class SqliteStorageTest : public testing::Test {
   }
   static Reply get(Engine& engine, const std::string& id) { return engine.apply(Request{DialectId::k2026_04_01, PromiseGet{id}}); }
   static std::string digest_of(Engine& engine) {
-    return engine.with_storage([](Storage& storage) { return digest(storage); });
+    return engine.with_storage([](Storage& storage) { return digest(storage, {}); });
   }
   // The message of the Error that the body throws, and its code.
   template <class Body>

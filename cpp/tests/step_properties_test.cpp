@@ -98,11 +98,13 @@ TEST_F(StepProperties, TasksKeepToTheirEdges) {
   const auto suspend = [](Row& row, WorkingSet&) {
     row.task = TaskState::suspended;
     row.retry_at = kUnset;
+    row.execute_waits = false;
   };
   EXPECT_EQ(after("q", &kSettle, suspend), Names{"task_edge_not_allowed"});
   const auto halt = [](Row& row, WorkingSet&) {
     row.task = TaskState::halted;
     row.retry_at = kUnset;
+    row.execute_waits = false;
   };
   EXPECT_EQ(after("q", &kSettle, halt), Names{});
   EXPECT_EQ(after("q", nullptr, halt), Names{"task_edge_not_allowed"});  // the engine halts nobody
@@ -115,6 +117,7 @@ TEST_F(StepProperties, VersionsRiseByAcquisitionAlone) {
       row.task = TaskState::acquired;
       row.acquisitions += by;
       row.retry_at = kUnset;
+      row.execute_waits = false;
       row.ttl = 10;
       row.expires_at = 15;
       row.pid = Shared<const SharedString>(new SharedString("p"));
@@ -171,6 +174,13 @@ TEST_F(StepProperties, RetriesMoveWhenDueAndForward) {
       [](Storage& storage) { fake::put(storage, fake::changed(storage.load("q"), [](Row& row) { row.retry_at = 5; })); });
   EXPECT_EQ(after("q", nullptr, to(60), 5), Names{});
   EXPECT_EQ(after("q", nullptr, to(4), 5), Names{"retry_moved_early"});
+}
+
+TEST_F(StepProperties, AnExecuteThatWaitsIsNotSentAgain) {
+  const auto again = [](Row& row, WorkingSet&) { ++row.execute_seq; };
+  EXPECT_EQ(after("q", nullptr, again), Names{"waiting_execute_sent_again"});
+  store.engine->take_messages();
+  EXPECT_EQ(after("q", nullptr, again), Names{});
 }
 
 TEST_F(StepProperties, ConsumedEdgesLeaveTheirMark) {

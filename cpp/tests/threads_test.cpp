@@ -146,7 +146,7 @@ TEST(Threads, ForksOnOtherThreadsShareStructure) {
       fork->take_messages();
       const auto second = fork->fork(std::make_shared<ManualClock>(50'500));
       fork->reset();
-      digests[fork_at] = second->with_storage([](Storage& storage) { return digest(storage); });
+      digests[fork_at] = second->with_storage([](Storage& storage) { return digest(storage, {}); });
       fork = nullptr;
     });
   }

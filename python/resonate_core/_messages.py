@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakMethod, ref
 
 from ._core import ManualClock
 from ._stopwatch import doubled, seconds
@@ -20,7 +20,7 @@ from .errors import Closed, Invalid, StoreError
 if TYPE_CHECKING:
     from ._core import Message, Store, Watch
 
-__all__ = ["Subscription", "deliver", "handled_schemes", "on_message"]
+__all__ = ["Subscription", "deliver", "handled_schemes", "on_message", "tell_of_ends"]
 
 Handler = Callable[["Message"], object]
 
@@ -140,6 +140,8 @@ def _run(post: ref[_Post], watch: Watch) -> None:
 
 
 _posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
+#: What is told that a handler was taken away: messages that were left to it are somebody else's now.
+_told_of_ends: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] = WeakKeyDictionary()
 
 
 class Subscription:
@@ -169,6 +171,11 @@ class Subscription:
         """
         if self._post.handlers.get(self.scheme) is self._handler:
             del self._post.handlers[self.scheme]
+            store = self._post.store()
+            for one in _told_of_ends.get(store, ()) if store is not None else ():
+                told = one()
+                if told is not None:
+                    told()
 
     def __enter__(self) -> Subscription:
         return self
@@ -204,3 +211,8 @@ def handled_schemes(store: Store) -> frozenset[str]:
     """The schemes that have a handler in this process."""
     post = _posts.get(store)
     return frozenset(post.handlers) if post is not None else frozenset()
+
+
+def tell_of_ends(store: Store, told: Callable[[], None]) -> None:
+    """Has a method called, in any thread, whenever a handler of the store is taken away. Its object is not kept alive."""
+    _told_of_ends.setdefault(store, []).append(WeakMethod(told))

@@ -235,5 +235,7 @@ class Model:
     def take_messages(self, limit=None):
         """Drains the outbox, at most ``limit`` messages of it."""
         taken = self.messages()[:limit]
+        if taken:
+            steps.see(self.world)
         del self.world.messages[: len(taken)]
         return taken

@@ -26,7 +26,7 @@ BUDGET = 1000
 
 def begin(world):
     """What comes before every request that is no read and every tick: unblocks that nobody took are forgotten, and counted."""
-    world.stored_now = world.now
+    see(world)
     kept = []
     for message in world.messages:
         # No saturation here: at the end of time an unblock is still kept as long as any other.
@@ -36,6 +36,37 @@ def begin(world):
         else:
             kept.append(message)
     world.messages = kept
+
+
+def see(world):
+    """Time is stored as having passed: a task whose execute waits was, to anybody who looks, sent its message each time."""
+    for row in world.promises.values():
+        if rests(world, row):
+            task = row["task"]
+            while task["retryAt"] <= world.now:
+                # As many intervals at once as fit, since there may be 2^60 of them.
+                missed = (world.now - task["retryAt"]) // retry_interval(world, task) + 1
+                task["retryAt"] = later(task["retryAt"], missed * retry_interval(world, task))
+                if task["retryAt"] == INT64_MAX:
+                    break
+    world.stored_now = world.now
+
+
+def rests(world, row):
+    """Whether no timer dispatches a pending task, because its last message is still in the outbox.
+
+    A dispatch that is due has not been taken: what waits then is a message from before.
+    """
+    task = row.get("task")
+    if task is None or task["state"] != "pending" or "job" in row or target(row) is None or is_timer(row["tags"]):
+        return False
+    waits = any("version" in message and message["id"] == row["id"] for message in world.messages)
+    return waits and task["retryAt"] > world.stored_now
+
+
+def retry_interval(world, task):
+    """From one message of a pending task to the next."""
+    return task.get("lastTtl", DEFAULT_RETRY) if world.retry_timeout == "ttl" else world.retry_timeout
 
 
 def run(world, budget=None):
@@ -78,7 +109,7 @@ def timers(world):
         task = row["task"]
         if task["state"] == "acquired":
             found.append((task["expiresAt"], "lease_expiry", row["id"]))
-        if task["state"] == "pending" and target(row) is not None and not is_timer(row["tags"]):
+        if task["state"] == "pending" and target(row) is not None and not is_timer(row["tags"]) and not rests(world, row):
             found.append((task["retryAt"], "dispatch", row["id"]))
     for row in world.schedules.values():
         if row["nextRunAt"] < INT64_MAX:
@@ -126,10 +157,7 @@ def dispatch(world, row):
             "queuedAt": world.now,
         },
     )
-    interval = world.retry_timeout
-    if interval == "ttl":
-        interval = task.get("lastTtl", DEFAULT_RETRY)
-    task["retryAt"] = later(world.now, interval)
+    task["retryAt"] = later(world.now, retry_interval(world, task))
 
 
 def queue(world, message):

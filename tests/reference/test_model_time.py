@@ -39,6 +39,7 @@ def test_equal_deadlines_fire_by_kind_then_id(send):
     send("promise.create", id="c", timeoutAt=10**6, tags=TARGET)
     send.promise("u", 5000, external="true")
     send("schedule.create", id="s", cron="*/5 * * * * *", promiseId="s.{{.timestamp}}", promiseTimeout=1)
+    send.model.take_messages()
     fired = send.model.tick(5000)
     assert [(one["kind"], one["id"]) for one in fired] == [
         ("promise_timeout", "u"),
@@ -53,8 +54,9 @@ def test_equal_deadlines_fire_by_kind_then_id(send):
 
 def test_advance_visits_every_instant(send):
     send("promise.create", id="t", timeoutAt=12_000, tags=TARGET)
+    send.model.take_messages()
     fired = send.model.advance_to(20_000)
-    assert [(one["kind"], one["now"]) for one in fired] == [("dispatch", 5000), ("dispatch", 10_000), ("promise_timeout", 12_000)]
+    assert [(one["kind"], one["now"]) for one in fired] == [("dispatch", 5000), ("promise_timeout", 12_000)]
     assert send.model.now == 20_000
     assert send.model.next_due() is None
 
@@ -144,3 +146,18 @@ def test_an_occurrence_without_a_duration_is_born_settled():
     row = send.row("s.60000")
     assert (row["state"], row["settledAt"], row["tags"]) == ("rejected_timedout", 60_000, TARGET)
     assert row["task"] == {"state": "fulfilled", "acquisitions": 0, "resumes": []}
+
+
+@pytest.mark.parametrize(("interval", "shown"), [(5000, [5000, 10_000, 780_000]), (7, [7, 5005, 777_784])])
+def test_a_message_that_waits_is_not_sent_again(interval, shown):
+    send = Client(retry_timeout=interval)
+    send("promise.create", id="t", timeoutAt=10**6, tags=TARGET)
+    seen = [send.task("t")["retryAt"]]
+    for now in (5000, 777_777):
+        assert send.model.tick(now) == []
+        seen.append(send.task("t")["retryAt"])
+    assert seen == shown
+    assert send.model.next_due() == 10**6
+    assert len(send.model.take_messages()) == 1
+    assert send.model.next_due() == shown[-1]
+    assert [one["at"] for one in send.model.tick(shown[-1])] == [shown[-1]]

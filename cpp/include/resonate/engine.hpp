@@ -68,11 +68,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::pair<MessageRef, RowRef>> messages_with_records(std::size_t limit = SIZE_MAX);
   std::vector<std::pair<MessageRef, RowRef>> messages_with_records_if(const std::function<bool(const OutboxMessage&)>& wanted,
                                                                       std::int64_t after, std::size_t limit);
-  // Removes the messages: an acknowledged delivery.
+  // The same for messages to some addresses. It reads what waits for these, or the outbox from `after` on, whichever is less.
+  std::vector<std::pair<MessageRef, RowRef>> messages_to(std::span<const AddressPattern> addresses, std::int64_t after,
+                                                         std::size_t limit);
+  // Removes the messages: an acknowledged delivery. The timer of a task whose execute goes is armed (PROTOCOL 4).
   std::vector<std::pair<MessageRef, RowRef>> take_messages(std::size_t limit = SIZE_MAX);
   // The same for those that `wanted` accepts.
   std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
                                                               std::size_t limit);
+  std::vector<std::pair<MessageRef, RowRef>> take_messages_to(std::span<const AddressPattern> addresses, std::size_t limit);
   // Removes the messages of those numbers, as far as they still wait: their delivery was acknowledged. The numbers that did, so
   // that of several who want one message one gets it.
   std::vector<std::int64_t> acknowledge(std::span<const std::int64_t> numbers);
@@ -134,7 +138,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
   std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                              std::int64_t after, std::size_t limit, bool every_row);
+  std::vector<MessageRef> select_messages_to(std::span<const AddressPattern> addresses, std::int64_t after, std::size_t limit);
+  template <class Select>
+  std::vector<std::pair<MessageRef, RowRef>> take(Select select, std::size_t limit);
   void remove_messages(std::vector<MessageRef> messages);
+  RowRef with_timer(const RowRef& row, Instant now) const;
   void ring(const Changes& changes) noexcept;
   void ring_all() noexcept;
   void tell(const TraceEvent& event) noexcept;

@@ -56,6 +56,9 @@ struct Row final : Counted {
 
   PromiseState state = PromiseState::pending;
   bool external = false;  // may be awaited, and its timeout is armed (PROTOCOL 1.1)
+  // The task is pending, and the execute that its last dispatch queued is in the outbox: its dispatch timer is not armed (PROTOCOL
+  // 4).
+  bool execute_waits = false;
   TaskState task = TaskState::none;
   std::uint32_t callbacks = 0;  // how many wait in the store's callback rows
   std::uint32_t listeners = 0;
@@ -67,7 +70,7 @@ struct Row final : Counted {
   Shared<const SharedString> pid;
   Duration ttl = 0;             // of the last acquisition; 0 = never acquired
   Instant expires_at = kUnset;  // set exactly while acquired
-  Instant retry_at = kUnset;    // set exactly while pending
+  Instant retry_at = kUnset;    // set exactly while pending; while execute_waits see shown_retry_at
   Shared<const SharedStrings> resumes;
   Shared<const SharedString> current;
   std::int64_t execute_seq = 0;  // seq of the newest execute message (it may have been taken since); 0 = there was none

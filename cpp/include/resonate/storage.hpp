@@ -68,6 +68,13 @@ struct RowScan {
   std::size_t limit = 0;
 };
 
+// The addresses that are equal to `text`, or that begin with it.
+struct AddressPattern {
+  std::string text;
+  bool prefix = false;
+  bool matches(std::string_view address) const noexcept { return prefix ? address.starts_with(text) : address == text; }
+};
+
 enum class Access : std::uint8_t { read, write };
 
 class Storage {
@@ -115,6 +122,10 @@ class Storage {
 
   // Messages in order of queueing, those with seq > after_seq, at most `limit`.
   virtual std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) = 0;
+  // Messages to these addresses in order of (address, seq), those after (after_address, after_seq), at most `limit`. Of one address
+  // that is the order of queueing, and after_address plays no part.
+  virtual std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                              std::size_t limit) = 0;
   // The oldest queued unblock with seq > after_seq, or null.
   virtual MessageRef oldest_unblock(std::int64_t after_seq) = 0;
   // Numbers of the queued unblocks of one promise.

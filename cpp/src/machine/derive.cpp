@@ -47,8 +47,22 @@ Due next_due(const Row& row) noexcept {
   Due due;
   if (row.external) due = {row.birth->timeout_at, DueKind::timeout};
   if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});
-  if (row.task == TaskState::pending && dispatchable(*row.birth)) return std::min(due, Due{row.retry_at, DueKind::dispatch});
+  if (row.task == TaskState::pending && dispatchable(*row.birth) && !row.execute_waits)
+    return std::min(due, Due{row.retry_at, DueKind::dispatch});
   return due;
+}
+
+Duration retry_interval(const Row& row, std::optional<Duration> retry_timeout) noexcept {
+  constexpr Duration kWithoutTtl = 5000;  // the cadence "ttl" of a task that was never acquired
+  return retry_timeout.value_or(row.ttl > 0 ? row.ttl : kWithoutTtl);
+}
+
+Instant shown_retry_at(const Row& row, Instant now, std::optional<Duration> retry_timeout) noexcept {
+  if (!row.execute_waits || row.retry_at > now) return row.retry_at;
+  // Unsigned, since a restored retryAt may be as early as it likes.
+  const auto interval = static_cast<std::uint64_t>(retry_interval(row, retry_timeout));
+  const std::uint64_t since = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(row.retry_at);
+  return saturating_add(now, static_cast<Duration>(interval - since % interval));
 }
 
 std::string leader_key(const JobSpec& spec) { return "g" + std::to_string(spec.type.size()) + ":" + spec.type + spec.group->text; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "resonate/records.hpp"
@@ -19,6 +20,13 @@ inline bool dispatchable(const Birth& birth) noexcept { return birth.target != n
 
 // retryAt of a task that becomes pending at `at` (of a job see job_moves.hpp: no message is ever due for one).
 inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
+
+// From one message of a pending task to the next; `retry_timeout` as in Options.
+Duration retry_interval(const Row& row, std::optional<Duration> retry_timeout) noexcept;
+
+// retryAt as everybody sees it: while an execute waits it is the next multiple of the interval after `now`, as if the message had
+// been sent again each time (PROTOCOL 4).
+Instant shown_retry_at(const Row& row, Instant now, std::optional<Duration> retry_timeout) noexcept;
 
 // Whether a task that was told of the job's end is not over, so that it may read it again. row_of(id): what it is now, or null.
 template <class RowOf>

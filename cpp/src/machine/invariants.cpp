@@ -66,6 +66,8 @@ void check_task(const Row& row, Report& report) {
   report.require(acquired ? row.pid && row.ttl > 0 && row.expires_at != kUnset : !row.pid && row.expires_at == kUnset,
                  "lease_fields_mismatch", detail);
   report.require(pending == (row.retry_at != kUnset), "retry_mismatch", detail);
+  report.require(!row.execute_waits || (pending && !row.job && dispatchable(*row.birth)), "retry_mismatch",
+                 "an execute waits for it, " + detail);
   report.require(!acquired || row.acquisitions >= 1, "acquired_never_counted", detail);
   report.require(row.task != TaskState::suspended || !row.resumes, "suspended_with_consumed_callbacks", detail);
   report.require((row.task != TaskState::suspended && row.task != TaskState::fulfilled) || !row.resumes, "resumes_not_empty",
@@ -104,6 +106,14 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
         count == counted, "edge_count_mismatch",
         std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " there");
   }
+}
+
+// A task without a timer, because its execute waits: nothing would ever offer it again if it did not.
+void check_waiting_execute(Storage& storage, const Row& row, Report& report) {
+  const std::vector<MessageRef> found = storage.messages(row.execute_seq - 1, 1);
+  report.require(row.execute_seq > 0 && !found.empty() && found.front()->seq == row.execute_seq &&
+                     found.front()->kind == MessageKind::execute && found.front()->id == row.id(),
+                 "pending_task_no_ttimeout", "its execute is not in the outbox, and its timer is not armed");
 }
 
 void check_outbox(Storage& storage, std::vector<Violation>& found) {
@@ -167,6 +177,7 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
       if (row->job) jobs.see(row, now);
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
+      if (row->execute_waits) check_waiting_execute(storage, *row, report);
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
     }
     if (page.size() < kPage) break;

@@ -169,6 +169,7 @@ void clear_task(Row& row, TaskState state) {
   row.pid = nullptr;
   row.expires_at = kUnset;
   row.retry_at = kUnset;
+  row.execute_waits = false;
 }
 
 void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,

@@ -87,6 +87,8 @@ class StepChecker {
     if (before.task == TaskState::pending && after.task == TaskState::pending && before.retry_at != after.retry_at)
       require(before.retry_at <= context_.now && after.retry_at > before.retry_at, "retry_moved_early",
               std::to_string(before.retry_at) + " to " + std::to_string(after.retry_at));
+    require(!before.execute_waits || !after.execute_waits || before.execute_seq == after.execute_seq, "waiting_execute_sent_again",
+            std::to_string(before.execute_seq) + " to " + std::to_string(after.execute_seq));
   }
 
   void require_lease(const Row& after) {

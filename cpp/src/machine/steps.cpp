@@ -95,7 +95,6 @@ Fired expire_lease(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 }
 
 Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Options& options) {
-  constexpr Duration kWithoutTtl = 5000;  // the cadence "ttl" of a task that was never acquired
   Fired fired = fired_by(StepKind::dispatch, *entry.now, entry.now->retry_at, now);
   Row& row = set.edit(entry);
   fired.detail = *row.birth->target;
@@ -110,7 +109,8 @@ Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Opt
   message->queued_at = now;
   if (row.execute_seq) set.remove_message(row.execute_seq);  // one execute a task: the newest
   row.execute_seq = set.add_message(std::move(message));
-  row.retry_at = saturating_add(now, options.retry_timeout.value_or(row.ttl ? row.ttl : kWithoutTtl));
+  row.execute_waits = true;
+  row.retry_at = saturating_add(now, retry_interval(row, options.retry_timeout));
   set.touched(entry);
   return fired;
 }

@@ -189,6 +189,21 @@ std::vector<MessageRef> MemoryStorage::messages(std::int64_t after_seq, std::siz
   return found;
 }
 
+std::vector<MessageRef> MemoryStorage::messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                                   std::size_t limit) {
+  require_whole();
+  std::vector<MessageRef> found;
+  if (limit == 0) return found;
+  const AddressProbe from = to.prefix && after_address >= to.text ? AddressProbe{after_address, after_seq + 1}
+                                                                  : AddressProbe{to.text, to.prefix ? 0 : after_seq + 1};
+  messages_by_address_.visit_from(from, [&](const MessageRef& message) {
+    if (!to.matches(message->address)) return false;
+    found.push_back(message);
+    return found.size() < limit;
+  });
+  return found;
+}
+
 MessageRef MemoryStorage::oldest_unblock(std::int64_t after_seq) {
   MessageRef oldest;
   unblocks_.visit_from(after_seq + 1, [&](const MessageRef& message) {
@@ -363,10 +378,12 @@ void MemoryStorage::write(const Changes& changes) {
       unblocks_.erase(message);
       unblocks_by_id_.erase(message);
     }
+    messages_by_address_.erase(message);
     messages_.erase(message);
   }
   for (const MessageRef& message : changes.messages_added) {
     messages_.insert(message);
+    messages_by_address_.insert(message);
     if (message->kind == MessageKind::unblock) {
       unblocks_.insert(message);
       unblocks_by_id_.insert(message);
@@ -386,6 +403,7 @@ void MemoryStorage::clear() {
   edges_.clear();
   edge_pairs_.clear();
   messages_.clear();
+  messages_by_address_.clear();
   unblocks_.clear();
   unblocks_by_id_.clear();
   by_claim_.clear();

@@ -32,6 +32,8 @@ class MemoryStorage final : public Storage {
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
   std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
+  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                      std::size_t limit) override;
   MessageRef oldest_unblock(std::int64_t after_seq) override;
   std::vector<std::int64_t> unblocks_of(std::string_view id) override;
   void write(const Changes& changes) override;
@@ -134,6 +136,21 @@ class MemoryStorage final : public Storage {
     static std::int64_t probe(const MessageRef& m) noexcept { return m->seq; }
     static std::int64_t probe(std::int64_t seq) noexcept { return seq; }
     bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
+  };
+
+  struct AddressProbe {
+    std::string_view address;
+    std::int64_t seq;
+  };
+  struct AddressOrder {
+    static AddressProbe probe(const MessageRef& m) noexcept { return {m->address, m->seq}; }
+    static AddressProbe probe(const AddressProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const AddressProbe x = probe(a);
+      const AddressProbe y = probe(b);
+      if (const int order = x.address.compare(y.address)) return order < 0;
+      return x.seq < y.seq;
+    }
   };
 
   // A job that may be claimed. As a key of the timers it repeats the beginnings of its texts, as numbers whose order is theirs; the
@@ -247,6 +264,7 @@ class MemoryStorage final : public Storage {
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
   CowTree<MessageRef, MessageOrder> messages_;
+  CowTree<MessageRef, AddressOrder> messages_by_address_;
   CowTree<MessageRef, MessageOrder> unblocks_;
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
   CowTree<ClaimKeyOfRow, ClaimLess> by_claim_;

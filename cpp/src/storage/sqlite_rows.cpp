@@ -113,7 +113,7 @@ void bind_state(Use& use, const Row& row) {
     use.null();
   }
   bind_shared(use, row.current);
-  use.integer(row.execute_seq);
+  use.integer(row.execute_seq).integer(row.execute_waits);
 }
 
 // Of a job it stands in the job: nobody looks for jobs by it.
@@ -198,6 +198,7 @@ RowRef read_row(SQLite::Statement& at) {
     row->resumes = Shared<const SharedStrings>(new SharedStrings(strings_of_json(*resumes)));
   row->current = columns.shared();
   row->execute_seq = columns.integer();
+  row->execute_waits = columns.boolean();
   row->pid = columns.shared();
   if (const auto due = columns.optional_integer()) {
     row->due = {*due, columns.one_of(DueKind::retention)};

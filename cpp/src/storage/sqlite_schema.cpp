@@ -139,7 +139,18 @@ DROP INDEX promises_by_job_state;
 CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state NOT BETWEEN 1 AND 3 AND job_state <> 6;
 )sql";
 
-constexpr std::array<const char*, 3> kMigrations = {kFirst, kJobs, kGroups};
+// What a long outbox costs.
+//   execute_waits  1: the execute that the task's last dispatch queued is in the outbox, and no timer dispatches the task; tasks of
+//   older files have their timers, which fire once more and then rest
+//   messages (of counters)  how many there are
+constexpr const char* kOutbox = R"sql(
+ALTER TABLE promises ADD COLUMN execute_waits INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE counters ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
+UPDATE counters SET messages = (SELECT count(*) FROM messages);
+CREATE INDEX messages_by_address ON messages (address, seq);
+)sql";
+
+constexpr std::array<const char*, 4> kMigrations = {kFirst, kJobs, kGroups, kOutbox};
 
 }  // namespace
 

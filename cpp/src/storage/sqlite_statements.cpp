@@ -8,15 +8,15 @@ namespace {
 #define RESONATE_BIRTH_COLUMNS "id, origin, branch, dialect, timeout_at, created_at, param_headers, param_data, tags, ikc"
 #define RESONATE_STATE_COLUMNS                                                                                               \
   "state, external, settled_at, value_headers, value_data, iku, callbacks, listeners, task, acquisitions, ttl, expires_at, " \
-  "retry_at, resumes, current, execute_seq"
+  "retry_at, resumes, current, execute_seq, execute_waits"
 #define RESONATE_PLAIN_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
 #define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
 #define RESONATE_SET_STATE                                                                                         \
   "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
   "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
-  "current = ?, execute_seq = ?"
-#define RESONATE_PLAIN_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define RESONATE_JOB_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+  "current = ?, execute_seq = ?, execute_waits = ?"
+#define RESONATE_PLAIN_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define RESONATE_JOB_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 // Whatever fails, the whole transaction goes: SQLite need not be able to undo the statement alone.
 #define RESONATE_INSERT_ROW "INSERT OR ROLLBACK INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES "
 #define RESONATE_INSERT_JOB_ROW                             \
@@ -36,8 +36,8 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::commit: return "COMMIT";
     case Sql::rollback: return "ROLLBACK";
     case Sql::data_version: return "PRAGMA data_version";
-    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs FROM counters";
-    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?";
+    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages FROM counters";
+    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
     case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
     case Sql::insert_row: return RESONATE_INSERT_ROW RESONATE_PLAIN_VALUES;
     case Sql::insert_rows: return RESONATE_INSERT_ROW RESONATE_MANY(RESONATE_PLAIN_VALUES);
@@ -74,7 +74,6 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
     case Sql::delete_queue: return "DELETE FROM queues WHERE name = ?";
     case Sql::count_rows: return "SELECT count(*) FROM promises";
-    case Sql::count_messages: return "SELECT count(*) FROM messages";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(next_run_at) FROM schedules WHERE next_run_at IS NOT NULL";
     case Sql::due_rows:
@@ -93,6 +92,10 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::insert_edge: return "INSERT INTO edges (kind, owner, seq, other, dialect) VALUES (?,?,?,?,?)";
     case Sql::delete_edge: return "DELETE FROM edges WHERE kind = ? AND owner = ? AND seq = ?";
     case Sql::messages: return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to:
+      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to_prefix:
+      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE (address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
     case Sql::oldest_unblock:
       return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE kind = 1 AND seq > ? ORDER BY seq LIMIT 1";
     case Sql::unblocks_of: return "SELECT seq FROM messages WHERE kind = 1 AND id = ? ORDER BY seq";

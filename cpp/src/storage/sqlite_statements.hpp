@@ -49,7 +49,6 @@ enum class Sql : std::uint8_t {
   replace_queue,
   delete_queue,
   count_rows,
-  count_messages,
   first_due_row,
   first_due_schedule,
   due_rows,
@@ -63,6 +62,8 @@ enum class Sql : std::uint8_t {
   insert_edge,
   delete_edge,
   messages,
+  messages_to,
+  messages_to_prefix,  // and beyond: whoever reads stops at the first that does not begin so
   oldest_unblock,
   unblocks_of,
   insert_message,
@@ -112,6 +113,8 @@ class Use {
 
   bool step() { return statement_.executeStep(); }
   void run() { (void)statement_.exec(); }
+  // The same; how many rows it changed.
+  int run_counted() { return statement_.exec(); }
 
   // The row that step() came to.
   SQLite::Statement& statement() noexcept { return statement_; }

@@ -111,6 +111,7 @@ void SqliteStorage::look_for_others() {
   Use stored = use(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + path_ + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
+  known_.messages = stored.integer_at(4);
   known_.data_version = seen;
 }
 
@@ -282,6 +283,27 @@ std::vector<MessageRef> SqliteStorage::messages(std::int64_t after_seq, std::siz
   });
 }
 
+std::vector<MessageRef> SqliteStorage::messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                                   std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<MessageRef> found;
+    Use messages = use(to.prefix ? Sql::messages_to_prefix : Sql::messages_to);
+    if (to.prefix) {
+      messages.copied(std::max(std::string_view(to.text), after_address));
+      messages.integer(after_address >= to.text ? after_seq : 0);
+    } else {
+      messages.text(to.text).integer(after_seq);
+    }
+    messages.integer(sql_limit(limit));
+    while (found.size() < limit && messages.step()) {
+      MessageRef message = read_message(messages.statement());
+      if (!to.matches(message->address)) break;
+      found.push_back(std::move(message));
+    }
+    return found;
+  });
+}
+
 MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
   if (known_.oldest_unblock_known && (!known_.oldest_unblock || known_.oldest_unblock->seq > after_seq))
     return known_.oldest_unblock;
@@ -371,7 +393,7 @@ void SqliteStorage::vacuum() {
 
 std::size_t SqliteStorage::row_count() { return count(Sql::count_rows); }
 
-std::size_t SqliteStorage::message_count() { return count(Sql::count_messages); }
+std::size_t SqliteStorage::message_count() { return static_cast<std::size_t>(known_.messages); }
 
 std::size_t SqliteStorage::count(Sql statement) {
   return guarded("read", [&] {

@@ -42,6 +42,8 @@ class SqliteStorage final : public Storage {
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
   std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
+  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
+                                      std::size_t limit) override;
   MessageRef oldest_unblock(std::int64_t after_seq) override;
   std::vector<std::int64_t> unblocks_of(std::string_view id) override;
   void write(const Changes& changes) override;
@@ -61,6 +63,7 @@ class SqliteStorage final : public Storage {
   struct Known {
     std::int64_t data_version = -1;
     Counters counters;
+    std::int64_t messages = 0;  // how many are queued; counted in the file, so that nobody has to count them
     std::optional<Instant> first_due;
     bool oldest_unblock_known = false;
     MessageRef oldest_unblock;

@@ -100,16 +100,19 @@ void SqliteStorage::write_all(const Changes& changes) {
     insert.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).text(edge->other);
     insert.integer(dialect_number(edge->dialect)).run();
   }
-  for (const std::int64_t seq : changes.messages_removed) use(Sql::delete_message).integer(seq).run();
+  std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
+  for (const std::int64_t seq : changes.messages_removed) messages -= use(Sql::delete_message).integer(seq).run_counted();
   for (const MessageRef& message : changes.messages_added) {
     Use insert = use(Sql::insert_message);
     bind_message(insert, *message);
     insert.run();
   }
   const Counters& counters = changes.counters;
-  use(Sql::store_counters).integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs).run();
+  Use stored = use(Sql::store_counters);
+  stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs).integer(messages).run();
   use(Sql::commit).run();
   in_transaction_ = false;
+  known_.messages = messages;
 }
 
 void SqliteStorage::write(const Changes& changes) {

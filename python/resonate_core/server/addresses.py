@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
-__all__ = ["PollAddress", "parse_poll", "scheme_of"]
+__all__ = ["PollAddress", "canonical_poll", "parse_poll", "scheme_of"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 # Group and id keep their case. A password, a port, a query and a fragment say nothing here.
@@ -47,3 +47,13 @@ def parse_poll(address: str) -> PollAddress | None:
     if match is None:
         return None
     return PollAddress(match[1].lower() == "any", unquote(match[2]), unquote(match[3]) if match[3] else None)
+
+
+def canonical_poll(address: PollAddress) -> str:
+    """Writes a ``poll://`` address as clients do: nothing is encoded, and there is nothing in it that says nothing.
+
+    Example:
+        >>> canonical_poll(PollAddress(True, "workers", "w1"))
+        'poll://any@workers/w1'
+    """
+    return f"poll://{'any' if address.anybody else 'uni'}@{address.group}" + (f"/{address.id}" if address.id is not None else "")

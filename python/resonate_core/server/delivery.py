@@ -8,12 +8,13 @@ has been delivered (PROTOCOL 5).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .._messages import handled_schemes
+from .._messages import handled_schemes, tell_of_ends
 from ..errors import NotFound, StoreError
 from .addresses import scheme_of
 
@@ -58,6 +59,9 @@ class Transport(Protocol):
     def offer(self, message: Message) -> Send | NotNow:
         """Keeps a place for a message. Where it cannot be taken now the transport asks again when it can."""
 
+    def takes(self, addresses: str) -> bool:
+        """Whether it may take a message now to an address that it was told to look at, or that begins so (``*``)."""
+
     async def close(self) -> None:
         """Ends it; what it was sending is delivered or not by then."""
 
@@ -91,9 +95,18 @@ class Delivery:
         self._looking: asyncio.Task[None] | None = None
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        tell_of_ends(store, self._handler_ended)
+
+    def _handler_ended(self) -> None:
+        """In any thread: what was left to a function of this process is looked at."""
+        if self._loop is not None:  # else nothing was left to it
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self.look_at, ["*"])
 
     async def deliver(self, messages: Sequence[Message]) -> set[str]:
         """Sends what can be sent now, of messages that were read from the outbox in order; the addresses that take no more."""
+        self._loop = asyncio.get_running_loop()
         useless: list[int] = []
         chosen: list[tuple[Message, Send]] = []
         blocked: set[str] = set()
@@ -116,6 +129,14 @@ class Delivery:
         for _, send in chosen:
             send(True)
         return blocked
+
+    def still_taken(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
+        """Of addresses that are looked at, those for which it is of use to read on."""
+        return [one for one in addresses if one not in blocked and self._takes(one)]
+
+    def _takes(self, addresses: str) -> bool:
+        transport = self.transports.get(scheme_of(addresses))
+        return transport is None or transport.takes(addresses)
 
     def _damps(self, message: Message) -> bool:
         wait = self._damper.wait(message.id) if is_execute(message) else 0.0

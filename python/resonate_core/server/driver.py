@@ -24,6 +24,8 @@ _log = logging.getLogger("resonate_core.server")
 
 #: How many messages are read in one go, and so how many executes are taken out in one transaction.
 _PAGE = 1000
+#: The same of the first page of what had been passed over.
+_FIRST_PAGE = 125
 #: Seconds until a store that failed is looked at again.
 _PAUSE = 1.0
 
@@ -150,14 +152,17 @@ class Driver:
     async def _deliver_older(self, addresses: list[str], last: int) -> None:
         """Delivers what was passed over, to addresses that may take it now. One that does not is not read for again."""
         after = 0
+        size = _FIRST_PAGE  # most who ask have room for a few
+        addresses = self._delivery.still_taken(addresses, set())
         while addresses:
             self._delivery.about_to_read()
-            page = await self._call(functools.partial(self._store.messages, _PAGE, after=after, addresses=addresses))
+            page = await self._call(functools.partial(self._store.messages, size, after=after, addresses=addresses))
             blocked = await self._delivery.deliver([message for message in page if message.number <= last])
-            if len(page) < _PAGE or page[-1].number >= last:
+            if len(page) < size or page[-1].number >= last:
                 return
             after = page[-1].number
-            addresses = [address for address in addresses if address not in blocked]
+            size = min(2 * size, _PAGE)
+            addresses = self._delivery.still_taken(addresses, blocked)
 
     def _look(self) -> _Seen:
         """In a thread: takes what is due, and reads what is new in the outbox."""

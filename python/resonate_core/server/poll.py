@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._stopwatch import seconds
-from .addresses import parse_poll
+from .addresses import PollAddress, canonical_poll, parse_poll
 from .delivery import Delivery, NotNow, Send, is_execute
 from .streams import Stream, Streams
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Poll"]
 
-#: How many groups, and how many addresses of a group, are remembered to have messages; beyond that all of the outbox is
-#: looked through.
-_REMEMBERED = 1000
-_ALL = "poll:*"
+#: How many addresses are remembered that are written in another way than `canonical_poll` does ...
+_ODD_REMEMBERED = 10_000
+#: ... and beyond that how many seconds pass from one look through the whole outbox to the next.
+_ODD_PAUSE = 60.0
+_EVERYTHING = "*"
 
 _HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 #: Seconds after its time for which a stream is still given what waits in it, if its client reads so slowly.
@@ -56,8 +57,13 @@ class Poll:
         self._metrics = metrics
         self._server_url = server_url
         self._elsewhere = elsewhere
-        self._parked: dict[str, set[str]] = {}  # by group: addresses whose messages nobody could take
-        self._all_parked = False  # there are more groups of that kind than are remembered
+        # Messages that nobody could take stay in the store, where a stream that opens finds them by the addresses that name it. What
+        # is remembered here: that there are some for streams which are open and full, and addresses that are written in another way.
+        self._parked: set[PollAddress] = set()
+        self._odd: dict[str, set[str]] = {}  # by group
+        self._odd_count = 0
+        self._too_odd = False  # there are more of them than are remembered
+        self._looking_through = False
         self._closed = False
         self.streams = Streams(settings.grace, seconds)
 
@@ -71,10 +77,10 @@ class Poll:
         elsewhere = 0.0 if self.streams.has(address) else self._elsewhere(message)
         stream = None if elsewhere > 0 else self.streams.choose(address, message.id)
         if stream is None:
-            self._park(address.group, message.address)
+            self._park(address, message.address)
             wait = max(elsewhere, self.streams.returns_in(address))
             if wait > 0:
-                asyncio.get_running_loop().call_later(wait + 0.001, self._look_again, address.group)
+                asyncio.get_running_loop().call_later(wait + 0.001, self._delivery.look_at, [message.address])
             return NotNow.MESSAGE if self.streams.any_restricted(address.group) else NotNow.ADDRESS
         stream.reserved += 1
 
@@ -89,14 +95,29 @@ class Poll:
 
         return send
 
-    def _park(self, group: str, address: str) -> None:
-        parked = self._parked.get(group)
-        if parked is None:
-            if len(self._parked) >= _REMEMBERED:
-                self._all_parked = True
-                return
-            parked = self._parked[group] = set()
-        parked.add(address if len(parked) < _REMEMBERED else _ALL)
+    def takes(self, addresses: str) -> bool:
+        """Whether a stream of the group that these addresses name has room; if not they are looked at when one has."""
+        address = parse_poll(addresses.removesuffix("/*"))
+        if address is None or self.streams.any_with_room(address.group):
+            return address is not None
+        self._park(address, addresses)
+        return False
+
+    def _park(self, address: PollAddress, written: str) -> None:
+        if address.anybody and self.streams.has_group(address.group):
+            self._parked.add(PollAddress(True, address.group, None))
+        elif address.id is not None and self.streams.has(address):
+            self._parked.add(PollAddress(False, address.group, address.id))
+        if written.removesuffix("/*") == canonical_poll(address):
+            return
+        odd = self._odd.setdefault(address.group, set())
+        if written in odd:
+            return
+        if self._odd_count < _ODD_REMEMBERED:
+            odd.add(written)
+            self._odd_count += 1
+        else:
+            self._too_odd = True
 
     def end_all(self) -> None:
         """Ends every stream, each after what waits in it, and opens no new one: the server is about to stop."""
@@ -111,14 +132,20 @@ class Poll:
         while len(self.streams) and seconds() < patience:
             await asyncio.sleep(0.01)
 
-    def _look_again(self, group: str) -> None:
-        parked = self._parked.pop(group, set())
-        if self._all_parked:
-            self._all_parked = False
-            self._parked.clear()
-            parked = {_ALL}
-        if parked:
-            self._delivery.look_at([_ALL] if _ALL in parked else parked)
+    def _look_again(self, stream: Stream) -> None:
+        """Makes what waits for a stream be read: what waits for others may be as much as it likes."""
+        self._parked.difference_update(_parked_of(stream))
+        odd = self._odd.pop(stream.group, set())
+        self._odd_count -= len(odd)
+        anybody, own = map(canonical_poll, _parked_of(stream))
+        self._delivery.look_at([anybody, f"{anybody}/*", own, *odd])
+        if self._too_odd and not self._looking_through:
+            self._looking_through = True
+            asyncio.get_running_loop().call_later(_ODD_PAUSE, self._look_through)
+
+    def _look_through(self) -> None:
+        self._looking_through = self._too_odd = False
+        self._delivery.look_at([_EVERYTHING])
 
     # -- one stream ---------------------------------------------------------------------------------------------------
 
@@ -171,7 +198,7 @@ class Poll:
     def _opened(self, stream: Stream) -> None:
         self.streams.add(stream)
         self._metrics.streams_opened.inc()
-        self._look_again(stream.group)
+        self._look_again(stream)
         if self._closed:
             stream.end()
 
@@ -180,8 +207,8 @@ class Poll:
         self._metrics.deliveries.labels("poll", "execute" if is_execute(message) else "unblock", "sent").inc()
         if len(stream.unconfirmed) == 1:
             asyncio.get_running_loop().call_later(self._settings.acknowledge_after, self._confirm, stream)
-        if (stream.group in self._parked or self._all_parked) and stream.half_empty:
-            self._look_again(stream.group)
+        if stream.half_empty and not self._parked.isdisjoint(_parked_of(stream)):
+            self._look_again(stream)
 
     def _confirm(self, stream: Stream) -> None:
         """A moment after an event was written its stream is still open: it counts as delivered."""
@@ -198,6 +225,8 @@ class Poll:
         if not stream.open:
             return
         self.streams.remove(stream)
+        if not self._parked.isdisjoint(_parked_of(stream)):
+            self._look_again(stream)  # others of its group, or of its name, may have room
         unwritten = stream.leave()
         unconfirmed = [message for _, message in stream.unconfirmed]
         stream.unconfirmed.clear()
@@ -206,6 +235,11 @@ class Poll:
             self._delivery.undelivered(unwritten)
         else:
             self._delivery.undelivered(unconfirmed + unwritten)
+
+
+def _parked_of(stream: Stream) -> tuple[PollAddress, PollAddress]:
+    """What a stream takes messages of: its group's, and its own."""
+    return PollAddress(True, stream.group, None), PollAddress(False, stream.group, stream.id)
 
 
 async def _until_gone(receive: Receive) -> None:

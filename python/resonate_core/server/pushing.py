@@ -81,6 +81,10 @@ class Push:
 
         return send
 
+    def takes(self, addresses: str) -> bool:
+        """Whether there is a place for another message."""
+        return len(self._tasks) + self._reserved < _HELD
+
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if self._passed_over and len(self._tasks) < _HELD // 2:

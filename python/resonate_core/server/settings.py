@@ -52,7 +52,7 @@ class StoreSettings(_Table):
     busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait for another process that writes to the file")
     rules: Literal["compatible", "strict"] = Field(default="compatible", description="compatible: every published client works")
     retry_timeout_ms: int | Literal["ttl"] = Field(
-        default=5000, description="until a message for a pending task is sent again; or 'ttl'"
+        default=5000, description="until a message that was taken, and whose task is still pending, is sent again; or 'ttl'"
     )
     catchup: Literal["all", "latest", "none"] = Field(
         default="all", description="which missed occurrences of a schedule are made up"

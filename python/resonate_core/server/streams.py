@@ -168,6 +168,14 @@ class Streams:
         """Whether a stream of the group is given messages about some ids only."""
         return any(stream.prefix for streams in self._groups.get(group, {}).values() for stream in streams)
 
+    def has_group(self, group: str) -> bool:
+        """Whether anybody of a group is connected."""
+        return group in self._groups
+
+    def any_with_room(self, group: str) -> bool:
+        """Whether a stream of the group takes another event now."""
+        return any(stream.has_room for streams in self._groups.get(group, {}).values() for stream in streams)
+
     def returns_in(self, address: PollAddress) -> float:
         """For how many more seconds the preferred id of an address is waited for; 0: it is not, or is here."""
         if address.id is None or not address.anybody:
