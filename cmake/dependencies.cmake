@@ -12,6 +12,18 @@ if(NOT RESONATE_FETCH_DEPS MATCHES "^(AUTO|ON|OFF)$")
 endif()
 
 include(FetchContent)
+# The fetched projects ask for CMake 3.1 to 3.14. Below 3.13 their option() would drop what is set for them here, and
+# CMake 4 refuses to configure what asks for less than 3.5.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+set(CMAKE_POLICY_DEFAULT_CMP0063 NEW)
+set(CMAKE_POLICY_VERSION_MINIMUM 3.5)
+
+# resonate_fetch(<name> <url> <sha256>): adds the project. SYSTEM stands first: CMake 3.25 takes it for a second value of
+# whatever keyword is before it.
+function(resonate_fetch name url sha256)
+  FetchContent_Declare(${name} SYSTEM URL ${url} URL_HASH SHA256=${sha256})
+  FetchContent_MakeAvailable(${name})
+endfunction()
 
 # resonate_find(<package> <Debian package> [version]): sets <package>_TO_FETCH.
 macro(resonate_find package debian)
@@ -34,11 +46,9 @@ resonate_find(nlohmann_json nlohmann-json3-dev 3.10)
 if(nlohmann_json_TO_FETCH)
   set(JSON_BuildTests OFF)
   set(JSON_Install OFF)
-  FetchContent_Declare(nlohmann_json
-    URL https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
-    URL_HASH SHA256=8c4b26bf4b422252e13f332bc5e388ec0ab5c3443d24399acb675e68278d341f
-    SYSTEM)
-  FetchContent_MakeAvailable(nlohmann_json)
+  resonate_fetch(nlohmann_json
+    https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
+    8c4b26bf4b422252e13f332bc5e388ec0ab5c3443d24399acb675e68278d341f)
 endif()
 add_library(resonate_json INTERFACE)
 target_link_libraries(resonate_json INTERFACE nlohmann_json::nlohmann_json)
@@ -47,12 +57,10 @@ target_link_libraries(resonate_json INTERFACE nlohmann_json::nlohmann_json)
 resonate_find(simdjson libsimdjson-dev 3.0)
 if(simdjson_TO_FETCH)
   set(SIMDJSON_DEVELOPER_MODE OFF)
-  FetchContent_Declare(simdjson
-    URL https://github.com/simdjson/simdjson/archive/v3.0.1.tar.gz
-    URL_HASH SHA256=156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed
-    SYSTEM)
   set(BUILD_SHARED_LIBS OFF)
-  FetchContent_MakeAvailable(simdjson)
+  resonate_fetch(simdjson
+    https://github.com/simdjson/simdjson/archive/v3.0.1.tar.gz
+    156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed)
 endif()
 add_library(resonate_simdjson INTERFACE)
 if(TARGET simdjson::simdjson_static)
@@ -67,11 +75,9 @@ if(date_TO_FETCH)
   set(BUILD_TZ_LIB ON)
   set(USE_SYSTEM_TZ_DB ON)
   set(BUILD_SHARED_LIBS OFF)
-  FetchContent_Declare(date
-    URL https://github.com/HowardHinnant/date/archive/v3.0.1.tar.gz
-    URL_HASH SHA256=7a390f200f0ccd207e8cff6757e04817c1a0aec3e327b006b7eb451c57ee3538
-    SYSTEM)
-  FetchContent_MakeAvailable(date)
+  resonate_fetch(date
+    https://github.com/HowardHinnant/date/archive/v3.0.1.tar.gz
+    7a390f200f0ccd207e8cff6757e04817c1a0aec3e327b006b7eb451c57ee3538)
 endif()
 add_library(resonate_date INTERFACE)
 target_link_libraries(resonate_date INTERFACE date::date date::date-tz)
@@ -87,12 +93,10 @@ if(SQLiteCpp_TO_FETCH)
   set(SQLITECPP_INTERNAL_SQLITE OFF)
   set(SQLITECPP_RUN_CPPLINT OFF)
   set(SQLITECPP_RUN_CPPCHECK OFF)
-  FetchContent_Declare(SQLiteCpp
-    URL https://github.com/SRombauts/SQLiteCpp/archive/refs/tags/3.2.1.tar.gz
-    URL_HASH SHA256=70c67d5680c47460f82a7abf8e6b0329bf2fb10795a982a6d8abc06adb42d693
-    SYSTEM)
   set(BUILD_SHARED_LIBS OFF)
-  FetchContent_MakeAvailable(SQLiteCpp)
+  resonate_fetch(SQLiteCpp
+    https://github.com/SRombauts/SQLiteCpp/archive/refs/tags/3.2.1.tar.gz
+    70c67d5680c47460f82a7abf8e6b0329bf2fb10795a982a6d8abc06adb42d693)
 endif()
 add_library(resonate_sqlite INTERFACE)
 target_link_libraries(resonate_sqlite INTERFACE SQLiteCpp SQLite::SQLite3)
@@ -101,11 +105,9 @@ if(RESONATE_BUILD_TESTS)
   resonate_find(GTest libgtest-dev 1.12)
   if(GTest_TO_FETCH)
     set(INSTALL_GTEST OFF)
-    FetchContent_Declare(googletest
-      URL https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
-      URL_HASH SHA256=81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2
-      SYSTEM)
-    FetchContent_MakeAvailable(googletest)
+    resonate_fetch(googletest
+      https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
+      81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2)
   endif()
   add_library(resonate_gtest INTERFACE)
   target_link_libraries(resonate_gtest INTERFACE GTest::gtest_main)
@@ -130,12 +132,12 @@ function(resonate_bundle_libraries module)
       list(GET configurations 0 configuration)
       get_target_property(location ${library} IMPORTED_LOCATION_${configuration})
       get_target_property(soname ${library} IMPORTED_SONAME_${configuration})
-      install(FILES "${location}" DESTINATION resonate_core/_libraries RENAME "${soname}")
+      install(FILES "${location}" DESTINATION resonate_core/_libraries RENAME "${soname}" COMPONENT python)
       set(bundled ON)
     endforeach()
   endforeach()
   if(bundled)
-    install(FILES cmake/bundled-licences.txt DESTINATION resonate_core/_libraries RENAME LICENCES.txt)
+    install(FILES cmake/bundled-licences.txt DESTINATION resonate_core/_libraries RENAME LICENCES.txt COMPONENT python)
     set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN/_libraries")
   endif()
 endfunction()
