@@ -3,9 +3,13 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <span>
+#include <string_view>
+
 #include "bind.hpp"
 #include "job_arguments.hpp"
 #include "keyword_method.hpp"
+#include "misuse.hpp"
 #include "open_store.hpp"
 #include "protocol/jobs_encode_reply.hpp"
 #include "python_sink.hpp"
@@ -54,12 +58,18 @@ Setting<T> setting(const py::kwargs& given, const char* name, Read read) {
   return {true, read(value)};
 }
 
+py::list names_of(std::span<const std::string_view> names) {
+  py::list made;
+  for (const std::string_view name : names) made.append(name);
+  return made;
+}
+
 JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& given) {
   constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "groups", "defaults"};
   for (const auto& item : given) {
     const std::string_view word = text(item.first, "name of a member");
     if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
-      throw py::type_error("set() got an unexpected keyword argument '" + std::string(word) + "'");
+      throw py::type_error(unexpected_keyword("set", item.first, names_of(kKnown)));
   }
   QueueSet set;
   set.queue = std::string(text(name, "name"));

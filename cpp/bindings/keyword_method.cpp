@@ -1,5 +1,7 @@
 #include "keyword_method.hpp"
 
+#include "misuse.hpp"
+
 namespace resonate::python {
 
 namespace {
@@ -27,8 +29,9 @@ void sort_arguments(const char* method, const Parameter* parameters, PyObject* c
                     PyObject* const* given, Py_ssize_t positional, PyObject* keywords, PyObject** places) {
   const auto before = static_cast<std::size_t>(positional);
   if (before > 0 && before > count_positional(parameters, size)) {
-    throw py::type_error(std::string(method) + "() takes " + std::to_string(count_positional(parameters, size)) +
-                         " positional arguments but " + std::to_string(before) + " were given");
+    const std::size_t most = count_positional(parameters, size);
+    throw py::type_error(std::string(method) + "() takes " + std::to_string(most) + " positional argument" +
+                         (most == 1 ? "" : "s") + " but " + std::to_string(before) + (before == 1 ? " was given" : " were given"));
   }
   for (std::size_t i = 0; i < before; ++i) places[i] = given[i];
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -36,7 +39,9 @@ void sort_arguments(const char* method, const Parameter* parameters, PyObject* c
     PyObject* const keyword = PyTuple_GET_ITEM(keywords, k);
     const std::size_t place = place_of(keyword, names, size);
     if (place == size) {
-      throw py::type_error(std::string(method) + "() got an unexpected keyword argument " + std::string(py::repr(keyword)));
+      py::list known;
+      for (std::size_t i = 0; i < size; ++i) known.append(parameters[i].name);
+      throw py::type_error(unexpected_keyword(method, keyword, known));
     }
     if (places[place])
       throw py::type_error(std::string(method) + "() got multiple values for argument '" + parameters[place].name + "'");

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bind.hpp"
+#include "misuse.hpp"
 
 PYBIND11_MODULE(_core, module) {
   namespace bindings = resonate::python;
@@ -27,4 +28,5 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_check_file(module);
   bindings::bind_cron(module);
   bindings::bind_fork_safety(module);
+  bindings::explain_misuse(module);
 }

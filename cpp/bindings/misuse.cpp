@@ -1,0 +1,90 @@
+#include "misuse.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace resonate::python {
+
+namespace {
+
+[[noreturn]] void explain(const char* signature, const py::tuple& given, const py::dict& named) {
+  const py::object message = py::module_::import("resonate_core._misuse").attr("explained")(signature, given, named);
+  throw py::type_error(py::cast<std::string>(message));
+}
+
+// "name(a: int) -> str", the first line of a docstring; nothing where pybind11 wrote none.
+std::string signature_of(py::handle function, std::string_view name) {
+  const py::object doc = function.attr("__doc__");
+  if (doc.is_none()) return {};
+  const auto text = py::cast<std::string>(doc);
+  std::string line = text.substr(0, text.find('\n'));
+  return line.starts_with(std::string(name) + "(") ? line : std::string();
+}
+
+// pybind11 writes the docstring of a function anew for each overload.
+class KeptDocstring {
+ public:
+  explicit KeptDocstring(py::handle function)
+      : definition_(reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml), text_(definition_->ml_doc) {}
+  KeptDocstring(const KeptDocstring&) = delete;
+  KeptDocstring& operator=(const KeptDocstring&) = delete;
+  ~KeptDocstring() {
+    std::free(const_cast<char*>(definition_->ml_doc));  // NOLINT: pybind11 allocates it so
+    definition_->ml_doc = strdup(text_.c_str());
+  }
+
+ private:
+  PyMethodDef* definition_;
+  std::string text_;
+};
+
+void add_last_overload(py::handle scope, const char* name, const py::object& attribute) {
+  // Python keeps a method as an instance method, which holds the function.
+  const bool is_method = PyInstanceMethod_Check(attribute.ptr());
+  const py::handle function = is_method ? PyInstanceMethod_GET_FUNCTION(attribute.ptr()) : attribute.ptr();
+  if (!PyCFunction_Check(function.ptr())) return;
+  const std::string signature = signature_of(function, name);
+  if (signature.empty()) return;
+  const KeptDocstring kept(function);
+  const py::name named(name);
+  const py::sibling after(attribute);
+  if (!is_method) {
+    py::cpp_function(
+        [signature](const py::args& given, const py::kwargs& keywords) { explain(signature.c_str(), given, keywords); }, named,
+        py::scope(scope), after);
+  } else if (std::string_view(name) == "__init__") {
+    py::cpp_function([signature](py::detail::value_and_holder&, const py::args& given,
+                                 const py::kwargs& keywords) { explain(signature.c_str(), given, keywords); },
+                     named, py::is_method(scope), after, py::detail::is_new_style_constructor());
+  } else {
+    py::cpp_function(
+        [signature](py::handle, const py::args& given, const py::kwargs& keywords) { explain(signature.c_str(), given, keywords); },
+        named, py::is_method(scope), after);
+  }
+}
+
+bool is_special(std::string_view name) { return name != "__init__" && name.starts_with("_"); }
+
+void add_last_overloads(py::handle scope) {
+  for (const auto& [key, value] : py::dict(py::reinterpret_borrow<py::object>(scope.attr("__dict__")))) {
+    const auto name = py::cast<std::string>(key);
+    if (!is_special(name)) add_last_overload(scope, name.c_str(), py::reinterpret_borrow<py::object>(value));
+  }
+}
+
+}  // namespace
+
+std::string unexpected_keyword(const char* function, py::handle keyword, const py::list& names) {
+  const py::object message = py::module_::import("resonate_core._misuse").attr("unexpected")(function, keyword, names);
+  return py::cast<std::string>(message);
+}
+
+void explain_misuse(py::module_& module) {
+  add_last_overloads(module);
+  for (const auto& [key, value] : py::dict(py::reinterpret_borrow<py::object>(module.attr("__dict__")))) {
+    if (PyType_Check(value.ptr())) add_last_overloads(value);
+  }
+}
+
+}  // namespace resonate::python
