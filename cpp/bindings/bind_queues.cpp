@@ -86,7 +86,7 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
 
 void bind_queues(py::module_& module) {
   py::class_<Queues>(module, "Queues", R"doc(
-The queues of a store: `store.queues`. A queue exists from its first job on, or from when it is set or paused.
+The queues of a store: `store.queues`. A queue exists once it has had a job, or once it is set.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -135,16 +135,24 @@ Example:
       .def("pause", &pause, py::arg("name"), R"doc(
 Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
 
+Raises:
+    NotFound: The queue does not exist; `set(name)` makes it. The queue `default` always exists.
+
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.queues.set("mail")
     >>> store.queues.pause("mail")["paused"]
     True
 )doc")
       .def("resume", &resume, py::arg("name"), R"doc(
 Lets claims go on.
 
+Raises:
+    NotFound: The queue does not exist.
+
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.queues.set("mail")
     >>> store.queues.resume("mail")["paused"]
     False
 )doc")

@@ -105,8 +105,8 @@ TEST_P(Claims, AWeightMayBeTheQueuesOwn) {
 TEST_P(Claims, AnEmptyQueueHasNoTurn) {
   JobStore store = make();
   fill(store, {"a"}, 3);
-  store.must(QueuePause{"b"});
   store.add(order("b0", "b"));
+  store.must(QueuePause{"b"});
   EXPECT_EQ(store.claim(9, {"unknown", "b", "a"}), (Texts{"a0", "a1", "a2"}));
   EXPECT_EQ(store.queue("a")->current, 0);
   EXPECT_EQ(store.queue("unknown"), nullptr);

@@ -110,14 +110,23 @@ def get(world, data, dialect):
     return 200, {"queue": record(world, find(world, data["queue"]))}
 
 
+def existing_or_default(world, name):
+    """The queue of a name; ``default`` need not have been used.
+
+    Raises:
+        Refused: With 404.
+    """
+    return queue_row(world, name) if name == "default" else find(world, name)
+
+
 def pause(world, data, dialect):
-    queue = queue_row(world, data["queue"])
+    queue = existing_or_default(world, data["queue"])
     queue["paused"] = True
     return 200, {"queue": record(world, queue)}
 
 
 def resume(world, data, dialect):
-    queue = queue_row(world, data["queue"])
+    queue = existing_or_default(world, data["queue"])
     queue["paused"] = False
     return 200, {"queue": record(world, queue)}
 

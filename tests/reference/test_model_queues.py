@@ -78,8 +78,11 @@ def test_records_of_queues(send):
     }
     status, data = send("queue.set", queue="q", concurrency=None, rate=None)
     assert data["queue"] == {"name": "q", "paused": False, "weight": 3, "defaults": {"timeout": 7}, "active": 0}
-    send("queue.pause", queue="a")
-    assert [queue["name"] for queue in send("queue.list")[1]["queues"]] == ["a", "q"]
+    assert send("queue.pause", queue="a")[0] == send("queue.resume", queue="a")[0] == 404
+    assert send("queue.pause", queue="default")[1]["queue"]["paused"] is True
+    send("queue.set", queue="a")
+    assert send("queue.pause", queue="a")[1]["queue"]["paused"] is True
+    assert [queue["name"] for queue in send("queue.list")[1]["queues"]] == ["a", "default", "q"]
 
 
 def test_statistics(send):

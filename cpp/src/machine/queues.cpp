@@ -41,6 +41,8 @@ Reply Machine::queue_get(QueueGet& request) {
 
 Reply Machine::set_paused(const std::string& name, bool paused) {
   const Queue* known = set_.find_queue(name);
+  // A name that nobody has used is a slip of the pen, except for the queue of jobs that name none.
+  if (!known && name != JobOrder().queue) return no_queue(name);
   if (known && known->paused == paused) return queue_reply(*known);
   Queue& queue = set_.edit_queue(name);
   queue.paused = paused;
