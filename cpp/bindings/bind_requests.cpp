@@ -10,6 +10,7 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "fork_safety.hpp"
+#include "machine/tag_advice.hpp"
 #include "protocol/admission.hpp"
 #include "protocol/door.hpp"
 #include "store_handle.hpp"
@@ -51,6 +52,10 @@ class HeldEnvelope {
     if (!request) return {};
     const std::vector<std::string_view> named = touched_queues(request->operation);
     return {named.begin(), named.end()};
+  }
+  std::vector<std::string> advice() const {
+    const Request* request = this->request();
+    return request ? tag_advice(request->operation) : std::vector<std::string>();
   }
   void set_scope(std::string scope) {
     if (Request* request = const_cast<Request*>(this->request())) request->scope = std::move(scope);
@@ -198,6 +203,8 @@ Example:
       .def_property_readonly("queues", &HeldEnvelope::queues,
                              "Every queue that it enqueues into, claims from or looks for jobs in. The name of a queue that it "
                              "sets, pauses or reads is an id.")
+      .def_property_readonly("advice", &HeldEnvelope::advice,
+                             "A sentence for each tag that has no meaning though it looks like one that has. Fit for a log.")
       .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"), R"doc(
 Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
 

@@ -1,11 +1,20 @@
 #include "open_store.hpp"
 
 #include "fork_safety.hpp"
+#include "machine/tag_advice.hpp"
 #include "recorder.hpp"
 
 namespace resonate::python {
 
+// The warning names the line that made the call. Where warnings are errors, nothing has been done yet.
+void OpenStore::warn_of_tags(const Operation& operation) {
+  for (const std::string& advice : tag_advice(operation)) {
+    if (PyErr_WarnEx(PyExc_UserWarning, advice.c_str(), 1) != 0) throw py::error_already_set();
+  }
+}
+
 PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
+  for (const Request& request : requests) warn_of_tags(request.operation);
   PromiseBatch batch;
   batch.records.reserve(requests.size());
   std::optional<Reply> refusal;

@@ -41,8 +41,9 @@ class OpenStore {
     return body(*engine);
   }
 
-  // One request of the typed API; raises what is refused.
+  // One request of the typed API; raises what is refused, and warns of tags that look misspelt.
   Reply run(Operation operation) const {
+    warn_of_tags(operation);
     Reply reply = without_gil([&](Engine& engine) { return engine.apply(Request{.operation = std::move(operation)}); });
     if (!reply.ok()) raise_refusal(reply.status, reply.error);
     return reply;
@@ -68,6 +69,8 @@ class OpenStore {
     if (!part) throw Error(ErrorCode::closed, "the store is closed");
     return part;
   }
+
+  static void warn_of_tags(const Operation& operation);
 
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<EnvelopeDoor> door_;

@@ -2373,7 +2373,7 @@ class Jobs:
 
 class Queues:
     """
-    The queues of a store: `store.queues`. A queue exists from its first job on, or from when it is set or paused.
+    The queues of a store: `store.queues`. A queue exists once it has had a job, or once it is set.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2407,8 +2407,12 @@ class Queues:
         """
         Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
 
+        Raises:
+            NotFound: The queue does not exist; `set(name)` makes it.
+
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.queues.set("mail")
             >>> store.queues.pause("mail")["paused"]
             True
         """
@@ -2416,8 +2420,12 @@ class Queues:
         """
         Lets claims go on.
 
+        Raises:
+            NotFound: The queue does not exist.
+
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.queues.set("mail")
             >>> store.queues.resume("mail")["paused"]
             False
         """
@@ -2631,6 +2639,11 @@ class Envelope:
             >>> from resonate_core import Envelope, RequestLimits
             >>> text = b'{"kind":"promise.search","head":{"corrId":"1","version":"2026-04-01"},"data":{}}'
             >>> Envelope(text, RequestLimits()).restrict("mine.")
+        """
+    @property
+    def advice(self) -> list[str]:
+        """
+        A sentence for each tag that has no meaning though it looks like one that has. Fit for a log.
         """
     @property
     def auth(self) -> str | None:

@@ -31,6 +31,7 @@ from .origins import Origins
 from .poll import Poll
 from .pushing import Push
 from .settings import AuthSettings, DeliverySettings, LimitSettings, PushSettings, ServerSettings, StreamSettings
+from .tag_warnings import TagWarnings
 from .tracing import spans
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class ResonateApp:
         )
         self._running: _Running | None = None
         self._spans = spans(server.tracing)
+        self._tag_warnings = TagWarnings()
         self._pages = ("/health", "/ready", "/metrics") if server.metrics else ("/health", "/ready")
         self._others = Starlette(
             routes=[
@@ -306,6 +308,8 @@ class ResonateApp:
         kind = envelope.kind
         refusal = None if envelope.refused else self._gate.judge(envelope, scope)
         task_ids = envelope.ids if kind in _ENDS_OF_RUNS else ()
+        if refusal is None and not envelope.refused:
+            self._tag_warnings.look_at(envelope)
         if self._spans is not None:
             with self._spans(envelope, scope) as told:
                 status, reply = refusal or await self._run(running, envelope)
