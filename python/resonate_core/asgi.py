@@ -66,8 +66,12 @@ def create_app(
         delivery: Whether this app ticks and delivers at all.
 
     Raises:
+        TypeError: `store` is no Store, such as the path of one.
         ValueError: A key cannot be read, or an algorithm does not fit it.
     """
+    if not isinstance(store, Store):
+        kind = type(store).__name__
+        raise TypeError(f"store must be a Store, got {kind}; open one and close it after the app: create_app(Store('shop.db'))")
     return ResonateApp(
         store,
         server or ServerSettings(),
