@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from resonate_core._extras import how_to_install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -61,6 +63,6 @@ def timeline(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        message = "timeline draws with matplotlib, which is not installed: pip install 'resonate-core[notebook]'"
+        message = f"timeline draws with matplotlib, which is not installed: {how_to_install('notebook')}"
         raise ModuleNotFoundError(message, name=error.name) from error
     return _timeline_figure.draw(source, ids, start, end, title, ax)

@@ -157,4 +157,6 @@ except ModuleNotFoundError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "timeline draws with matplotlib, which is not installed: pip install 'resonate-core[notebook]'\n"
+    assert done.stdout.startswith(
+        "timeline draws with matplotlib, which is not installed: install the extra resonate-core[notebook]"
+    )

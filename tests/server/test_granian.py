@@ -328,4 +328,4 @@ def test_what_cannot_be_opened_is_said_once(capfd: pytest.CaptureFixture[str], t
 
 def test_granian_that_is_not_installed(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "granian.server.mp", None)
-    assert "pip install 'resonate-core[granian]'" in refusal(capfd, server={"port": 0})
+    assert "install the extra resonate-core[granian]" in refusal(capfd, server={"port": 0})

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import resonate_core as rc
+from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import clean
 
@@ -40,9 +41,13 @@ def problems_of(path: Path) -> tuple[list[str], str]:
 
 def run_bare(arguments: Sequence[str]) -> int:
     """The command line where typer is not installed."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] != "check":
+        message = f"{arguments[0]!a} needs typer, which is not installed; only 'check' works without it: {how_to_install('cli')}"
+        print(f"resonate-core: {message}", file=sys.stderr)
+        return Exit.USAGE
     parser = argparse.ArgumentParser(
         prog="resonate-core",
-        description="Only `check` is here: every other command needs the extra, pip install 'resonate-core[cli]'.",
+        description=f"Only `check` works without typer. For every other command, {how_to_install('cli')}.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     checked = commands.add_parser(

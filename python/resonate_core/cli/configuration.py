@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def load(file: Path | None, given: Given) -> Settings:
 
         from resonate_core.server.settings import Settings
     except ModuleNotFoundError as error:
-        raise Failure(f"settings need the extra cli or server: {error}", Exit.USAGE) from error
+        raise Failure(f"settings need {error.name}: {how_to_install('cli')}", Exit.USAGE) from error
     try:
         return Settings.load(file, **given)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from resonate_core._extras import how_to_install
 from resonate_core.cli.command import CONFIG, JSON, dressed, group
 from resonate_core.cli.configuration import config_file, described, load
 from resonate_core.cli.exits import Exit, Failure
@@ -32,7 +33,7 @@ def serve(**given: Any) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("resonate_core"):
             raise
-        raise Failure(f"serve needs {error.name}: pip install 'resonate-core[server]'", Exit.USAGE) from error
+        raise Failure(f"serve needs {error.name}: {how_to_install('server')}", Exit.USAGE) from error
     if settings.store.path is None:
         say("serving from memory: what is in it is gone when this ends; --db FILE keeps it")
     raise typer.Exit(run_server(settings))

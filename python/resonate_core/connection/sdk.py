@@ -6,9 +6,11 @@ import importlib
 import sys
 from types import ModuleType
 
+from resonate_core._extras import how_to_install
+
 __all__ = ["SdkMissing", "sdk_module"]
 
-_NEEDS = "resonate_core.connection needs Python 3.12 or newer and the SDK: pip install 'resonate-core[sdk]'"
+_NEEDS = f"resonate_core.connection needs Python 3.12 or newer and the SDK: {how_to_install('sdk')}"
 
 
 class SdkMissing(ImportError):

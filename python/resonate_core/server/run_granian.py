@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from .._extras import how_to_install
 from ..errors import ResonateError
 from .logs import configure
 from .run import CANNOT_START, DONE, FAILED, make_app, open_store, with_part, with_url
@@ -274,7 +275,7 @@ def serve_granian(settings: Settings) -> int:
                 make_app(settings, store)
             granian = _make_server(settings, address, port, tell)
         except ImportError as error:
-            needed = "server.engine granian needs granian: pip install 'resonate-core[granian]'"
+            needed = f"server.engine granian needs granian: {how_to_install('granian')}"
             print(needed if (error.name or "").startswith("granian") else error, file=sys.stderr)
             return CANNOT_START
         except OSError as error:  # only the files of TLS are read here

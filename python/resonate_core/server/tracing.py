@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from .._extras import how_to_install
 from .metrics import KINDS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def spans(enabled: bool) -> Spans | None:
     try:
         from opentelemetry import propagate, trace
     except ImportError as error:
-        raise ImportError("server.tracing needs opentelemetry-api: pip install 'resonate-core[otel]'") from error
+        raise ImportError(f"server.tracing needs opentelemetry-api: {how_to_install('otel')}") from error
     tracer = trace.get_tracer("resonate_core.server")
 
     @contextlib.contextmanager

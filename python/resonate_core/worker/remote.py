@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from .._core import SystemClock, Value
+from .._extras import how_to_install
 from .doors import Batch, Queues
 from .durations import milliseconds
 from .outcomes import RELEASED, Failure, Verdict
@@ -65,7 +66,7 @@ class UrlDoor:
         try:
             import httpx
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError("a worker of a URL needs httpx: pip install httpx") from error
+            raise ModuleNotFoundError(f"a worker of a URL needs httpx: {how_to_install('worker')}") from error
         self._url = url.rstrip("/") + "/"
         self._token = token
         headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
