@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+
+from .._extras import how_to_install
 
 if TYPE_CHECKING:
     from .settings import LogSettings
@@ -22,7 +25,14 @@ def _escaped(found: re.Match[str]) -> str:
     return ascii(found[0])[1:-1]
 
 
-class _Lines(logging.Formatter):
+class _Instants(logging.Formatter):
+    """Writes instants as RFC 3339 has them: UTC, milliseconds, `Z`."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return datetime.fromtimestamp(record.created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
+
+
+class _Lines(_Instants):
     """One line a record, whatever clients sent: their texts can neither begin a line nor look like one."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -45,9 +55,13 @@ def configure(settings: LogSettings) -> None:
             from pythonjsonlogger.core import RESERVED_ATTRS
             from pythonjsonlogger.json import JsonFormatter
         except ImportError as error:
-            raise ImportError("log.format json needs python-json-logger: pip install 'resonate-core[cli]'") from error
+            raise ImportError(f"log.format json needs python-json-logger: {how_to_install('cli')}") from error
+
+        class JsonLines(_Instants, JsonFormatter):
+            """One object a line."""
+
         handler.setFormatter(
-            JsonFormatter(
+            JsonLines(
                 "%(asctime)s %(levelname)s %(name)s %(message)s",
                 rename_fields={"asctime": "time", "levelname": "level"},
                 reserved_attrs=[*RESERVED_ATTRS, "color_message"],  # uvicorn's own text for terminals
