@@ -1,0 +1,48 @@
+"""A program of the published SDK (PyPI `resonate-sdk`) that works for a server: it knows a URL, and nothing of resonate_core.
+
+It offers the function `greet` to the group `greetings`, asks the server to run it once, and ends when that has a result. A second
+run with the same id runs nothing: the promise has its value already.
+
+Run it with Python 3.12 or newer beside a server::
+
+    resonate-core serve --db shop.db
+    RESONATE_URL=http://127.0.0.1:8001 python examples/greeting_worker.py [ID]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from datetime import timedelta
+
+from resonate.context import Context
+from resonate.resonate import Resonate
+
+
+async def greet(ctx: Context, name: str) -> str:
+    """Two durable steps: each has a promise of its own on the server."""
+    greeting = await ctx.run(compose, name)
+    await ctx.sleep(timedelta(seconds=1))
+    return greeting
+
+
+async def compose(ctx: Context, name: str) -> str:
+    """A step. Where the process dies after it, the next worker takes its value from the server."""
+    return f"Good morning, {name}."
+
+
+async def main(id: str) -> None:
+    """Works until the greeting is there."""
+    resonate = Resonate(group="greetings")  # the URL comes from RESONATE_URL
+    resonate.register(greet)
+    resonate.register(compose)
+    handle = resonate.run(id, greet, "Ann")
+    print(await handle.result())
+    await resonate.stop()
+
+
+if __name__ == "__main__":
+    if "RESONATE_URL" not in os.environ:
+        raise SystemExit("RESONATE_URL is not set: start `resonate-core serve` and set RESONATE_URL=http://127.0.0.1:8001")
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "greeting-1"))
