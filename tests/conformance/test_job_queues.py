@@ -193,8 +193,11 @@ def test_a_paused_queue_gives_nothing_and_takes_everything(door: JobDoor) -> Non
     assert door.complete("running", now=3).must()["job"]["state"] == "completed", "what runs goes on"
     assert door.queue("resume")["paused"] is False
     assert door.claimed(5, now=4) == ["waits"]
-    assert door.queue("pause", "new")["paused"] is True and door.queue("get", "new")["paused"] is True
-    assert door.queue("resume", "newer")["paused"] is False
+    for operation in ("pause", "resume"):
+        door.send(f"queue.{operation}", {"queue": "new"}).must(404)
+    door.send("queue.get", {"queue": "new"}).must(404)
+    assert door.queue("pause", "default")["paused"] is True and door.queue("get", "default")["paused"] is True
+    assert door.queue("resume", "default")["paused"] is False
 
 
 # --- concurrency ----------------------------------------------------------------------------------------------------
@@ -333,7 +336,7 @@ def test_the_record_of_a_queue(door: JobDoor) -> None:
     assert door.queue("get") == {**plain, **every, "weight": 8, "active": 1}
     cleared = door.queue("set", lifecycle=None, concurrency=None, rate=None, defaults=None)
     assert cleared == {**plain, "weight": 8, "active": 1}
-    door.queue("pause", "a")
+    door.queue("set", "a")
     assert [queue["name"] for queue in door.send("queue.list", {}).must()["queues"]] == ["a", QUEUE]
 
 
