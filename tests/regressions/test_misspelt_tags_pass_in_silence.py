@@ -7,12 +7,14 @@ import json
 import logging
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import resonate_core as rc
 from resonate_core.asgi import create_app
+from resonate_core.cli import main
 
 FAR = 4_000_000_000_000
 TARGET = 'tag "resonate:traget" has no meaning; did you mean "resonate:target"?'
@@ -119,3 +121,17 @@ def test_a_server_answers_as_before_and_logs_each_warning_once(caplog: pytest.Lo
         r"""promise.create of 'p\n0': tag "resonate:timer" is "1\x0d\x0a"; only "true" makes the promise a timer (this is said once)""",
         rf"promise.create of 'p\n0': {TARGET} (this is said once)",
     ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["promises", "create", "p", "--timeout", "1h"],
+        ["tasks", "create", "p", "--pid", "w", "--ttl", "5s", "--timeout", "1h", "--target", "poll://any@w"],
+        ["schedules", "create", "s", "--cron", "@daily", "--timeout", "1h"],
+        ["jobs", "enqueue", "t"],
+    ],
+)
+def test_a_command_remarks_on_it(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--tag", "resonate:traget=a", "--db", str(tmp_path / "a.db"), "--make"]) == 0
+    assert capsys.readouterr().err.splitlines() == [TARGET]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import resonate_core as rc
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
+from resonate_core.cli.show import say
 
 if TYPE_CHECKING:
     import httpx
@@ -80,14 +81,18 @@ class Target(ABC):
         return answer["head"]["status"], answer["data"]
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The data of an answer.
+        """The data of an answer. Tags that look misspelt are remarked on.
 
         Raises:
             Failure: The request was refused; the exit code tells how.
         """
-        status, answered = self.ask(kind, data)
+        request = self.envelope(kind, data)
+        (answer,) = self.exchange([request])
+        status, answered = answer["head"]["status"], answer["data"]
         if not is_done(status) or not isinstance(answered, dict):
             raise refusal(status, answered)
+        for advice in rc.Envelope(json.dumps(request).encode(), rc.RequestLimits()).advice:
+            say(advice)
         return answered
 
     def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
