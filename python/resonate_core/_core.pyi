@@ -2408,7 +2408,7 @@ class Queues:
         Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
 
         Raises:
-            NotFound: The queue does not exist; `set(name)` makes it.
+            NotFound: The queue does not exist; `set(name)` makes it. The queue `default` always exists.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
