@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -160,11 +161,11 @@ Example:
     True
 )doc")
       .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting, Duration lease,
-                       Duration ttl, Duration delay, std::shared_ptr<Clock> clock) {
+                       Duration ttl, Duration delay, std::optional<std::shared_ptr<Clock>> clock) {
              return Limits{
                  {.id_bytes = id_bytes, .tags = tags, .list_length = list_length, .lease = lease, .ttl = ttl, .delay = delay},
                  nesting,
-                 std::move(clock)};
+                 std::move(clock).value_or(nullptr)};
            }),
            py::kw_only(), py::arg("id_bytes") = INT64_MAX, py::arg("tags") = INT64_MAX, py::arg("list_length") = INT64_MAX,
            py::arg("nesting") = INT64_MAX, py::arg("lease") = kNever, py::arg("ttl") = kNever, py::arg("delay") = kNever,

@@ -2593,7 +2593,7 @@ class RequestLimits:
         lease: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         ttl: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         delay: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
-        clock: Clock = None,
+        clock: Clock | None = None,
     ) -> None: ...
 
 class Envelope:

@@ -119,7 +119,7 @@ def test_libraries_that_are_missing_are_fetched(tmp_path: Path) -> None:
     archives.mkdir()
     (project / "CMakeLists.txt").write_text(PROJECT)
     (project / "dependencies.cmake").write_text(with_stand_ins(archives))
-    command = [cmake, "-S", project, "-B", tmp_path / "build", "-DRESONATE_FETCH_DEPS=ON"]
+    command = [cmake, "-S", str(project), "-B", str(tmp_path / "build"), "-DRESONATE_FETCH_DEPS=ON"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
     assert done.returncode == 0, done.stdout
     fetched = {line.removeprefix("-- ") for line in done.stdout.splitlines() if " system " in line}

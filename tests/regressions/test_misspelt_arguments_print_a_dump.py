@@ -52,13 +52,13 @@ STORE = rc.Store(clock=rc.ManualClock())
         ),
         (lambda: STORE.fork(clok=None), "fork() got an unexpected keyword argument 'clok'; did you mean 'clock'?"),  # type: ignore[call-arg]
         (
-            lambda: STORE.promises.create("a", timout=1),
+            lambda: STORE.promises.create("a", timout=1),  # type: ignore[call-arg]
             "create() got an unexpected keyword argument 'timout'; did you mean 'timeout'?",
-        ),  # type: ignore[call-arg]
+        ),
         (lambda: STORE.tasks.search(stat="x"), "search() got an unexpected keyword argument 'stat'; did you mean 'state'?"),  # type: ignore[call-arg]
         (lambda: STORE.queues.set("q", wieght=1), "set() got an unexpected keyword argument 'wieght'; did you mean 'weight'?"),
         (lambda: STORE.fork(None, None), "fork() takes 1 positional argument but 2 were given"),  # type: ignore[call-arg]
-        (lambda: STORE.purge(5), "purge() takes 0 positional arguments but 1 was given"),  # type: ignore[misc]
+        (lambda: STORE.purge(5), "purge() takes 0 positional arguments but 1 was given"),  # type: ignore[call-arg]
         (lambda: STORE.purge(), "purge() needs the argument 'settled_before'"),  # type: ignore[call-arg]
         (lambda: STORE.restore({}, snapshot={}), "restore() got multiple values for argument 'snapshot'"),  # type: ignore[misc]
         (lambda: STORE.restore({}, check="no"), "check must be bool, got str"),  # type: ignore[arg-type]
