@@ -21,10 +21,10 @@ from .units import Unit
 if TYPE_CHECKING:
     from .worker import Worker
 
-__all__ = ["Attempts"]
+__all__ = ["LAST_WORDS", "Attempts"]
 
 #: How long attempts that were called off at the end of a stop have to end by themselves (s).
-_LAST_WORDS = 1.0
+LAST_WORDS = 1.0
 
 
 class Attempts:
@@ -81,6 +81,15 @@ class Attempts:
         """Id and version of each that the store believes to run here."""
         running = [(run.id, run.version) for run in self._running.values() if not run.settled]
         return running + [(job.id, job.version) for unit in self.ready for job in unit]
+
+    def unended(self) -> list[tuple[Run, asyncio.Task[None] | None]]:
+        """Those whose handler has not returned, each with its task where it runs in the loop; from any thread."""
+        found: list[tuple[Run, asyncio.Task[None] | None]] = []
+        for run in (*list(self._running.values()), *list(self._orphans)):
+            handle = (run if run.together is None else run.together).handle
+            if handle is None or not handle.done():
+                found.append((run, handle))
+        return found
 
     # -- their beginning --------------------------------------------------------------------------------------------------
 
@@ -213,7 +222,7 @@ class Attempts:
             timer.cancel()
         self._timers = [
             self._loop.call_later(grace, self._call_off_all),
-            self._loop.call_later(grace + _LAST_WORDS, self._put_back),
+            self._loop.call_later(grace + LAST_WORDS, self._put_back),
         ]
 
     def put_back_ready(self) -> None:

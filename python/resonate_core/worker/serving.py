@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, cast
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from ..errors import Invalid
 from .durations import Duration, milliseconds
 from .session import Session
+from .signals import Signals
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,7 +63,9 @@ class Serving:
     def run(self, *, signals: bool = True) -> None:
         """Claims and runs jobs until the process is told to end, or `stop` is called: what a program of its own does.
 
-        SIGTERM and SIGINT stop it gracefully, a second one at once: what runs then is put back.
+        SIGTERM and SIGINT stop it gracefully, a second one without the grace: what runs then is put back. A worker that does not end
+        after that, since a handler blocks the loop or swallows its cancellation, names the job in the log, and the process exits
+        with 1; so it does at once at a second signal that finds the loop blocked.
 
         Args:
             signals: Listen to them, where this is the main thread.
@@ -79,27 +81,17 @@ class Serving:
             1
         """
         try:
-            asyncio.run(self._serve_with_signals(signals))
+            if signals and threading.current_thread() is threading.main_thread():
+                with Signals(cast("Worker", self), lambda: self._session) as heard:
+                    asyncio.run(self._serve_listening(heard))
+            else:
+                asyncio.run(self._serve(alone=True))
         finally:
             cast("Worker", self).close()
 
-    async def _serve_with_signals(self, signals: bool) -> None:
-        loop = asyncio.get_running_loop()
-        heard = 0
-
-        def stop() -> None:
-            nonlocal heard
-            heard += 1
-            self.stop(grace=None if heard == 1 else 0)
-
-        wanted = (signal.SIGTERM, signal.SIGINT) if signals and threading.current_thread() is threading.main_thread() else ()
-        for number in wanted:
-            loop.add_signal_handler(number, stop)
-        try:
-            await self._serve(alone=True)
-        finally:
-            for number in wanted:
-                loop.remove_signal_handler(number)
+    async def _serve_listening(self, signals: Signals) -> None:
+        signals.listen()  # the loop may have taken the descriptor
+        await self._serve(alone=True)
 
     def stop(self, grace: Duration | None = None) -> None:
         """Stops it gracefully: no more jobs are claimed, those that wait are given back, and those that run have the grace to end.

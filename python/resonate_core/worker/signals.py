@@ -1,0 +1,160 @@
+"""SIGTERM and SIGINT of a worker that is a program of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import selectors
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from .._stopwatch import seconds
+from .attempts import LAST_WORDS
+
+if TYPE_CHECKING:
+    from .session import Session
+    from .worker import Worker
+
+__all__ = ["Signals"]
+
+_log = logging.getLogger("resonate_core.worker")
+
+_WANTED = (signal.SIGTERM, signal.SIGINT)
+#: How often the stop is looked after, in seconds.
+_LOOK = 0.05
+#: How long a stop may take beyond its grace to tell the store how the attempts ended, in seconds.
+_FAREWELL = 5.0
+#: What a process that had to be ended by force exits with: `FAILED` of the command line.
+_FAILED = 1
+_CLOSE = b"\0"  # no signal has this number
+
+
+class Signals:
+    """Stops a worker at the first signal, without its grace at the second, and ends the process if the worker does not end.
+
+    Python runs signal handlers in the main thread between two of its instructions, and asyncio runs them in the loop: neither
+    happens while a job's handler blocks the loop. So a thread of its own reads the pipe into which Python's C handler writes the
+    numbers of signals (`signal.set_wakeup_fd`).
+
+    Args:
+        worker: Whose signals.
+        running: Gives its session, while it has one.
+        end: What ends the process by force.
+    """
+
+    def __init__(self, worker: Worker, running: Callable[[], Session | None], end: Callable[[int], Any] = os._exit) -> None:
+        self._worker = worker
+        self._running = running
+        self._end = end
+        self._session: Session | None = None
+        self._heard = 0
+        self._since = 0.0  # when the last stop was asked for
+        self._grace = 0.0
+        self._asked = -1  # the number of signals that the session was told of
+        self._ended_at: float | None = None  # when the session ended, after a signal
+
+    def __enter__(self) -> Signals:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._before = {number: signal.signal(number, self._interrupted) for number in _WANTED}
+        self._outer = self._others = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._watch, name=f"{self._worker.name}-signals", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if signal.set_wakeup_fd(-1) == self._writer and self._outer >= 0:
+            signal.set_wakeup_fd(self._outer)
+        for number, handler in self._before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        os.write(self._writer, _CLOSE)
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def listen(self) -> None:
+        """Takes the descriptor of signals back from the loop, which is told of every signal all the same."""
+        other = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        if other != self._writer:
+            self._others = other
+
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        """Python's handler: usually the pipe has the number already."""
+        other = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        if other != self._writer:  # somebody else's has it
+            self._others = other
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._writer, bytes([number]))
+
+    # -- the thread ---------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._reader, selectors.EVENT_READ)
+            while True:
+                if selector.select(_LOOK if self._heard else None):
+                    numbers = os.read(self._reader, 64)
+                    if _CLOSE in numbers:
+                        return
+                    if self._others >= 0:
+                        with contextlib.suppress(OSError):
+                            os.write(self._others, numbers)
+                    for _ in (number for number in numbers if number in _WANTED):
+                        self._hear()
+                if self._heard:
+                    self._look_after_the_stop()
+
+    def _hear(self) -> None:
+        self._heard += 1
+        if self._heard == 1 or self._heard == 2:
+            self._since = seconds()
+            self._grace = self._worker.grace if self._heard == 1 else 0.0
+        if self._heard == 2 and self._session is not None and not self._session.stopping:
+            self._force("the event loop is blocked since before the first signal")
+        if self._heard > 2:
+            self._force("it was told so three times")
+
+    def _look_after_the_stop(self) -> None:
+        session = self._running()
+        if session is not None:
+            self._session = session
+            if self._asked < self._heard:
+                self._asked = self._heard
+                self._worker.stop(grace=None if self._heard == 1 else 0)
+        elif self._session is not None and self._ended_at is None:
+            self._ended_at = seconds()
+        now = seconds()
+        last = self._since + self._grace + LAST_WORDS
+        if self._ended_at is not None:
+            if now > self._ended_at + LAST_WORDS:
+                self._force("its handler did not end when it was cancelled")
+        elif session is not None and not session.stopping and now > last:
+            self._force(f"it blocks the event loop and did not end within the grace of {self._grace:g} s")
+        elif now > last + _FAREWELL:
+            self._force(f"it did not end within the grace of {self._grace:g} s")
+
+    def _force(self, why: str) -> None:
+        jobs = self._held_up_by()
+        _log.critical(
+            "worker %r is ended by force: %s: %s. What it holds runs again when the lease has expired",
+            self._worker.name,
+            ", ".join(f"job {run.id!r} ({run.job.type})" for run in jobs) if jobs else "no job of it runs",
+            why,
+        )
+        self._end(_FAILED)
+
+    def _held_up_by(self) -> list[Any]:
+        """The attempts that the process waits for: the one that is running in the loop at this moment, or all that have not ended."""
+        if self._session is None:
+            return []
+        unended = self._session.attempts.unended()
+        current = None
+        with contextlib.suppress(RuntimeError):
+            current = asyncio.current_task(self._session.loop)
+        running = [run for run, handle in unended if handle is not None and handle is current]
+        return running or [run for run, handle in unended if handle is not None] or [run for run, _ in unended]
