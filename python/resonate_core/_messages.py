@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
 import re
-import select
+import selectors
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakMethod, ref
 
 from ._core import ManualClock
 from ._stopwatch import doubled, seconds
-from .errors import Closed, Invalid, StoreError
+from .errors import Closed, Invalid
 
 if TYPE_CHECKING:
     from ._core import Message, Store, Watch
@@ -31,6 +32,10 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
 #: How often a thread looks whether its store is still there, in seconds.
 _LOOK = 1.0
+#: How long a program that ends waits for a handler that is being called, in seconds.
+_LAST_WORDS = 1.0
+#: Takes every descriptor; select() takes those below 1024 only.
+_Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class _Failed:
@@ -49,35 +54,59 @@ class _Post:
         self.handlers: dict[str, Handler] = {}
         self.failed: dict[int, _Failed] = {}  # by message
         self.thread: threading.Thread | None = None
+        self.ending = False
         self.delivering = threading.Lock()
+        self._deliverer: int | None = None  # the thread that holds it
         self._watch: Watch | None = None
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
+        self._selector = _Selector()
+        self._selector.register(self._reader, selectors.EVENT_READ)
 
     def __del__(self) -> None:
         if self._watch is not None:
             self._watch.close()  # before its descriptor is somebody else's
+        self._selector.close()
         os.close(self._reader)
         os.close(self._writer)
 
-    def deliver(self, store: Store) -> int:
-        """Hands out what waits now; how many messages were taken."""
-        with self.delivering:
-            done: list[int] = []
-            handlers = dict(self.handlers)
-            waiting = store.messages(addresses=[f"{scheme}:*" for scheme in handlers])
-            try:
-                for message in waiting:
-                    if self._hand_over(message, handlers):
-                        done.append(message.number)
-            finally:  # whatever ends it, what was taken was taken
-                if done:
-                    store.acknowledge(done)
-            self.failed = {message.number: self.failed[message.number] for message in waiting if message.number in self.failed}
-            return len(done)
+    def deliver(self, store: Store, survived: type[BaseException] = Exception) -> int:
+        """Hands out what waits now; how many messages were taken.
 
-    def _hand_over(self, message: Message, handlers: dict[str, Handler]) -> bool:
+        Args:
+            store: Whose messages.
+            survived: What a handler may raise without ending it.
+
+        Raises:
+            Invalid: A handler calls it.
+        """
+        if self._deliverer == threading.get_ident():
+            raise Invalid("deliver() cannot be called by a handler of on_message: it would wait for that handler; return first")
+        with self.delivering:
+            self._deliverer = threading.get_ident()
+            try:
+                return self._deliver(store, survived)
+            finally:
+                self._deliverer = None
+
+    def _deliver(self, store: Store, survived: type[BaseException]) -> int:
+        done: list[int] = []
+        handlers = dict(self.handlers)
+        waiting = store.messages(addresses=[f"{scheme}:*" for scheme in handlers])
+        try:
+            for message in waiting:
+                if self.ending and threading.current_thread() is self.thread:
+                    break
+                if self._hand_over(message, handlers, survived):
+                    done.append(message.number)
+        finally:  # whatever ends it, what was taken was taken
+            if done:
+                store.acknowledge(done)
+        self.failed = {message.number: self.failed[message.number] for message in waiting if message.number in self.failed}
+        return len(done)
+
+    def _hand_over(self, message: Message, handlers: dict[str, Handler], survived: type[BaseException]) -> bool:
         if message.stale:
             return True
         failed = self.failed.get(message.number)
@@ -85,7 +114,7 @@ class _Post:
             return False
         try:
             handlers[message.address.partition(":")[0]](message)
-        except Exception:
+        except survived:
             failed = self.failed.setdefault(message.number, _Failed())
             pause = doubled(_FIRST_PAUSE, failed.failures, _LONGEST_PAUSE)
             failed.failures += 1
@@ -113,8 +142,7 @@ class _Post:
     def wait(self) -> None:
         """Until a message was queued, one that failed is to be tried again, or it is time to look around."""
         pauses = [failed.again_at - seconds() for failed in self.failed.values()]
-        ready, _, _ = select.select([self._reader], [], [], max(0.0, min([_LOOK, *pauses])))
-        if ready:
+        if self._selector.select(max(0.0, min([_LOOK, *pauses]))):
             with contextlib.suppress(BlockingIOError):
                 os.read(self._reader, 64)
 
@@ -124,15 +152,15 @@ def _run(post: ref[_Post], watch: Watch) -> None:
     while True:
         here = post()
         store = here.store() if here is not None else None
-        if here is None or store is None or not here.handlers:
+        if here is None or store is None or here.ending or not here.handlers:
             return
         watch.rearm(0)  # timers are somebody else's
         try:
-            here.deliver(store)
+            here.deliver(store, BaseException)  # what ends a thread, such as SystemExit, would end it for all later messages
         except Closed:
             return
-        except StoreError:
-            _log.exception("messages could not be read or taken out of the store; trying again")
+        except Exception:
+            _log.exception("messages could not be read or taken out of the store; trying again in %.0f s", _LOOK)
             time.sleep(_LOOK)
         del store
         here.wait()
@@ -142,6 +170,18 @@ def _run(post: ref[_Post], watch: Watch) -> None:
 _posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
 #: What is told that a handler was taken away: messages that were left to it are somebody else's now.
 _told_of_ends: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] = WeakKeyDictionary()
+
+
+@atexit.register
+def _end_threads() -> None:
+    """When the program ends: no handler is called any more, and one that is being called gets a moment to return."""
+    posts = [post for post in list(_posts.values()) if post.thread is not None and post.thread.is_alive()]
+    for post in posts:
+        post.ending = True
+        post.wake()
+    for post in posts:
+        if post.thread is not None and post.thread is not threading.current_thread():
+            post.thread.join(_LAST_WORDS)
 
 
 class Subscription:
