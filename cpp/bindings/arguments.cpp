@@ -2,6 +2,7 @@
 
 #include <datetime.h>
 
+#include "gil.hpp"
 #include "resonate/instant.hpp"
 
 namespace resonate::python {
@@ -63,8 +64,7 @@ std::int64_t integer(py::handle given, const char* argument) {
   py::object index;
   if (!PyLong_Check(object)) {
     if (!PyIndex_Check(object)) wrong_type(argument, "int", given);
-    index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
-    if (!index) throw py::error_already_set();
+    index = owned(into_python([object] { return PyNumber_Index(object); }));
     object = index.ptr();
   } else if (PyBool_Check(object)) {
     wrong_type(argument, "int", given);
@@ -89,7 +89,7 @@ Duration duration(py::handle given, const char* argument) {
     const auto microseconds = static_cast<Duration>(PyDateTime_DELTA_GET_MICROSECONDS(given.ptr()));
     if (microseconds % 1000 != 0) {
       raise(ErrorClass::invalid,
-            std::string(argument) + " is " + std::string(py::str(given)) + "; it has to be a whole number of milliseconds");
+            std::string(argument) + " is " + std::string(text_of(given)) + "; it has to be a whole number of milliseconds");
     }
     return days * 86'400'000 + seconds * 1000 + microseconds / 1000;
   }
@@ -108,8 +108,7 @@ StringMap string_map(py::handle given, const char* argument) {
     return map;
   }
   if (!py::hasattr(given, "keys")) wrong_type(argument, "a mapping of str to str", given);
-  const auto items = py::reinterpret_steal<py::object>(PyMapping_Items(given.ptr()));
-  if (!items) throw py::error_already_set();
+  const py::object items = owned(into_python([given] { return PyMapping_Items(given.ptr()); }));
   for (py::handle item : items) {
     const auto pair = py::cast<py::sequence>(item);
     add_entry(map, py::object(pair[0]), py::object(pair[1]), argument);
@@ -120,7 +119,7 @@ StringMap string_map(py::handle given, const char* argument) {
 py::object fast_sequence(py::handle given, const char* argument, const char* expected) {
   if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr()))
     wrong_type(argument, expected, given);
-  auto fast = py::reinterpret_steal<py::object>(PySequence_Fast(given.ptr(), ""));
+  auto fast = py::reinterpret_steal<py::object>(into_python([given] { return PySequence_Fast(given.ptr(), ""); }));
   if (fast) return fast;
   if (!PyErr_ExceptionMatches(PyExc_TypeError) || Py_TYPE(given.ptr())->tp_iter) throw py::error_already_set();
   PyErr_Clear();

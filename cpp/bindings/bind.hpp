@@ -26,5 +26,7 @@ void bind_store(py::module_& module);
 void bind_check_file(py::module_& module);
 void bind_cron(py::module_& module);
 void bind_fork_safety(py::module_& module);
+void bind_interrupts(py::module_& module);
+void bind_finished_classes(py::module_& module);  // after all classes
 
 }  // namespace resonate::python

@@ -68,7 +68,7 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
   for (py::handle one : items) {
     const py::object parts = fast_sequence(one, "jobs", kExpected);
     if (PySequence_Fast_GET_SIZE(parts.ptr()) != 3)
-      raise(ErrorClass::invalid, "jobs holds " + std::string(py::repr(one)) + "; it has to be (id, version, result)");
+      raise(ErrorClass::invalid, "jobs holds " + std::string(repr_of(one)) + "; it has to be (id, version, result)");
     many.jobs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(parts.ptr(), 0), "jobs")),
                          .version = integer(PySequence_Fast_GET_ITEM(parts.ptr(), 1), "jobs"),
                          .result = value_of(PySequence_Fast_GET_ITEM(parts.ptr(), 2), py::none(), "jobs")});

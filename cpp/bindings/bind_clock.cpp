@@ -7,7 +7,6 @@
 #include "bind.hpp"
 #include "display.hpp"
 #include "fork_safety.hpp"
-#include "interrupt.hpp"
 #include "resonate/clock.hpp"
 
 namespace resonate::python {
@@ -39,7 +38,7 @@ FiredList advance(ManualClock& clock, const DurationArgument& by) {
   std::vector<Fired> fired;
   {
     const OutsidePython outside;
-    fired = clock.advance(duration_ms, interrupt_on_signal());
+    fired = clock.advance(duration_ms);
   }
   return list_of(std::move(fired));
 }
@@ -49,7 +48,7 @@ FiredList advance_to(ManualClock& clock, const Int& at) {
   std::vector<Fired> fired;
   {
     const OutsidePython outside;
-    fired = clock.advance_to(instant, interrupt_on_signal());
+    fired = clock.advance_to(instant);
   }
   return list_of(std::move(fired));
 }
@@ -58,7 +57,7 @@ FiredList advance_to_next(ManualClock& clock) {
   std::vector<Fired> fired;
   {
     const OutsidePython outside;
-    fired = clock.advance_to_next(interrupt_on_signal());
+    fired = clock.advance_to_next();
   }
   return list_of(std::move(fired));
 }

@@ -180,7 +180,7 @@ A list of them, in one transaction.
       "apply_async",
       [](const Shown<"resonate_core._core.Store">& self, const EnvelopeArgument& envelope, const OptionalInt& now, bool atomic) {
         return Shown<"collections.abc.Awaitable[typing.Any]">(
-            py::module_::import("resonate_core._async").attr("apply_async")(self, envelope, now, atomic));
+            call(member_of_module("resonate_core._async", "apply_async"), self, envelope, now, py::bool_(atomic)));
       },
       py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
 As `apply`, for asyncio: the request runs off the loop's thread, and the tasks of one loop share commits.

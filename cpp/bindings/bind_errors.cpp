@@ -8,6 +8,8 @@
 
 #include "bind.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
+#include "resonate/interruption.hpp"
 
 namespace resonate::python {
 
@@ -24,7 +26,7 @@ py::handle class_of(ErrorClass error) {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Classes> storage;
   const Classes& classes = storage
                                .call_once_and_store_result([] {
-                                 const auto errors = py::module_::import("resonate_core.errors");
+                                 const py::object errors = imported("resonate_core.errors");
                                  Classes found;
                                  for (std::size_t i = 0; i < found.size(); ++i) found[i] = errors.attr(kClassNames[i]);
                                  return found;
@@ -59,14 +61,14 @@ ErrorClass class_of_code(ErrorCode code) {
 
 void set_error(ErrorClass error, const std::string& message) {
   const py::handle type = class_of(error);
-  const py::object instance = type(py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace")));
+  const py::object text = owned(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+  const py::object instance = call(type, text);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
 void set_violations(const std::vector<Violation>& violations) {
   const py::handle type = class_of(ErrorClass::invariant_violation);
-  PyErr_SetObject(type.ptr(), type(py::cast(violations)).ptr());
+  PyErr_SetObject(type.ptr(), call(type, py::cast(violations)).ptr());
 }
 
 }  // namespace
@@ -80,7 +82,7 @@ void raise_refusal(int status, const std::string& message) {
   const ErrorClass error = class_of_status(status);
   if (error != ErrorClass::resonate_error) raise(error, message);
   const py::handle type = class_of(error);
-  PyErr_SetObject(type.ptr(), type(message, py::arg("status") = status).ptr());
+  PyErr_SetObject(type.ptr(), call_with(type, py::make_tuple(message), py::dict(py::arg("status") = status)).ptr());
   throw py::error_already_set();
 }
 
@@ -91,12 +93,19 @@ void raise_violations(const std::vector<Violation>& violations) {
 
 void bind_errors(py::module_&) {
   py::register_local_exception_translator([](std::exception_ptr pending) {
+    // What comes up while the error is being made, such as a KeyboardInterrupt, is raised in its place.
     try {
-      if (pending) std::rethrow_exception(pending);
-    } catch (const InvariantError& error) {
-      set_violations(error.violations());
-    } catch (const Error& error) {
-      set_error(class_of_code(error.code()), error.what());
+      try {
+        if (pending) std::rethrow_exception(pending);
+      } catch (const InvariantError& error) {
+        set_violations(error.violations());
+      } catch (const Error& error) {
+        set_error(class_of_code(error.code()), error.what());
+      } catch (const Interrupted& interrupted) {
+        std::rethrow_exception(interrupted.cause());
+      }
+    } catch (py::error_already_set& error) {
+      error.restore();
     }
   });
 }

@@ -5,7 +5,7 @@
 #include "arguments.hpp"
 #include "bind.hpp"
 #include "fork_safety.hpp"
-#include "interrupt.hpp"
+#include "gil.hpp"
 #include "resonate/sqlite.hpp"
 #include "store_handle.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using TargetArgument = Shown<"str | os.PathLike[str]">;
 
-std::string path_of(py::handle path) { return std::string(text(py::module_::import("os").attr("fsdecode")(path), "path")); }
+std::string path_of(py::handle path) { return std::string(text(call(member_of_module("os", "fsdecode"), path), "path")); }
 
 // An instant at which nothing else happened may not be in the file yet.
 void store_instant(Engine& engine) {
@@ -39,7 +39,7 @@ void backup(const StoreHandle& store, const TargetArgument& given) {
 
 std::size_t purge(const StoreHandle& store, const Int& given) {
   const Instant settled_before = integer(given, "settled_before");
-  return open(store).without_gil([=](Engine& engine) { return engine.purge(settled_before, interrupt_on_signal()); });
+  return open(store).without_gil([=](Engine& engine) { return engine.purge(settled_before); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "event_dicts.hpp"
+#include "gil.hpp"
 #include "store_handle.hpp"
 
 namespace resonate::python {
@@ -58,7 +59,7 @@ py::typing::List<MessageRecord> messages(const StoreHandle& store, const Optiona
 
 std::vector<std::int64_t> acknowledge(const StoreHandle& store, const Shown<"collections.abc.Iterable[int]">& numbers) {
   std::vector<std::int64_t> wanted;
-  for (py::handle one : py::iter(numbers)) wanted.push_back(integer(one, "numbers"));
+  for (py::handle one : list_of(numbers)) wanted.push_back(integer(one, "numbers"));
   return open(store).without_gil([&wanted](Engine& engine) { return engine.acknowledge(wanted); });
 }
 
@@ -131,17 +132,18 @@ Example:
 )doc")
       .def(
           "on_message",
-          [](const Shown<"resonate_core._core.Store">& self, const std::string& scheme,
+          [](const Shown<"resonate_core._core.Store">& self, const Str& scheme,
              const Shown<"collections.abc.Callable[[resonate_core._core.Message], typing.Any]">& handler,
              const OptionalBool& background) {
             return Shown<"resonate_core._messages.Subscription">(
-                py::module_::import("resonate_core._messages").attr("on_message")(self, scheme, handler, background));
+                call(member_of_module("resonate_core._messages", "on_message"), self, scheme, handler, background));
           },
           py::arg("scheme"), py::arg("handler"), py::kw_only(), py::arg("background") = py::none(), R"doc(
 Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 
 A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
-with one message at a time, at least once, and should return soon.
+with one message at a time, at least once, and should return soon. Whatever it raises in the thread is logged, even what ends a thread
+(SystemExit). When the program ends, the thread is given a second to return from it.
 
 Args:
     scheme: What stands before the colon of the addresses, in lower case.
@@ -167,7 +169,7 @@ Example:
       .def(
           "deliver",
           [](const Shown<"resonate_core._core.Store">& self) {
-            return py::cast<std::size_t>(py::module_::import("resonate_core._messages").attr("deliver")(self));
+            return py::cast<std::size_t>(call(member_of_module("resonate_core._messages", "deliver"), self));
           },
           R"doc(
 Hands what waits now to the functions that `on_message` was given, in order of queueing; how many messages they took.
@@ -175,6 +177,7 @@ Hands what waits now to the functions that `on_message` was given, in order of q
 A function that raises is logged and keeps nothing from the others.
 
 Raises:
+    Invalid: A function that it calls calls it again.
     Closed: The store was closed.
     StoreError: What was taken could not be taken out of the store, and will be delivered again.
 

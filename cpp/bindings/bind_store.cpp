@@ -7,7 +7,6 @@
 #include "bind.hpp"
 #include "display.hpp"
 #include "fork_safety.hpp"
-#include "interrupt.hpp"
 #include "recorder.hpp"
 #include "store_handle.hpp"
 #include "store_options.hpp"
@@ -31,7 +30,7 @@ using RecordingTarget = Shown<"str | os.PathLike[str] | typing.IO[str] | typing.
 
 std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) {
   if (given.is_none()) {
-    object = py::module_::import("resonate_core._core").attr("SystemClock")();
+    object = py::cast(std::make_shared<SystemClock>());
   } else if (!py::isinstance<Clock>(given)) {
     wrong_type("clock", "a ManualClock, a SystemClock or None", given);
   } else {
@@ -102,7 +101,7 @@ Instant now_of(const StoreHandle& store) {
 py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now) {
   const std::optional<Instant> at = optional_integer(now, "now");
   py::typing::List<Fired> made;
-  for (Fired& step : open(store).without_gil([at](Engine& engine) { return engine.tick(at, interrupt_on_signal()); })) {
+  for (Fired& step : open(store).without_gil([at](Engine& engine) { return engine.tick(at); })) {
     made.append(std::move(step));
   }
   return made;
@@ -244,7 +243,8 @@ Example:
 Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
 
 Args:
-    target: The path of a file, which is made anew, or an object with `write`.
+    target: The path of a file, which is made anew, or an object with `write`. That is called while the store is locked: it must
+        not wait for a thread that uses the store, and what it calls of the store itself raises Invalid and ends the recording.
 
 Returns:
     The recording, a context manager; it ends with `close()`, or with the store.

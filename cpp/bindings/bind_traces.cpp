@@ -9,6 +9,7 @@
 #include "bind.hpp"
 #include "display.hpp"
 #include "fork_safety.hpp"
+#include "gil.hpp"
 #include "recorder.hpp"
 #include "trace.hpp"
 
@@ -34,7 +35,7 @@ std::string line_of(py::handle line) {
 std::vector<std::string> lines_of(py::handle trace) {
   std::vector<std::string> lines;
   const auto add = [&lines](py::handle each) {
-    for (py::handle line : each) {
+    for (py::handle line : list_of(each)) {
       if (std::string text = line_of(line); !text.empty()) lines.push_back(std::move(text));
     }
   };
@@ -42,9 +43,9 @@ std::vector<std::string> lines_of(py::handle trace) {
     add(trace);
     return lines;
   }
-  const py::object file = py::module_::import("io").attr("open")(trace, "rb");
-  const py::object content = file.attr("readlines")();
-  file.attr("close")();
+  const py::object file = call(member_of_module("io", "open"), trace, py::str("rb"));
+  const py::object content = call_method(file, "readlines");
+  call_method(file, "close");
   add(content);
   return lines;
 }

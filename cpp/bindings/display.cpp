@@ -1,9 +1,9 @@
 #include "display.hpp"
 
+#include "gil.hpp"
+
 namespace resonate::python {
 
-py::str html(const char* function, py::handle object) {
-  return py::module_::import("resonate_core.display").attr(function)(object);
-}
+py::str html(const char* function, py::handle object) { return call(member_of_module("resonate_core.display", function), object); }
 
 }  // namespace resonate::python

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "gil.hpp"
+
 namespace resonate::python {
 
 namespace py = pybind11;
@@ -22,7 +24,7 @@ class Repr {
     first_ = false;
     out_ += name;
     out_ += '=';
-    out_ += std::string(py::repr(object_of(value)));
+    out_ += std::string(repr_of(object_of(value)));
     return *this;
   }
   std::string done() const { return out_ + ")"; }

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "bind.hpp"
+#include "gil.hpp"
 #include "resonate/sqlite.hpp"
 
 namespace resonate::python {
@@ -36,10 +37,10 @@ int own_share() { return depth > 0 ? 1 : 0; }
 // The GIL is given away meanwhile: whoever is inside may want it (a recording to a Python file).
 void before_fork() {
   forks.fetch_add(1);
-  PyThreadState* const thread = PyEval_SaveThread();
+  PyThreadState* const thread = give_gil_away();
   for (int others = inside.load(); others > own_share(); others = inside.load()) inside.wait(others);
   close_sqlite_files_for_fork();
-  PyEval_RestoreThread(thread);
+  take_gil_again(thread);
 }
 
 void after_in_parent() {
@@ -54,20 +55,21 @@ void after_in_child() {
 
 }  // namespace
 
-OutsidePython::OutsidePython() : thread_(PyEval_SaveThread()) { enter(); }
+OutsidePython::OutsidePython() : thread_(give_gil_away()) { enter(); }
 
 OutsidePython::~OutsidePython() {
   leave();
-  PyEval_RestoreThread(thread_);
+  take_gil_again(thread_);
 }
 
 // Python's hooks and not pthread_atfork: those run inside locks of the interpreter, where the GIL cannot be given away.
 void bind_fork_safety(py::module_&) {
-  const auto os = py::module_::import("os");
+  const auto os = imported("os");
   if (!py::hasattr(os, "register_at_fork")) return;
-  os.attr("register_at_fork")(py::arg("before") = py::cpp_function(&before_fork),
-                              py::arg("after_in_parent") = py::cpp_function(&after_in_parent),
-                              py::arg("after_in_child") = py::cpp_function(&after_in_child));
+  call_with(
+      os.attr("register_at_fork"), py::tuple(),
+      py::dict(py::arg("before") = py::cpp_function(&before_fork), py::arg("after_in_parent") = py::cpp_function(&after_in_parent),
+               py::arg("after_in_child") = py::cpp_function(&after_in_child)));
 }
 
 }  // namespace resonate::python

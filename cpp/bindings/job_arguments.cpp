@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "gil.hpp"
 #include "protocol/jobs_decode_order.hpp"
 #include "python_node.hpp"
 
@@ -39,7 +40,7 @@ void require_known(const py::dict& members, const std::string& argument, Names k
 template <class Read>
 auto members_of(py::handle given, const char* argument, Names known, Read read) {
   if (!py::hasattr(given, "keys")) wrong_type(argument, "a mapping", given);
-  const py::dict copy(py::reinterpret_borrow<py::object>(given));  // of any mapping
+  const py::dict copy = call(reinterpret_cast<PyObject*>(&PyDict_Type), given);  // of any mapping
   require_known(copy, argument, known);
   try {
     return read(PythonNode(copy.ptr()), Path(std::string_view(argument), nullptr));
@@ -120,7 +121,7 @@ std::vector<QueueChoice> queue_choices(py::handle given, const char* argument) {
   if (PyUnicode_Check(given.ptr())) {
     choices.push_back({std::string(text(given, argument)), {}});
   } else if (PyMapping_Check(given.ptr()) && py::hasattr(given, "items")) {
-    for (py::handle item : given.attr("items")()) {
+    for (py::handle item : list_of(call_method(given, "items"))) {
       const auto pair = py::reinterpret_borrow<py::sequence>(item);
       const py::object name = pair[0];
       const py::object weight = pair[1];

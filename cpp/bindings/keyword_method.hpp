@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gil.hpp"
 #include "shown.hpp"
 
 namespace resonate::python {
@@ -75,6 +76,10 @@ class KeywordMethod<Function> {
       std::array<PyObject*, kSize> places{};
       sort_arguments(name_, parameters_.data(), names_.data(), kSize, given, positional, keywords, places.data());
       return invoke(self, places, std::make_index_sequence<kSize>());
+#if defined(__GLIBCXX__)
+    } catch (abi::__forced_unwind&) {
+      sleep_until_the_process_ends();
+#endif
     } catch (...) {
       set_python_error();
       return nullptr;

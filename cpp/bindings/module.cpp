@@ -28,5 +28,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_check_file(module);
   bindings::bind_cron(module);
   bindings::bind_fork_safety(module);
+  bindings::bind_interrupts(module);
+  bindings::bind_finished_classes(module);
   bindings::explain_misuse(module);
 }

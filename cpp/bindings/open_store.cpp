@@ -33,7 +33,8 @@ PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
 
 void OpenStore::close() {
   if (closed()) return;
-  if (recorder) std::exchange(recorder, nullptr)->close();
+  if (recorder && !recorder->closed()) recorder->close();
+  recorder.reset();
   std::shared_ptr<Engine> engine = std::exchange(engine_, nullptr);
   std::shared_ptr<EnvelopeDoor> door = std::exchange(door_, nullptr);
   const OutsidePython outside;

@@ -10,6 +10,7 @@
 
 #include "errors.hpp"
 #include "fork_safety.hpp"
+#include "gil.hpp"
 #include "trace.hpp"
 
 namespace resonate::python {
@@ -47,26 +48,32 @@ class FileWriter final : public LineWriter {
 class ObjectWriter final : public LineWriter {
  public:
   explicit ObjectWriter(py::object file) : file_(std::move(file)) {
-    const auto io = py::module_::import("io");
+    const py::object io = imported("io");
     takes_bytes_ = py::isinstance(file_, io.attr("RawIOBase")) || py::isinstance(file_, io.attr("BufferedIOBase"));
   }
   ~ObjectWriter() override {
-    const py::gil_scoped_acquire held;
+    if (interpreter_is_ending()) {
+      file_.release();  // nobody will ask for it any more
+      return;
+    }
+    const InsidePython held;
     file_ = py::object();
   }
   void finish() override {
-    if (py::hasattr(file_, "flush")) file_.attr("flush")();
+    if (py::hasattr(file_, "flush")) call_method(file_, "flush");
   }
 
  protected:
   void put(std::string_view line) override {
-    const py::gil_scoped_acquire held;
+    // Its thread would wait for ever, under the lock of an engine that the last thread may still want.
+    if (interpreter_is_ending()) throw Error(ErrorCode::closed, "the recording has ended: Python is shutting down");
+    const InsidePython held;
     const std::string text = std::string(line) + "\n";
     try {
       if (takes_bytes_) {
-        file_.attr("write")(py::bytes(text));
+        call_method(file_, "write", py::bytes(text));
       } else {
-        file_.attr("write")(py::str(text));
+        call_method(file_, "write", py::str(text));
       }
     } catch (py::error_already_set& error) {
       if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // the caller's, once the request is through
@@ -90,8 +97,7 @@ void LineWriter::write(std::string_view line) {
 
 std::shared_ptr<LineWriter> open_line_writer(py::handle target) {
   if (py::hasattr(target, "write")) return std::make_shared<ObjectWriter>(py::reinterpret_borrow<py::object>(target));
-  const auto os = py::module_::import("os");
-  const py::bytes path = os.attr("fsencode")(target);
+  const py::bytes path = call(member_of_module("os", "fsencode"), target);
   return std::make_shared<FileWriter>(std::string(path));
 }
 
@@ -102,11 +108,11 @@ Recorder::Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> w
 }
 
 void Recorder::close() {
-  const std::shared_ptr<Engine> engine = std::exchange(engine_, nullptr);
-  if (!engine) return;
+  if (!engine_) return;
   {
     const OutsidePython outside;
-    engine->stop_trace();
+    (void)engine_->location();  // refused where this is the write() of this very recording, before anything is ended
+    std::exchange(engine_, nullptr)->stop_trace();
   }
   writer_->finish();
 }

@@ -13,7 +13,8 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// Takes lines under the engine's lock, without the GIL. What put() throws ends the recording, and Recorder::close raises it.
+// Takes lines under the engine's lock, without the GIL. What put() throws ends the recording, and Recorder::close raises it; so
+// does a write() that calls the store it records, which the engine refuses.
 class LineWriter {
  public:
   virtual ~LineWriter() = default;

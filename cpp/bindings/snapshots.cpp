@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "gil.hpp"
 #include "snapshot.hpp"
 
 namespace resonate::python {
@@ -22,11 +23,12 @@ constexpr std::array<std::pair<std::string_view, SnapshotFormat>, 2> kFormats = 
 std::string json_text(py::handle snapshot) {
   if (!PyDict_Check(snapshot.ptr())) wrong_type("snapshot", "a dict, as Store.snapshot() gives it", snapshot);
   try {
-    const py::object document = py::module_::import("json").attr("dumps")(snapshot, py::arg("allow_nan") = false);
+    const py::object document =
+        call_with(member_of_module("json", "dumps"), py::make_tuple(snapshot), py::dict(py::arg("allow_nan") = false));
     return std::string(text(document, "snapshot"));
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_ValueError)) throw;
-    raise(ErrorClass::invalid, "snapshot cannot be written as JSON: " + std::string(py::str(error.value())));
+    raise(ErrorClass::invalid, "snapshot cannot be written as JSON: " + std::string(text_of(error.value())));
   }
 }
 
@@ -84,7 +86,7 @@ JsonDict snapshot(const OpenStore& store, py::handle format) {
   const std::string document = store.without_gil([wanted](Engine& engine) {
     return engine.with_storage([&](Storage& rows) { return write_snapshot(rows, wanted, engine.options()); });
   });
-  return JsonDict(py::module_::import("json").attr("loads")(py::str(document)));
+  return JsonDict(call(member_of_module("json", "loads"), py::str(document)));
 }
 
 void restore(const OpenStore& store, py::handle snapshot, bool check) {

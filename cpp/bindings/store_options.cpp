@@ -4,6 +4,7 @@
 
 #include "arguments.hpp"
 #include "fork_safety.hpp"
+#include "gil.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/sqlite.hpp"
 
@@ -67,10 +68,10 @@ std::string path_of(py::handle path_or_url) {
   if (py::isinstance<Clock>(path_or_url)) {
     throw py::type_error("path_or_url must be a path, a URL or None, got a clock; a clock is given by name: Store(clock=...)");
   }
-  const auto os = py::module_::import("os");
+  const auto os = imported("os");
   if (!PyUnicode_Check(path_or_url.ptr()) && !PyBytes_Check(path_or_url.ptr()) && !py::isinstance(path_or_url, os.attr("PathLike")))
     throw py::type_error(std::string("path_or_url must be str, os.PathLike or None, got ") + Py_TYPE(path_or_url.ptr())->tp_name);
-  std::string path(text(os.attr("fsdecode")(path_or_url), "path_or_url"));
+  std::string path(text(call(os.attr("fsdecode"), path_or_url), "path_or_url"));
   const auto refuse = [&path](ErrorClass error, const char* why) { raise(error, "path_or_url is '" + path + "': " + why); };
   constexpr std::string_view kSqliteUrl = "sqlite:///";
   if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());

@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "base64.hpp"
+#include "gil.hpp"
 
 namespace resonate::python {
 
@@ -45,25 +46,23 @@ py::handle json_encode() {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
   return storage
       .call_once_and_store_result([]() -> py::object {
-        const auto encoder = py::module_::import("json").attr("JSONEncoder");
-        return encoder(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false,
-                       py::arg("allow_nan") = false)
-            .attr("encode");
+        const py::dict options(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false,
+                               py::arg("allow_nan") = false);
+        return call_with(member_of_module("json", "JSONEncoder"), py::tuple(), options).attr("encode");
       })
       .get_stored();
 }
 
 py::handle json_loads() {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
-  return storage.call_once_and_store_result([]() -> py::object { return py::module_::import("json").attr("loads"); }).get_stored();
+  return storage.call_once_and_store_result([] { return member_of_module("json", "loads"); }).get_stored();
 }
 
 // json.JSONDecoder().scan_once: what json.loads comes to behind the steps that look for a byte order mark and for white space.
 py::handle json_scan() {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
   return storage
-      .call_once_and_store_result(
-          []() -> py::object { return py::module_::import("json").attr("JSONDecoder")().attr("scan_once"); })
+      .call_once_and_store_result([]() -> py::object { return call(member_of_module("json", "JSONDecoder")).attr("scan_once"); })
       .get_stored();
 }
 
@@ -71,7 +70,9 @@ py::handle json_scan() {
 py::object scanned(const py::str& document) {
   static PyObject* const kBegin = PyLong_FromLong(0);
   PyObject* const arguments[] = {document.ptr(), kBegin};
-  const auto read = py::reinterpret_steal<py::object>(PyObject_Vectorcall(json_scan().ptr(), arguments, 2, nullptr));
+  const py::handle scan = json_scan();
+  const auto read =
+      py::reinterpret_steal<py::object>(into_python([&] { return PyObject_Vectorcall(scan.ptr(), arguments, 2, nullptr); }));
   if (!read) {
     PyErr_Clear();
     return {};
@@ -83,7 +84,7 @@ py::object scanned(const py::str& document) {
 
 [[noreturn]] void raise_from_python(const char* argument, const char* what) {
   py::error_already_set cause;
-  const std::string reason = py::str(cause.value());
+  const std::string reason = text_of(cause.value());
   raise(ErrorClass::invalid, std::string(argument) + what + reason);
 }
 
@@ -96,7 +97,9 @@ std::string json_of(py::handle value, const char* argument) {
     const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
     if (!overflow) return std::to_string(number);
   }
-  const auto encoded = py::reinterpret_steal<py::object>(PyObject_CallOneArg(json_encode().ptr(), value.ptr()));
+  const py::handle encode = json_encode();
+  const auto encoded =
+      py::reinterpret_steal<py::object>(into_python([&] { return PyObject_CallOneArg(encode.ptr(), value.ptr()); }));
   if (!encoded) {
     if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python(argument, " cannot be written as JSON: ");
     throw py::error_already_set();
@@ -154,7 +157,8 @@ py::object decoded_json(const Value& value) {
   if (!value.data || value.data->empty()) return py::none();
   const auto document = decoded_text(value);
   if (py::object read = scanned(document)) return read;
-  auto decoded = py::reinterpret_steal<py::object>(PyObject_CallOneArg(json_loads().ptr(), document.ptr()));
+  const py::handle loads = json_loads();
+  auto decoded = py::reinterpret_steal<py::object>(into_python([&] { return PyObject_CallOneArg(loads.ptr(), document.ptr()); }));
   if (!decoded) {
     if (PyErr_ExceptionMatches(PyExc_ValueError)) raise_from_python("data", " is no JSON: ");
     throw py::error_already_set();

@@ -6,6 +6,7 @@
 
 #include "resonate/engine.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
 
 namespace resonate {
 
@@ -47,50 +48,49 @@ std::optional<Instant> earliest(const std::vector<std::shared_ptr<Engine>>& engi
 }
 
 // Ticks at the clock's instant: the one that is visited, or a later one where a request has moved the clock meanwhile.
-void tick(Engine& engine, const ManualClock::Interrupt& interrupt, std::vector<Fired>& fired) {
-  auto more = engine.tick({}, interrupt);
+void tick(Engine& engine, std::vector<Fired>& fired) {
+  auto more = engine.tick();
   fired.insert(fired.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-void tick_due(const std::vector<std::shared_ptr<Engine>>& engines, Instant at, const ManualClock::Interrupt& interrupt,
-              std::vector<Fired>& fired) {
+void tick_due(const std::vector<std::shared_ptr<Engine>>& engines, Instant at, std::vector<Fired>& fired) {
   for (const auto& engine : engines) {
     const auto due = engine->next_due();
-    if (due && *due <= at) tick(*engine, interrupt, fired);
+    if (due && *due <= at) tick(*engine, fired);
   }
 }
 
 }  // namespace
 
-std::vector<Fired> ManualClock::advance_to(Instant at, const Interrupt& interrupt) {
+std::vector<Fired> ManualClock::advance_to(Instant at) {
   std::lock_guard moving(moving_);
   if (at < now())
     throw Error(ErrorCode::invalid,
                 "a clock never runs backwards: cannot advance to " + std::to_string(at) + ", it is " + std::to_string(now()));
-  return visit_until(at, interrupt);
+  return visit_until(at);
 }
 
-std::vector<Fired> ManualClock::visit_until(Instant at, const Interrupt& interrupt) {
+std::vector<Fired> ManualClock::visit_until(Instant at) {
   const auto driven = engines();
   std::vector<Fired> fired;
   for (auto next = earliest(driven); next && *next <= at; next = earliest(driven)) {
-    if (interrupt) interrupt();
+    allow_interrupt(Pause::working);
     const Instant visit = std::max(*next, now());
     set(visit);
-    tick_due(driven, visit, interrupt, fired);
+    tick_due(driven, visit, fired);
   }
   set(at);
-  for (const auto& engine : driven) tick(*engine, interrupt, fired);  // every store has seen the instant, due or not
+  for (const auto& engine : driven) tick(*engine, fired);  // every store has seen the instant, due or not
   return fired;
 }
 
-std::vector<Fired> ManualClock::advance(Duration by, const Interrupt& interrupt) {
+std::vector<Fired> ManualClock::advance(Duration by) {
   if (by < 0) throw Error(ErrorCode::invalid, "a clock never runs backwards: cannot advance by " + std::to_string(by) + " ms");
   std::lock_guard moving(moving_);  // before the look at the clock: advances on several threads add up
-  return visit_until(saturating_add(now(), by), interrupt);
+  return visit_until(saturating_add(now(), by));
 }
 
-std::vector<Fired> ManualClock::advance_to_next(const Interrupt& interrupt) {
+std::vector<Fired> ManualClock::advance_to_next() {
   std::lock_guard moving(moving_);
   const auto driven = engines();
   const auto next = earliest(driven);
@@ -98,7 +98,7 @@ std::vector<Fired> ManualClock::advance_to_next(const Interrupt& interrupt) {
   if (!next) return fired;
   const Instant visit = std::max(*next, now());
   set(visit);
-  tick_due(driven, visit, interrupt, fired);
+  tick_due(driven, visit, fired);
   return fired;
 }
 

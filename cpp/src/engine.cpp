@@ -7,6 +7,7 @@
 #include "machine/invariants.hpp"
 #include "machine/machine.hpp"
 #include "machine/validate.hpp"
+#include "resonate/interruption.hpp"
 
 namespace resonate {
 
@@ -214,7 +215,7 @@ bool Engine::nothing_to_tick(Instant at) {
   return true;
 }
 
-std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<void()>& interrupt) {
+std::vector<Fired> Engine::tick(std::optional<Instant> now) {
   std::vector<Fired> fired;
   std::optional<Instant> at;
   for (;;) {
@@ -239,7 +240,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, const std::function<
       move_clock(*at);  // not before: a tick that could not be committed has not happened
       if (taken < kStepsAtOnce) return fired;
     }
-    if (interrupt) interrupt();
+    allow_interrupt(Pause::working);
   }
 }
 
@@ -292,6 +293,7 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
 
 void Engine::tell(const TraceEvent& event) noexcept {
   if (!trace_) return;
+  const Uninterrupted whole;  // what is told has happened
   try {
     trace_(event);
   } catch (...) {

@@ -1,5 +1,6 @@
 // Group commit: callers that arrive while a commit is under way share the next one.
 #include "engine_transaction.hpp"
+#include "resonate/interruption.hpp"
 
 namespace resonate {
 
@@ -11,6 +12,7 @@ constexpr std::size_t kSharedRequests = 10'000;
 // The first caller in the queue leads. It takes everybody who has come by the time the engine is free, runs all of them in one
 // transaction, and hands the next turn on. A lone caller waits for nobody.
 void Engine::share_commit(Caller& caller) {
+  mutex_.refuse_owner();  // the caller ahead would be the one that waits for this one
   std::unique_lock waiting(callers_mutex_);
   (last_caller_ ? last_caller_->next : first_caller_) = &caller;
   last_caller_ = &caller;
@@ -26,7 +28,7 @@ void Engine::share_commit(Caller& caller) {
         if (requests > kSharedRequests) break;
       }
       waiting.unlock();
-      run_group(caller, *last);
+      last = run_group(caller, last);
     }
     waiting.lock();
     first_caller_ = last->next;
@@ -43,17 +45,26 @@ void Engine::share_commit(Caller& caller) {
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
-// Whatever goes wrong goes wrong for all of them: there is one commit.
-void Engine::run_group(Caller& first, const Caller& last) {
+// Runs them in one transaction, and gives the last that is done. Whatever goes wrong goes wrong for all of them: there is one
+// commit. Only an interrupt is the first one's alone, in whose thread this is: the others wait for the next to lead.
+Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
   // The link of the last may be written meanwhile, by who comes now; it is not looked at.
   const auto each = [&](auto body) {
     for (Caller* one = &first;; one = one->next) {
       body(*one);
-      if (one == &last) return;
+      if (one == last) return;
     }
   };
   try {
-    Scope transaction(*this, Access::write);
+    std::optional<Scope> begun;
+    try {
+      begun.emplace(*this, Access::write);
+    } catch (const Interrupted&) {
+      first.failure = std::current_exception();
+      return &first;
+    }
+    const Uninterrupted whole;
+    Scope& transaction = *begun;
     const Instant before = present();
     Instant at = before;
     each([&](Caller& caller) { at = run_batch(*transaction, caller, at, Atomicity::independent); });
@@ -62,6 +73,7 @@ void Engine::run_group(Caller& first, const Caller& last) {
   } catch (...) {
     each([failure = std::current_exception()](Caller& caller) { caller.failure = failure; });
   }
+  return last;
 }
 
 }  // namespace resonate

@@ -8,6 +8,7 @@
 #include "engine_transaction.hpp"
 #include "machine/derive.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
 #include "state_view.hpp"
 
 namespace resonate {
@@ -34,11 +35,8 @@ void keep_awaited(const Row& row, Ids& kept) {
 // The steps that are due are taken first, and that instant is stored. From then on nothing settles before it, and every promise
 // that was settled before it is drained: references to it only become fewer. So they may be collected in pages, and the rows
 // deleted in pages after that, while others go on with their work.
-std::size_t Engine::purge(Instant settled_before, const std::function<void()>& interrupt) {
-  const auto pause = [&interrupt] {
-    if (interrupt) interrupt();
-  };
-  (void)tick({}, interrupt);
+std::size_t Engine::purge(Instant settled_before) {
+  (void)tick();
   {
     std::lock_guard lock(mutex_);
     const StorageTransaction writing(*storage_, Access::write);
@@ -51,7 +49,7 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
   Ids kept;
   with_storage(
       [&kept](Storage& storage) { each_message(storage, [&kept](const MessageRef& message) { kept.insert(message->id); }); });
-  each_page(Access::read, pause, [&](std::span<const RowRef> rows) {
+  each_page(Access::read, [&](std::span<const RowRef> rows) {
     for (const RowRef& row : rows) {
       keep_awaited(*row, kept);
       if (row->callbacks == 0) continue;
@@ -59,7 +57,7 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
     }
   });
   std::size_t purged = 0;
-  each_page(Access::write, pause, [&](std::span<const RowRef> rows) { purged += purge_page(rows, settled_before, kept); });
+  each_page(Access::write, [&](std::span<const RowRef> rows) { purged += purge_page(rows, settled_before, kept); });
   if (purged > 0) {
     std::lock_guard lock(mutex_);
     tell_replaced();
@@ -68,8 +66,7 @@ std::size_t Engine::purge(Instant settled_before, const std::function<void()>& i
 }
 
 // Calls body for all rows in order of id, each page in a transaction of its own, the lock free in between.
-void Engine::each_page(Access access, const std::function<void()>& pause,
-                       const std::function<void(std::span<const RowRef>)>& body) {
+void Engine::each_page(Access access, const std::function<void(std::span<const RowRef>)>& body) {
   RowScan scan{.by = RowScan::By::id, .key = {}, .after = {}, .limit = kRowsAtOnce};
   for (;;) {
     {
@@ -80,7 +77,7 @@ void Engine::each_page(Access access, const std::function<void()>& pause,
       if (rows.size() < kRowsAtOnce) return;
       scan.after = rows.back()->id();
     }
-    pause();
+    allow_interrupt(Pause::working);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"
+#include "interrupting.hpp"
 
 namespace resonate {
 namespace {
@@ -108,12 +109,12 @@ TEST(ManualClock, ForgetsEnginesThatWent) {
 TEST(ManualClock, AnInterruptStopsBetweenInstants) {
   Store store;
   for (int i = 0; i < 10; ++i) store.create("p" + std::to_string(i), 10 + i, kExternal);
-  struct Stop {};
-  int calls = 0;
-  const auto after_three = [&] {
-    if (++calls > 3) throw Stop();
-  };
-  EXPECT_THROW(store.clock->advance_to(100, after_three), Stop);
+  {
+    const Interrupting after_three([](int calls) {
+      if (calls > 3) throw Stop();
+    });
+    EXPECT_THROW(store.clock->advance_to(100), Interrupted);
+  }
   EXPECT_EQ(store.clock->now(), 12);
   EXPECT_EQ(store.row("p2")->state, PromiseState::rejected_timedout);
   EXPECT_EQ(store.row("p3")->state, PromiseState::pending);
@@ -123,12 +124,12 @@ TEST(ManualClock, AnInterruptStopsBetweenInstants) {
 TEST(ManualClock, AnInterruptStopsWithinOneInstant) {
   Store store;
   for (int i = 0; i < 2500; ++i) store.create("p" + std::to_string(i), 10, kExternal);
-  struct Stop {};
-  int calls = 0;
-  const auto second = [&] {
-    if (++calls == 2) throw Stop();
-  };
-  EXPECT_THROW(store.clock->advance_to(100, second), Stop);
+  {
+    const Interrupting second([](int calls) {
+      if (calls == 2) throw Stop();
+    });
+    EXPECT_THROW(store.clock->advance_to(100), Interrupted);
+  }
   EXPECT_EQ(store.clock->now(), 10);
   EXPECT_EQ(store.clock->advance_to(100).size(), 1500u);
 }
@@ -139,10 +140,10 @@ TEST(ManualClockRegression, ARequestMayOvertakeAnAdvance) {
   Store second = beside(first);
   for (int i = 0; i < 1500; ++i) first.create("p" + std::to_string(i), 10, kExternal);
   second.create("s", 10, kExternal);
-  int calls = 0;
-  const auto fired = first.clock->advance_to(20, [&] {
-    if (++calls == 2) second.run(PromiseGet{"s"}, kNew, 50);  // between the two transactions of the first engine's tick
+  const Interrupting overtaking([&](int calls) {
+    if (calls == 2) second.run(PromiseGet{"s"}, kNew, 50);  // between the two transactions of the first engine's tick
   });
+  const auto fired = first.clock->advance_to(20);
   EXPECT_EQ(fired.size(), 1501u);
   EXPECT_EQ(first.clock->now(), 50);
 }

@@ -4,6 +4,7 @@
 #include "fake_rows.hpp"
 #include "fake_storage.hpp"
 #include "fake_store.hpp"
+#include "interrupting.hpp"
 
 namespace resonate {
 namespace {
@@ -126,8 +127,10 @@ TEST(EngineFaults, ABrokenPropertyUndoesTheRequestThatShowedIt) {
 TEST(EngineFaults, AnInterruptedTickKeepsWhatItCommitted) {
   Store store;
   for (int i = 0; i < 1500; ++i) store.create("p" + std::to_string(i), 10, tags({{"resonate:external", "true"}}));
-  struct Stop {};
-  EXPECT_THROW(store.engine->tick(10, [] { throw Stop(); }), Stop);
+  {
+    const Interrupting at_once([](int) { throw Stop(); });
+    EXPECT_THROW(store.engine->tick(10), Interrupted);
+  }
   EXPECT_EQ(store.engine->tick(10).size(), 500u);
 }
 
@@ -136,10 +139,10 @@ TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
   Store store;
   for (int i = 0; i < 4000; ++i) store.create("p" + std::to_string(1000 + i), 10, tags({{"resonate:external", "true"}}));
   bool overtaken = false;
-  const auto fired = store.engine->tick(10, [&] {
-    if (!overtaken) store.run(settlement("missing"), kNew, 400);
-    overtaken = true;
+  const Interrupting overtaking([&](int) {
+    if (!std::exchange(overtaken, true)) store.run(settlement("missing"), kNew, 400);
   });
+  const auto fired = store.engine->tick(10);
   ASSERT_EQ(fired.size(), 3000u);  // the request took its portion of 1000
   EXPECT_EQ(fired[999].now, 10);
   EXPECT_EQ(fired[1000].now, 400);

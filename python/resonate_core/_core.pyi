@@ -2957,6 +2957,7 @@ class Store:
         A function that raises is logged and keeps nothing from the others.
 
         Raises:
+            Invalid: A function that it calls calls it again.
             Closed: The store was closed.
             StoreError: What was taken could not be taken out of the store, and will be delivered again.
 
@@ -3026,7 +3027,8 @@ class Store:
         Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 
         A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
-        with one message at a time, at least once, and should return soon.
+        with one message at a time, at least once, and should return soon. Whatever it raises in the thread is logged, even what ends a thread
+        (SystemExit). When the program ends, the thread is given a second to return from it.
 
         Args:
             scheme: What stands before the colon of the addresses, in lower case.
@@ -3092,7 +3094,8 @@ class Store:
         Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
 
         Args:
-            target: The path of a file, which is made anew, or an object with `write`.
+            target: The path of a file, which is made anew, or an object with `write`. That is called while the store is locked: it must
+                not wait for a thread that uses the store, and what it calls of the store itself raises Invalid and ends the recording.
 
         Returns:
             The recording, a context manager; it ends with `close()`, or with the store.

@@ -8,7 +8,11 @@ from pathlib import Path
 
 
 def finish(text: str) -> str:
-    """Gives the stubs with comparisons that take any object, as they do: they answer NotImplemented to a stranger."""
+    """Gives the stubs with comparisons that take any object, as they do: they answer NotImplemented to a stranger.
+
+    What refuses to be pickled is left out: by its type it is as in every class.
+    """
+    text = re.sub(r"^ +def __reduce(_ex)?__\(self, \*args\) -> None:\s+\.\.\.\n", "", text, flags=re.MULTILINE)
     return re.sub(r"def (__eq__|__ne__)\(self, \w+: [\w.]+\) -> bool:", r"def \1(self, other: object) -> bool:", text)
 
 

@@ -81,6 +81,31 @@ def only_the_bindings_know_python(files: Files) -> Problems:
     return lines_with(r"pybind11|\bPython\.h|\bPy[A-Z]\w+\(", files, lambda p: is_cpp(p) and not p.startswith("cpp/bindings/"))
 
 
+GIL_FILES = frozenset({"cpp/bindings/gil.hpp", "cpp/bindings/gil.cpp"})
+
+
+@rule(
+    bad={
+        "cpp/bindings/bind_store.cpp": "const py::gil_scoped_release released;\n",
+        "cpp/bindings/fork_safety.cpp": "PyEval_RestoreThread(thread_);\n",
+        "cpp/bindings/recorder.cpp": 'file_.attr("write")(text);\n',
+        "cpp/bindings/display.cpp": 'py::module_::import("html");\n',
+        "cpp/bindings/value_codec.cpp": "auto made = PyObject_CallOneArg(encode, value);\n",
+    },
+    good={
+        "cpp/bindings/gil.cpp": "PyEval_RestoreThread(thread);\n",
+        "cpp/bindings/recorder.cpp": 'call_method(file_, "write", text);\ninto_python([&] { return PyObject_CallOneArg(encode, value); });\n',
+    },
+)
+def one_file_asks_for_the_gil(files: Files) -> Problems:
+    """A thread that asks for the GIL while the interpreter ends is unwound: only gil.hpp, directly above Python, stops that."""
+    locks = r"gil_scoped_(acquire|release)|call_guard|PyEval_\w+Thread\b|PyGILState_(Ensure|Release)"
+    calls = r"\.attr\([^()]*\)\(|module_::import|\bpy::repr\(|PyObject_(Call\w*|Vectorcall\w*|Str|Repr)\(|PyIter_Next|PySequence_(Fast|List)\("
+    return lines_with(
+        rf"^(?!.*\binto_python\()(.*({locks}|{calls}))", files, lambda p: p.startswith("cpp/bindings/") and p not in GIL_FILES
+    )
+
+
 def is_free_of_json(path: str) -> bool:
     """What embedders include, the machine and the storages."""
     return path.startswith(("cpp/include/", "cpp/src/machine/", "cpp/src/storage/"))

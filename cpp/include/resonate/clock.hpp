@@ -2,12 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "resonate/instant.hpp"
+#include "resonate/owned_mutex.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {
@@ -36,21 +36,18 @@ class SystemClock final : public Clock {
 // A clock that stands still until it is moved. It drives the engines that were attached to it, in order of attachment.
 class ManualClock final : public Clock {
  public:
-  // Called by advance_to between two instants, outside every engine's lock; may throw to stop (an interrupt). Not to move this
-  // clock by an advance of its own: one is under way.
-  using Interrupt = std::function<void()>;
-
   explicit ManualClock(Instant start = 0) : now_(start) {}
   Instant now() override { return now_.load(std::memory_order_acquire); }
   bool manual() const noexcept override { return true; }
 
   // Visits every instant up to `at` at which an attached engine has a step due, in order, and ticks there. Error (invalid) when
-  // `at` is earlier than now. Returns what fired.
-  std::vector<Fired> advance_to(Instant at, const Interrupt& interrupt = {});
+  // `at` is earlier than now, and in a thread that is inside an advance of this clock. Returns what fired. An interrupt
+  // (interruption.hpp) stops it between two instants.
+  std::vector<Fired> advance_to(Instant at);
   // now + by, saturating; by >= 0.
-  std::vector<Fired> advance(Duration by, const Interrupt& interrupt = {});
+  std::vector<Fired> advance(Duration by);
   // To the next instant at which something is due; stays where it is when nothing ever is.
-  std::vector<Fired> advance_to_next(const Interrupt& interrupt = {});
+  std::vector<Fired> advance_to_next();
   // Sets the clock without firing anything; false (and no change) when `at` is earlier than now.
   bool set(Instant at);
 
@@ -58,10 +55,14 @@ class ManualClock final : public Clock {
 
  private:
   std::vector<std::shared_ptr<Engine>> engines();
-  std::vector<Fired> visit_until(Instant at, const Interrupt& interrupt);  // under moving_
+  std::vector<Fired> visit_until(Instant at);  // under moving_
 
-  std::mutex moving_;  // one advance at a time
-  std::mutex mutex_;   // setting now_, and engines_
+  // One advance at a time.
+  OwnedMutex moving_{
+      "this clock is being advanced by the same thread: the call comes from a signal handler during that advance; make it after "
+      "that "
+      "has returned"};
+  std::mutex mutex_;  // setting now_, and engines_
   std::atomic<Instant> now_;
   std::vector<std::weak_ptr<Engine>> engines_;
 };

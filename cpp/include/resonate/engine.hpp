@@ -2,7 +2,9 @@
 // time makes due.
 //
 // Thread-safe: one lock, held for one transaction. Where commits are durable, callers that arrive during one share the next (group
-// commit). Nothing here reads a clock except through the Clock it was given.
+// commit). A call made by the thread that is inside another call of the same engine (by a trace sink, by an interrupt hook) is
+// refused: Error (invalid). Nothing here reads a clock except through the Clock it was given. Long calls can be interrupted
+// (interruption.hpp).
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,7 @@
 #include "resonate/clock.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/options.hpp"
+#include "resonate/owned_mutex.hpp"
 #include "resonate/requests.hpp"
 #include "resonate/rules.hpp"
 #include "resonate/storage.hpp"
@@ -58,8 +61,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
                            Atomicity atomicity = Atomicity::independent);
 
   // Fires what is due at `now`, to the last step. Error (invalid) for an instant earlier than one already seen.
-  // `interrupt` is called between bounded transactions and may throw.
-  std::vector<Fired> tick(std::optional<Instant> now = {}, const std::function<void()>& interrupt = {});
+  // In bounded transactions; an interrupt between two of them keeps what was committed.
+  std::vector<Fired> tick(std::optional<Instant> now = {});
   // The next instant at which something is due, never earlier than what the store has seen.
   std::optional<Instant> next_due();
 
@@ -85,8 +88,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Watch> watch(int descriptor);
 
   // Deletes the promises that were settled before that instant and that nothing refers to which is still to be delivered or run;
-  // how many. In bounded transactions; `interrupt` is called between them and may throw. Error (invalid): the instant is not past.
-  std::size_t purge(Instant settled_before, const std::function<void()>& interrupt = {});
+  // how many. In bounded transactions; an interrupt between two of them keeps what was committed. Error (invalid): the instant is
+  // not past.
+  std::size_t purge(Instant settled_before);
 
   // Every violated property, each under its name; empty when all hold.
   std::vector<Violation> check();
@@ -126,7 +130,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   class Scope;
 
   void share_commit(Caller& caller);
-  void run_group(Caller& first, const Caller& last);
+  Caller* run_group(Caller& first, Caller* last);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
   Reply run(Transaction& transaction, Request& request, Instant now);
@@ -147,11 +151,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ring_all() noexcept;
   void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
-  void each_page(Access access, const std::function<void()>& pause, const std::function<void(std::span<const RowRef>)>& body);
+  void each_page(Access access, const std::function<void(std::span<const RowRef>)>& body);
   std::size_t purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept);
   void end_trace();
 
-  std::mutex mutex_;
+  OwnedMutex mutex_{
+      "a store cannot be used from inside a call of itself: this thread is in the write() of its recording, or in a signal handler "
+      "during a long call; call it after that has returned"};
   std::unique_ptr<Storage> storage_;
   const bool durable_;  // of the storage; never changes
   std::shared_ptr<Clock> clock_;

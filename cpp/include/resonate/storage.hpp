@@ -77,6 +77,9 @@ struct AddressPattern {
 
 enum class Access : std::uint8_t { read, write };
 
+// A read of so many records or more is a page of a long one, at which a call can be interrupted (interruption.hpp).
+inline constexpr std::size_t kLongPage = 500;
+
 class Storage {
  public:
   virtual ~Storage() = default;

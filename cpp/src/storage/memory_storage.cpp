@@ -6,6 +6,7 @@
 
 #include "machine/derive.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
 
 namespace resonate {
 
@@ -121,6 +122,7 @@ void MemoryStorage::index_new_ids() {
 
 std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
   require_whole();
+  if (scan.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<RowRef> found;
   auto take = [&](const Birth* birth) {
     if (birth->id == scan.after && !scan.after.empty()) return true;
@@ -180,6 +182,7 @@ bool MemoryStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_
 
 std::vector<MessageRef> MemoryStorage::messages(std::int64_t after_seq, std::size_t limit) {
   require_whole();
+  if (limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<MessageRef> found;
   if (limit == 0) return found;
   messages_.visit_from(after_seq + 1, [&](const MessageRef& message) {

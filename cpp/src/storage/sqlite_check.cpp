@@ -49,6 +49,7 @@ std::vector<std::string> check_sqlite_file(const std::string& path) {
       if (std::string said = integrity.getColumn(0).getString(); said != "ok") problems.push_back("integrity: " + said);
     compare_schemas(file->database(), problems);
   } catch (const SQLite::Exception& error) {
+    file->throw_interrupt();
     problems.push_back(std::string("integrity: ") + error.getErrorStr());
   }
   return problems;

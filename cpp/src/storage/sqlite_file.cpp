@@ -1,17 +1,20 @@
 #include "storage/sqlite_file.hpp"
 
 #include <sqlite3.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <system_error>
+#include <utility>
 
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
 #include "storage/sqlite_schema.hpp"
 
 namespace resonate {
@@ -19,6 +22,9 @@ namespace resonate {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Steps of SQLite's machine between two looks for an interrupt: about a millisecond.
+constexpr int kStepsBetweenLooks = 50'000;
 
 // The cause in the words of whoever runs the machine.
 std::string cause_of(int code, const std::string& said, int system_error) {
@@ -71,9 +77,8 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (make && !fs::exists(path, problem) && ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "a file cannot be made in its folder: " + std::string(std::strerror(errno)));
   const int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
-  const auto patience = static_cast<int>(std::min<Duration>(options.busy_timeout, std::numeric_limits<int>::max()));
   try {
-    return SQLite::Database(path, access | SQLite::OPEN_NOMUTEX, patience);
+    return SQLite::Database(path, access | SQLite::OPEN_NOMUTEX);
   } catch (const SQLite::Exception& error) {
     refuse(path, cause_of(error.getErrorCode(), error.getErrorStr(), errno));
   }
@@ -81,7 +86,39 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
 
 }  // namespace
 
-void SqliteFile::fail(const char* deed, const SQLite::Exception& error) const {
+// Waits as SQLite itself does, ever longer, but for the caller's interrupt at every step. What was waited is counted, not measured.
+int SqliteFile::wait_for_others(void* file, int times) noexcept {
+  auto& self = *static_cast<SqliteFile*>(file);
+  if (times == 0) self.waited_ = 0;
+  constexpr std::array<Duration, 8> kPauses = {1, 2, 5, 10, 15, 20, 25, 50};
+  const Duration left = self.busy_timeout_ - self.waited_;
+  if (left <= 0 || self.interrupted(Pause::waiting)) return 0;
+  const Duration pause = std::min(left, kPauses[std::min<std::size_t>(static_cast<std::size_t>(times), kPauses.size() - 1)]);
+  const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(pause) * 1'000'000};
+  (void)nanosleep(&time, nullptr);  // a signal ends it early
+  self.waited_ += pause;
+  return self.interrupted(Pause::waiting) ? 0 : 1;
+}
+
+int SqliteFile::go_on(void* file) noexcept { return static_cast<SqliteFile*>(file)->interrupted(Pause::working) ? 1 : 0; }
+
+// SQLite is C: what is thrown waits in the file until SQLite has returned.
+bool SqliteFile::interrupted(Pause pause) noexcept {
+  try {
+    allow_interrupt(pause);
+    return false;
+  } catch (...) {
+    interrupt_ = std::current_exception();
+    return true;
+  }
+}
+
+void SqliteFile::throw_interrupt() {
+  if (interrupt_) std::rethrow_exception(std::exchange(interrupt_, nullptr));
+}
+
+void SqliteFile::fail(const char* deed, const SQLite::Exception& error) {
+  throw_interrupt();
   const int code = error.getErrorCode();
   if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
     throw Error(ErrorCode::busy, "store " + resonate::quoted(path_) + " is busy: cannot " + deed +
@@ -96,6 +133,8 @@ SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Ab
     : path_(path),
       busy_timeout_(options.busy_timeout),
       database_(connect(path, options, absent == Absent::make && !options.read_only)) {
+  sqlite3_busy_handler(database_.getHandle(), &wait_for_others, this);
+  sqlite3_progress_handler(database_.getHandle(), kStepsBetweenLooks, &go_on, this);
   try {
     prepare(options);
   } catch (const SQLite::Exception& error) {

@@ -9,6 +9,7 @@
 
 #include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
 #include "storage/sqlite_rows.hpp"
 
 namespace resonate {
@@ -58,6 +59,7 @@ SqliteStorage::~SqliteStorage() {
     std::lock_guard lock(all.mutex);
     std::erase(all.storages, this);
   }
+  if (log_index_) (void)log_index_->look();  // the connection reads it once more
   if (!file_ || seen_now_ == kUnset || options_.read_only) return;
   // The instant is all there is to lose, and whoever closes a store is not kept waiting for it.
   try {
@@ -71,10 +73,14 @@ SqliteStorage::~SqliteStorage() {
 
 void SqliteStorage::open(SqliteFile::Absent absent) {
   file_ = SqliteFile::open(path_, options_, absent);
+  log_index_.emplace(sqlite3_db_filename(file_->database().getHandle(), "main"));
   statements_.emplace(file_->database());
 }
 
 void SqliteStorage::disconnect() noexcept {
+  if (log_index_) (void)log_index_->look();  // the connection reads it once more
+  log_index_.reset();
+  in_transaction_ = false;
   statements_.reset();
   file_.reset();
   forget();
@@ -84,6 +90,14 @@ void SqliteStorage::require(Access access) {
   if (access == Access::write && options_.read_only)
     throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
   if (!file_) open(SqliteFile::Absent::refuse);
+  const std::string deed = log_index_->look();
+  if (deed.empty()) return;
+  const std::string index = log_index_->path();
+  disconnect();
+  throw Error(ErrorCode::storage,
+              "store \"" + path_ + "\": the file \"" + index + "\" " + deed +
+                  " while the store had it open; nothing was done, and the next call opens the store again. No " +
+                  "program but SQLite may touch the files beside a store");
 }
 
 void SqliteStorage::begin(Access access) {
@@ -225,6 +239,7 @@ std::vector<DueEntry> SqliteStorage::due(Instant until, std::size_t limit, const
 }
 
 std::vector<RowRef> SqliteStorage::scan(const RowScan& scan) {
+  if (scan.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     std::vector<RowRef> found;
     constexpr Sql kScans[] = {Sql::scan_by_id, Sql::scan_by_branch, Sql::scan_by_pid, Sql::scan_by_job_state};
@@ -274,6 +289,7 @@ bool SqliteStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_
 }
 
 std::vector<MessageRef> SqliteStorage::messages(std::int64_t after_seq, std::size_t limit) {
+  if (limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     std::vector<MessageRef> found;
     Use messages = use(Sql::messages);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "resonate/sqlite.hpp"
+#include "storage/log_index.hpp"
 #include "storage/row_cache.hpp"
 #include "storage/sqlite_file.hpp"
 #include "storage/sqlite_statements.hpp"
@@ -93,6 +94,7 @@ class SqliteStorage final : public Storage {
   std::string path_;
   SqliteOptions options_;
   std::unique_ptr<SqliteFile> file_;
+  std::optional<LogIndex> log_index_;
   std::optional<SqliteStatements> statements_;
   RowCache rows_;
   Known known_;

@@ -1,0 +1,50 @@
+#include "gil.hpp"
+
+#include <unistd.h>
+
+namespace resonate::python {
+
+void sleep_until_the_process_ends() noexcept {
+  for (;;) ::pause();
+}
+
+bool interpreter_is_ending() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() || !Py_IsInitialized();
+#else
+  return _Py_IsFinalizing() || !Py_IsInitialized();
+#endif
+}
+
+PyThreadState* give_gil_away() noexcept { return PyEval_SaveThread(); }
+
+void take_gil_again(PyThreadState* thread) noexcept {
+  into_python([thread] { PyEval_RestoreThread(thread); });
+}
+
+py::object imported(const char* module) {
+  return owned(into_python([module] { return PyImport_ImportModule(module); }));
+}
+
+py::object member_of_module(const char* module, const char* name) {
+  const py::object from = imported(module);
+  return owned(into_python([&] { return PyObject_GetAttrString(from.ptr(), name); }));
+}
+
+py::object call_with(py::handle function, const py::tuple& arguments, const py::dict& keywords) {
+  return owned(into_python([&] { return PyObject_Call(function.ptr(), arguments.ptr(), keywords.ptr()); }));
+}
+
+py::str text_of(py::handle object) {
+  return py::reinterpret_steal<py::str>(owned(into_python([object] { return PyObject_Str(object.ptr()); })).release());
+}
+
+py::str repr_of(py::handle object) {
+  return py::reinterpret_steal<py::str>(owned(into_python([object] { return PyObject_Repr(object.ptr()); })).release());
+}
+
+py::list list_of(py::handle iterable) {
+  return py::reinterpret_steal<py::list>(owned(into_python([iterable] { return PySequence_List(iterable.ptr()); })).release());
+}
+
+}  // namespace resonate::python

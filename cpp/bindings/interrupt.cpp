@@ -1,0 +1,39 @@
+// Ctrl-C during a long call, and while it waits for another process.
+#include "bind.hpp"
+#include "gil.hpp"
+#include "resonate/interruption.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+// Taking the GIL may mean waiting for it, and between two looks of a thread that works passes less than a millisecond or so.
+constexpr unsigned kCallsPerLook = 16;
+
+unsigned long main_thread = 0;  // NOLINT(runtime/int): as Python has it
+
+// Signals are Python's main thread's. Without the GIL.
+void look_for_signals(Pause pause) {
+  if (PyThread_get_thread_ident() != main_thread) return;
+  static unsigned calls = 0;  // of the main thread
+  if (pause == Pause::working && ++calls % kCallsPerLook != 0) return;
+  if (interpreter_is_ending()) return;
+  const InsidePython held;
+  if (into_python([] { return PyErr_CheckSignals(); }) != 0) throw py::error_already_set();
+}
+
+// The thread that forks is the child's main thread.
+void know_main_thread() { main_thread = PyThread_get_thread_ident(); }
+
+}  // namespace
+
+void bind_interrupts(py::module_&) {
+  const py::object main = call(member_of_module("threading", "main_thread"));
+  main_thread = py::cast<unsigned long>(main.attr("ident"));
+  const auto os = imported("os");
+  if (py::hasattr(os, "register_at_fork"))
+    call_with(os.attr("register_at_fork"), py::tuple(), py::dict(py::arg("after_in_child") = py::cpp_function(&know_main_thread)));
+  set_interrupt_hook(&look_for_signals);
+}
+
+}  // namespace resonate::python

@@ -1,0 +1,37 @@
+// A mutex that knows which thread holds it: a thread that asks for it a second time gets an Error instead of waiting for itself.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+class OwnedMutex {
+ public:
+  // `refusal`: what the Error (invalid) says.
+  explicit OwnedMutex(const char* refusal) noexcept : refusal_(refusal) {}
+
+  void lock() {
+    refuse_owner();
+    mutex_.lock();
+    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  }
+  void unlock() noexcept {
+    owner_.store(std::thread::id(), std::memory_order_relaxed);
+    mutex_.unlock();
+  }
+  // Error (invalid) in the thread that holds it.
+  void refuse_owner() const {
+    if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) throw Error(ErrorCode::invalid, refusal_);
+  }
+
+ private:
+  const char* refusal_;
+  std::mutex mutex_;
+  std::atomic<std::thread::id> owner_{};
+};
+
+}  // namespace resonate

@@ -1,0 +1,217 @@
+"""Ctrl-C in a long call of a store.
+
+While a call waited for a locked file it raised RuntimeError, and only after the whole of `busy_timeout`. A long `debug.tick`,
+`check`, `snapshot` or `restore` was not interrupted at all.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LOCKED = """
+import os, signal, sys, threading
+import resonate_core as rc
+
+path, deed = sys.argv[1:]
+HEAD = {"corrId": "1", "version": "2026-04-01"}
+CREATE = {"kind": "promise.create", "head": HEAD, "data": {"id": "x", "timeoutAt": 10**14, "param": {}, "tags": {}}}
+JSON = b'{"kind":"promise.create","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"y","timeoutAt":100000000000000,"param":{},"tags":{}}}'
+LIMITS = rc._core.RequestLimits()
+
+PATIENCE = 3_600_000  # what is not interrupted waits for an hour
+if deed != "open":
+    store = rc.Store(path, busy_timeout=PATIENCE)
+empty = rc.Store().snapshot()
+deeds = {
+    "open": lambda: rc.Store(path, busy_timeout=PATIENCE),
+    "typed": lambda: store.promises.create("a", timeout=1000),
+    "many": lambda: store.promises.create_many(["a", "b"], timeout_at=10**14),
+    "apply": lambda: store.apply(CREATE),
+    "apply_json": lambda: store.apply_json(JSON),
+    "batch": lambda: store.apply([CREATE]),
+    "atomic": lambda: store.apply([CREATE], atomic=True),
+    "run": lambda: store.run([rc._core.Envelope(JSON, LIMITS)]),
+    "purge": lambda: store.purge(settled_before=store.now),
+    "restore": lambda: store.restore(empty),
+    "claim": lambda: store.jobs.claim("default", 1, worker="w", lease=1000),
+    "acknowledge": lambda: store.acknowledge([1]),
+}
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    deeds[deed]()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+sys.stdin.readline()
+with rc.Store(path) if deed == "open" else store:
+    store = rc.Store(path)
+    store.promises.create("afterwards", timeout=1000)
+    print(sorted(each.id for each in store.promises.search()), store.check(), flush=True)
+"""
+
+
+@contextmanager
+def locked(path: Path, how: str) -> Iterator[None]:
+    """Somebody else's transaction."""
+    other = sqlite3.connect(path, isolation_level=None)
+    try:
+        other.execute(how)
+        yield
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "deed",
+    ["open", "typed", "many", "apply", "apply_json", "batch", "atomic", "run", "purge", "restore", "claim", "acknowledge"],
+)
+def test_while_it_waits_for_a_locked_file(tmp_path: Path, deed: str) -> None:
+    path = tmp_path / "store.db"
+    command = [sys.executable, "-c", LOCKED, str(path), deed]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdin is not None and program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            # A file that is new is locked as a whole: it has no log yet.
+            with locked(path, "BEGIN EXCLUSIVE" if deed == "open" else "BEGIN IMMEDIATE"):
+                print("locked", file=program.stdin, flush=True)
+                said = program.stdout.readline()
+            out, err = program.communicate("free\n", timeout=60)
+        finally:
+            program.kill()
+    assert (said, out) == ("interrupted\n", "['afterwards'] []\n"), err
+
+
+THREADS = """
+import os, signal, sys, threading, time
+import resonate_core as rc
+
+store = rc.Store(sys.argv[1], busy_timeout=20_000)
+ended = {}
+def create(n):
+    try:
+        store.promises.create(f"thread.{n}", timeout=10**10)
+        ended[n] = "created"
+    except BaseException as error:
+        ended[n] = repr(error)
+print("ready", flush=True)
+sys.stdin.readline()
+threads = [threading.Thread(target=create, args=(n,)) for n in range(3)]
+def begin():
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+helper = threading.Timer(0.2, begin)
+helper.start()
+try:
+    store.promises.create("mine", timeout=10**10)  # it leads the commit that the threads are to share
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+helper.join()
+for thread in threads:
+    thread.join()
+print(sorted(ended.values()), sorted(each.id for each in store.promises.search()), flush=True)
+"""
+
+
+def test_others_that_wait_for_the_same_commit_go_on(tmp_path: Path) -> None:
+    """An interrupt is that of the one call in whose thread it came."""
+    path = tmp_path / "store.db"
+    command = [sys.executable, "-c", THREADS, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdin is not None and program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            with locked(path, "BEGIN IMMEDIATE"):
+                print("locked", file=program.stdin, flush=True)
+                said = program.stdout.readline()
+            out, err = program.communicate(timeout=60)
+        finally:
+            program.kill()
+    assert said == "interrupted\n", err
+    assert out == "['created', 'created', 'created'] ['thread.0', 'thread.1', 'thread.2']\n", err
+
+
+LONG = """
+import os, signal, sys, time
+import resonate_core as rc
+
+path, deed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+HEAD = {"corrId": "1", "version": "2026-04-01"}
+TICK = {"kind": "debug.tick", "head": HEAD, "data": {"time": 2000}}
+TICK_JSON = b'{"kind":"debug.tick","head":{"corrId":"1","version":"2026-04-01"},"data":{"time":2000}}'
+clock = rc.ManualClock()
+store = rc.Store(path or None, clock=clock, durability="normal", debug=True)
+for first in range(0, count, 10_000):
+    store.promises.create_many([f"p{n:07}" for n in range(first, first + 10_000)], 1000, tags={"resonate:timer": "true"})
+if deed == "purge":
+    clock.advance(5000)
+snapshot = store.snapshot() if deed == "restore" else None
+deeds = {
+    "tick": ("tick", lambda: store.tick(2000)),
+    "advance": ("advance", lambda: clock.advance(2000)),
+    "advance_to": ("advance_to", lambda: clock.advance_to(2000)),
+    "advance_to_next": ("advance_to_next", lambda: clock.advance_to_next()),
+    "debug.tick": ("apply", lambda: store.apply(TICK)),
+    "debug.tick in JSON": ("apply_json", lambda: store.apply_json(TICK_JSON)),
+    "run": ("run", lambda: store.run([rc._core.Envelope(TICK_JSON, rc._core.RequestLimits())])),
+    "purge": ("purge", lambda: store.purge(settled_before=4000)),
+    "check": ("check", store.check),
+    "counts": ("counts", store.counts),
+    "digest": ("digest", store.digest),
+    "snapshot": ("snapshot", store.snapshot),
+    "restore": ("restore", lambda: store.restore(snapshot)),
+}
+name, call = deeds[deed]
+
+# How the call of C++ ended is what its caller is told of: by returning, or by raising.
+ends = []
+def told(frame, event, arg):
+    if event in ("c_return", "c_exception") and getattr(arg, "__name__", "") == name:
+        ends.append(event)
+
+def stop(number, frame):
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, stop)
+before = store.digest()
+sys.setprofile(told)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+try:
+    call()
+except KeyboardInterrupt:
+    pass
+sys.setprofile(None)
+print(ends, store.check(), flush=True)
+if deed in ("check", "counts", "digest", "snapshot", "restore"):
+    print(store.digest() == before)
+elif deed == "purge":
+    print(0 < store.promises.count() <= count)
+else:
+    print(0 < len(clock.advance_to(3000)) <= count)  # what was left
+"""
+
+WHOLE = ["check", "counts", "digest", "snapshot", "restore"]
+IN_PARTS = ["tick", "advance", "advance_to", "advance_to_next", "debug.tick", "debug.tick in JSON", "run", "purge"]
+
+
+@pytest.mark.parametrize("home", ["memory", "file"])
+@pytest.mark.parametrize("deed", [*IN_PARTS, *WHOLE])
+def test_while_it_works(tmp_path: Path, deed: str, home: str) -> None:
+    """What works in parts keeps those that were committed; what is one transaction has done nothing."""
+    count = 200_000 if home == "memory" else 50_000
+    path = str(tmp_path / "store.db") if home == "file" else ""
+    done = subprocess.run(
+        [sys.executable, "-c", LONG, path, deed, str(count)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['c_exception'] []\nTrue\n"

@@ -1,0 +1,144 @@
+"""Objects whose __init__ never ran: `Store.__new__(Store).now` read memory that nobody had written to (SIGSEGV), and
+`pickle.dumps(promise, 0)`, which makes an object of the base of all classes, aborted (SIGABRT).
+
+All of it runs in one child for each class: what it does to the process is what is tested.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from resonate_core import _core
+
+CLASSES = sorted(name for name, value in vars(_core).items() if isinstance(value, type))
+
+UNMADE = """
+import io, sys
+import resonate_core as rc
+from resonate_core import _core
+
+made = getattr(_core, sys.argv[1])
+
+def unmade():
+    return made.__new__(made)
+
+def refused(deed):
+    try:
+        deed()
+    except (TypeError, RuntimeError, AttributeError, rc.errors.ResonateError) as error:
+        return error
+    return None
+
+arguments = [(), (1,), ("a",), (None,), ({},), (b"",), (1, 2), ("a", 1)]
+used = 0
+for name in dir(made):
+    if name in ("__class__", "__new__", "__init__", "__init_subclass__", "__subclasshook__", "__del__"):
+        continue
+    refused(lambda: getattr(unmade(), name))
+    if callable(getattr(made, name, None)):
+        for given in arguments:
+            refused(lambda: getattr(unmade(), name)(*given))
+    used += 1
+for deed in (repr, hash, len, iter, bool, str, dir, list, lambda one: one == one, lambda one: one == unmade(), lambda one: one[0]):
+    refused(lambda: deed(unmade()))
+
+# as an argument of something sound
+store = rc.Store(clock=rc.ManualClock())
+for deed in (
+    lambda one: rc.Store(clock=one),
+    lambda one: rc.Store(one),
+    lambda one: store.fork(clock=one),
+    lambda one: store.promises.create("v", timeout=1, param=one),
+    lambda one: store.promises.create("v", timeout=1, tags=one),
+    lambda one: store.promises.get(one),
+    lambda one: store.restore(one),
+    lambda one: store.acknowledge(one),
+    lambda one: store.run([one]),
+    lambda one: store.apply(one),
+    lambda one: store.apply_json(one),
+    lambda one: rc.replay(one),
+    lambda one: store.on_message("x", one),
+):
+    refused(lambda: deed(unmade()))
+
+class Derived(made):
+    def __init__(self):
+        pass
+
+refused(Derived)
+refused(lambda: Derived.__new__(Derived).now)
+refused(made)
+print("used", used)
+"""
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_without_init(name: str) -> None:
+    done = subprocess.run([sys.executable, "-c", UNMADE, name], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    assert done.stdout.startswith("used ")
+
+
+def test_it_is_said() -> None:
+    for made, use in ((_core.Store, "now"), (_core.ManualClock, "now"), (_core.Promise, "id"), (_core.Message, "kind")):
+        with pytest.raises(TypeError, match=r"__init__|incompatible"):
+            getattr(made.__new__(made), use)
+
+
+PICKLED = """
+import copy, io, os, pickle, sys
+import resonate_core as rc
+from resonate_core import _core
+
+def objects():
+    clock = rc.ManualClock()
+    store = rc.Store(clock=clock)
+    target = {"resonate:target": "local://here"}
+    yield from (store, clock, rc.SystemClock(), store.promises, store.tasks, store.schedules, store.jobs, store.queues)
+    yield store.promises.create("p", timeout=1000, param=1)
+    yield store.promises.create_many(["q", "r"], timeout_at=1000)
+    yield store.promises.search()
+    yield store.promises.get("p").param
+    yield store.promises.create("t", timeout=1000, tags=target)
+    yield store.tasks.get("t")
+    yield from store.messages()
+    yield store.schedules.create("s", "@hourly", promise_timeout=1000)
+    yield store.jobs.enqueue("work", id="j")
+    yield store.jobs.search()
+    yield store.jobs.claim("default", 1, worker="w", lease=1000)
+    yield store.record(io.StringIO())
+    reader, writer = os.pipe()
+    yield store.watch(writer)
+    store.promises.create("e", timeout=5, tags={"resonate:timer": "true"})
+    yield from clock.advance(10)
+
+seen = set()
+for one in objects():
+    if type(one).__module__ != "resonate_core._core":
+        continue
+    seen.add(type(one).__name__)
+    deeds = [lambda protocol=protocol: pickle.dumps(one, protocol) for protocol in range(6)]
+    for deed in (*deeds, lambda: copy.copy(one), lambda: copy.deepcopy(one), lambda: copy.deepcopy({"a": [one]})):
+        try:
+            deed()
+        except TypeError as error:
+            assert f"cannot pickle or copy a '{type(one).__name__}'" in str(error), error
+        else:
+            sys.exit(f"{one!r} was copied")
+for name, made in vars(_core).items():
+    if isinstance(made, type):
+        for protocol in range(6):
+            assert pickle.loads(pickle.dumps(made, protocol)) is made  # a class goes by its name
+print(*sorted(seen))
+"""
+
+
+def test_pickle_copy_and_deepcopy_refuse() -> None:
+    done = subprocess.run([sys.executable, "-c", PICKLED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"Store", "ManualClock", "Promise", "Task", "Job", "Value", "Message", "Fired", "Watch", "Recording"} <= set(
+        done.stdout.split()
+    )

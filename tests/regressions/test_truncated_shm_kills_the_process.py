@@ -1,0 +1,66 @@
+"""Somebody cut off the `-shm` file of an open store: the next call ended the process with SIGBUS.
+
+What can be seen before a transaction is refused, and the store goes on with the next call.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resonate_core as rc
+
+PROGRAM = """
+import os, sys
+import resonate_core as rc
+
+path, deed, then = sys.argv[1:4]
+store = rc.Store(path)
+for n in range(200):
+    store.promises.create(f"before.{n}", timeout=10**10, param="x" * 500)
+index = path + "-shm"
+if deed == "remove":
+    os.unlink(index)
+elif deed == "replace":
+    os.rename(index, index + ".old")
+    open(index, "wb").close()
+else:
+    os.truncate(index, int(deed))
+if then == "call":
+    try:
+        store.promises.create("refused", timeout=10**10)
+    except rc.StoreError as error:
+        print(error)
+    store.promises.create("after", timeout=10**10)
+    print(store.promises.count(), store.check())
+store.close()
+"""
+
+
+@pytest.mark.parametrize("then", ["call", "close"])
+@pytest.mark.parametrize(
+    ("deed", "said"),
+    [
+        ("0", "was cut off"),
+        ("1000", "was cut off"),
+        ("20000", "was cut off"),
+        ("remove", "was removed"),
+        ("replace", "was replaced"),
+    ],
+)
+def test_an_index_that_somebody_touched(tmp_path: Path, deed: str, said: str, then: str) -> None:
+    path = tmp_path / "store.db"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(path), deed, then], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    if then == "call":
+        error, state = done.stdout.splitlines()
+        assert f'store.db-shm" {said} while the store had it open' in error
+        assert state == "201 []"
+    assert rc.check_file(path) == []
+    with rc.Store(path) as store:
+        assert store.promises.count() == (201 if then == "call" else 200) and store.check() == []
