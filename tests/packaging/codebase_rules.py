@@ -353,7 +353,7 @@ PROPERTY_FILES = (
     "cpp/src/machine/job_invariants.cpp",
 )
 PROPERTY_PAGE = "docs/concepts.md"
-PROPERTY_HEADING = "## What always holds"
+PROPERTY_HEADING = "## Invariants"
 
 
 @rule(
