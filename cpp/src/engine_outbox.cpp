@@ -196,9 +196,12 @@ void Engine::ring(const Changes& changes) noexcept {
   }
   for (const ScheduleChange& change : changes.schedules)
     if (change.after) earliest = std::min(earliest, change.after->next_run_at);
+  const JobCounts counts = job_counts(changes);
   for (const std::weak_ptr<Watch>& one : watches_) {
     const std::shared_ptr<Watch> watch = one.lock();
-    if (watch && (news || earliest < watch->until())) watch->ring();
+    if (!watch) continue;
+    watch->count(counts);
+    if (news || earliest < watch->until()) watch->ring();
   }
 }
 

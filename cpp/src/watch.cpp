@@ -1,9 +1,63 @@
 #include "resonate/watch.hpp"
 
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
+#include <functional>
+
+#include "resonate/storage.hpp"
 
 namespace resonate {
+
+namespace {
+
+template <class Enum>
+std::size_t place(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+const Job* job_of(const RowRef& row) { return row ? row->job.get() : nullptr; }
+
+// Attempts that are over after a commit and were not before it, by their numbers.
+void count_attempts(JobCounts& counts, const Job* before, const Job& after) {
+  for (auto attempt = after.attempts.rbegin(); attempt != after.attempts.rend(); ++attempt) {
+    if (attempt->outcome == Outcome::open) continue;
+    const bool known = before && attempt->number <= before->attempt_count;
+    const bool was_open = known && !before->attempts.empty() && before->attempts.back().number == attempt->number &&
+                          before->attempts.back().outcome == Outcome::open;
+    if (known && !was_open) return;
+    ++counts.attempts[place(attempt->outcome)];
+  }
+}
+
+}  // namespace
+
+JobCounts job_counts(const Changes& changes) noexcept {
+  JobCounts counts;
+  for (const RowChange& change : changes.rows) {
+    const Job* before = job_of(change.before);
+    const Job* after = job_of(change.after);
+    if (after) {
+      count_attempts(counts, before, *after);
+      if (!before || before->state != after->state) ++counts.entered[place(after->state)];
+    } else if (before && before->state == JobState::running) {  // with a retention of 0 it goes as it completes
+      ++counts.attempts[place(Outcome::completed)];
+      ++counts.entered[place(JobState::completed)];
+    }
+  }
+  return counts;
+}
+
+void Watch::count(const JobCounts& counts) noexcept {
+  std::lock_guard lock(mutex_);
+  std::transform(counts.attempts.begin(), counts.attempts.end(), counts_.attempts.begin(), counts_.attempts.begin(), std::plus<>());
+  std::transform(counts.entered.begin(), counts.entered.end(), counts_.entered.begin(), counts_.entered.begin(), std::plus<>());
+}
+
+JobCounts Watch::counts() noexcept {
+  std::lock_guard lock(mutex_);
+  return counts_;
+}
 
 void Watch::ring() noexcept {
   if (rung_.exchange(true)) return;

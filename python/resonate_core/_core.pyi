@@ -2736,6 +2736,31 @@ class Watch:
         """
         Whether it was closed.
         """
+    @property
+    def job_attempts(self) -> dict[str, int]:
+        """
+        How many attempts of jobs ended so, by outcome, in commits of this store since the watch was made.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> watch = store.watch(-1)
+            >>> _ = store.jobs.enqueue("email", id="j"), store.jobs.claim("default", worker="w", lease=1000, start=1)
+            >>> _ = store.clock.advance(1000)
+            >>> watch.job_attempts["crashed"]
+            1
+        """
+    @property
+    def job_states(self) -> dict[str, int]:
+        """
+        How many jobs came into a state, by state, in commits of this store since the watch was made.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> watch = store.watch(-1)
+            >>> _ = store.jobs.enqueue("email", id="j"), store.jobs.cancel("j")
+            >>> watch.job_states["cancelled"]
+            1
+        """
 
 class Store:
     """
@@ -3231,7 +3256,7 @@ class Store:
         Commits of this store ring, from whatever thread they come; those of other processes on the same file do not.
 
         Args:
-            descriptor: Of a pipe or a socket that does not block.
+            descriptor: Of a pipe or a socket that does not block; -1: the watch only counts.
 
         Returns:
             A Watch. The ringing ends with it.

@@ -68,6 +68,7 @@ class _Running:
     def __init__(self, app: ResonateApp) -> None:
         store, metrics = app.store, app.metrics
         self.loop = asyncio.get_running_loop()
+        self.counting = store.watch(-1)
         self.damper = Damper(seconds)
         self.line = Line("resonate-store")
         self.acknowledging = Line("resonate-acknowledge")
@@ -267,9 +268,15 @@ class ResonateApp:
             if status != 200:
                 return JSONResponse({"error": _REFUSED[status]}, status)
         running = self._here()
-        counts = await running.line.call(self.store.outbox_counts)
-        self.metrics.outbox.set(counts["waiting"])
-        self.metrics.dropped.set(counts["dropped"])
+        metrics, jobs = self.metrics, self.metrics.jobs
+        try:
+            counts = await running.line.call(self.store.outbox_counts)
+            metrics.outbox.set(counts["waiting"])
+            metrics.dropped.set(counts["dropped"])
+            jobs.queues = await running.line.call(self.store.queues.stats)
+        except StoreError as error:  # what else there is says so
+            _log.warning("metrics of what the store holds are as they were before: %s", error)
+        jobs.attempts, jobs.entered = running.counting.job_attempts, running.counting.job_states
         self.metrics.streams.set(len(running.poll.streams))
         self.metrics.in_flight.set(running.batcher.in_flight)
         text, content_type = self.metrics.exposition()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
@@ -94,6 +95,32 @@ class _Requests(Collector):
         yield commits
 
 
+class _Jobs(Collector):
+    """What the queues hold, all of them together, and what became of jobs in commits of this process."""
+
+    def __init__(self) -> None:
+        self.attempts: Mapping[str, int] = {}
+        self.entered: Mapping[str, int] = {}
+        self.queues: Sequence[Mapping[str, Any]] = ()
+
+    def collect(self) -> Iterator[Metric]:
+        attempts = CounterMetricFamily("resonate_job_attempts", "Attempts of jobs that ended.", labels=["outcome"])
+        for outcome, count in self.attempts.items():
+            attempts.add_metric([outcome], count)
+        yield attempts
+        entered = CounterMetricFamily("resonate_job_states_entered", "Jobs that came into a state.", labels=["state"])
+        held = GaugeMetricFamily("resonate_jobs", "Jobs in a state, of all queues.", labels=["state"])
+        for state, count in self.entered.items():
+            entered.add_metric([state], count)
+            held.add_metric([state], sum(queue["counts"].get(state, 0) for queue in self.queues))
+        yield entered
+        yield held
+        oldest = max((queue["latency"] or 0 for queue in self.queues), default=0)
+        yield GaugeMetricFamily(
+            "resonate_jobs_oldest_pending_seconds", "How long the oldest job that may be claimed has waited.", value=oldest / 1000
+        )
+
+
 class Metrics:
     """The counters of one app, in a registry of their own, so that several apps of a process do not mix."""
 
@@ -102,6 +129,8 @@ class Metrics:
         registry = self.registry
         requests = _Requests()
         registry.register(requests)
+        self.jobs = _Jobs()
+        registry.register(self.jobs)
         self.answered = requests.answered
         self.batch_size = requests.batch_size
         self.commit_seconds = requests.commit_seconds
