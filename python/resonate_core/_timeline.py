@@ -1,4 +1,4 @@
-"""A picture of promises and tasks over time."""
+"""A picture of promises, tasks and jobs over time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ def timeline(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws promises and tasks over time: a row for each, leases as bars, internal steps as marks.
+    """Draws promises, tasks and jobs over time: a row for each, leases and attempts as bars, internal steps as marks.
 
     The band of a row is the promise's life, from its creation to its settlement, in the colour of what became of it. On it, a bar for
     each lease in the colour of its holder, and a thin line while the task is suspended; marks say what the engine did and what it
     refused. An arrow goes from a settled promise to the task that it woke. Promises that a schedule made and that no worker took stand
     in the schedule's row.
+
+    Of a job the bars are its attempts, in the colour of the worker; a mark at their end says how they ended. A thin bar is a claim
+    before its start. The lines between say what the job waits for: its time, its turn in the queue, its retry, or a person.
 
     Args:
         source: A trace (the path of a file, its lines, or the `io.StringIO` that it was recorded to), or a `Store`, which does not
@@ -55,8 +58,9 @@ def timeline(
         >>> with store.record(trace):
         ...     _ = store.tasks.create("job", pid="w1", ttl=1000, timeout=60_000, target="poll://any@workers")
         ...     _ = clock.advance(5000)
+        ...     _ = store.jobs.enqueue("email:send", id="mail-1")
         >>> [row.get_text() for row in rc.display.timeline(trace).axes[0].get_yticklabels()]
-        ['job']
+        ['job', 'mail-1']
     """
     try:
         from resonate_core import _timeline_figure

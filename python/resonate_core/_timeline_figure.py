@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib import dates, ticker
 from matplotlib.axes import Axes
@@ -26,9 +26,23 @@ BANDS = {
     "rejected_canceled": "#e4e0da",
     "rejected_timedout": "#fbe3bd",
 }
+BANDS.update(
+    completed=BANDS["resolved"],
+    failed=BANDS["rejected"],
+    cancelled=BANDS["rejected_canceled"],
+    expired=BANDS["rejected_timedout"],
+    deleted="#f3f3f3",
+)
 HOLDERS = ["#4e79a7", "#b07aa1", "#76b7b2", "#9c755f", "#59a14f", "#edc948", "#ff9da7", "#bab0ac"]
 SUSPENDED = "#8a93a0"
 HALTED = "#5b5b5b"
+# state of a job: (colour, style of its line, what the legend says)
+LINES: dict[str, tuple[str, Any, str]] = {
+    "scheduled": ("#8a93a0", ":", "scheduled"),
+    "pending": ("#8a93a0", "-", "waits in its queue"),
+    "retry": ("#c77f2b", (0, (3, 2)), "waits for its retry"),
+    "archived": ("#5b5b5b", "--", "archived"),
+}
 # kind: (marker, size, colour, height in the row, what the legend says)
 MARKS = {
     "dispatch": ("^", 5.5, "#2f6f9f", -0.40, "offered to a worker"),
@@ -38,6 +52,12 @@ MARKS = {
     "listener_drain": ("o", 6.0, "#3c7d5a", 0.0, "listener told"),
     "schedule": ("d", 5.5, "#2f6f9f", 0.0, "schedule fired"),
     "refused": ("x", 6.0, "#c0392b", 0.36, "refused"),
+    "completed": ("o", 5.5, "#3c7d5a", 0.0, "attempt completed"),
+    "failed": ("X", 7.0, "#c0392b", 0.0, "attempt failed"),
+    "crashed": ("P", 7.0, "#c0392b", 0.0, "worker crashed"),
+    "timed_out": ("D", 6.0, "#d08a1d", 0.0, "attempt timed out"),
+    "snoozed": ("<", 6.0, "#5f6f80", 0.0, "snoozed"),
+    "cancelled": ("s", 5.5, "#7d7466", 0.0, "attempt cancelled"),
 }
 WAKE = "#7a8594"
 SINCE_DATES = 631_152_000_000  # an instant before 1990 is taken as a distance from 0
@@ -95,6 +115,7 @@ class _Picture:
         self.colour = {pid: HOLDERS[i % len(HOLDERS)] for i, pid in enumerate(dict.fromkeys(pids))}
         self.states: dict[str, None] = {}  # what the legend explains, in order of appearance
         self.kinds: dict[str, None] = {}
+        self.lines: dict[str, None] = {}
 
     def _axis(self) -> tuple[Callable[[int], float], str]:
         if self.first >= SINCE_DATES:
@@ -132,6 +153,8 @@ class _Picture:
             self._schedule(life, row)
         else:
             self._life(life, row)
+        if life.job is not None:
+            self._ends(life, row)
         drawn: dict[str, float] = {}
         for mark in life.marks:
             if self.seen(mark.at) and self._apart(drawn, mark.kind, mark.at, 160):
@@ -159,12 +182,27 @@ class _Picture:
             if self.width_of(span) <= 0:
                 continue
             if span.pid is not None:
-                self._bar(row, span.start, end, 0.40, self.colour[span.pid], 3)
-                self._holder(row, span.start, end, span.pid)
+                held = span.state == "claimed"  # by a worker that has not begun it
+                self._bar(row, span.start, end, 0.14 if held else 0.40, self.colour[span.pid], 3)
+                if not held:
+                    self._holder(row, span.start, end, span.pid)
+            elif life.job is not None and span.state in LINES:
+                self.lines.setdefault(span.state)
+                colour, dashes, _ = LINES[span.state]
+                self.ax.plot([self.x(span.start), self.x(end)], [row, row], color=colour, linewidth=1.3, linestyle=dashes, zorder=2)
             elif span.state in ("suspended", "halted"):
                 self.states.setdefault(span.state)
                 colour, style = (SUSPENDED, ":") if span.state == "suspended" else (HALTED, "--")
                 self.ax.plot([self.x(span.start), self.x(end)], [row, row], color=colour, linewidth=1.4, linestyle=style, zorder=2)
+
+    def _ends(self, life: Life, row: int) -> None:
+        """How the attempts of a job ended."""
+        drawn: dict[str, float] = {}
+        for span in life.spans:
+            if span.outcome is None or span.end is None or not self.seen(span.end):
+                continue
+            if self._apart(drawn, span.outcome, span.end, 160):
+                self._mark(span.end, span.outcome, row, "")
 
     def _holder(self, row: int, start: int, end: int, pid: str) -> None:
         width = (self.x(end) - self.x(start)) / self.width
@@ -228,6 +266,9 @@ class _Picture:
                 handles.append(Line2D([], [], color=HALTED, linestyle="--", label="halted"))
             else:
                 handles.append(Patch(color=BANDS[state], label=state))
+        for state in sorted(self.lines, key=list(LINES).index):
+            colour, dashes, label = LINES[state]
+            handles.append(Line2D([], [], color=colour, linestyle=dashes, label=label))
         for kind in self.kinds:
             if kind == "wake":
                 handles.append(

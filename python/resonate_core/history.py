@@ -1,4 +1,4 @@
-"""What became of promises and tasks over time, read from a recorded trace or from a store: what `timeline` draws.
+"""What became of promises, tasks and jobs over time, read from a recorded trace or from a store: what `timeline` draws.
 
 A trace (`Store.record`) tells everything. A store alone only knows when each promise began, how it stands, and who holds its task.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from resonate_core._core import Store
+from resonate_core._history_jobs import JobLives, of_snapshot
 from resonate_core.errors import Invalid
 
 Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
@@ -21,14 +22,28 @@ TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target",
 NEVER = 2**63 - 1
 
 
+#: What a job is called whose promise came to that end.
+JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
+#: How an attempt ended that was under way then.
+OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+
+
 @dataclass
 class Span:
-    """A stretch of a task's life: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`."""
+    """A stretch of a task's or a job's life.
+
+    Of a task: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`. Of a job: `scheduled`, `pending`,
+    `claimed` and `running` (`pid`), `retry` or `archived`; one that is `running` is an attempt, with its `number`, and once it is
+    over its `outcome` and the `code` of its error.
+    """
 
     state: str
     start: int
     end: int | None = None
     pid: str | None = None
+    number: int | None = None
+    outcome: str | None = None
+    code: str | None = None
 
 
 @dataclass
@@ -42,7 +57,10 @@ class Mark:
 
 @dataclass
 class Life:
-    """One promise and its task, or one schedule (which has no deadline)."""
+    """One promise and its task or job, or one schedule (which has no deadline).
+
+    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`.
+    """
 
     id: str
     created_at: int
@@ -53,6 +71,7 @@ class Life:
     schedule: str | None = None
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    job: dict[str, Any] | None = None
 
     @property
     def task(self) -> Span | None:
@@ -72,10 +91,22 @@ class Life:
             self.task.end = max(at, self.task.start)
 
     def settle(self, state: str, at: int) -> None:
-        """The promise is settled, and its task fulfilled."""
-        if self.state == "pending":
-            self.state, self.settled_at = state, at
-            self.leave(at)
+        """The promise is settled, and its task fulfilled; an attempt that goes on is over."""
+        if self.state != "pending":
+            return
+        span = self.task
+        if self.job is not None:
+            late, state = state == "rejected_timedout", JOB_ENDS.get(state, state)
+            if span is not None and span.number is not None and span.outcome is None:
+                span.outcome = "timed_out" if late else OUTCOMES.get(state)
+        self.state, self.settled_at = state, at
+        self.leave(at)
+
+    def begin_again(self) -> None:
+        """The id was enqueued once more, after the job that had it was gone."""
+        self.state, self.settled_at = "pending", None
+        for span in self.spans:
+            span.number = None  # they count from 1 again
 
 
 class History:
@@ -106,6 +137,7 @@ class History:
         self.start: int | None = None
         self.end = 0
         self._schedules: dict[str, Mapping[str, Any]] = {}
+        self._jobs = JobLives(self.lives, self._born_job)
         if isinstance(source, Store):
             self._open(source.snapshot(), source.now)
             self._see(source.now)
@@ -119,6 +151,7 @@ class History:
         for life in self.lives.values():  # timeout always wins, also where no step was needed to say so
             if life.timeout_at is not None and life.timeout_at <= self.end:
                 life.settle(_verdict(life.tags), life.timeout_at)
+        self._jobs.end(self.end)
 
     def _see(self, now: int) -> None:
         self.start = now if self.start is None else min(self.start, now)
@@ -142,6 +175,10 @@ class History:
             if life.id not in here:
                 life.leave(now)
         for record in snapshot["promises"]:
+            if "job" in record:
+                self._promise({**record, "state": "pending"})
+                self._jobs.see(of_snapshot(record), now)
+                continue
             life = self._promise(record)
             task = record.get("task", {"state": "fulfilled"})
             if task["state"] != "fulfilled":
@@ -161,6 +198,9 @@ class History:
             life.settle(record["state"], record["settledAt"])
         return life
 
+    def _born_job(self, id: str, at: int, deadline: int, tags: Mapping[str, str]) -> Life:
+        return self._promise({"id": id, "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags})
+
     def _schedule(self, record: Mapping[str, Any]) -> None:
         self._schedules[record["id"]] = record
         self.lives.setdefault(record["id"], Life(record["id"], record["createdAt"], None))
@@ -173,6 +213,11 @@ class History:
             named = self.lives.get(data.get("id", ""))
             if named is not None:
                 named.marks.append(Mark(now, "refused", str(status)))
+            return
+        if kind.startswith("job."):
+            for life, what in self._jobs.request(kind, now, data, res):
+                mark, _, text = what.partition(" ")
+                life.marks.append(Mark(now, mark, text))
             return
         if kind == "schedule.create":
             self._schedule(res["data"]["schedule"])
@@ -218,7 +263,11 @@ class History:
         life = self.lives.get(req["id"])
         if life is None:
             return
-        if step != "callback_drain":
+        if life.job is not None and step not in ("callback_drain", "listener_drain"):
+            told = self._jobs.step(step, req["at"], life, res)
+            if told is not None:
+                life.marks.append(Mark(req["at"], told))
+        elif step != "callback_drain":
             life.marks.append(Mark(now, step))
         if step == "promise_timeout":
             life.settle(_verdict(life.tags), req["at"])
@@ -238,7 +287,12 @@ class History:
         tags = record["promiseTags"]
         born = {"id": res["promise_id"], "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags}
         life = self._promise(born, schedule=schedule_id)
-        if deadline <= at:
+        if "job" in record:
+            ready = record["job"].get("processIn", 0) == 0 and "group" not in record["job"]
+            made = {**record["job"], "id": life.id, "tags": tags, "deadline": deadline, "sentAt": at, "attempts": []}
+            goes = {"state": "pending", "enqueuedAt": at} if ready else {"state": "scheduled"}
+            self._jobs.see({**made, **goes}, at)
+        elif deadline <= at:
             life.settle(_verdict(tags), deadline)
         elif "resonate:target" in tags:
             life.enter("pending", now)

@@ -1,0 +1,260 @@
+"""The picture of a recording of jobs: attempts, what they wait for, and how they end."""
+
+from __future__ import annotations
+
+import io
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import resonate_core as rc
+from resonate_core.history import History, Span
+from resonate_core.worker import JobContext, Retry, Snooze, Worker
+
+SECOND = 1000
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+RETRIES = {"kind": "fixed", "intervals": [6 * SECOND]}
+
+
+@pytest.fixture
+def clock() -> rc.ManualClock:
+    return rc.ManualClock(start=0)
+
+
+@pytest.fixture
+def store(clock: rc.ManualClock) -> rc.Store:
+    return rc.Store(clock=clock, check=True)
+
+
+@pytest.fixture
+def trace(store: rc.Store) -> io.StringIO:
+    recorded = io.StringIO()
+    store.record(recorded)
+    return recorded
+
+
+def axes_of(figure: Figure) -> Axes:
+    """The only axes of a figure."""
+    (axes,) = figure.axes
+    return axes
+
+
+def rows(figure: Figure) -> list[str]:
+    """What the rows are called, from the top."""
+    return [label.get_text() for label in axes_of(figure).get_yticklabels()]
+
+
+def explained(figure: Figure) -> set[str]:
+    """What the legend explains."""
+    legend = axes_of(figure).get_legend()
+    return set() if legend is None else {text.get_text() for text in legend.get_texts()}
+
+
+def bars(figure: Figure, colour: str) -> list[tuple[float, float, float]]:
+    """Where the bars of a colour begin and end, and how high they are."""
+    drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == colour]
+    return [(bar.get_x(), bar.get_x() + bar.get_width(), round(bar.get_height(), 2)) for bar in drawn]
+
+
+def told(span: Span) -> tuple[Any, ...]:
+    """A span in short."""
+    return (span.state, span.start, span.end) if span.pid is None else (span.state, span.start, span.end, span.pid, span.outcome)
+
+
+def spans(source: Any, id: str) -> list[tuple[Any, ...]]:
+    return [told(span) for span in History(source).lives[id].spans]
+
+
+def test_attempts_waiting_and_the_end(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.jobs.enqueue("mail", id="m", process_in=2 * SECOND, max_retries=2, retry_policy=RETRIES)
+    clock.advance(3 * SECOND)
+    (job,) = store.jobs.claim("default", worker="ann", lease=5 * SECOND)
+    clock.advance(SECOND)
+    store.jobs.start("m", job.version)
+    clock.advance(2 * SECOND)
+    store.jobs.fail("m", job.version, "SmtpDown")
+    clock.advance(7 * SECOND)
+    (job,) = store.jobs.claim("default", worker="bob", lease=5 * SECOND, start=1)
+    clock.advance(2 * SECOND)
+    store.jobs.complete("m", job.version, "sent")
+    clock.advance(5 * SECOND)
+    assert spans(trace, "m") == [
+        ("scheduled", 0, 2000),
+        ("pending", 2000, 3000),
+        ("claimed", 3000, 4000, "ann", None),
+        ("running", 4000, 6000, "ann", "failed"),
+        ("retry", 6000, 12000),
+        ("pending", 12000, 13000),
+        ("running", 13000, 15000, "bob", "completed"),
+    ]
+    life = History(trace).lives["m"]
+    assert (life.state, life.settled_at, life.spans[3].code) == ("completed", 15000, "SmtpDown")
+    figure = rc.display.timeline(trace)
+    assert rows(figure) == ["m"]
+    assert not [text for text in axes_of(figure).texts if text.get_text() == "nothing to show"]
+    assert bars(figure, "#4e79a7") == [(3, 4, 0.14), (4, 6, 0.4)]
+    assert bars(figure, "#b07aa1") == [(13, 15, 0.4)]
+    assert bars(figure, "#d3ead5") == [(0, 15, 0.74)]
+    assert explained(figure) == {
+        "held by ann",
+        "held by bob",
+        "completed",
+        "scheduled",
+        "waits in its queue",
+        "waits for its retry",
+        "attempt failed",
+        "attempt completed",
+    }
+    assert "<svg" in figure._repr_svg_()
+
+
+@pytest.mark.parametrize("end", ["job_lease", "job_timeout"])
+@pytest.mark.parametrize(
+    ("options", "state", "then"),
+    [
+        ({"max_retries": 1, "retry_policy": RETRIES}, "pending", "retry"),
+        ({"max_retries": 1, "retry_policy": {**RETRIES, "codes": ["Other"]}, "on_exhausted": "failed"}, "failed", None),
+        ({"max_retries": 0}, "pending", "archived"),
+        ({"max_retries": 0, "on_exhausted": "failed"}, "failed", None),
+    ],
+)
+def test_what_follows_a_crash_is_known_from_its_step(
+    store: rc.Store, clock: rc.ManualClock, trace: io.StringIO, end: str, options: dict[str, Any], state: str, then: str | None
+) -> None:
+    """The step itself does not say it, and no request came after it."""
+    store.jobs.enqueue("t", id="j", timeout=4 * SECOND if end == "job_timeout" else None, **options)
+    store.jobs.claim("default", worker="ann", lease=(9 if end == "job_timeout" else 4) * SECOND, start=1)
+    assert [step.kind for step in clock.advance(5 * SECOND)] == [end]
+    life = History(trace).lives["j"]
+    outcome = "crashed" if end == "job_lease" else "timed_out"
+    running = ("running", 0, 4000, "ann", outcome)
+    assert [told(span) for span in life.spans if span.end != span.start] == [running, *([(then, 4000, None)] if then else [])]
+    assert (life.state, life.spans[1].code) == (state, store.jobs.get("j").error["code"])
+    assert {"worker crashed", "attempt timed out"} & explained(rc.display.timeline(trace))
+
+
+ENDS: dict[str, Callable[[rc.Store, rc.ManualClock], Any]] = {
+    "cancelled": lambda store, clock: store.jobs.cancel("j"),
+    "expired": lambda store, clock: clock.advance(9 * SECOND),
+    "failed": lambda store, clock: store.promises.reject("j"),
+    "completed": lambda store, clock: store.promises.resolve("j"),
+    "deleted": lambda store, clock: store.jobs.delete("j"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_every_end_has_its_word(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO, end: str) -> None:
+    store.jobs.enqueue("t", id="j", good_until=8 * SECOND)
+    clock.advance(SECOND)
+    ENDS[end](store, clock)
+    life = History(trace).lives["j"]
+    assert (life.state, life.settled_at) == (end, 8000 if end == "expired" else 1000)
+    assert end in explained(rc.display.timeline(trace))
+
+
+def test_a_deadline_ends_the_attempt(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.jobs.enqueue("t", id="j", deadline=3 * SECOND)
+    store.jobs.claim("default", worker="ann", lease=60 * SECOND, start=1)
+    clock.advance(5 * SECOND)
+    assert spans(trace, "j")[-1] == ("running", 0, 3000, "ann", "timed_out")
+    assert {"deadline", "failed", "attempt timed out"} <= explained(rc.display.timeline(trace))
+
+
+def test_what_is_done_to_all_that_match(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.jobs.enqueue_many("t", [1, 2], ids=["a", "b"], queue="q")
+    store.jobs.enqueue("u", id="c", queue="q")
+    clock.advance(SECOND)
+    assert store.jobs.archive_all("pending", queue="q", type="t") == 2
+    clock.advance(SECOND)
+    assert store.jobs.run_all("archived", queue="q") == 2
+    clock.advance(SECOND)
+    assert store.jobs.cancel_all(type="u") == 1
+    assert store.jobs.delete_all("cancelled", queue="q") == 1
+    for id in "ab":
+        assert spans(trace, id) == [("pending", 0, 1000), ("archived", 1000, 2000), ("pending", 2000, None)]
+    assert (spans(trace, "c"), History(trace).lives["c"].state) == ([("pending", 0, 3000)], "cancelled")
+
+
+def test_groups_gather_and_schedules_enqueue(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.queues.set("mail", groups={"size": 10, "grace": 4 * SECOND})
+    for id, wait in (("a", 0), ("b", SECOND)):
+        store.jobs.enqueue("t", id=id, queue="mail", group="g", process_in=wait)
+    store.schedules.create("s", "*/10 * * * * *", promise_timeout=60 * SECOND, job={"type": "tick"})
+    clock.advance(10 * SECOND)
+    (job,) = store.jobs.claim("default", worker="ann", lease=9 * SECOND, start=1)
+    clock.advance(SECOND)
+    store.jobs.complete(job.id, job.version)
+    assert [spans(trace, id) for id in "ab"] == [[("scheduled", 0, 5000), ("pending", 5000, None)]] * 2
+    assert spans(trace, "s.10000")[-1] == ("running", 10000, 11000, "ann", "completed")
+    assert rows(rc.display.timeline(trace)) == ["a", "b", "s", "s.10000"]
+
+
+def test_an_id_that_is_enqueued_again(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    for _ in range(2):
+        store.jobs.enqueue("t", id="j", lifecycle="asynq")
+        (job,) = store.jobs.claim("default", worker="ann", lease=SECOND)
+        clock.advance(500)
+        store.jobs.complete("j", job.version)
+        clock.advance(500)
+    running = [span for span in spans(trace, "j") if span[0] == "running"]
+    assert running == [("running", 0, 500, "ann", "completed"), ("running", 1000, 1500, "ann", "completed")]
+
+
+def test_a_worker_s_own_recording(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    worker = Worker(store, name="ann")
+
+    @worker.task("t", max_retries=3, retry_policy=RETRIES)
+    def body(what: str, job: JobContext) -> str:
+        clock.advance(2 * SECOND)
+        if job.attempt == 1:
+            raise Retry(after=SECOND) if what == "retry" else Snooze(SECOND)
+        return "done"
+
+    body.enqueue_many(["retry", "snooze"], ids=["r", "s"])
+    worker.run_until_idle(advance=True)
+    for id, outcome in (("r", "failed"), ("s", "snoozed")):
+        assert [span[4] for span in spans(trace, id) if span[0] == "running"] == [outcome, "completed"]
+    assert {"held by ann", "snoozed", "attempt failed"} <= explained(rc.display.timeline(trace))
+
+
+def test_a_store_alone_knows_the_attempts(store: rc.Store, clock: rc.ManualClock) -> None:
+    store.jobs.enqueue("t", id="j", max_retries=2, retry_policy=RETRIES)
+    for _ in range(2):
+        (job,) = store.jobs.claim("default", worker="ann", lease=9 * SECOND, start=1)
+        clock.advance(2 * SECOND)
+        store.jobs.fail("j", job.version, "X")
+        clock.advance(6 * SECOND)
+    assert [span for span in spans(store, "j") if len(span) == 5] == [
+        ("running", 0, 2000, "ann", "failed"),
+        ("running", 8000, 10000, "ann", "failed"),
+    ]
+    assert spans(store, "j")[-1] == ("pending", 16000, None)
+    assert bars(rc.display.timeline(store), "#4e79a7") == [(0, 2, 0.4), (8, 10, 0.4)]
+
+
+def test_refusals_and_heartbeats(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
+    store.jobs.enqueue("t", id="j")
+    (job,) = store.jobs.claim("default", worker="ann", lease=9 * SECOND, start=1)
+    clock.advance(SECOND)
+    store.jobs.heartbeat("ann", [("j", job.version)])
+    clock.advance(SECOND)
+    with pytest.raises(rc.errors.Conflict):
+        store.jobs.complete("j", 7)
+    store.jobs.complete_many([("j", 8, None)])
+    marks = [(mark.at, mark.kind, mark.text) for mark in History(trace).lives["j"].marks]
+    assert marks == [(1000, "heartbeat", ""), (2000, "refused", "409"), (2000, "refused", "409")]
+
+
+def test_the_picture_on_the_page_is_what_is_drawn(tmp_path: Path) -> None:
+    runpy.run_path(str(PICTURES / "work.py"))["draw"](tmp_path / "work.svg")
+    texts = [re.findall("<text[^>]*>([^<]*)<", path.read_text()) for path in (PICTURES / "work.svg", tmp_path / "work.svg")]
+    assert texts[0] == texts[1]
+    assert {"welcome", "like-2", "worker crashed", "attempt timed out"} <= set(texts[0])
