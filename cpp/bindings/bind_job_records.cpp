@@ -135,8 +135,8 @@ void bind_states(py::class_<JobRecord>& bound) {
           "lease_until", [](const JobRecord& self) { return held(self) ? shown(self.row->expires_at) : std::nullopt; },
           "When its worker's lease ends, in Unix ms; None where nobody holds it.")
       .def_property_readonly(
-          "result", [](const JobRecord& self) { return state(self) == JobState::completed ? self.shown().value() : Value(); },
-          "What it was completed with; empty otherwise.")
+          "result", [](const JobRecord& self) { return is_terminal(state(self)) ? self.shown().value() : Value(); },
+          "Its promise's value, once it is over: what it was completed with, or the error that it ended with; empty before.")
       .def_property_readonly(
           "error", [](const JobRecord& self) { return Error(member(self, "error")); },
           "The last error: `code`, `message` and perhaps `data`; None where there was none.")

@@ -83,7 +83,7 @@ def judged_job(job: dict[str, Any]) -> dict[str, Any]:
         assert "gathering" in job or "processAt" in job, job
     else:
         assert "gathering" not in job, job
-    assert ("result" in job) <= (state == "completed"), job
+    assert ("result" in job) == (state in ("completed", "failed", "cancelled", "expired")), job
     for instant, named in (("completedAt", "completed"), ("cancelledAt", "cancelled"), ("expiredAt", "expired")):
         assert (instant in job) == (state == named), job
     if state in ("scheduled", "pending", "retry", "archived"):

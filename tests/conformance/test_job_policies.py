@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance import job_policies
-from conformance.job_wire import JobDoor
+from conformance.job_wire import QUEUE, TYPE, JobDoor
 from conformance.wire import Reply
 
 LEASE = 1_000_000_000
@@ -179,4 +179,60 @@ def test_a_horsies_job_with_a_policy_alone_retries_by_it(make_store: Callable[..
     ):
         data = {} if policy is None else {"retryPolicy": policy}
         assert door.enqueue(id, lifecycle="horsies", **data).must()["job"]["maxRetries"] == retries
-    assert door.enqueue("given", lifecycle="horsies", maxRetries=2).must()["job"]["maxRetries"] == 2
+    given = {"retryPolicy": {"kind": "fixed", "intervals": [1]}, "maxRetries": 2}
+    assert door.enqueue("given", lifecycle="horsies", **given).must()["job"]["maxRetries"] == 2
+
+
+POLICY = {"kind": "fixed", "intervals": [1]}
+
+
+@pytest.mark.parametrize("how", ["lifecycle of the job", "lifecycle of the queue"])
+def test_retries_without_a_policy_are_refused_under_horsies(make_store: Callable[..., Any], how: str) -> None:
+    """JOBS 4: 0 unless a policy is given. A policy of the queue is one; another lifecycle brings its own."""
+    door = JobDoor(make_store())
+    own = {"lifecycle": "horsies"} if how == "lifecycle of the job" else {}
+    if not own:
+        door.queue("set", lifecycle="horsies")
+    reply = door.enqueue("a", maxRetries=3, **own)
+    assert reply.status == 400 and "retryPolicy" in reply.data
+    assert door.state("a") == "absent"
+    reply = door.send("job.enqueue_many", {"jobs": [{"queue": QUEUE, "type": TYPE, "maxRetries": n, **own} for n in (1, 0)]})
+    assert [item["status"] for item in reply.must()["jobs"]] == [400, 200]
+    order = {"queue": QUEUE, "type": TYPE, "maxRetries": 3, **own}
+    schedule = {"id": "s", "cron": "@hourly", "promiseId": "{{.id}}.{{.timestamp}}", "promiseTimeout": 1000}
+    assert door.send("schedule.create", {**schedule, "job": order}).status == 400
+    assert door.enqueue("b", maxRetries=0, **own).must()["job"]["maxRetries"] == 0
+    assert door.enqueue("c", maxRetries=3, retryPolicy=POLICY, **own).must()["job"]["maxRetries"] == 3
+    if not own:
+        assert door.enqueue("d", maxRetries=3, lifecycle="asynq").must()["job"]["maxRetries"] == 3
+    door.queue("set", defaults={"retryPolicy": POLICY})
+    assert door.enqueue("a", maxRetries=3, **own).must()["job"]["maxRetries"] == 3
+    assert door.send("schedule.create", {**schedule, "job": order}).status == 200
+
+
+def test_defaults_of_a_queue_with_retries_need_a_policy_under_horsies(make_store: Callable[..., Any]) -> None:
+    door = JobDoor(make_store())
+    assert door.send("queue.set", {"queue": QUEUE, "lifecycle": "horsies", "defaults": {"maxRetries": 3}}).status == 400
+    door.queue("set", defaults={"maxRetries": 3})
+    assert door.send("queue.set", {"queue": QUEUE, "lifecycle": "horsies"}).status == 400
+    # Jobs of that lifecycle in a queue of another one: the default is of those that have a policy.
+    assert door.enqueue("a", lifecycle="horsies").must()["job"]["maxRetries"] == 0
+    assert door.enqueue("b").must()["job"]["maxRetries"] == 3
+    door.queue("set", lifecycle="horsies", defaults={"maxRetries": 3, "retryPolicy": POLICY})
+    assert door.enqueue("c").must()["job"]["maxRetries"] == 3
+    assert door.send("queue.set", {"queue": QUEUE, "defaults": {"maxRetries": 3}}).status == 400
+
+
+def test_an_occurrence_whose_queue_lost_its_policy_is_enqueued_without_retries(make_store: Callable[..., Any]) -> None:
+    """A schedule cannot be refused at its occurrence, and nothing of it may be left out."""
+    door = JobDoor(make_store())
+    door.queue("set", lifecycle="horsies", defaults={"retryPolicy": POLICY})
+    order = {"queue": QUEUE, "type": TYPE, "maxRetries": 3}
+    schedule = {"id": "s", "cron": "* * * * *", "promiseId": "{{.id}}.{{.timestamp}}", "promiseTimeout": 10**6, "job": order}
+    door.send("schedule.create", schedule).must()
+    door.store.clock.advance(60_000)
+    assert door.job("s.60000")["maxRetries"] == 3
+    door.queue("set", defaults=None)
+    door.store.clock.advance(60_000)
+    job = door.job("s.120000")
+    assert (job["state"], job["maxRetries"]) == ("pending", 0)

@@ -108,10 +108,34 @@ def test_err_fails_it_and_the_error_is_the_result(door: JobDoor) -> None:
     clock.advance(100)
     job = door.send("job.fail", {"id": "t", "version": 1, "error": ERROR}).must()["job"]
     assert status(door) == "FAILED" and job["error"] == ERROR
+    assert job["result"] == {"data": encoded_error("CardDeclined", "no money", "bzI=")}
     assert instants(door) == {"sentAt": 0, "enqueuedAt": 0, "claimedAt": 0, "startedAt": 0, "failedAt": 100}
     promise = door.get("t").must()["promise"]
     assert (promise["state"], promise["settledAt"]) == ("rejected", T0 + 100)
     assert promise["value"]["data"] == encoded_error("CardDeclined", "no money", "bzI=")
+
+
+@pytest.mark.parametrize("lifecycle", ["horsies", "asynq"])
+def test_the_result_of_what_ended_is_its_promise_s_value(door: JobDoor, lifecycle: str) -> None:
+    """Of every end, and of none before: an archived job goes on."""
+    for id in ("failed", "archived", "cancelled"):
+        door.enqueue(id, queue="default", lifecycle=lifecycle, onExhausted="archived" if id == "archived" else "failed").must()
+    door.send("job.cancel", {"id": "cancelled"}).must()
+    for job in door.claim(2, ["default"], "w", CLAIM, start=2).must()["jobs"]:
+        door.send("job.fail", {"id": job["id"], "version": 1, "error": ERROR, "retryable": False}).must()
+    door.enqueue("expired", queue="default", lifecycle=lifecycle, goodUntil=door.store.now + 5).must()
+    door.enqueue("late", queue="default", lifecycle=lifecycle, deadline=door.store.now + 5).must()
+    door.store.clock.advance(5)
+    results = {id: door.job(id).get("result") for id in ("failed", "archived", "cancelled", "expired", "late")}
+    assert results == {
+        "failed": {"data": encoded_error("CardDeclined", "no money", "bzI=")},
+        "archived": None,
+        "cancelled": {"data": encoded_error("Cancelled", "the job was cancelled")},
+        "expired": {"data": encoded_error("TaskExpired", "the job was not started before its goodUntil")},
+        "late": {},
+    }
+    for id, result in results.items():
+        assert door.get(id).must()["promise"]["value"] == (result or {})
 
 
 def test_a_crashed_worker_fails_it_without_a_policy(door: JobDoor) -> None:

@@ -159,6 +159,6 @@ def record(row):
         known.update(claimedBy=task["pid"], leaseUntil=task["expiresAt"])
     if row["timeoutAt"] != NEVER:
         known["deadline"] = row["timeoutAt"]
-    if job["state"] == "completed":
+    if job["state"] in TERMINAL:
         known["result"] = row["value"]
     return copy.deepcopy({name: known[name] for name in MEMBERS if name in known})

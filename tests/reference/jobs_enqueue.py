@@ -33,7 +33,9 @@ def spec_of(world, data):
         own["retention"] = data["retention"]
     given = {**defaults, **own}
     spec = {"queue": data["queue"], "type": data["type"], "priority": DEFAULT_PRIORITY, **preset, **given}
-    if lifecycle == "horsies" and "retryPolicy" in given and "maxRetries" not in given:
+    if lifecycle == "horsies" and "retryPolicy" not in given:
+        spec["maxRetries"] = 0
+    elif lifecycle == "horsies" and "maxRetries" not in given:
         policy = given["retryPolicy"]
         spec["maxRetries"] = len(policy["intervals"]) if policy["kind"] == "fixed" else 25
     for name in ("goodUntil", "uniqueKey", "uniqueFor", "group"):
@@ -90,6 +92,19 @@ def enqueue_one(world, data):
     return insert(world, dict(data, id=generated_id(world) if job_id is None else job_id), row)
 
 
+def check_retries(world, data):
+    """Refuses retries under horsies' lifecycle that no policy gives (JOBS 4).
+
+    Raises:
+        Refused: With 400.
+    """
+    queue = world.queues.get(data["queue"], {})
+    lifecycle = data["lifecycle"] or queue.get("lifecycle")
+    has_policy = data["retryPolicy"] is not None or "retryPolicy" in queue.get("defaults", {})
+    if lifecycle == "horsies" and data["maxRetries"] and not has_policy:
+        raise Refused(400, "maxRetries without a retryPolicy")
+
+
 def check_key(world, data):
     """Refuses a job whose key another one of the queue holds."""
     for other in sorted(jobs_of(world, data["queue"]), key=lambda row: id_order(row["id"])):
@@ -144,8 +159,15 @@ def answer(world, row):
     return {"job": course.record(project(row, world.now))}
 
 
+def enqueue_asked(world, data, dialect):
+    """As `enqueue_one`, for whoever can be refused; an occurrence of a schedule cannot."""
+    if "job" not in world.promises.get(data["id"], {}):
+        check_retries(world, data)
+    return enqueue_one(world, dict(data, dialect=dialect))
+
+
 def enqueue(world, data, dialect):
-    return 200, answer(world, enqueue_one(world, dict(data, dialect=dialect)))
+    return 200, answer(world, enqueue_asked(world, data, dialect))
 
 
 def each(world, items, run):
@@ -162,4 +184,4 @@ def each(world, items, run):
 
 
 def enqueue_many(world, data, dialect):
-    return each(world, data["jobs"], lambda one: answer(world, enqueue_one(world, dict(one, dialect=dialect))))
+    return each(world, data["jobs"], lambda one: answer(world, enqueue_asked(world, one, dialect)))

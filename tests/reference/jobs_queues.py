@@ -90,7 +90,21 @@ def token_at(queue, now):
 # ---- requests
 
 
+def check_retries(world, data):
+    """Refuses defaults with retries under horsies' lifecycle that no policy gives (JOBS 4).
+
+    Raises:
+        Refused: With 400.
+    """
+    known = world.queues.get(data["queue"], {})
+    lifecycle = data.get("lifecycle", known.get("lifecycle"))
+    defaults = data.get("defaults", known.get("defaults")) or {}
+    if lifecycle == "horsies" and defaults.get("maxRetries") and "retryPolicy" not in defaults:
+        raise Refused(400, "maxRetries without a retryPolicy")
+
+
 def set_(world, data, dialect):
+    check_retries(world, data)
     queue = queue_row(world, data["queue"])
     before = queue.get("rate")
     for name in ("lifecycle", "weight", "concurrency", "rate", "groups", "defaults"):

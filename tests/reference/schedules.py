@@ -36,6 +36,9 @@ def create(world, data, dialect):
         row["nextRunAt"] = next_run(row, world.now)
         if row["nextRunAt"] == INT64_MAX:
             raise Refused(400, f"cron {row['cron']!r} never fires after {world.now}")
+        if "job" in row:
+            job = {"queue": "default", "lifecycle": None, "maxRetries": None, "retryPolicy": None, **row["job"]}
+            jobs_enqueue.check_retries(world, job)
         world.schedules[data["id"]] = row
     return 200, {"schedule": wire.schedule(world.schedules[data["id"]], dialect)}
 

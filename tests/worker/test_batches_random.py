@@ -72,7 +72,8 @@ def test_random_batches(seed: int) -> None:
 
     assert attempts == {id: len(told) for id, told in scripts.items()}
     skipped = "failed" if lifecycle == "horsies" else "archived"
-    ends = {"ok": ("completed", "ok"), "none": ("completed", None), "skip": (skipped, None)}
+    error = {"__type": "error", "name": "SkipRetry", "message": "no", "code": "SkipRetry"} if skipped == "failed" else None
+    ends = {"ok": ("completed", "ok"), "none": ("completed", None), "skip": (skipped, error)}
     for id, told in scripts.items():
         job = store.jobs.get(id)
         assert (job.state, job.result.json()) == ends[told[-1]]

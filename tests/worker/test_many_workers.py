@@ -15,6 +15,9 @@ from resonate_core.worker import JobContext, Retry, Snooze, Worker
 SEED = random.randrange(2**32)
 JOBS = 300
 
+#: Under the lifecycle horsies there are retries by a policy only.
+AT_ONCE = {"kind": "fixed", "intervals": [0]}
+
 
 def workers_of(store: rc.Store, seed: int) -> list[Worker]:
     """Three workers with the same handlers; what a body does is told by its job's id and attempt."""
@@ -32,12 +35,12 @@ def workers_of(store: rc.Store, seed: int) -> list[Worker]:
         options = {"concurrency": 1 + number * 3, "batch": number * 5, "lifecycle": ["asynq", None, "horsies"][number]}
         worker = Worker(store, name=f"w{number}", lease=400, poll_interval=20, grace=20, **options)
 
-        @worker.task("sync", max_retries=1000, retention="kept")
+        @worker.task("sync", max_retries=1000, retry_policy=AT_ONCE, retention="kept")
         def sync(*, job: JobContext):
             threading.Event().wait(step(job))
             return job.id
 
-        @worker.task("async", max_retries=1000, retention="kept")
+        @worker.task("async", max_retries=1000, retry_policy=AT_ONCE, retention="kept")
         async def asynchronous(*, job: JobContext):
             await asyncio.sleep(step(job))
             return job.id

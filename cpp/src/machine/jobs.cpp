@@ -42,11 +42,21 @@ std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
   return given->kind == PolicyKind::fixed ? static_cast<std::int64_t>(given->intervals.size()) : 25;
 }
 
+const Preset& preset_of(const JobOrder& order, const Queue* queue) {
+  const Lifecycle lifecycle = order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
+  return kPresets[static_cast<std::size_t>(lifecycle)];
+}
+
+// A lifecycle without retries has them by a policy only (JOBS 4).
+std::string needs_policy(std::int64_t retries) {
+  return "maxRetries must be 0 under the lifecycle horsies without a retryPolicy, got " + std::to_string(retries) +
+         "; give a retryPolicy";
+}
+
 Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant process_at, Instant now) {
   static const JobDefaults kNone;
   const JobDefaults& defaults = queue ? queue->defaults : kNone;
-  const Lifecycle lifecycle = order.lifecycle ? *lifecycle_named(*order.lifecycle) : queue ? queue->lifecycle : Lifecycle::none;
-  const Preset& preset = kPresets[static_cast<std::size_t>(lifecycle)];
+  const Preset& preset = preset_of(order, queue);
   const std::optional<RetryPolicy>& policy = order.policy ? order.policy : defaults.policy;
   const std::optional<std::int64_t>& retries = order.max_retries ? order.max_retries : defaults.max_retries;
 
@@ -54,7 +64,7 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
   spec->queue = order.queue;
   spec->type = order.type;
   spec->priority = static_cast<int>(order.priority.value_or(defaults.priority.value_or(50)));
-  spec->max_retries = retries ? *retries : retries_of(preset, policy ? &*policy : nullptr);
+  spec->max_retries = retries && (policy || preset.max_retries > 0) ? *retries : retries_of(preset, policy ? &*policy : nullptr);
   spec->policy = policy ? *policy : policy_of(preset);
   spec->on_exhausted =
       order.on_exhausted ? *on_exhausted_named(*order.on_exhausted) : defaults.on_exhausted.value_or(preset.on_exhausted);
@@ -175,7 +185,34 @@ JobReply::Item item_of(Reply reply) { return {reply.status, std::move(reply.erro
 
 }  // namespace
 
-Reply Machine::job_enqueue(JobEnqueue& request) { return enqueue(request.order.front()); }
+Reply Machine::job_enqueue(JobEnqueue& request) { return enqueue_asked(request.order.front()); }
+
+// As asked by somebody who can be refused. An occurrence of a schedule cannot: it is enqueued without retries, should its queue
+// have lost its policy.
+Reply Machine::enqueue_asked(JobOrder& order) {
+  const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
+  if (!existing || !existing->now->job)
+    if (auto refused = refuse_retries(order)) return refusal(status::kInvalid, *std::move(refused));
+  return enqueue(order);
+}
+
+std::optional<std::string> Machine::refuse_retries(const JobOrder& order) const {
+  if (!order.max_retries || *order.max_retries == 0 || order.policy) return std::nullopt;
+  const Queue* queue = set_.find_queue(order.queue);
+  if ((queue && queue->defaults.policy) || preset_of(order, queue).max_retries > 0) return std::nullopt;
+  return needs_policy(*order.max_retries);
+}
+
+std::optional<std::string> Machine::refuse_retries(const QueueSet& request) const {
+  const Queue* known = set_.find_queue(request.queue);
+  const std::optional<JobDefaults> kept = known ? std::optional(known->defaults) : std::nullopt;
+  const std::optional<JobDefaults>& defaults = request.defaults.given ? request.defaults.value : kept;
+  Lifecycle lifecycle = known ? known->lifecycle : Lifecycle::none;
+  if (request.lifecycle.given) lifecycle = request.lifecycle.value ? *lifecycle_named(*request.lifecycle.value) : Lifecycle::none;
+  if (!defaults || defaults->policy || defaults->max_retries.value_or(0) == 0) return std::nullopt;
+  if (kPresets[static_cast<std::size_t>(lifecycle)].max_retries > 0) return std::nullopt;
+  return "defaults: " + needs_policy(*defaults->max_retries);
+}
 
 Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
   Shared<JobReply> jobs(new JobReply);
@@ -184,7 +221,7 @@ Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
     if (auto refused = refuse_order(order, dialect_)) {
       jobs->items.push_back({status::kInvalid, *std::move(refused), {}});
     } else {
-      jobs->items.push_back(item_of(enqueue(order)));
+      jobs->items.push_back(item_of(enqueue_asked(order)));
     }
   }
   Reply reply = ok();

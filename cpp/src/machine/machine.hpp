@@ -103,6 +103,10 @@ class Machine {
   Reply search_rows(SearchQuery& query, bool tasks);
 
   Reply no_job(const std::string& id) const;
+  Reply enqueue_asked(JobOrder& order);
+  // Why its retries cannot be had: its lifecycle has some by a policy only.
+  std::optional<std::string> refuse_retries(const JobOrder& order) const;
+  std::optional<std::string> refuse_retries(const QueueSet& request) const;
   // Why the event cannot meet the job, or none.
   std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const;
   // The same for its holder, who presents a version.

@@ -19,6 +19,7 @@ Reply Machine::no_queue(const std::string& name) const {
 }
 
 Reply Machine::queue_set(QueueSet& request) {
+  if (auto refused = refuse_retries(request)) return refusal(status::kInvalid, *std::move(refused));
   Queue& queue = set_.edit_queue(request.queue);
   if (request.lifecycle.given)
     queue.lifecycle = request.lifecycle.value ? *lifecycle_named(*request.lifecycle.value) : Lifecycle::none;

@@ -109,6 +109,8 @@ Reply Machine::schedule_create(ScheduleCreate& request) {
   }
   const std::optional<Instant> next = expression_of(request.cron).next_after(now_);
   if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
+  if (!request.job.empty())
+    if (auto refused = refuse_retries(request.job.front())) return refusal(status::kInvalid, "job of a schedule: " + *refused);
   auto* schedule = new Schedule;
   reply.schedule = ScheduleRef(schedule);
   schedule->id = std::move(request.id);

@@ -50,7 +50,7 @@ class JobEncoder {
     if (row.birth->timeout_at != kNever) integer(Field::deadline, row.birth->timeout_at);
     if (spec.retention != kKept) integer(Field::retention, spec.retention);
     unique(spec);
-    if (state == JobState::completed) value(Field::result, shown.value());
+    if (is_terminal(state)) value(Field::result, shown.value());
     const JobError* last = job.error ? &*job.error : nullptr;
     if (shown.dead()) last = state == JobState::expired ? &expired_job_error() : &deadline_job_error();
     if (last) error(Field::error, *last);
