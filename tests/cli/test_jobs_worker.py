@@ -128,7 +128,8 @@ def test_a_worker_of_jobs(run: Run, door: list[str], tmp_path: Path, stop: signa
         assert run("promises", "wait", "m", "--limit", "60s", *door).code == 0
         running.send_signal(stop)
         _, said = running.communicate()
-    assert (running.returncode, said) == (0, "")
+    assert running.returncode == 0
+    assert [" INFO " in line for line in said.splitlines()] == [True] * 3, said  # the program, the start and the stop
     assert 'result\t"sent to ada"\n' in run("jobs", "show", "m", *door).out
 
 

@@ -19,7 +19,8 @@ PORT = re.compile(r"\b8001\b")
 MARK = "-- end of command --"
 # What differs from run to run, and what stands for it on both sides.
 CHANGING = [
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3}Z?"), "INSTANT"),
+    (re.compile(r"\bprocess \d+"), "PROCESS"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
     (re.compile(r"\b\d{13}\b"), "MS"),
     (re.compile(r'"durationMs": \d+'), "DURATION"),

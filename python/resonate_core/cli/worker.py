@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import traceback
 from pathlib import Path
@@ -10,8 +11,12 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.server.logs import configure
+from resonate_core.server.settings import LogSettings
+from resonate_core.worker import Worker
 
 __all__ = ["add_to", "found"]
 
@@ -74,17 +79,47 @@ def _runs(thing: Any) -> bool:
     return not isinstance(thing, type | ModuleType) and callable(getattr(thing, "run", None))
 
 
+def _log_to_stderr(level: str | None, format: str | None) -> None:
+    """Lines with time and level, unless the program has set up its logging and nothing else is asked for.
+
+    Raises:
+        Failure: There is no such level or format (USAGE), or what writes it is not installed (FAILED).
+    """
+    given = {name: value for name, value in (("level", level), ("format", format)) if value is not None}
+    if logging.getLogger().handlers and not given:
+        return
+    try:
+        configure(LogSettings.model_validate(given))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        message = f"--log-{wrong['loc'][0]} must be {wrong['ctx']['expected']}, got {wrong['input']!r}"
+        raise Failure(message, Exit.USAGE) from error
+    except ImportError as error:
+        raise Failure(str(error), Exit.FAILED) from error
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))  # it has a line for each request
+
+
 def worker(
     place: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="where it stands, such as shop.jobs:worker", show_default=False)
     ],
     folder: Annotated[Path, typer.Option("--app-dir", metavar="FOLDER", help="where modules are looked for first")] = Path("."),
+    log_level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", envvar="RESONATE_LOG__LEVEL", help="debug, info (default), warning or error")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", envvar="RESONATE_LOG__FORMAT", help="text (default), or json: one object a line")
+    ] = None,
 ) -> None:
     """Run a worker of jobs: import the object of that name and call its run(), until it is told to stop (Ctrl-C, SIGTERM)."""
     if not folder.is_dir():
         raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
     sys.path.insert(0, str(folder.resolve()))
-    found(place).run()
+    runs = found(place)
+    _log_to_stderr(log_level, log_format)
+    if isinstance(runs, Worker):
+        logging.getLogger("resonate_core.worker").info("program %s in %s", place, folder.resolve())
+    runs.run()
 
 
 def add_to(app: typer.Typer, **look: Any) -> None:

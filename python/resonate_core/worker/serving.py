@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 import threading
 from concurrent.futures import Future
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, cast
 
+from .._core import __version__
+from .._stopwatch import seconds
 from ..errors import Invalid
+from .doors import names_of
 from .durations import Duration, milliseconds
 from .session import Session
 from .signals import Signals
+from .turn import Counts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,6 +26,27 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 __all__ = ["Serving"]
+
+_log = logging.getLogger("resonate_core.worker")
+
+
+def _beginning(worker: Worker) -> str:
+    """What a worker says of itself when it starts."""
+    queues = worker.queues
+    if isinstance(queues, dict):
+        named = ", ".join(f"{name} (weight {weight})" for name, weight in queues.items())
+    else:
+        named = ", ".join(names_of(queues)) + (" (in this order)" if worker.strict else "")
+    parts = [f"queues {named}", f"{worker.concurrency} slots", f"jobs of {worker.door!r}"]
+    parts.append(f"types {', '.join(sorted(worker.tasks))}" if worker.tasks else "no handlers")
+    if worker.periodics:
+        parts.append(f"periodic jobs {', '.join(each.name for each in worker.periodics)}")
+    return f"worker {worker.name!r} starts: {'; '.join(parts)}; resonate-core {__version__}, process {os.getpid()}"
+
+
+def _grown(worker: Worker, before: Counts, name: str) -> int:
+    since: int = getattr(worker.counts, name) - getattr(before, name)
+    return since
 
 
 class Serving:
@@ -54,11 +82,17 @@ class Serving:
     async def _serve(self, alone: bool) -> None:
         if self._session is not None:
             raise Invalid(f"{self!r} runs already")
-        session = self._session = Session(cast("Worker", self), alone)
+        worker = cast("Worker", self)
+        session = self._session = Session(worker, alone)
+        began = seconds()
+        before = replace(worker.counts)
+        _log.info("%s", _beginning(worker))
         try:
             await session.run()
         finally:
             self._session = None
+            ended = ", ".join(f"{each.name} {_grown(worker, before, each.name)}" for each in fields(before))
+            _log.info("worker %r has stopped after %.1f s: %s", worker.name, seconds() - began, ended)
 
     def run(self, *, signals: bool = True) -> None:
         """Claims and runs jobs until the process is told to end, or `stop` is called: what a program of its own does.

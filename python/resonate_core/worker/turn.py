@@ -175,12 +175,24 @@ def _count(run: Run, verdict: Verdict, status: int, counts: Counts) -> None:
         status = 200  # the store saw it first
     if status >= 300 or outcome == "dropped":
         counts.lost += 1
-        _log.info("job %s of type %s %s, and is not this worker's any more: %d", run.id, run.job.type, outcome, status)
+        _say(logging.INFO, run, "%s, and is not this worker's any more: %d", outcome, status)
         return
     setattr(counts, outcome, getattr(counts, outcome) + 1)
-    if verdict.failure is not None:
-        failure, shown = verdict.failure, verdict.error if _log.isEnabledFor(logging.DEBUG) else None
-        _log.warning("job %s of type %s failed: %s %s", run.id, run.job.type, failure.code, failure.message, exc_info=shown)
+    failure = verdict.failure
+    if failure is None:
+        _say(logging.DEBUG, run, "%s", outcome)
+    else:
+        shown = verdict.error if _log.isEnabledFor(logging.DEBUG) else None
+        _say(logging.WARNING, run, "failed: %s %s", failure.code, failure.message, error=shown)
+
+
+def _say(level: int, run: Run, text: str, *values: object, error: BaseException | None = None) -> None:
+    """A line about an attempt; its job, type and attempt stand in it, and are members of it for formats that have members."""
+    if not _log.isEnabledFor(level):
+        return
+    named = {"job": run.id, "type": run.job.type, "attempt": run.context.attempt}
+    head = "job %s of type %s, attempt %d, "
+    _log.log(level, head + text, *named.values(), *values, exc_info=error, extra=named)
 
 
 def _complete(door: Door, done: list[tuple[Run, Verdict]]) -> Iterator[Written]:
