@@ -78,6 +78,7 @@ class Connection:
         self._receivers: list[Callable[[str], None]] = []
         self._context = contextvars.Context()
         self._crashed = False
+        self.stopped = False
 
     def __repr__(self) -> str:
         state = "crashed " if self._crashed else ""
@@ -143,12 +144,19 @@ class Connection:
         exchange = self.exchange
         if self._crashed:
             raise self._connector_error(ConnectionError(f"{self!r} does not come back; make another"))
+        self.stopped = False
         exchange.join(self)
 
     async def stop(self) -> None:
-        """Ends receiving; requests go on being answered, so that work under way can finish. The SDK calls it."""
+        """Ends receiving; requests go on being answered, so that work under way can finish. The SDK calls it.
+
+        Work that waits for another attempt of a function that failed is cancelled: its lease runs out, and another worker takes
+        it over.
+        """
+        self.stopped = True
         self.exchange.leave(self)
         self._receivers.clear()
+        self.exchange.time.give_up(self)
 
     async def send(self, req: str, headers: dict[str, str] | None = None) -> str:
         """Answers one request, from the store and at once.

@@ -19,8 +19,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
-from .work import current_work
+from .._stopwatch import seconds as stopwatch
+from .work import Work, current_work
 
 if TYPE_CHECKING:
     from .. import Fired
@@ -34,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 #: While a durable function waits for something real, the outbox is looked at this often (s) ...
 _LOOK_SECONDS = 0.05
-#: ... and this long (s) without anything happening is worth a warning.
+#: ... and this long (s) without anything happening is worth a warning, and so is a call that drives the clock for so long.
 _WARN_SECONDS = 10.0
 #: How many instants that concern nobody here the driver passes in one go.
 _INSTANTS_AT_ONCE = 1000
@@ -69,6 +71,17 @@ def milliseconds(duration: int | timedelta) -> int:
     return duration
 
 
+class _Retries:
+    """How often held work waited in the time of the store, which is what the SDK does between two attempts of a function."""
+
+    __slots__ = ("count", "delay", "due")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.delay = 0.0  # the last one, in seconds
+        self.due = 0
+
+
 class Timekeeper:
     """The time of one exchange."""
 
@@ -78,6 +91,8 @@ class Timekeeper:
         self._loop = exchange.loop
         self._sleepers: list[tuple[int, int, Connection, asyncio.Future[None]]] = []
         self._order = itertools.count()
+        self._waiting: dict[asyncio.Future[None], Work] = {}  # for another attempt
+        self._retries: WeakKeyDictionary[Work, _Retries] = WeakKeyDictionary()
         self._holds = 0
         self._one_at_a_time = asyncio.Lock()
         self._stirred = asyncio.Event()
@@ -86,15 +101,49 @@ class Timekeeper:
     # -- sleep ------------------------------------------------------------------------------------------------------
 
     async def sleep(self, connection: Connection, seconds: float) -> None:
-        """Waits in the time of the store: what a connection hands to the SDK as its sleeper."""
-        if not self._exchange.manual:
-            await asyncio.sleep(seconds)
-            return
+        """Waits in the time of the store: what a connection hands to the SDK as its sleeper.
+
+        Held work sleeps between two attempts of a function that failed. A worker that stops does not wait for the next one, which
+        may be years ahead, or on a clock that nobody moves any more: such work is cancelled.
+        """
+        work = current_work.get()
+        again = work is not None and work.task_id is not None
         due = self._store.now + max(0, math.ceil(seconds * 1000))
+        if work is not None and again:
+            retries = self._retries.setdefault(work, _Retries())
+            retries.count, retries.delay, retries.due = retries.count + 1, seconds, due
+            if connection.stopped:
+                self._given_up(work)
+                raise asyncio.CancelledError
         woken = self._loop.create_future()
-        heapq.heappush(self._sleepers, (due, next(self._order), connection, woken))
-        self.stir()
-        await woken
+        timer = None
+        if self._exchange.manual:
+            heapq.heappush(self._sleepers, (due, next(self._order), connection, woken))
+            self.stir()
+        else:
+            timer = self._loop.call_later(max(0.0, seconds), _wake, woken)
+        if work is not None and again:
+            self._waiting[woken] = work
+        try:
+            await woken
+        finally:
+            self._waiting.pop(woken, None)
+            if timer is not None:
+                timer.cancel()
+
+    def give_up(self, connection: Connection) -> None:
+        """Ends what waits for another attempt in a worker that stops; its leases run out, and other workers have it then."""
+        for woken, work in list(self._waiting.items()):
+            if work.connection is connection and not woken.done():
+                self._given_up(work)
+                woken.cancel()
+
+    def _given_up(self, work: Work) -> None:
+        _log.info(
+            "%r stops: task %r is not tried again here; another worker may take it when its lease has run out",
+            work.connection,
+            work.task_id,
+        )
 
     def wake(self) -> bool:
         """Wakes the sleepers that are due, in the order of their instants. Returns whether there were any."""
@@ -223,10 +272,12 @@ class Timekeeper:
 
         async def run() -> list[Fired]:
             fired: list[Fired] = []
+            progress = _Progress(self, clock.now, f"until t={instant}")
             await self._rest()
             while (at := self.next_instant()) is not None and at <= instant:
                 fired += clock.advance_to(max(at, clock.now))
                 await self._rest()
+                progress.look(clock.now)
             fired += clock.advance_to(instant)
             await self._rest()
             return fired
@@ -249,12 +300,14 @@ class Timekeeper:
         clock = self._manual()
         last = None if limit is None else clock.now + milliseconds(limit)
         target = asyncio.ensure_future(_awaited(awaitable))
+        progress = _Progress(self, clock.now, "without a limit (see limit=)" if last is None else f"until t={last} at the latest")
         try:
             await self._rest(target)
             while not target.done():
                 if not self._pass_time(clock, last):
                     raise Stalled(self._why_stalled())
                 await self._rest(target)
+                progress.look(clock.now)
         finally:
             target.cancel()
         return target.result()
@@ -266,16 +319,65 @@ class Timekeeper:
             if at is None:
                 return False
             if last is not None and at > last:
-                raise Stalled(f"not done by t={last}, the limit; the next thing happens at t={at}")
+                retried = self.retried()
+                raise Stalled(f"not done by t={last}, the limit; the next thing happens at t={at}{retried and '; ' + retried}")
             clock.advance_to(max(at, clock.now))
             if self._exchange.deliver() or self.wake():
                 break
         return True
 
+    def retried(self) -> str:
+        """Says which held tasks wait for another attempt of a function that failed; nothing where none does."""
+        found = []
+        for work, retries in sorted(self._retries.items(), key=lambda item: (item[0].task_id, item[0].connection.pid)):
+            if retries.due > self._store.now and self._exchange.ledger.holds(work):
+                promise = self._store.promises.get(str(work.task_id))
+                found.append(
+                    f"task {work.task_id!r} on {work.connection.pid!r} has failed {retries.count} times and waits {retries.delay:g} s "
+                    f"for its next attempt at t={retries.due}, with its lease renewed meanwhile; its promise ends at "
+                    f"t={promise.timeout_at}"
+                )
+        return "; ".join(found)
+
     def _why_stalled(self) -> str:
         unserved = self._exchange.unserved()
         hint = f"; messages wait for addresses that nobody here serves: {', '.join(unserved)}" if unserved else ""
         return f"not done, and nothing is left to happen after t={self._store.now}: no timer, no message, no sleeper{hint}"
+
+
+class _Progress:
+    """Says now and then how far a call has driven the clock, so that one that takes long does not look like one that hangs."""
+
+    def __init__(self, keeper: Timekeeper, start: int, goal: str) -> None:
+        self._keeper = keeper
+        self._start = start
+        self._goal = goal
+        self._began = self._said = stopwatch()
+        self._rounds = 0
+
+    def look(self, now: int) -> None:
+        """After each round of the programs."""
+        self._rounds += 1
+        present = stopwatch()
+        if present - self._said < _WARN_SECONDS:
+            return
+        self._said = present
+        retried = self._keeper.retried()
+        advice = f"; {retried}. retry_policy= of the client or of the function bounds the attempts" if retried else ""
+        _log.warning(
+            "the clock has been driven for %.0f s, from t=%d to t=%d in %d rounds, and goes on %s%s",
+            present - self._began,
+            self._start,
+            now,
+            self._rounds,
+            self._goal,
+            advice,
+        )
+
+
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 async def _awaited(awaitable: Awaitable[_T]) -> _T:

@@ -22,7 +22,7 @@ __all__ = ["Ledger", "Work", "current_work", "tasks_of"]
 class Work:
     """One lease of one durable task in one worker, or with no task id the worker's heartbeat loop."""
 
-    __slots__ = ("connection", "task_id")
+    __slots__ = ("__weakref__", "connection", "task_id")
 
     def __init__(self, connection: Connection, task_id: str | None) -> None:
         self.connection = connection
@@ -72,6 +72,10 @@ class Ledger:
         elif kind == "task.release" or (kind in ("task.suspend", "task.fulfill") and status == 200):
             # A release that is refused means that the lease was lost already.
             self._held.pop((connection, request["data"]["id"]), None)
+
+    def holds(self, work: Work) -> bool:
+        """Whether this lease is held still."""
+        return work.task_id is not None and self._held.get((work.connection, work.task_id)) is work
 
     def drop(self, connection: Connection) -> None:
         """Forgets what a worker held, because it is gone."""
