@@ -1723,7 +1723,7 @@ class Job:
     @property
     def result(self) -> Value:
         """
-        What it was completed with; empty otherwise.
+        Its promise's value, once it is over: what it was completed with, or the error that it ended with; empty before.
         """
     @property
     def retention(self) -> int | None:
