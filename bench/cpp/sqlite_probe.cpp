@@ -104,7 +104,7 @@ double bare_loop(Durability durability, std::size_t rows, std::size_t batch) {
         bind_new(insert, *made[i]);
         insert.run();
       }
-      Use(statements[Sql::store_counters]).integer(0).integer(static_cast<std::int64_t>(i)).integer(0).run();
+      Use(statements[Sql::store_counters]).integer(0).integer(static_cast<std::int64_t>(i)).integer(0).integer(0).integer(0).run();
       Use(statements[Sql::commit]).run();
     }
   });

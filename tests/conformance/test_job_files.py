@@ -69,6 +69,9 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
             DROP INDEX promises_by_batch;
             ALTER TABLE promises DROP COLUMN batch_key;
             ALTER TABLE schedules DROP COLUMN job;
+            DROP INDEX messages_by_address;
+            ALTER TABLE promises DROP COLUMN execute_waits;
+            ALTER TABLE counters DROP COLUMN messages;
             PRAGMA user_version = 2;
         """)
     with pytest.raises(rc.ResonateError, match="read-only"):

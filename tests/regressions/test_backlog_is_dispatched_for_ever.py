@@ -6,12 +6,15 @@ and the timer is armed when the message is taken (PROTOCOL 4).
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import resonate_core as rc
 from conformance.wire import ADDRESS, Door, executes, stored_task
 from resonate_core import ManualClock, Store
 
@@ -196,6 +199,30 @@ def test_a_waiting_message_costs_the_file_nothing(tmp_path: Path) -> None:
         assert (store.next_due(), store.outbox_counts()["waiting"], len(store.messages())) == (DEADLINE, 1_500, 1_500)
 
 
+def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> None:
+    """There every task has an armed timer, whether or not its message waits, and nobody counted the messages."""
+    file = tmp_path / "a.db"
+    with Store(file, clock=ManualClock(0)) as store:
+        for id in ("taken", "waits"):
+            store.promises.create(id, timeout=DEADLINE, tags={"resonate:target": ADDRESS})
+        assert len(store.take_messages(limit=1)) == 1
+    with contextlib.closing(sqlite3.connect(file)) as older:
+        older.executescript("""
+            DROP INDEX messages_by_address;
+            ALTER TABLE promises DROP COLUMN execute_waits;
+            ALTER TABLE counters DROP COLUMN messages;
+            UPDATE promises SET due_at = retry_at, due_kind = 3;
+            PRAGMA user_version = 3;
+        """)
+    with Store(file, clock=ManualClock(7_000), check=True) as store:
+        assert (store.outbox_counts()["waiting"], store.next_due()) == (1, 7_000)
+        assert [(step.kind, step.id) for step in store.tick()] == [("dispatch", "taken"), ("dispatch", "waits")]
+        assert (store.outbox_counts()["waiting"], store.next_due()) == (2, DEADLINE)
+        assert [one.id for one in store.messages(addresses=[ADDRESS])] == ["taken", "waits"]
+        assert store.check() == []
+    assert rc.check_file(file) == []
+
+
 def test_a_taken_message_is_told_to_whoever_drives_the_store(tmp_path: Path) -> None:
     """The server sleeps until the next timer; taking a message makes an earlier one."""
     with Store(tmp_path / "a.db") as store:
@@ -210,8 +237,6 @@ def test_a_taken_message_is_told_to_whoever_drives_the_store(tmp_path: Path) -> 
 
 def test_a_recording_of_takes_can_be_replayed(tmp_path: Path) -> None:
     """Taking a message changes a row, at the instant of the clock."""
-    import resonate_core as rc
-
     clock = ManualClock(0)
     with Store(clock=clock) as store:
         path = tmp_path / "trace.jsonl"
