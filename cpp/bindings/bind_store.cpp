@@ -164,7 +164,7 @@ void bind_life(StoreClass& bound) {
             const std::string path = open(self).without_gil([](Engine& engine) { return engine.location(); });
             return path.empty() ? std::nullopt : std::optional(path);
           },
-          "The path of its file; None where it lives in memory.")
+          "The absolute path of its file; None where it lives in memory.")
       .def_property_readonly(
           "debug", [](const StoreHandle& self) { return open(self).engine()->options().debug; },
           "Whether it serves debug operations.")

@@ -1,6 +1,8 @@
 #include "storage/sqlite_file.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,9 +21,27 @@
 
 namespace resonate {
 
-namespace {
-
 namespace fs = std::filesystem;
+
+FileStamp FileStamp::of(const std::string& path) noexcept {
+  struct stat seen {};
+  if (::stat(path.c_str(), &seen) != 0) return {};
+  return {.device = seen.st_dev,
+          .inode = seen.st_ino,
+          .size = seen.st_size,
+          .changed_at_ns = seen.st_mtim.tv_sec * 1'000'000'000 + seen.st_mtim.tv_nsec};
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code problem;
+  std::string found = fs::absolute(path, problem).string();
+  if (problem)
+    throw Error(ErrorCode::storage,
+                "store " + resonate::quoted(path) + ": cannot open: the working folder is gone: " + problem.message());
+  return found;
+}
+
+namespace {
 
 // Steps of SQLite's machine between two looks for an interrupt: about a millisecond.
 constexpr int kStepsBetweenLooks = 50'000;
@@ -37,6 +57,7 @@ std::string cause_of(int code, const std::string& said, int system_error) {
     case SQLITE_PERM: return "access is denied";
     case SQLITE_CANTOPEN: return "the system does not open it" + system;
     case SQLITE_IOERR: return "the disk or the network mount failed (" + said + ")" + system;
+    case SQLITE_ERROR: return said;
     default: return said + system;
   }
 }
@@ -66,19 +87,48 @@ class Unmade {
   throw Error(ErrorCode::storage, "store " + resonate::quoted(path) + ": cannot open: " + why);
 }
 
-SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make) {
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+// In SQLite's form of a URI. Immutable: nobody writes to the file, so neither a log nor locks are looked at.
+std::string immutable_uri(const std::string& path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char one : path) {
+    if (one == '%' || one == '?' || one == '#') {
+      uri += {'%', kDigits[static_cast<unsigned char>(one) >> 4], kDigits[static_cast<unsigned char>(one) & 15]};
+    } else {
+      uri += one;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+// A reader needs the log's index beside the file, which it makes if it can. Where it cannot and there is no log, the file holds
+// everything and is read alone.
+bool must_be_read_alone(const std::string& path, const SqliteOptions& options) {
+  if (!options.read_only || ::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) == 0) return false;
+  const FileStamp log = FileStamp::of(path + "-wal");
+  if (log.size >= 0 && FileStamp::of(path + "-shm").size >= 0) return false;  // of a process that writes, or left by one
+  if (log.size > 0)
+    refuse(path, "its newest commits are in its log " + resonate::quoted(path + "-wal") + ", which cannot be read without a file " +
+                     resonate::quoted(path + "-shm") +
+                     ", and that cannot be made in its folder: copy the file and its log into a folder that can be written");
+  return true;
+}
+
+SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make, bool alone) {
   std::error_code problem;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, problem))
-    refuse(path, "there is no folder " + resonate::quoted(folder.string()));
+  const std::string folder = folder_of(path);
+  if (!fs::is_directory(folder, problem)) refuse(path, "there is no folder " + resonate::quoted(folder));
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
   if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
   // SQLite tries a second time without making the file, and would say that there is none.
-  if (make && !fs::exists(path, problem) && ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+  if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "a file cannot be made in its folder: " + std::string(std::strerror(errno)));
-  const int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
+  int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
+  if (alone) access |= SQLite::OPEN_URI;
   try {
-    return SQLite::Database(path, access | SQLite::OPEN_NOMUTEX);
+    return SQLite::Database(alone ? immutable_uri(path) : path, access | SQLite::OPEN_NOMUTEX);
   } catch (const SQLite::Exception& error) {
     refuse(path, cause_of(error.getErrorCode(), error.getErrorStr(), errno));
   }
@@ -126,13 +176,15 @@ void SqliteFile::fail(const char* deed, const SQLite::Exception& error) {
   sqlite3* handle = database_.getHandle();
   const int extended = error.getExtendedErrorCode() > 0 ? error.getExtendedErrorCode() : code;
   throw Error(ErrorCode::storage, "store " + resonate::quoted(path_) + ": cannot " + deed + ": " +
-                                      cause_of(extended, error.getErrorStr(), handle ? sqlite3_system_errno(handle) : 0));
+                                      cause_of(extended, (extended & 0xff) == SQLITE_ERROR ? error.what() : error.getErrorStr(),
+                                               handle ? sqlite3_system_errno(handle) : 0));
 }
 
 SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Absent absent)
     : path_(path),
       busy_timeout_(options.busy_timeout),
-      database_(connect(path, options, absent == Absent::make && !options.read_only)) {
+      read_alone_(must_be_read_alone(path, options) ? std::optional(FileStamp::of(path)) : std::nullopt),
+      database_(connect(path, options, absent == Absent::make && !options.read_only, read_alone_.has_value())) {
   sqlite3_busy_handler(database_.getHandle(), &wait_for_others, this);
   sqlite3_progress_handler(database_.getHandle(), kStepsBetweenLooks, &go_on, this);
   try {
@@ -149,6 +201,10 @@ std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const Sqli
   return file;
 }
 
+bool SqliteFile::is_outdated() const noexcept {
+  return read_alone_ && (FileStamp::of(path_ + "-wal").size > 0 || FileStamp::of(path_) != *read_alone_);
+}
+
 void SqliteFile::run(const char* sql) { database_.exec(sql); }
 
 std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(sql).getInt64(); }
@@ -158,9 +214,15 @@ void SqliteFile::require_ours(std::int64_t version) {
   if (application != kSqliteApplicationId)
     refuse(path_, "it is another program's database (application id " + std::to_string(application) + ", a store's is " +
                       std::to_string(kSqliteApplicationId) + ")");
+  if (version < 1) refuse_schema(version, "which no release has written");
   if (version > sqlite_schema_version())
     refuse(path_, "its schema is version " + std::to_string(version) +
                       ", written by a newer release; this one reads up to version " + std::to_string(sqlite_schema_version()));
+}
+
+void SqliteFile::refuse_schema(std::int64_t version, const std::string& why) const {
+  refuse(path_, "its schema is version " + std::to_string(version) + ", " + why +
+                    ": another program has changed it, or it is damaged; use a backup");
 }
 
 // Nothing is written before it is known whose file it is.
@@ -189,8 +251,13 @@ void SqliteFile::migrate(bool was_empty) {
   // Another process may have been faster, and may be newer.
   const std::int64_t version = number("PRAGMA user_version");
   if (version > 0 || !was_empty) require_ours(version);
-  for (std::int64_t next = version; next < sqlite_schema_version(); ++next)
-    run(sqlite_migrations()[static_cast<std::size_t>(next)]);
+  try {
+    for (std::int64_t next = version; next < sqlite_schema_version(); ++next)
+      run(sqlite_migrations()[static_cast<std::size_t>(next)]);
+  } catch (const SQLite::Exception& error) {
+    if (error.getErrorCode() != SQLITE_ERROR) throw;
+    refuse_schema(version, "and its tables are not of that version (" + std::string(error.what()) + ")");
+  }
   if (version < sqlite_schema_version()) {
     run(("PRAGMA user_version = " + std::to_string(sqlite_schema_version())).c_str());
     run(("PRAGMA application_id = " + std::to_string(kSqliteApplicationId)).c_str());

@@ -16,6 +16,21 @@
 
 namespace resonate {
 
+// What changes when somebody writes to a file or puts another one in its place.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = -1;  // there is no such file
+  std::int64_t changed_at_ns = 0;
+
+  static FileStamp of(const std::string& path) noexcept;
+  bool operator==(const FileStamp&) const = default;
+};
+
+// The path as it is meant from the present working folder: a process may change that, and SQLite takes a name that begins with
+// "file:" as a URI.
+std::string absolute_path(const std::string& path);
+
 class SqliteFile {
  public:
   enum class Absent : std::uint8_t { make, refuse };
@@ -23,6 +38,10 @@ class SqliteFile {
 
   const std::string& path() const noexcept { return path_; }
   SQLite::Database& database() noexcept { return database_; }
+
+  // Whether the file is read without its log, since there is none and its folder cannot hold one, and has changed meanwhile:
+  // another process writes to it, and it has to be opened again.
+  bool is_outdated() const noexcept;
 
   // Error of what SQLite has just said; `deed`: what was not possible ("open", "commit").
   // Throws Interrupted instead if that was the reason.
@@ -32,6 +51,7 @@ class SqliteFile {
 
  private:
   SqliteFile(const std::string& path, const SqliteOptions& options, Absent absent);
+  [[noreturn]] void refuse_schema(std::int64_t version, const std::string& why) const;
   void prepare(const SqliteOptions& options);
   void migrate(bool was_empty);
   void require_ours(std::int64_t version);
@@ -46,6 +66,7 @@ class SqliteFile {
   Duration busy_timeout_;
   Duration waited_ = 0;  // by the statement that waits
   std::exception_ptr interrupt_;
+  std::optional<FileStamp> read_alone_;
   SQLite::Database database_;
 };
 

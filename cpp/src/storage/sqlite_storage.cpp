@@ -45,8 +45,8 @@ std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const Sqli
   return std::make_unique<SqliteStorage>(path, options);
 }
 
-SqliteStorage::SqliteStorage(std::string path, SqliteOptions options)
-    : path_(std::move(path)), options_(options), rows_(kCachedBytes) {
+SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options)
+    : path_(absolute_path(path)), options_(options), rows_(kCachedBytes) {
   open(SqliteFile::Absent::make);
   Open& all = open_storages();
   std::lock_guard lock(all.mutex);
@@ -89,6 +89,7 @@ void SqliteStorage::disconnect() noexcept {
 void SqliteStorage::require(Access access) {
   if (access == Access::write && options_.read_only)
     throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
+  if (file_ && file_->is_outdated()) disconnect();
   if (!file_) open(SqliteFile::Absent::refuse);
   const std::string deed = log_index_->look();
   if (deed.empty()) return;

@@ -20,7 +20,7 @@ namespace resonate {
 
 class SqliteStorage final : public Storage {
  public:
-  SqliteStorage(std::string path, SqliteOptions options);
+  SqliteStorage(const std::string& path, SqliteOptions options);
   ~SqliteStorage() override;
 
   void begin(Access access) override;
