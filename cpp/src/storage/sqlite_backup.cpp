@@ -32,11 +32,26 @@ void sync(const std::string& path, const std::string& target) {
   if (!synced) refuse(target, std::string("cannot be brought to the disk: ") + std::strerror(problem));
 }
 
-// Fills a file beside the target, and gives it the target's name once it is whole.
+[[noreturn]] void refuse_existing(const std::string& target) { refuse(target, "there is something already"); }
+
+// Makes an empty file beside the target that is nobody else's, neither another thread's nor another process's.
+std::string make_partial(const std::string& target) {
+  for (int number = 0;; ++number) {
+    std::string partial = target + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+    const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0) {
+      (void)::close(file);
+      return partial;
+    }
+    if (errno != EEXIST) refuse(target, std::string("a file cannot be made in its folder: ") + std::strerror(errno));
+  }
+}
+
+// Fills a file beside the target, and gives it the target's name once it is whole. Of several at once one gets the name.
 void make_whole(const std::string& target, const std::function<void(const std::string&)>& fill) {
   std::error_code problem;
-  if (fs::exists(fs::symlink_status(target, problem))) refuse(target, "there is something already");
-  const std::string partial = target + ".partial-" + std::to_string(::getpid());
+  if (fs::exists(fs::symlink_status(target, problem))) refuse_existing(target);
+  const std::string partial = make_partial(target);
   try {
     fill(partial);
     sync(partial, target);
@@ -44,20 +59,21 @@ void make_whole(const std::string& target, const std::function<void(const std::s
     fs::remove(partial);
   } catch (const fs::filesystem_error& error) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
+    if (error.code() == std::errc::file_exists) refuse_existing(target);
     refuse(target, error.code().message());
   } catch (...) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
     throw;
   }
-  const fs::path folder = fs::path(target).parent_path();
-  sync(folder.empty() ? "." : folder.string(), target);
+  sync(fs::path(target).parent_path().string(), target);
 }
 
 }  // namespace
 
-void backup_sqlite_file(const std::string& source, const std::string& target) {
+void backup_sqlite_file(const std::string& source, const std::string& given) {
+  const std::string target = absolute_path(given);
   make_whole(target, [&](const std::string& partial) {
-    const auto from = SqliteFile::open(source, {.durability = Durability::full, .read_only = true});
+    const auto from = SqliteFile::open(absolute_path(source), {.durability = Durability::full, .read_only = true});
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       SQLite::Backup backup(to, from->database());
@@ -69,7 +85,8 @@ void backup_sqlite_file(const std::string& source, const std::string& target) {
   });
 }
 
-void write_sqlite_file(Storage& source, const std::string& target) {
+void write_sqlite_file(Storage& source, const std::string& given) {
+  const std::string target = absolute_path(given);
   make_whole(target, [&](const std::string& partial) {
     const std::unique_ptr<Storage> to = open_sqlite_storage(partial, {});
     const StorageTransaction writing(*to, Access::write);
