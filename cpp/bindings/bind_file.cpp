@@ -110,12 +110,23 @@ void bind_check_file(py::module_& module) {
       "check_file",
       [](const TargetArgument& given) {
         const std::string path = path_of(given);
-        const OutsidePython outside;
-        return check_sqlite_file(path);
+        py::typing::List<py::str> problems;
+        for (const std::string& problem : [&path] {
+               const OutsidePython outside;
+               return check_sqlite_file(path);
+             }()) {
+          problems.append(py::reinterpret_steal<py::str>(
+              PyUnicode_DecodeUTF8(problem.data(), static_cast<Py_ssize_t>(problem.size()), "backslashreplace")));
+        }
+        return problems;
       },
       py::arg("path"), R"doc(
-What SQLite finds wrong with a store's file: damaged pages, indexes that disagree with their tables, a schema that is not ours. Empty
-where nothing is. The properties of the state are `Store.check`'s; `python -m resonate_core check FILE` looks at both.
+Looks for damage in a store's file: commits in its log that cannot be read any more, damaged pages, indexes that disagree with their
+tables, a schema that is not ours, rows that cannot be read. The properties of the state are `Store.check`'s; `python -m resonate_core
+check FILE` looks at both. Damage that makes another valid value cannot be seen; the page on storage says what that means.
+
+Returns:
+    A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
 Raises:
     StoreError: The file cannot be opened as a store at all.

@@ -3303,7 +3303,7 @@ class Store:
     @property
     def path(self) -> str | None:
         """
-        The path of its file; None where it lives in memory.
+        The absolute path of its file; None where it lives in memory.
         """
     @property
     def paused(self) -> bool:
@@ -3343,8 +3343,12 @@ class Store:
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
     """
-    What SQLite finds wrong with a store's file: damaged pages, indexes that disagree with their tables, a schema that is not ours. Empty
-    where nothing is. The properties of the state are `Store.check`'s; `python -m resonate_core check FILE` looks at both.
+    Looks for damage in a store's file: commits in its log that cannot be read any more, damaged pages, indexes that disagree with their
+    tables, a schema that is not ours, rows that cannot be read. The properties of the state are `Store.check`'s; `python -m resonate_core
+    check FILE` looks at both. Damage that makes another valid value cannot be seen; the page on storage says what that means.
+
+    Returns:
+        A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
     Raises:
         StoreError: The file cannot be opened as a store at all.

@@ -35,8 +35,9 @@ void write_sqlite_file(Storage& source, const std::string& target);
 // belong to a process and its tables of them to the memory that a child copies, so that no connection may be open across one.
 void close_sqlite_files_for_fork() noexcept;
 
-// What SQLite itself finds wrong with the file: damaged pages, indexes that disagree with their tables, a schema that is not ours.
-// Empty: nothing.
+// What is wrong with the file below the level of the state: commits that the log holds and that cannot be read, damaged pages,
+// indexes that disagree with their tables, a schema that is not ours, rows that cannot be read. Empty: nothing. It may hold texts
+// that are not UTF-8.
 std::vector<std::string> check_sqlite_file(const std::string& path);
 
 }  // namespace resonate

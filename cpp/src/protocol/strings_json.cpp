@@ -1,5 +1,7 @@
 #include "protocol/strings_json.hpp"
 
+#include <simdjson.h>
+
 #include "protocol/json_sink.hpp"
 #include "protocol/reader.hpp"
 #include "protocol/stored_json.hpp"
@@ -12,6 +14,8 @@ namespace {
 const Path kDocument("document", nullptr);
 
 }  // namespace
+
+bool is_utf8(std::string_view text) noexcept { return simdjson::validate_utf8(text); }
 
 std::string to_json(const StringMap& strings) {
   JsonSink sink;

@@ -9,6 +9,9 @@
 
 namespace resonate {
 
+// Whether every character is whole: what a store writes is, what it reads from a damaged file need not be.
+bool is_utf8(std::string_view text) noexcept;
+
 std::string to_json(const StringMap& strings);
 std::string to_json(const std::vector<std::string>& strings);
 

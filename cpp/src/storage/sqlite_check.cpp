@@ -1,9 +1,16 @@
 // What is wrong with a store's file below the level of rows.
 #include <map>
+#include <memory>
+#include <optional>
 
+#include "machine/quoted.hpp"
+#include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "storage/sqlite_file.hpp"
+#include "storage/sqlite_rows.hpp"
 #include "storage/sqlite_schema.hpp"
+#include "storage/sqlite_statements.hpp"
+#include "storage/sqlite_wal.hpp"
 
 namespace resonate {
 
@@ -38,16 +45,76 @@ void compare_schemas(SQLite::Database& database, std::vector<std::string>& probl
     if (!expected.contains(name)) problems.push_back("schema: " + name + " is not of a store");
 }
 
+constexpr std::size_t kMostRows = 100;  // that are named, as SQLite names so many pages
+
+// What read(row) says of each row of a table, as whoever uses the store would be told of it. The first column names the row.
+template <class Read>
+void read_each(Use& rows, const std::string& table, Read read, std::vector<std::string>& problems) {
+  for (std::size_t named = 0; named < kMostRows && rows.step();) {
+    try {
+      read();
+    } catch (const Error& error) {
+      ++named;
+      const SQLite::Column name = rows.statement().getColumn(0);
+      problems.push_back("rows: " + table + " " + resonate::quoted({name.getText(), static_cast<std::size_t>(name.getBytes())}) +
+                         ": " + error.what());
+    }
+  }
+}
+
+void check_rows(SQLite::Database& database, std::vector<std::string>& problems) {
+  SqliteStatements statements(database);
+  constexpr std::int64_t kAll = -1;
+  const auto each = [&](Use& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
+  {
+    Use rows(statements[Sql::scan_by_id]);
+    rows.copied(std::string_view()).integer(kAll);
+    each(rows, "promise", [&] { (void)read_row(rows.statement()); });
+  }
+  {
+    Use rows(statements[Sql::scan_schedules]);
+    rows.copied(std::string_view()).integer(kAll);
+    each(rows, "schedule", [&] { (void)read_schedule(rows.statement()); });
+  }
+  {
+    Use rows(statements[Sql::messages]);
+    rows.integer(0).integer(kAll);
+    each(rows, "message", [&] { (void)read_message(rows.statement()); });
+  }
+  SQLite::Statement of_queues(database, "SELECT name, body FROM queues");
+  Use queues(of_queues);
+  each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
+  SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM edges");
+  Use edges(of_edges);
+  each(edges, "edge of", [&] {
+    (void)edges.text_at(0);
+    (void)edges.text_at(1);
+    (void)dialect_of_number(edges.integer_at(2));
+  });
+}
+
 }  // namespace
 
-std::vector<std::string> check_sqlite_file(const std::string& path) {
+std::vector<std::string> check_sqlite_file(const std::string& given) {
+  const std::string path = absolute_path(given);
   std::vector<std::string> problems;
-  const auto file = SqliteFile::open(path, {.durability = Durability::full, .read_only = true});
+  const std::optional<std::string> lost = commits_lost_in_log(path);
+  if (lost) problems.push_back(*lost);
+  std::unique_ptr<SqliteFile> file;
+  try {
+    file = SqliteFile::open(path, {.durability = Durability::full, .read_only = true});
+  } catch (const Error& error) {
+    if (!lost || error.code() != ErrorCode::storage) throw;
+    problems.push_back(std::string("schema: ") + error.what());  // the commits that made it may be among the lost ones
+    return problems;
+  }
   try {
     SQLite::Statement integrity(file->database(), "PRAGMA integrity_check");
     while (integrity.executeStep())
       if (std::string said = integrity.getColumn(0).getString(); said != "ok") problems.push_back("integrity: " + said);
     compare_schemas(file->database(), problems);
+    // Damaged pages, and tables that are not ours, make every further reading a guess.
+    if (problems.size() == (lost ? 1u : 0u)) check_rows(file->database(), problems);
   } catch (const SQLite::Exception& error) {
     file->throw_interrupt();
     problems.push_back(std::string("integrity: ") + error.getErrorStr());

@@ -58,7 +58,7 @@ class Columns {
   }
   std::optional<StringMap> strings() {
     const SQLite::Column column = next();
-    return column.isNull() ? std::nullopt : std::optional(string_map_of_json(view_of(column)));
+    return column.isNull() ? std::nullopt : std::optional(string_map_of_json(text_in(column)));
   }
   Value value() {
     Value value;
@@ -79,11 +79,7 @@ class Columns {
 
  private:
   SQLite::Column next() { return statement_.getColumn(at_++); }
-  static std::string_view view_of(const SQLite::Column& column) {
-    const char* text = column.getText();
-    return {text, static_cast<std::size_t>(column.getBytes())};
-  }
-  static std::string text_of(const SQLite::Column& column) { return std::string(view_of(column)); }
+  static std::string text_of(const SQLite::Column& column) { return std::string(text_in(column)); }
 
   SQLite::Statement& statement_;
   int at_ = 0;

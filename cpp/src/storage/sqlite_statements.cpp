@@ -1,5 +1,8 @@
 #include "storage/sqlite_statements.hpp"
 
+#include "protocol/strings_json.hpp"
+#include "resonate/errors.hpp"
+
 namespace resonate {
 
 namespace {
@@ -107,6 +110,14 @@ constexpr const char* text_of(Sql which) noexcept {
 }
 
 }  // namespace
+
+std::string_view text_in(const SQLite::Column& column) {
+  const char* const bytes = column.getText();
+  const std::string_view text(bytes, static_cast<std::size_t>(column.getBytes()));
+  if (!is_utf8(text))
+    throw Error(ErrorCode::storage, "a stored row is damaged: " + std::string(column.getName()) + " is not UTF-8");
+  return text;
+}
 
 SQLite::Statement& SqliteStatements::operator[](Sql which) {
   std::optional<SQLite::Statement>& slot = prepared_[static_cast<std::size_t>(which)];

@@ -81,6 +81,9 @@ class SqliteStatements {
   std::array<std::optional<SQLite::Statement>, static_cast<std::size_t>(Sql::count)> prepared_;
 };
 
+// The text in a column of the row that a statement came to. Error (storage): the file is damaged, since it is not UTF-8.
+std::string_view text_in(const SQLite::Column& column);
+
 // One use of a statement: binds its parameters in order, and resets it at the end. Texts are not copied
 // (but by copied()): they have to live as long.
 class Use {
@@ -120,7 +123,7 @@ class Use {
   SQLite::Statement& statement() noexcept { return statement_; }
   std::int64_t integer_at(int column) { return statement_.getColumn(column).getInt64(); }
   bool is_null_at(int column) { return statement_.getColumn(column).isNull(); }
-  std::string text_at(int column) { return statement_.getColumn(column).getString(); }
+  std::string text_at(int column) { return std::string(text_in(statement_.getColumn(column))); }
 
  private:
   SQLite::Statement& statement_;

@@ -24,8 +24,8 @@ def problems_of(path: Path) -> tuple[list[str], str]:
     counts: dict[str, dict[str, int] | int] | None = None
     try:
         problems = rc.check_file(path)
-        # Damaged pages make every further reading a guess.
-        if not any(problem.startswith("integrity") for problem in problems):
+        # Damaged pages make every further reading a guess, and damaged rows cannot be read.
+        if not any(problem.startswith(("integrity", "rows")) for problem in problems):
             with rc.Store(path, read_only=True) as store:
                 problems += [f"{violation.name} ({violation.id}): {violation.detail}" for violation in store.check()]
                 counts = store.counts()

@@ -1,0 +1,114 @@
+#include "storage/sqlite_wal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "machine/quoted.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr std::size_t kHeader = 32;
+constexpr std::size_t kFrameHeader = 24;
+constexpr std::uint32_t kMagic = 0x377f0682;  // its last bit: the words of checksums are big-endian
+constexpr std::uint32_t kFormat = 3'007'000;
+
+std::uint32_t big_endian(const unsigned char* at) {
+  return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
+}
+std::uint32_t little_endian(const unsigned char* at) {
+  return std::uint32_t{at[3]} << 24 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[1]} << 8 | at[0];
+}
+
+struct Checksum {
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+
+  void add(std::span<const unsigned char> bytes, bool big) {
+    for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+      first += (big ? big_endian(&bytes[at]) : little_endian(&bytes[at])) + second;
+      second += (big ? big_endian(&bytes[at + 4]) : little_endian(&bytes[at + 4])) + first;
+    }
+  }
+  bool stands_at(const unsigned char* at) const { return first == big_endian(at) && second == big_endian(at + 4); }
+};
+
+// How far a log can be read, and what is behind.
+struct Reading {
+  bool header_damaged = false;
+  std::int64_t readable = 0;  // frames
+  std::int64_t lost = 0;      // commits behind them
+
+  bool is_damaged() const { return header_damaged || lost > 0; }
+};
+
+bool is_page_size(std::uint32_t size) { return size >= 512 && size <= 65536 && (size & (size - 1)) == 0; }
+
+Reading read_log(const std::string& path) {
+  Reading found;
+  std::ifstream log(path, std::ios::binary);
+  const auto next = [&log](std::span<unsigned char> into) {
+    log.read(reinterpret_cast<char*>(into.data()), static_cast<std::streamsize>(into.size()));
+    return static_cast<std::size_t>(log.gcount()) == into.size();
+  };
+  std::array<unsigned char, kHeader> header{};
+  if (!next(header)) return found;
+  const bool big = (big_endian(header.data()) & 1) != 0;
+  const std::uint32_t page_size = big_endian(&header[8]);
+  Checksum sum;
+  sum.add(std::span(header).first(24), big);
+  if ((big_endian(header.data()) & ~std::uint32_t{1}) != kMagic || big_endian(&header[4]) != kFormat || !is_page_size(page_size) ||
+      !sum.stands_at(&header[24])) {
+    found.header_damaged = log.peek() != std::ifstream::traits_type::eof();  // with nothing behind it nothing is lost
+    return found;
+  }
+  std::vector<unsigned char> frame(kFrameHeader + page_size);
+  bool readable = true;
+  while (next(frame)) {
+    const bool of_first_salt = std::equal(&header[16], &header[20], &frame[8]);
+    const bool of_second_salt = std::equal(&header[20], &header[24], &frame[12]);
+    if (readable) {
+      sum.add(std::span(frame).first(8), big);
+      sum.add(std::span(frame).subspan(kFrameHeader), big);
+      readable = of_first_salt && of_second_salt && sum.stands_at(&frame[16]);
+      found.readable += readable;
+    }
+    // Behind the end there may be frames of an earlier round, whose salts are others, and those of a transaction that was not
+    // committed. A frame with one salt of this round is of it, too.
+    if (!readable && (of_first_salt || of_second_salt) && big_endian(&frame[4]) != 0) ++found.lost;
+  }
+  return found;
+}
+
+std::string commits(std::int64_t count) { return std::to_string(count) + (count == 1 ? " commit" : " commits"); }
+
+}  // namespace
+
+std::optional<std::string> commits_lost_in_log(const std::string& database) {
+  const std::string path = database + "-wal";
+  Reading found = read_log(path);
+  // A writer may be in the middle of a commit: what moves on is no damage.
+  constexpr int kLooks = 5;
+  constexpr std::chrono::milliseconds kPause(40);
+  for (int look = 1; look < kLooks && found.is_damaged(); ++look) {
+    std::this_thread::sleep_for(kPause);
+    const Reading again = read_log(path);
+    if (again.readable != found.readable) return std::nullopt;
+    found = again;
+  }
+  constexpr std::string_view kElse = " (a loss of power before they were acknowledged looks the same)";
+  if (found.header_damaged)
+    return "log: the head of " + resonate::quoted(path) + " is damaged, and no commit in it is read" + std::string(kElse);
+  if (found.lost == 0) return std::nullopt;
+  return "log: frame " + std::to_string(found.readable + 1) + " of " + resonate::quoted(path) + " is damaged, and " +
+         commits(found.lost) + " from it on cannot be read" + std::string(kElse);
+}
+
+}  // namespace resonate
