@@ -93,6 +93,7 @@ class Delivery:
         self._expiring: set[int] = set()  # of the homeless, those that are forgotten when `keep` is over
         self._doubtful: set[int] = set()  # of the homeless, those whose tasks are looked at before they are offered again
         self._looking: asyncio.Task[None] | None = None
+        self._closed = False
         self._delivered: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -218,7 +219,7 @@ class Delivery:
         Whoever had one may have acquired its task before the stream ended; the next stream could do nothing with it.
         """
         self._doubtful.update(numbers)
-        if self._doubtful and self._looking is None:
+        if self._doubtful and self._looking is None and not self._closed:
             self._looking = asyncio.get_running_loop().create_task(self._look_at_tasks())
 
     async def _look_at_tasks(self) -> None:
@@ -297,6 +298,7 @@ class Delivery:
 
     async def close(self, patience: float) -> None:
         """Ends all transports, and waits so many seconds at most until what was delivered is acknowledged."""
+        self._closed = True  # nothing is offered to anybody else any more
         for transport in dict.fromkeys(self.transports.values()):
             await transport.close()
         if self._looking is not None:
