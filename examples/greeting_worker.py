@@ -39,6 +39,7 @@ async def main(id: str) -> None:
     resonate.register(compose)
     handle = resonate.run(id, greet, "Ann")
     print(await handle.result())
+    await asyncio.sleep(0.5)  # the SDK's worker still reads the answer to its last request, which `stop` would cut short
     await resonate.stop()
 
 
