@@ -127,8 +127,8 @@ class History:
         >>> with store.record(trace):
         ...     _ = store.tasks.create("job", pid="w1", ttl=1000, timeout=60_000, target="poll://any@workers")
         ...     _ = clock.advance(5000)
-        >>> History(trace).lives["job"].spans
-        [Span(state='acquired', start=0, end=1000, pid='w1'), Span(state='pending', start=1000, end=None, pid=None)]
+        >>> [(span.state, span.start, span.end, span.pid) for span in History(trace).lives["job"].spans]
+        [('acquired', 0, 1000, 'w1'), ('pending', 1000, None, None)]
     """
 
     def __init__(self, source: Source) -> None:
