@@ -99,7 +99,7 @@ std::size_t Engine::purge_page(std::span<const RowRef> rows, Instant settled_bef
   for (const auto& [name, gone] : jobs_gone) {
     const QueueRef before = storage_->load_queue(name);
     Shared<Queue> after(new Queue(*before));
-    for (std::size_t i = 0; i < kJobStates; ++i) after->counts[i] -= gone[i];
+    for (std::size_t i = 0; i < kJobStates; ++i) after->counts[i] = saturating_sub(after->counts[i], gone[i]);
     changes.queues.push_back({before, std::move(after)});
   }
   if (!changes.rows.empty()) storage_->write(changes);

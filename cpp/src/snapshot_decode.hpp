@@ -34,8 +34,9 @@ class SnapshotReader {
       refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
     }
     changes_.counters.now = members.template integer<Field::now>();
-    changes_.counters.dropped = members.template integer<Field::dropped>();
-    changes_.counters.jobs = members.template optional_integer<Field::generated_jobs>().value_or(0);
+    changes_.counters.dropped = read_count(members.template integer<Field::dropped>(), members.path(Field::dropped));
+    changes_.counters.jobs =
+        read_count(members.template optional_integer<Field::generated_jobs>().value_or(0), members.path(Field::generated_jobs));
     members.template each<Field::promises>([this](const Node& node, const Path& path) { read_promise(node, path); });
     members.template each<Field::schedules>([this](const Node& node, const Path& path) { read_schedule(node, path); });
     if (members.template find<Field::queues>())
@@ -64,6 +65,12 @@ class SnapshotReader {
     const std::optional<DialectId> id = dialect_named(version);
     if (!id) refuse_member(members.path(Field::dialect), "must be a known version, got " + in_quotes(version));
     return *id;
+  }
+  // A number that is counted up from, far from where that ends.
+  static std::int64_t read_count(std::int64_t count, const Path& path) {
+    if (count < 0 || count > kMostCounted)
+      refuse_member(path, "must be from 0 to " + std::to_string(kMostCounted) + ", got " + std::to_string(count));
+    return count;
   }
   // A place in the order of edges and messages.
   std::int64_t next_seq() { return ++changes_.counters.sequence; }
@@ -166,7 +173,8 @@ class SnapshotReader {
 
   void read_schedule(const Node& node, const Path& at) {
     const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
-                  Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::dialect>
+                  Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::problem,
+                  Field::retry_at, Field::dialect>
         members(node, &at);
     auto schedule = make_shared_value<Schedule>();
     schedule->id = members.template text<Field::id>();
@@ -175,10 +183,25 @@ class SnapshotReader {
     schedule->promise_timeout = members.template integer<Field::promise_timeout>();
     schedule->promise_param = members.template value<Field::promise_param>();
     schedule->promise_tags = members.template string_map<Field::promise_tags>();
-    if (const Node* job = members.template find_given<Field::job>()) schedule->job = read_template(*job, members.path(Field::job));
+    if (const Node* job = members.template find_given<Field::job>()) {
+      if (job->type() == NodeType::string) {  // one that the store which wrote it could not read either
+        auto unread = make_shared_value<JobTemplate>();
+        unread->unread = job->text();
+        unread->problem = "the snapshot has it as a text";
+        schedule->job = std::move(unread);
+      } else {
+        schedule->job = read_template(*job, members.path(Field::job));
+      }
+    }
     schedule->created_at = members.template integer<Field::created_at>();
     schedule->next_run_at = members.template integer<Field::next_run_at>();
     schedule->last_run_at = members.template optional_integer<Field::last_run_at>();
+    if (auto problem = members.template optional_text<Field::problem>()) {
+      auto aside = make_shared_value<SetAside>();
+      aside->problem = *std::move(problem);
+      aside->retry_at = members.template integer<Field::retry_at>();
+      schedule->aside = std::move(aside);
+    }
     schedule->dialect = read_dialect(members);
     if (!schedule_ids_.insert(schedule->id).second)
       refuse_member(members.path(Field::id), "comes twice: " + in_quotes(schedule->id));
@@ -220,6 +243,8 @@ class SnapshotReader {
     }
     refuse_member(path, "must be the kind of a message, got " + in_quotes(kind));
   }
+
+  static constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
 
   Changes changes_;
   std::vector<Shared<Row>> rows_;

@@ -20,4 +20,17 @@ constexpr Instant saturating_add(Instant at, Duration by) noexcept {
   return by > 0 ? std::numeric_limits<Instant>::max() : std::numeric_limits<Instant>::min();
 }
 
+// Of two instants also the time between them. Not saturating_add(at, -by): the least int64 has no negation.
+constexpr Instant saturating_sub(Instant at, Duration by) noexcept {
+  Instant difference = 0;
+  if (!__builtin_sub_overflow(at, by, &difference)) return difference;
+  return by > 0 ? std::numeric_limits<Instant>::min() : std::numeric_limits<Instant>::max();
+}
+
+constexpr std::int64_t saturating_mul(std::int64_t a, std::int64_t b) noexcept {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
+
 }  // namespace resonate

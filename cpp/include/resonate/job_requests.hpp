@@ -39,6 +39,8 @@ struct JobOrder {
 // The jobs of a schedule: id, payload, tags, deadline and instants are the schedule's.
 struct JobTemplate final : Counted {
   JobOrder order;
+  std::string unread;   // the stored text, where this version cannot read it; it is kept as it was
+  std::string problem;  // why not
 };
 
 // A vector of one: an order is large, and every request has room for the largest.

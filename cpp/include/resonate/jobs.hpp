@@ -196,7 +196,7 @@ struct Queue final : Counted {
   std::vector<QueueDay> days;
 
   std::int64_t active() const noexcept {
-    return counts[static_cast<std::size_t>(JobState::claimed)] + counts[static_cast<std::size_t>(JobState::running)];
+    return saturating_add(counts[static_cast<std::size_t>(JobState::claimed)], counts[static_cast<std::size_t>(JobState::running)]);
   }
 };
 using QueueRef = Shared<const Queue>;

@@ -136,7 +136,7 @@ class Projected {
 // The version of a task as a dialect shows it (PROTOCOL 2).
 constexpr std::int64_t shown_version(const Dialect& dialect, TaskState state, std::int64_t acquisitions) noexcept {
   const bool running = state == TaskState::acquired || state == TaskState::suspended;
-  return dialect.version_counts_completed && running ? acquisitions - 1 : acquisitions;
+  return dialect.version_counts_completed && running ? saturating_sub(acquisitions, 1) : acquisitions;
 }
 
 // A callback (other = awaiter's id) or a listener (other = address) of the promise `owner`.
@@ -166,6 +166,12 @@ struct OutboxMessage final : Counted {
 };
 using MessageRef = Shared<const OutboxMessage>;
 
+// Why a schedule cannot be fired, and when it is looked at again. It keeps its place in the calendar meanwhile.
+struct SetAside final : Counted {
+  std::string problem;
+  Instant retry_at = kNever;
+};
+
 struct Schedule final : Counted {
   std::string id;
   std::string cron;
@@ -178,6 +184,10 @@ struct Schedule final : Counted {
   Instant next_run_at = kNever;  // kNever: the calendar holds no further occurrence
   std::optional<Instant> last_run_at;
   DialectId dialect = DialectId::k2026_04_01;
+  Shared<const SetAside> aside;  // null: it goes on
+
+  // When its next step is due: an occurrence, or the next look at what keeps it from firing.
+  Instant due_at() const noexcept { return aside && next_run_at != kNever ? aside->retry_at : next_run_at; }
 };
 using ScheduleRef = Shared<const Schedule>;
 

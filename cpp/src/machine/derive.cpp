@@ -41,7 +41,9 @@ Due next_due_of_job(const Row& row) noexcept {
 Due next_due(const Row& row) noexcept {
   if (row.state != PromiseState::pending) {
     if (row.callbacks || row.listeners) return {kAtOnce, DueKind::drain};
-    return row.job && row.job->reclaim_at != kUnset ? Due{row.job->reclaim_at, DueKind::retention} : Due{};
+    // The last instant that there is reclaims nothing: no later look would follow it.
+    return row.job && row.job->reclaim_at != kUnset && row.job->reclaim_at != kNever ? Due{row.job->reclaim_at, DueKind::retention}
+                                                                                     : Due{};
   }
   if (row.job) return next_due_of_job(row);
   Due due;

@@ -15,10 +15,11 @@ namespace {
 // The bucket of a rate limit at `now`, in units of 1/per token.
 std::int64_t level_at(const Queue& queue, Instant now) {
   const RateLimit& rate = *queue.rate;
-  const std::int64_t full = rate.burst * rate.per;
-  const std::int64_t missing = full - queue.level;
-  const Duration elapsed = std::max<Duration>(0, saturating_add(now, -queue.refilled_at));
-  return elapsed > missing / rate.limit ? full : queue.level + elapsed * rate.limit;
+  const std::int64_t full = saturating_mul(rate.burst, rate.per);
+  const std::int64_t missing = saturating_sub(full, queue.level);
+  const Duration elapsed = std::max<Duration>(0, saturating_sub(now, queue.refilled_at));
+  if (rate.limit < 1 || elapsed > missing / rate.limit) return full;
+  return saturating_add(queue.level, saturating_mul(elapsed, rate.limit));
 }
 
 // One queue that takes part in a claim.
@@ -55,16 +56,17 @@ Reply Machine::job_claim(JobClaim& request) {
       if (queue.concurrency && queue.active() >= queue.concurrency) continue;
       if (!source.scan.peek()) continue;
       if (queue.rate) {
-        const std::int64_t lacking = queue.rate->per - level_at(queue, now_);
+        const std::int64_t lacking = saturating_sub(queue.rate->per, level_at(queue, now_));
         if (lacking > 0) {
-          const Duration wait = lacking / queue.rate->limit + (lacking % queue.rate->limit ? 1 : 0);
+          const std::int64_t limit = std::max<std::int64_t>(1, queue.rate->limit);
+          const Duration wait = lacking / limit + (lacking % limit ? 1 : 0);
           next_token = std::min(next_token, saturating_add(now_, wait));
           continue;
         }
       }
       candidates.push_back(&source);
       if (request.strict) break;
-      weights += weight_of(source);
+      weights = saturating_add(weights, weight_of(source));
     }
     if (candidates.empty()) {
       if (next_token != kNever) told->next_at = next_token;
@@ -75,18 +77,19 @@ Reply Machine::job_claim(JobClaim& request) {
       std::int64_t most = std::numeric_limits<std::int64_t>::min();
       for (Source* candidate : candidates) {
         Queue& queue = set_.edit_queue(candidate->choice->name);
-        queue.current += weight_of(*candidate);
+        queue.current = saturating_add(queue.current, weight_of(*candidate));
         if (queue.current > most) {
           most = queue.current;
           chosen = candidate;
         }
       }
-      set_.edit_queue(chosen->choice->name).current -= weights;
+      Queue& queue = set_.edit_queue(chosen->choice->name);
+      queue.current = saturating_sub(queue.current, weights);
     }
     Entry* const entry = chosen->scan.peek();
     chosen->scan.pop();
     if (Queue& queue = set_.edit_queue(chosen->choice->name); queue.rate) {
-      queue.level = level_at(queue, now_) - queue.rate->per;
+      queue.level = saturating_sub(level_at(queue, now_), queue.rate->per);
       queue.refilled_at = now_;
     }
     const auto claim = [&](Entry& one) {

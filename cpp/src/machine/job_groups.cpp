@@ -53,7 +53,7 @@ void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
   Shared<Flight> flight(leader ? new Flight(*leader->now->job->flight) : new Flight);
   if (leader) {
     flight->last_at = std::max(flight->last_at, at);
-    ++flight->count;
+    flight->count = saturating_add(flight->count, 1);
   } else {
     flight->first_at = flight->last_at = at;
   }
@@ -85,10 +85,11 @@ void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
   if (!left->flight) {
     WorkingSet::Entry* const leader = set.first_of_batch(queue, leader_key(*left->spec));
     if (!leader) return;  // only where a snapshot was written by hand
-    return lead(set, *leader, with_count(*leader->now->job->flight, leader->now->job->flight->count - 1), leader->now->retry_at);
+    return lead(set, *leader, with_count(*leader->now->job->flight, saturating_sub(leader->now->job->flight->count, 1)),
+                leader->now->retry_at);
   }
   if (WorkingSet::Entry* const next = set.first_of_batch(queue, member_key(*left->batch)))
-    lead(set, *next, with_count(*left->flight, left->flight->count - 1), ready_at);
+    lead(set, *next, with_count(*left->flight, saturating_sub(left->flight->count, 1)), ready_at);
 }
 
 void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at) {

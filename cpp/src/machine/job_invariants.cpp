@@ -64,8 +64,9 @@ bool timestamps_agree(const Row& row) noexcept {
 }
 
 bool attempts_agree(const Job& job) noexcept {
-  std::int64_t number = job.attempt_count - static_cast<std::int64_t>(job.attempts.size());
-  if (number < 0) return false;
+  const auto kept = static_cast<std::int64_t>(job.attempts.size());
+  if (job.attempt_count < kept) return false;
+  std::int64_t number = job.attempt_count - kept;
   for (std::size_t i = 0; i < job.attempts.size(); ++i) {
     const Attempt& attempt = job.attempts[i];
     const bool open = attempt.outcome == Outcome::open;
@@ -133,7 +134,7 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
   require(!is_terminal(was.state) || was.state == is.state, "job_terminal_moved", edge);
   require(job_edge_allowed(was.state, is.state), "job_edge_not_allowed", edge);
   const bool claimed = was.state == JobState::pending && is_held(is.state);
-  require(claimed == (after.acquisitions != before.acquisitions) && after.acquisitions <= before.acquisitions + 1,
+  require(claimed == (after.acquisitions != before.acquisitions) && after.acquisitions <= saturating_add(before.acquisitions, 1),
           "job_version_moved", edge);
   require(!is_held(is.state) || claimed || is_held(was.state), "job_claimed_twice", edge);
   const bool kept = is_held(was.state) && is_held(is.state);
@@ -142,7 +143,7 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
   const bool renewed = is_held(is.state) && before.expires_at != after.expires_at;
   require(!renewed || after.expires_at == saturating_add(now, after.ttl), "job_lease_mismatch",
           edge + ", now " + std::to_string(now) + ", ttl " + std::to_string(after.ttl) + ", expiresAt " + at(after.expires_at));
-  require(is.retry_count == was.retry_count + (was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
+  require(is.retry_count == saturating_add(was.retry_count, was.state == JobState::running && is.state == JobState::retry ? 1 : 0),
           "job_retry_count_moved", edge);
 }
 

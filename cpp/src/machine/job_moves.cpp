@@ -15,10 +15,16 @@ namespace {
 
 constexpr Duration kDay = 86'400'000;
 
+// Numbers of a restored state may be anything; check() says what is wrong with them.
+void count(Queue& queue, JobState state, int by) {
+  std::int64_t& counted = queue.counts[static_cast<std::size_t>(state)];
+  counted = saturating_add(counted, by);
+}
+
 void move(WorkingSet& set, Job& job, JobState to) {
   Queue& queue = set.edit_queue(job.spec->queue);
-  --queue.counts[static_cast<std::size_t>(job.state)];
-  ++queue.counts[static_cast<std::size_t>(to)];
+  count(queue, job.state, -1);
+  count(queue, to, 1);
   job.state = to;
 }
 
@@ -34,13 +40,13 @@ void count_run(WorkingSet& set, const Job& job, Instant at, bool failed) {
       place = std::lower_bound(days.begin(), days.end(), day, [](const QueueDay& a, std::int64_t b) { return a.day < b; });
     }
   }
-  ++place->processed;
-  if (failed) ++place->failed;
+  place->processed = saturating_add(place->processed, 1);
+  if (failed) place->failed = saturating_add(place->failed, 1);
 }
 
 void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant now) {
   Attempt attempt;
-  attempt.number = ++job.attempt_count;
+  attempt.number = job.attempt_count = saturating_add(job.attempt_count, 1);
   attempt.worker = worker;
   attempt.started_at = now;
   if (job.attempts.size() == kAttemptsKept) job.attempts.erase(job.attempts.begin());
@@ -102,9 +108,7 @@ Job& edit_job(Row& row) {
   return const_cast<Job&>(*row.job);
 }
 
-void count_job(WorkingSet& set, const Job& job, int by) {
-  set.edit_queue(job.spec->queue).counts[static_cast<std::size_t>(job.state)] += by;
-}
+void count_job(WorkingSet& set, const Job& job, int by) { count(set.edit_queue(job.spec->queue), job.state, by); }
 
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at) {
   leave_group(set, entry);
@@ -127,7 +131,7 @@ void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const Sha
   move(set, job, start ? JobState::running : JobState::claimed);
   job.claimed_at = now;
   clear_task(row, TaskState::acquired);
-  ++row.acquisitions;
+  row.acquisitions = saturating_add(row.acquisitions, 1);
   row.pid = worker;
   row.ttl = lease;
   row.expires_at = saturating_add(now, lease);
@@ -161,7 +165,7 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
         retry_after ? *retry_after : retry_delay(policy, job.batch ? job.batch->text : row.id(), job.retry_count);
     move(set, job, JobState::retry);
     put_back(job);
-    ++job.retry_count;
+    job.retry_count = saturating_add(job.retry_count, 1);
     job.next_retry_at = saturating_add(now, delay);
     job.error = std::move(error);
     wait_until(row, job.next_retry_at);

@@ -21,6 +21,7 @@ Duration exponential(const RetryPolicy& policy, std::string_view id, std::int64_
 
 // n⁴ + 15 + rand(30)·(n + 1) seconds.
 Duration asynq(std::string_view id, std::int64_t retries) {
+  retries = std::max<std::int64_t>(0, retries);
   if (retries >= 1800) return kLongest;  // from here on it would be more; and the fourth power stays within int64
   const std::int64_t power = retries * retries * retries * retries;
   const auto chance = static_cast<std::int64_t>(retry_hash(id, retries) % 30);

@@ -1,4 +1,6 @@
 // Requests on promises (PROTOCOL 3.1-3.7) and what settling does to a row.
+#include <charconv>
+
 #include "machine/derive.hpp"
 #include "machine/glob.hpp"
 #include "machine/job_groups.hpp"
@@ -123,8 +125,9 @@ namespace {
 // The first message of a new task goes out at once, or when the delay that its tags ask for is over (PROTOCOL 3.2).
 Instant first_dispatch(const Birth& birth, Instant now) {
   const std::string* delay = birth.tags.find("resonate:delay");
-  const Instant earliest = delay ? std::max(now, static_cast<Instant>(std::stoll(*delay))) : now;
-  return dispatch_instant(birth, earliest);
+  Instant until = now;
+  if (delay) (void)std::from_chars(delay->data(), delay->data() + delay->size(), until);  // validation has read it
+  return dispatch_instant(birth, std::max(now, until));
 }
 }  // namespace
 

@@ -71,7 +71,7 @@ class StepChecker {
     const std::string edge = std::string(name_of(before.task)) + " to " + std::string(name_of(after.task));
     require(edge_allowed(before.task, after.task, context_.request == nullptr), "task_edge_not_allowed", edge);
     const bool claimed = before.task == TaskState::pending && after.task == TaskState::acquired;
-    require(after.acquisitions == before.acquisitions + (claimed ? 1 : 0), "version_moved",
+    require(after.acquisitions == saturating_add(before.acquisitions, claimed ? 1 : 0), "version_moved",
             edge + ", n " + std::to_string(before.acquisitions) + " to " + std::to_string(after.acquisitions));
     require(before.task == TaskState::pending || after.task != TaskState::pending || !before.dead_at(context_.now),
             "woken_past_deadline", edge);

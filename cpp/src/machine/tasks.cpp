@@ -49,7 +49,7 @@ void enter_pending(Row& row, Instant at) {
 void Machine::acquire(Entry& entry, const std::string& pid, Duration ttl) {
   Row& row = set_.edit(entry);
   clear_task(row, TaskState::acquired);
-  ++row.acquisitions;
+  row.acquisitions = saturating_add(row.acquisitions, 1);
   row.pid = shared(pid);
   row.ttl = ttl;
   row.expires_at = saturating_add(now_, ttl);

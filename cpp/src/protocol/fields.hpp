@@ -58,7 +58,7 @@ namespace resonate {
   /* traces */                                                                                                           \
   X(req, "req") X(res, "res") X(at, "at") X(created, "created") X(keys, "keys") X(options, "options") X(rules, "rules")  \
   X(retry_timeout, "retry_timeout") X(catchup, "catchup") X(unblock_retention, "unblock_retention")                      \
-  X(snapshot, "snapshot") X(step_promise_id, "promise_id") X(scope, "scope")
+  X(snapshot, "snapshot") X(step_promise_id, "promise_id") X(scope, "scope") X(problem, "problem")
 // clang-format on
 
 enum class Field : std::uint8_t {

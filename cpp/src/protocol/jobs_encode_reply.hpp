@@ -104,7 +104,7 @@ class JobReplyEncoder {
       parts_.counts(queue);
       parts_.instant(Field::oldest_pending_at, one.oldest_pending_at);
       const bool waits = one.oldest_pending_at != kUnset;
-      parts_.integer(Field::latency, waits ? std::max<Duration>(0, reply_.now - one.oldest_pending_at) : 0);
+      parts_.integer(Field::latency, waits ? std::max<Duration>(0, saturating_sub(reply_.now, one.oldest_pending_at)) : 0);
       parts_.integer(Field::active, queue.active());
       sink_.key(Field::days);
       sink_.begin_array();
