@@ -126,6 +126,7 @@ JsonDict fired_detail(const Fired& fired) {
       made["promise_id"] = fired.detail.empty() ? py::object(py::none()) : py::object(py::str(fired.detail));
       made["created"] = fired.created;
       break;
+    case StepKind::schedule_set_aside: made["problem"] = fired.detail; break;
     case StepKind::job_batch: made["batch"] = fired.detail; break;
     case StepKind::promise_timeout:
     case StepKind::lease_expiry:

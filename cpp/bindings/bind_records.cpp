@@ -197,6 +197,7 @@ std::string schedule_repr(const ScheduleRecord& record) {
   shown.with("id", schedule.id).with("cron", schedule.cron).with("promise_id", schedule.promise_id);
   shown.with("promise_timeout", schedule.promise_timeout).with("next_run_at", schedule.next_run_at);
   if (schedule.last_run_at) shown.with("last_run_at", *schedule.last_run_at);
+  if (schedule.aside) shown.with("problem", schedule.aside->problem);
   return shown.done();
 }
 
@@ -230,7 +231,7 @@ Example:
       .def_property_readonly(
           "job",
           [](const ScheduleRecord& self) {
-            if (!self.schedule->job) return OptionalDict(py::none());
+            if (!self.schedule->job || !self.schedule->job->unread.empty()) return OptionalDict(py::none());
             PythonSink sink;
             encode_order(sink, self.schedule->job->order);
             return OptionalDict(sink.take());
@@ -243,7 +244,19 @@ Example:
           "The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.")
       .def_property_readonly(
           "last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; },
-          "The occurrence that made the last promise, in Unix ms; None before the first.");
+          "The occurrence that made the last promise, in Unix ms; None before the first.")
+      .def_property_readonly(
+          "problem",
+          [](const ScheduleRecord& self) {
+            return self.schedule->aside ? std::optional(self.schedule->aside->problem) : std::nullopt;
+          },
+          "Why the schedule is set aside: its time zone is missing, say; None while it goes on.")
+      .def_property_readonly(
+          "retry_at",
+          [](const ScheduleRecord& self) {
+            return self.schedule->aside ? std::optional(self.schedule->aside->retry_at) : std::nullopt;
+          },
+          "When a schedule that is set aside is looked at again, in Unix ms; else None.");
   def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,
                                                  .to_dict_doc = R"doc(
 The record as it stands in an envelope of 2026-04-01.

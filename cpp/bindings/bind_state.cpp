@@ -5,6 +5,7 @@
 
 #include "snapshots.hpp"
 #include "store_handle.hpp"
+#include "wrong_clock.hpp"
 
 namespace resonate::python {
 
@@ -12,11 +13,36 @@ namespace {
 
 using Format = Shown<"typing.Literal['full', 'debug']">;
 
-py::typing::List<Violation> check(const StoreHandle& store) {
+py::typing::List<Violation> violations_of(std::vector<Violation> found) {
   py::typing::List<Violation> made;
-  for (Violation& violation : open(store).without_gil([](Engine& engine) { return engine.check(); }))
-    made.append(std::move(violation));
+  for (Violation& violation : found) made.append(std::move(violation));
   return made;
+}
+
+py::typing::List<Violation> check(const StoreHandle& store) {
+  return violations_of(open(store).without_gil([](Engine& engine) {
+    std::vector<Violation> found = engine.check();
+    for (Violation& problem : engine.problems(Engine::Look::every)) found.push_back(std::move(problem));
+    return found;
+  }));
+}
+
+py::typing::List<Violation> problems(const StoreHandle& store) {
+  return violations_of(open(store).without_gil([](Engine& engine) { return engine.problems(Engine::Look::stored); }));
+}
+
+JsonDict reset_clock(const StoreHandle& store, bool dry_run) {
+  const Extent extent = dry_run ? Extent::preview : Extent::change;
+  const ClockReset done = open(store).without_gil([extent](Engine& engine) { return engine.reset_clock(extent); });
+  py::dict made;
+  made["from"] = done.from;
+  made["to"] = done.to;
+  made["promises"] = done.promises;
+  made["schedules"] = done.schedules;
+  made["queues"] = done.queues;
+  made["messages"] = done.messages;
+  made["removed"] = done.removed;
+  return JsonDict(std::move(made));
 }
 
 }  // namespace
@@ -24,13 +50,53 @@ py::typing::List<Violation> check(const StoreHandle& store) {
 void bind_state(StoreClass& bound) {
   bound
       .def("check", &check, R"doc(
-Every property of PROTOCOL 6 that does not hold, by name; empty when all hold. It looks at the whole state.
+Every property of PROTOCOL 6 that does not hold, by name, and every problem that the store works around (`problems`); empty when there
+is none. It looks at the whole state.
 
 A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).check()
     []
+)doc")
+      .def("problems", &problems, R"doc(
+What the store works around and somebody should mend, by name. The state is sound, and everything else goes on.
+
+- `schedule_set_aside`: a schedule that cannot be fired: its time zone is missing, say. It is looked at again every minute, and goes on by
+  itself; `catchup` decides about the occurrences that it missed. `check` also names one that could not be fired if it were due now.
+
+- `clock_ahead`: an instant was stored that the system's clock reaches in more than a minute: that clock was wrong then, or is now.
+  `reset_clock` mends it.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock()).problems()
+    []
+)doc")
+      .def_property_readonly(
+          "clock_ahead",
+          [](const StoreHandle& self) { return open(self).without_gil([](Engine& engine) { return engine.clock_ahead(); }); },
+          "By how many ms the last instant that the store has seen is ahead of the system's clock; 0 where it is not, or where the "
+          "clock is a `ManualClock`.")
+      .def("reset_clock", &reset_clock, py::kw_only(), py::arg("dry_run") = false, R"doc(
+Sets the last instant that the store has seen back to the system's clock, with all that was stored ahead of it, after that clock had been
+wrong. `docs/time.md` says what becomes of deadlines, leases, retries and schedules. It reads the whole state into memory, and writes it
+in one transaction; other processes that use the file go on with the new instant.
+
+Args:
+    dry_run: Change nothing, and say what would change.
+
+Returns:
+    "from" and "to", the instants; how many "promises" (with their tasks and jobs), "schedules", "queues" and "messages" hold other
+    instants afterwards; how many occurrences of schedules ahead of the clock, which nobody had begun, were "removed".
+
+Raises:
+    Invalid: The clock is a `ManualClock`.
+    InvariantViolation: A property of the state would hold no longer; nothing was changed.
+
+Example:
+    >>> done = rc.Store().reset_clock(dry_run=True)
+    >>> done["from"] == done["to"], done["promises"]
+    (True, 0)
 )doc")
       .def(
           "counts", [](const StoreHandle& self) { return counts(open(self)); }, R"doc(

@@ -7,6 +7,7 @@
 #include "bind.hpp"
 #include "display.hpp"
 #include "fork_safety.hpp"
+#include "gil.hpp"
 #include "recorder.hpp"
 #include "store_handle.hpp"
 #include "store_options.hpp"
@@ -39,6 +40,21 @@ std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) 
   return py::cast<std::shared_ptr<Clock>>(object);
 }
 
+// Of a clock that was wrong, or is: a program would see deadlines that have passed when they are set, and not know why.
+void warn_of_clock(Engine& engine) {
+  std::string problem;
+  {
+    const OutsidePython outside;
+    const Duration ahead = engine.clock_ahead();
+    if (ahead <= kClockTolerance) return;
+    problem = "the last instant in store \"" + engine.location() + "\" is " + std::to_string(ahead) +
+              " ms ahead of the system's clock: what is short-lived times out at once, and schedules stand still. Set the system's "
+              "clock right; if it is, mend the file with `resonate-core clock reset`";
+  }
+  const py::object category = member_of_module("resonate_core.errors", "ClockWarning");
+  if (into_python([&] { return PyErr_WarnEx(category.ptr(), problem.c_str(), 1); }) != 0) throw py::error_already_set();
+}
+
 std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const OptionalClock& clock, const RulesArgument& rules,
                                         const RetryArgument& retry_timeout, const CatchUpArgument& catchup, bool check,
                                         const OptionalBool& debug, const DurationArgument& unblock_retention,
@@ -60,6 +76,7 @@ std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const O
     const OutsidePython outside;
     engine = Engine::create(std::move(storage), source, options);
   }
+  warn_of_clock(*engine);
   return std::make_unique<StoreHandle>(engine, std::move(clock_object));
 }
 

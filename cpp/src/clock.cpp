@@ -10,11 +10,20 @@
 
 namespace resonate {
 
-Instant SystemClock::now() {
+Instant SystemClock::wall() {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  const Instant wall = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+}
+
+Instant SystemClock::now() {
+  const Instant read = wall();
   std::lock_guard lock(mutex_);
-  return last_ = std::max(last_, wall);
+  return last_ = std::max(last_, read);
+}
+
+void SystemClock::start_over() noexcept {
+  std::lock_guard lock(mutex_);
+  last_ = 0;
 }
 
 bool ManualClock::set(Instant at) {

@@ -261,12 +261,10 @@ std::shared_ptr<const TimeZone> find_zone(std::string_view setting) {
   }
   try {
     return TimeZone::find(name);
-  } catch (const std::exception& error) {
-    std::string reason = error.what();
-    while (!reason.empty() && is_space(reason.back())) {
-      reason.pop_back();
-    }
-    fail(setting, "no such time zone in the system's database (" + reason + ")");
+  } catch (const std::invalid_argument& refusal) {
+    fail(setting, refusal.what());
+  } catch (const std::exception&) {  // what the library says of it differs from system to system
+    throw UnknownZone("cron " + quoted(setting) + ": no such time zone in the system's database");
   }
 }
 

@@ -116,7 +116,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   if (trace_ || options_.check) kept = request;  // the machine moves what it stores out of the request
   if (!read) {
     set.counters().now = std::max(set.counters().now, now);
-    set.drop_unblocks(saturating_add(now, -options_.unblock_retention));
+    set.drop_unblocks(saturating_sub(now, options_.unblock_retention));
     if (std::holds_alternative<JobClaim>(request.operation)) run_steps(transaction, now, nullptr);  // what is due may be claimed
     if (options_.check) set.checkpoint();
   }
@@ -135,7 +135,12 @@ std::optional<std::string> Engine::refuse_instant(std::optional<Instant> given, 
   return std::nullopt;
 }
 
-Instant Engine::present() { return std::max(clock_->now(), storage_->counters().now); }
+Instant Engine::present() {
+  const Instant stored = storage_->counters().now;
+  if (stored < seen_) clock_->start_over();  // another process has set the clock of the file back
+  seen_ = stored;
+  return std::max(clock_->now(), stored);
+}
 
 void Engine::move_clock(Instant to) {
   if (clock_->manual()) static_cast<ManualClock&>(*clock_).set(to);
@@ -208,7 +213,7 @@ bool Engine::nothing_to_tick(Instant at) {
   Scope transaction(*this, Access::read);
   WorkingSet& set = transaction->set;
   const Counters before = set.counters();
-  set.drop_unblocks(saturating_add(at, -options_.unblock_retention));
+  set.drop_unblocks(saturating_sub(at, options_.unblock_retention));
   if (set.counters() != before || storage_->first_due() <= at) return false;
   set.counters().now = std::max(before.now, at);
   commit(*transaction);
@@ -234,7 +239,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now) {
       Scope transaction(*this, Access::write);
       // Requests may have come between two transactions, and instants never go back.
       at = transaction->set.counters().now = std::max(transaction->set.counters().now, *at);
-      transaction->set.drop_unblocks(saturating_add(*at, -options_.unblock_retention));
+      transaction->set.drop_unblocks(saturating_sub(*at, options_.unblock_retention));
       const std::size_t taken = run_steps(*transaction, *at, &fired);
       commit(*transaction);
       move_clock(*at);  // not before: a tick that could not be committed has not happened

@@ -181,13 +181,19 @@ class SnapshotEncoder {
     value(Field::promise_param, schedule.promise_param);
     sink_.key(Field::promise_tags);
     encode_strings(sink_, schedule.promise_tags);
-    if (schedule.job) {
+    if (schedule.job && !schedule.job->unread.empty()) {
+      text(Field::job, schedule.job->unread);
+    } else if (schedule.job) {
       sink_.key(Field::job);
       encode_order(sink_, schedule.job->order);
     }
     integer(Field::created_at, schedule.created_at);
     integer(Field::next_run_at, schedule.next_run_at);
     if (schedule.last_run_at) integer(Field::last_run_at, *schedule.last_run_at);
+    if (schedule.aside) {
+      text(Field::problem, schedule.aside->problem);
+      integer(Field::retry_at, schedule.aside->retry_at);
+    }
     text(Field::dialect, dialect(schedule.dialect).version);
     sink_.end_object();
   }

@@ -4,12 +4,17 @@
 #include "time_zone.hpp"
 
 #include <date/tz.h>
+#if USE_OS_TZDB && __has_include(<date/tz_private.h>)
+#include <date/tz_private.h>  // a zone of one's own needs its members' types
+#define RESONATE_LATE_ZONES
+#endif
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 
 #include "calendar.hpp"
@@ -30,26 +35,60 @@ constexpr std::int64_t kFirstInstant = calendar::day_number(1, 1, 1) * calendar:
 // for ever has long begun 400 years earlier.
 constexpr std::int64_t kListedFarEnough = calendar::day_number(2700, 1, 1) * calendar::kSecondsPerDay;
 
-// The text between the last two line ends of the zone's file, or "" where no such file is found.
-std::string rule_in_file(const std::string& name) {
+// The zone's file, or "" where there is none.
+std::string zone_file(const std::string& name) {
   // Where the date library looks, in its order.
   for (const char* directory : {"/usr/share/zoneinfo/uclibc/", "/usr/share/zoneinfo/", "/var/db/timezone/zoneinfo/"}) {
     std::ifstream file(directory + name, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!bytes.starts_with("TZif") || bytes.back() != '\n') {
-      continue;
+    if (bytes.starts_with("TZif")) {
+      return bytes;
     }
-    bytes.pop_back();
-    const std::size_t line = bytes.rfind('\n');
-    return line == std::string::npos ? std::string() : bytes.substr(line + 1);
   }
   return {};
+}
+
+// The text between the last two line ends of the zone's file, or "" where no such file is found.
+std::string rule_in_file(const std::string& name) {
+  std::string bytes = zone_file(name);
+  if (bytes.empty() || bytes.back() != '\n') {
+    return {};
+  }
+  bytes.pop_back();
+  const std::size_t line = bytes.rfind('\n');
+  return line == std::string::npos ? std::string() : bytes.substr(line + 1);
+}
+
+#ifdef RESONATE_LATE_ZONES
+// Whether a text is the name of a place: other files lie beside the zones, and others again above them.
+bool is_place(const std::string& name) {
+  const bool named = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '_' || c == '-' ||
+           c == '+';
+  });
+  return named && !name.starts_with("/") && !name.starts_with("posix") && !name.starts_with("right/") && name != "Factory";
+}
+#endif
+
+// The date library lists the zones once in the life of a process. One that was not there then may be there now.
+const date::time_zone* locate(const std::string& name, [[maybe_unused]] std::optional<date::time_zone>& own) {
+  try {
+    return date::locate_zone(name);
+  } catch (const std::runtime_error&) {
+#ifdef RESONATE_LATE_ZONES
+    if (is_place(name) && !zone_file(name).empty()) {
+      return &own.emplace(name, date::detail::undocumented());
+    }
+#endif
+    throw;
+  }
 }
 
 }  // namespace
 
 TimeZone::TimeZone(const std::string& name) {
-  const date::time_zone* zone = date::locate_zone(name);
+  std::optional<date::time_zone> own;
+  const date::time_zone* zone = locate(name, own);
   date::sys_info info = zone->get_info(date::sys_seconds(std::chrono::seconds(kFirstInstant)));
   add(kBeginningOfTime, info.offset.count());
   std::int64_t listed_until = kFirstInstant;  // also when a change alters no offset: the rule takes over after the last one
@@ -120,7 +159,7 @@ TimeZone::Span TimeZone::span_at(std::int64_t instant) const {
 std::shared_ptr<const TimeZone> TimeZone::find(const std::string& name) {
   // These two are settings of the machine, not places.
   if (name == "localtime" || name == "posixrules") {
-    throw std::runtime_error("\"" + name + "\" differs from machine to machine");
+    throw std::invalid_argument("the time zone \"" + name + "\" differs from machine to machine");
   }
   // A list that only grows, without a lock: a lock that another thread holds during fork() would stay held in the child.
   struct Known {

@@ -22,7 +22,8 @@ class TimeZone {
   };
 
   // The zone of that name (`Europe/Berlin`); each is read once a process and then shared.
-  // Throws std::runtime_error when there is no such zone, or no database.
+  // Throws std::runtime_error when there is no such zone, or no database: there may be one later. std::invalid_argument: the
+  // name is that of no place.
   static std::shared_ptr<const TimeZone> find(const std::string& name);
 
   // The span that holds `instant`.

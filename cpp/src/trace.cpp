@@ -82,6 +82,10 @@ void write_step(JsonSink& sink, const Fired& fired) {
       sink.key(Field::created);
       sink.boolean(fired.created);
       break;
+    case StepKind::schedule_set_aside:
+      sink.key(Field::problem);
+      sink.string(fired.detail);
+      break;
     case StepKind::job_batch:
       sink.key(Field::batch);
       sink.string(fired.detail);

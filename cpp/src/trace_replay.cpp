@@ -1,8 +1,10 @@
 // Replay: the lines of a trace against a store that does the same.
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -103,18 +105,57 @@ std::unique_ptr<Storage> read_contents(const Line& line) {
   return decode_snapshot(answer.need<Field::snapshot>(), &at);
 }
 
+// What the recording found each time that a schedule was due: a schedule fires, or it is set aside because this system's time
+// zones, say, lack one. Those of the system that replays may be others.
+class Looks {
+ public:
+  explicit Looks(std::span<const std::string> lines) {
+    for (std::size_t at = 0; at < lines.size(); ++at) {
+      if (lines[at].find("step.schedule") == std::string::npos) continue;
+      const std::unique_ptr<Line> line = read_line(lines, at);
+      if (line->kind != kFired && line->kind != kSetAside) continue;
+      line->blame([&] {
+        const Members<Node, Field::id, Field::at> step(*line->request, &kRequestPath);
+        Look look{line->now, {}};
+        if (line->kind == kSetAside) {
+          const Path path(Field::res);
+          look.problem = Members<Node, Field::problem>(*line->answer, &path).text<Field::problem>();
+        }
+        by_id_[step.text<Field::id>()].push_back(std::move(look));
+      });
+    }
+  }
+
+  // The problem of a schedule at an instant; empty: none. A look that is no line found what was known.
+  std::string problem(const Schedule& schedule, Instant now) {
+    std::deque<Look>& looks = by_id_[schedule.id];
+    while (!looks.empty() && looks.front().now < now) looks.pop_front();
+    if (looks.empty() || looks.front().now > now) return schedule.aside ? schedule.aside->problem : std::string();
+    std::string found = std::move(looks.front().problem);
+    looks.pop_front();
+    return found;
+  }
+
+ private:
+  static constexpr std::string_view kFired = "step.schedule";
+  static constexpr std::string_view kSetAside = "step.schedule_set_aside";
+  struct Look {
+    Instant now;
+    std::string problem;
+  };
+  std::unordered_map<std::string, std::deque<Look>> by_id_;
+};
+
 // One store that does what lines say, and what its own trace said so far.
 class Player {
  public:
-  explicit Player(const Line& open) {
+  Player(const Line& open, std::span<const std::string> lines) : looks_(lines) {
     if (open.kind != "open") refuse(open.number, "must be of kind open, got " + in_quotes(open.kind));
     open.blame([&] {
-      const Options options = read_options(open);
-      std::unique_ptr<Storage> contents = read_contents(open);
-      clock_ = std::make_shared<ManualClock>(contents->counters().now);
-      engine_ = Engine::create(std::move(contents), clock_, options);
+      options_ = read_options(open);
+      options_.recorded_problem = [this](const Schedule& schedule, Instant now) { return looks_.problem(schedule, now); };
+      begin(read_contents(open));
     });
-    start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
   }
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
@@ -124,7 +165,12 @@ class Player {
   void play(const Line& line) {
     line.blame([&] {
       if (line.kind == "open") {
-        engine_->replace_storage(read_contents(line));
+        std::unique_ptr<Storage> contents = read_contents(line);
+        if (contents->counters().now < clock_->now()) {
+          begin(std::move(contents));  // its clock was set back
+        } else {
+          engine_->replace_storage(std::move(contents));
+        }
       } else if (line.kind == "messages.take") {
         take(line);
       } else if (line.kind.starts_with("step.")) {
@@ -139,6 +185,12 @@ class Player {
   void stop() { engine_->stop_trace(); }
 
  private:
+  void begin(std::unique_ptr<Storage> contents) {
+    if (engine_) engine_->stop_trace();
+    clock_ = std::make_shared<ManualClock>(contents->counters().now);
+    engine_ = Engine::create(std::move(contents), clock_, options_);
+    start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
+  }
   void apply(const Line& line) {
     Decoded decoded = decode_envelope(*line.request);
     if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
@@ -158,6 +210,8 @@ class Player {
     (void)engine_->take_messages_if([&](const OutboxMessage& message) { return keys.contains(key_of(message)); }, keys.size());
   }
 
+  Looks looks_;
+  Options options_;
   std::shared_ptr<ManualClock> clock_;
   std::shared_ptr<Engine> engine_;
   std::vector<std::string> played_;
@@ -195,7 +249,7 @@ ReplayResult compare(Player& player, std::span<const std::string> lines) {
 
 ReplayResult replay(std::span<const std::string> lines) {
   if (lines.empty()) throw Error(ErrorCode::invalid, "trace: there is no line in it");
-  Player player(*read_line(lines, 0));
+  Player player(*read_line(lines, 0), lines);
   ReplayResult result = compare(player, lines);
   player.stop();
   return result;

@@ -238,6 +238,22 @@ TEST_F(InvariantsOfState, SchedulesAreLookedAt) {
             Names{"schedule_order"});
 }
 
+TEST_F(InvariantsOfState, SchedulesThatNoSystemCouldFire) {
+  const auto with = [&](const std::string& cron, Duration promise_timeout) {
+    return after([&](Storage& storage, Changes& changes) {
+      Shared<Schedule> schedule(new Schedule(*fake::schedule("s", 1'000'000)));
+      schedule->cron = cron;
+      schedule->promise_timeout = promise_timeout;
+      changes.schedules.push_back({storage.load_schedule("s"), std::move(schedule)});
+    });
+  };
+  EXPECT_EQ(with("* * * * *", 1000), Names{});
+  EXPECT_EQ(with("bad", 1000), Names{"schedule_cron_invalid"});
+  EXPECT_EQ(with("0 0 30 2 *", 1000), Names{"schedule_cron_invalid"});
+  EXPECT_EQ(with("* * * * *", -1), Names{"schedule_template_invalid"});
+  EXPECT_EQ(with("CRON_TZ=Nowhere/Gone * * * * *", 1000), Names{}) << "a problem of this system's";
+}
+
 TEST_F(InvariantsOfState, ASettledPromiseWithAnOpenTask) {
   EXPECT_EQ(after([](Storage& storage, Changes& changes) {
               changes.rows.push_back({storage.load("v"), fake::changed(storage.load("v"), [](Row& row) {

@@ -322,6 +322,11 @@ class Schedule:
         The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.
         """
     @property
+    def problem(self) -> str | None:
+        """
+        Why the schedule is set aside: its time zone is missing, say; None while it goes on.
+        """
+    @property
     def promise_id(self) -> str:
         """
         The template of its promises' ids.
@@ -340,6 +345,11 @@ class Schedule:
     def promise_timeout(self) -> int:
         """
         From an occurrence to its promise's deadline, in ms.
+        """
+    @property
+    def retry_at(self) -> int | None:
+        """
+        When a schedule that is set aside is looked at again, in Unix ms; else None.
         """
 
 class Message:
@@ -2946,7 +2956,8 @@ class Store:
         """
     def check(self) -> list[Violation]:
         """
-        Every property of PROTOCOL 6 that does not hold, by name; empty when all hold. It looks at the whole state.
+        Every property of PROTOCOL 6 that does not hold, by name, and every problem that the store works around (`problems`); empty when there
+        is none. It looks at the whole state.
 
         A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
 
@@ -3087,6 +3098,20 @@ class Store:
             >>> store.outbox_counts()
             {'waiting': 1, 'dropped': 0}
         """
+    def problems(self) -> list[Violation]:
+        """
+        What the store works around and somebody should mend, by name. The state is sound, and everything else goes on.
+
+        - `schedule_set_aside`: a schedule that cannot be fired: its time zone is missing, say. It is looked at again every minute, and goes on by
+          itself; `catchup` decides about the occurrences that it missed. `check` also names one that could not be fired if it were due now.
+
+        - `clock_ahead`: an instant was stored that the system's clock reaches in more than a minute: that clock was wrong then, or is now.
+          `reset_clock` mends it.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).problems()
+            []
+        """
     def purge(self, *, settled_before: int) -> int:
         """
         Deletes promises that were settled before an instant, with their tasks. An id that comes back later is a new promise.
@@ -3137,6 +3162,28 @@ class Store:
             ...     _ = store.promises.create("a", timeout=1000)
             >>> rc.replay(trace.getvalue().splitlines()).ok
             True
+        """
+    def reset_clock(self, *, dry_run: bool = False) -> dict[str, typing.Any]:
+        """
+        Sets the last instant that the store has seen back to the system's clock, with all that was stored ahead of it, after that clock had been
+        wrong. `docs/time.md` says what becomes of deadlines, leases, retries and schedules. It reads the whole state into memory, and writes it
+        in one transaction; other processes that use the file go on with the new instant.
+
+        Args:
+            dry_run: Change nothing, and say what would change.
+
+        Returns:
+            "from" and "to", the instants; how many "promises" (with their tasks and jobs), "schedules", "queues" and "messages" hold other
+            instants afterwards; how many occurrences of schedules ahead of the clock, which nobody had begun, were "removed".
+
+        Raises:
+            Invalid: The clock is a `ManualClock`.
+            InvariantViolation: A property of the state would hold no longer; nothing was changed.
+
+        Example:
+            >>> done = rc.Store().reset_clock(dry_run=True)
+            >>> done["from"] == done["to"], done["promises"]
+            (True, 0)
         """
     def restore(self, snapshot: dict[str, typing.Any], check: bool = True) -> None:
         """
@@ -3279,6 +3326,11 @@ class Store:
     def clock(self) -> Clock:
         """
         The clock that it was made with, or its system clock.
+        """
+    @property
+    def clock_ahead(self) -> int:
+        """
+        By how many ms the last instant that the store has seen is ahead of the system's clock; 0 where it is not, or where the clock is a `ManualClock`.
         """
     @property
     def closed(self) -> bool:

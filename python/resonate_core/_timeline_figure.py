@@ -51,6 +51,7 @@ MARKS = {
     "promise_timeout": ("D", 6.0, "#d08a1d", 0.0, "deadline"),
     "listener_drain": ("o", 6.0, "#3c7d5a", 0.0, "listener told"),
     "schedule": ("d", 5.5, "#2f6f9f", 0.0, "schedule fired"),
+    "schedule_set_aside": ("d", 5.5, "#c0392b", 0.0, "schedule set aside"),
     "refused": ("x", 6.0, "#c0392b", 0.36, "refused"),
     "completed": ("o", 5.5, "#3c7d5a", 0.0, "attempt completed"),
     "failed": ("X", 7.0, "#c0392b", 0.0, "attempt failed"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from resonate_core._core import Violation
 
 __all__ = [
+    "ClockWarning",
     "Closed",
     "Conflict",
     "Invalid",
@@ -222,3 +223,20 @@ class InvariantViolation(ResonateError):
 
     def __reduce__(self) -> tuple[type[InvariantViolation], tuple[object, ...]]:
         return type(self), (self.violations,)
+
+
+class ClockWarning(RuntimeWarning):
+    """A store was opened whose last instant is more than a minute ahead of the system's clock.
+
+    One of the two is wrong. `Store.clock_ahead` says by how much, `Store.reset_clock` and ``resonate-core clock reset`` mend the store.
+
+    Example:
+        >>> import pathlib, tempfile, warnings
+        >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     path = pathlib.Path(folder) / "app.db"
+        ...     rc.Store(path, clock=rc.ManualClock(2**42)).close()  # 2109
+        ...     rc.Store(path).close()
+        >>> [warning.category.__name__ for warning in caught]
+        ['ClockWarning']
+    """

@@ -107,6 +107,8 @@ BREAKS = [
     Break("schedule_order", "daily", lambda s, p, t: s["schedules"][0].update(lastRunAt=99)),
     Break("schedule_order", "daily", lambda s, p, t: s["schedules"][0].update(lastRunAt=s["schedules"][0]["nextRunAt"])),
     Break("schedule_order", "daily", lambda s, p, t: s["schedules"][0].update(nextRunAt=50)),
+    Break("schedule_cron_invalid", "daily", lambda s, p, t: s["schedules"][0].update(cron="bad")),
+    Break("schedule_template_invalid", "daily", lambda s, p, t: s["schedules"][0].update(promiseTimeout=-1)),
 ]
 # fmt: on
 # fmt: off
@@ -118,6 +120,7 @@ NAMES = {
     "self_callback", "promise_in_future", "lease_fields_mismatch", "retry_mismatch", "idle_task_has_timer", "resumes_not_empty",
     "duplicate_resume", "acquired_never_counted", "settlement_mismatch", "duplicate_message_key", "stray_execute",
     "stray_unblock", "schedule_order",
+    "schedule_cron_invalid", "schedule_template_invalid",
 }
 # fmt: on
 

@@ -67,24 +67,23 @@ def of_days(number: int) -> Callable[[dict[str, Any]], None]:
     return of_queue(days=[{"day": 0, "processed": number, "failed": number}])
 
 
-CHANGES = {
-    f"{name} {number}": change(number)
-    for number in (LEAST, MOST)
-    for name, change in {
-        "counts": of_counts,
-        "days": of_days,
-        "level": lambda number: of_queue(level=number),
-        "current": lambda number: of_queue(current=number),
-        "refilledAt": lambda number: of_queue(refilledAt=number),
-        "weight": lambda number: of_queue(weight=number),
-        "rate": lambda number: of_queue(rate={"limit": number, "per": number, "burst": number}),
-        "attemptCount": lambda number: of_job("waits", attemptCount=number),
-        "retryCount": lambda number: of_job("waits", retryCount=number),
-        "acquisitions": lambda number: of_task("waits", acquisitions=number),
-        "completedAt": lambda number: of_job("ends", completedAt=number, reclaimAt=1_000_000),
-        "reclaimAt": lambda number: of_job("ends", reclaimAt=number),
-    }.items()
-} | {"no rate": of_queue(rate={"limit": 0, "per": 0, "burst": 0})}
+OF_NUMBERS: dict[str, Callable[[int], Callable[[dict[str, Any]], None]]] = {
+    "counts": of_counts,
+    "days": of_days,
+    "level": lambda number: of_queue(level=number),
+    "current": lambda number: of_queue(current=number),
+    "refilledAt": lambda number: of_queue(refilledAt=number),
+    "weight": lambda number: of_queue(weight=number),
+    "rate": lambda number: of_queue(rate={"limit": number, "per": number, "burst": number}),
+    "attemptCount": lambda number: of_job("waits", attemptCount=number),
+    "retryCount": lambda number: of_job("waits", retryCount=number),
+    "acquisitions": lambda number: of_task("waits", acquisitions=number),
+    "completedAt": lambda number: of_job("ends", completedAt=number, reclaimAt=1_000_000),
+    "reclaimAt": lambda number: of_job("ends", reclaimAt=number),
+}
+CHANGES = {f"{name} {number}": change(number) for number in (LEAST, MOST) for name, change in OF_NUMBERS.items()} | {
+    "no rate": of_queue(rate={"limit": 0, "per": 0, "burst": 0})
+}
 
 
 @pytest.mark.parametrize("case", CHANGES)

@@ -20,6 +20,10 @@ class Clock {
   virtual ~Clock() = default;
   virtual Instant now() = 0;
   virtual bool manual() const noexcept = 0;
+  // What the clock would say if it might go back.
+  virtual Instant wall() { return now(); }
+  // The state that it was in step with has been set back: from here on now() may be earlier than it has been.
+  virtual void start_over() noexcept {}
 };
 
 // Wall time in ms, made monotonic: a system clock that is set back stands still here until it has caught up.
@@ -27,6 +31,8 @@ class SystemClock final : public Clock {
  public:
   Instant now() override;
   bool manual() const noexcept override { return false; }
+  Instant wall() override;
+  void start_over() noexcept override;
 
  private:
   std::mutex mutex_;

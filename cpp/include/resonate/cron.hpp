@@ -27,11 +27,17 @@ class InvalidCron : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+// The text may be sound: the system's database does not have the zone that it names, or cannot read it now.
+class UnknownZone : public InvalidCron {
+ public:
+  using InvalidCron::InvalidCron;
+};
+
 // A parsed expression. Immutable; copies share one plan, and any thread may read any copy.
 class CronExpression {
  public:
-  // Throws InvalidCron for a text that is no expression, that names a zone which the system's database does not
-  // have, or that can never fire (`0 0 31 2 *`). The zone is looked up here, once.
+  // Throws InvalidCron for a text that is no expression, UnknownZone where it names a zone which the system's
+  // database does not have, InvalidCron for one that can never fire (`0 0 31 2 *`). The zone is looked up here, once.
   static CronExpression parse(std::string_view text);
 
   // The first occurrence strictly after `ms`. All instants are Unix milliseconds, negative ones included.

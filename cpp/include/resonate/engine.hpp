@@ -29,6 +29,9 @@
 
 namespace resonate {
 
+// Of what changes a state as a whole: whether it does, or only says what it would change.
+enum class Extent : std::uint8_t { preview, change };
+
 enum class Atomicity : std::uint8_t { independent, all_or_nothing };
 
 // What happened, one record for every request that ran and every internal step, in order. Called under the engine's lock.
@@ -43,6 +46,10 @@ struct TraceEvent {
 using TraceSink = std::function<void(const TraceEvent&)>;
 
 class WorkingSet;
+struct ClockReset;
+
+// What is ahead of the system's clock by less is the usual difference of two machines' clocks.
+inline constexpr Duration kClockTolerance = 60'000;
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
@@ -94,6 +101,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // Every violated property, each under its name; empty when all hold.
   std::vector<Violation> check();
+  // What the store works around and somebody should mend, each under its name; the state is sound all the same.
+  //   schedule_set_aside: a schedule that cannot be fired. Look::every: also one that could not if it were due now.
+  //   clock_ahead: an instant was stored that the system's clock reaches in more than a minute.
+  enum class Look : std::uint8_t { stored, every };
+  std::vector<Violation> problems(Look look);
+  // By how much the last instant that the store has seen is ahead of the system's clock; 0: not, or the clock is moved by hand.
+  Duration clock_ahead();
+  // Sets the stored instant back to the system's clock, with everything that was stored ahead of it. Error (invalid): the clock is
+  // moved by hand. Error (invariant): a property of the state would hold no longer; nothing was changed.
+  ClockReset reset_clock(Extent extent);
+
   std::shared_ptr<Engine> fork(std::shared_ptr<Clock> clock);
   void reset();
 
@@ -137,6 +155,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired);
   void commit(Transaction& transaction);
   void require_properties(WorkingSet& set, Instant now, const Operation* request) const;
+  std::unique_ptr<Storage> set_back(Storage& storage, ClockReset& done) const;
   Instant present();  // the clock's instant, never earlier than the last that the store has seen
   void move_clock(Instant to);
   std::optional<std::string> refuse_instant(std::optional<Instant> given, Instant earliest) const;
@@ -163,6 +182,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Clock> clock_;
   Options options_;
   std::unique_ptr<Transaction> transaction_;
+  Instant seen_ = 0;  // the last stored instant that was read
   TraceSink trace_;
   std::exception_ptr trace_problem_;
   std::vector<std::weak_ptr<Watch>> watches_;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "resonate/instant.hpp"
 #include "resonate/rules.hpp"
 
 namespace resonate {
+
+struct Schedule;
 
 enum class CatchUp : std::uint8_t { all, latest, none };
 
@@ -18,6 +22,9 @@ struct Options {
   Duration unblock_retention = 86'400'000;
   bool check = false;  // properties of PROTOCOL 6 after every request and step
   bool debug = false;  // debug.* envelopes are served
+  // Of a replay: the problem for which the recording sets this schedule aside at that instant; empty: none. Time zones are the
+  // system's, so what is found there is no part of the state.
+  std::function<std::string(const Schedule&, Instant now)> recorded_problem = {};
 };
 
 }  // namespace resonate

@@ -209,7 +209,8 @@ enum class StepKind : std::uint8_t {
   job_expiry,
   job_lease,
   job_timeout,
-  job_retention
+  job_retention,
+  schedule_set_aside
 };
 std::string_view name_of(StepKind kind) noexcept;
 
@@ -218,7 +219,8 @@ struct Fired {
   std::string id;        // of the promise, task or schedule; drains: of the settled promise
   Instant at = 0;        // the deadline of the step; drains: settledAt
   Instant now = 0;       // when it was taken
-  std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when skipped)
+  std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when
+                         // skipped), problem (schedule_set_aside)
   bool created = false;  // schedule: a promise was created
 };
 

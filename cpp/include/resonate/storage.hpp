@@ -107,6 +107,8 @@ class Storage {
 
   virtual std::vector<RowRef> scan(const RowScan& scan) = 0;
   virtual std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) = 0;
+  // Those that cannot be fired, by id, at most `limit`. Here: by a look at all of them.
+  virtual std::vector<ScheduleRef> schedules_set_aside(std::size_t limit);
 
   // Jobs of a queue that wait to be claimed, in order of (priority, enqueued_at, id), after `after` where one is given, at most
   // `limit`.

@@ -7,6 +7,7 @@
 #include "machine/derive.hpp"
 #include "machine/job_invariants.hpp"
 #include "machine/quoted.hpp"
+#include "machine/schedules.hpp"
 
 namespace resonate {
 
@@ -139,6 +140,13 @@ void check_outbox(Storage& storage, std::vector<Violation>& found) {
   }
 }
 
+// What no system's time zones would mend.
+void check_schedule_can_fire(const Schedule& schedule, std::vector<Violation>& found) {
+  const ScheduleProblem problem = problem_of(schedule);
+  if (problem.kind == ScheduleProblem::Kind::cron) found.push_back({"schedule_cron_invalid", schedule.id, problem.text});
+  if (problem.kind == ScheduleProblem::Kind::of_template) found.push_back({"schedule_template_invalid", schedule.id, problem.text});
+}
+
 }  // namespace
 
 void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation>& found) {
@@ -190,7 +198,10 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
   std::string after;
   for (;;) {
     const std::vector<ScheduleRef> page = storage.scan_schedules(after, kPage);
-    for (const ScheduleRef& schedule : page) check_schedule(*schedule, found);
+    for (const ScheduleRef& schedule : page) {
+      check_schedule(*schedule, found);
+      check_schedule_can_fire(*schedule, found);
+    }
     if (page.size() < kPage) break;
     after = page.back()->id;
   }

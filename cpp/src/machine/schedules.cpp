@@ -9,12 +9,14 @@
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
 #include "machine/transitions.hpp"
+#include "machine/validate.hpp"
 #include "resonate/cron.hpp"
 
 namespace resonate {
 
 namespace {
 
+constexpr Duration kLookAgain = 60'000;     // from one look at a schedule that cannot be fired to the next
 constexpr Duration kMisfireGrace = 60'000;  // catchup "none": an occurrence that is later than this is skipped
 
 constexpr std::string_view kId = "{{.id}}";
@@ -91,6 +93,25 @@ Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, con
   return row;
 }
 
+std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::string problem, Instant now) {
+  std::optional<Fired> fired;
+  if (!schedule.aside || schedule.aside->problem != problem)
+    fired = Fired{.kind = StepKind::schedule_set_aside,
+                  .id = schedule.id,
+                  .at = schedule.due_at(),
+                  .now = now,
+                  .detail = problem,
+                  .created = false};
+  Shared<SetAside> aside(new SetAside);
+  aside->problem = std::move(problem);
+  aside->retry_at = saturating_add(now, kLookAgain);
+  auto* moved = new Schedule(schedule);
+  ScheduleRef held(moved);
+  moved->aside = std::move(aside);
+  set.put_schedule(std::move(held));
+  return fired;
+}
+
 }  // namespace
 
 Reply Machine::schedule_get(ScheduleGet& request) {
@@ -107,7 +128,12 @@ Reply Machine::schedule_create(ScheduleCreate& request) {
     reply.schedule = existing->now;
     return reply;
   }
-  const std::optional<Instant> next = expression_of(request.cron).next_after(now_);
+  std::optional<Instant> next;
+  try {
+    next = expression_of(request.cron).next_after(now_);
+  } catch (const InvalidCron& problem) {  // its zone has gone since the request was validated
+    return refusal(status::kInvalid, problem.what());
+  }
   if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
   if (!request.job.empty())
     if (auto refused = refuse_retries(request.job.front())) return refusal(status::kInvalid, "job of a schedule: " + *refused);
@@ -153,25 +179,56 @@ Reply Machine::schedule_search(ScheduleSearch& request) {
   return reply;
 }
 
+std::string occurrence_id(const Schedule& schedule, Instant at) { return expand(schedule.promise_id, schedule.id, at); }
+
 std::string fixed_beginning(const std::string& promise_id_template, const std::string& schedule_id) {
   return expand(promise_id_template.substr(0, promise_id_template.find(kTimestamp)), schedule_id, 0);
 }
 
-Fired fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {
+ScheduleProblem problem_of(const Schedule& schedule) {
+  using Kind = ScheduleProblem::Kind;
+  if (schedule.job && !schedule.job->unread.empty()) return {Kind::of_template, "its job cannot be read: " + schedule.job->problem};
+  if (auto refused = refuse_stored(schedule)) return {Kind::of_template, *std::move(refused)};
+  try {
+    (void)expression_of(schedule.cron);
+  } catch (const UnknownZone& problem) {
+    return {Kind::zone, problem.what()};
+  } catch (const InvalidCron& problem) {
+    return {Kind::cron, problem.what()};
+  }
+  return {};
+}
+
+std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options) {
   const ScheduleRef schedule = entry.now;
+  std::string problem;
+  if (options.recorded_problem) problem = options.recorded_problem(*schedule, now);
+  if (problem.empty()) problem = problem_of(*schedule).text;
+  if (!problem.empty()) return set_aside(set, *schedule, std::move(problem), now);
   const CronExpression& cron = expression_of(schedule->cron);
   Fired fired{
       .kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
+  // The place of one that was set aside may be no occurrence: nobody could work one out meanwhile.
+  if (schedule->aside) at = cron.next_after(saturating_sub(at, 1)).value_or(kNever);
+  if (at > now) {
+    auto* waiting = new Schedule(*schedule);
+    ScheduleRef held(waiting);
+    waiting->next_run_at = at;
+    waiting->aside = nullptr;
+    set.put_schedule(std::move(held));
+    return fired;
+  }
   if (options.catchup != CatchUp::all) at = cron.latest_at_or_before(now, at).value_or(at);
-  const bool skipped = options.catchup == CatchUp::none && at < saturating_add(now, -kMisfireGrace);
+  const bool skipped = options.catchup == CatchUp::none && at < saturating_sub(now, kMisfireGrace);
 
   auto* moved = new Schedule(*schedule);
   ScheduleRef held(moved);
+  moved->aside = nullptr;
   moved->next_run_at = cron.next_after(at).value_or(kNever);
   if (!skipped) {
     moved->last_run_at = at;
-    fired.detail = expand(schedule->promise_id, schedule->id, at);
+    fired.detail = occurrence_id(*schedule, at);
     if (!set.find(fired.detail)) {
       if (schedule->job) {
         fired.created = enqueue_occurrence(set, *schedule, fired.detail, at, options);

@@ -76,7 +76,7 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
     return awaiter ? awaiter->now : RowRef();
   };
   if (may_be_read_again(*row.job, now, row_of) || set.has_unblock(row.id())) {
-    const Duration waited = saturating_add(now, -row.settled_at);
+    const Duration waited = saturating_sub(now, row.settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
     return std::nullopt;
@@ -168,7 +168,10 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 
 std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options) {
   while (const auto next = set.next_due(now)) {
-    if (next->schedule) return fire_schedule(set, *next->schedule, now, options);
+    if (next->schedule) {
+      if (std::optional<Fired> fired = fire_schedule(set, *next->schedule, now, options)) return fired;
+      continue;
+    }
     WorkingSet::Entry& entry = *next->row;
     switch (next->due.kind) {
       case DueKind::drain: return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);

@@ -56,6 +56,16 @@ Refusal refuse_delay(const PromiseCreate& create, const Dialect& dialect) {
   return std::nullopt;
 }
 
+// What a schedule makes. (Rules that a store was opened with later do not end what was created.)
+Refusal refuse_occurrences(const std::string& promise_id, Duration promise_timeout, const StringMap& tags, const JobOrder* job,
+                           const Dialect& dialect) {
+  if (Refusal refused = first(refuse_text("promiseId", promise_id), refuse_below("promiseTimeout", promise_timeout, 0),
+                              refuse_target(tags, dialect)))
+    return refused;
+  if (tags.find("resonate:delay")) return std::string("promiseTags must not hold resonate:delay");
+  return job ? refuse_template(*job, tags, dialect) : std::nullopt;
+}
+
 struct Checker {
   const Dialect& dialect;
   const Rules& rules;
@@ -148,13 +158,11 @@ struct Checker {
   Refusal operator()(const ScheduleGet& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const ScheduleDelete& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const ScheduleCreate& r) const {
-    if (Refusal refused = first(refuse_text("id", r.id), refuse_text("cron", r.cron), refuse_text("promiseId", r.promise_id),
-                                refuse_below("promiseTimeout", r.promise_timeout, 0), refuse_target(r.promise_tags, dialect),
+    const JobOrder* job = r.job.empty() ? nullptr : &r.job.front();
+    if (Refusal refused = first(refuse_text("id", r.id), refuse_text("cron", r.cron),
+                                refuse_occurrences(r.promise_id, r.promise_timeout, r.promise_tags, job, dialect),
                                 refuse_timer_target(r.promise_tags, dialect, rules)))
       return refused;
-    if (r.promise_tags.find("resonate:delay")) return std::string("promiseTags must not hold resonate:delay");
-    if (!r.job.empty())
-      if (Refusal refused = refuse_template(r.job.front(), r.promise_tags, dialect)) return refused;
     try {
       CronExpression::parse(r.cron);
     } catch (const InvalidCron& problem) {
@@ -175,6 +183,11 @@ std::optional<std::string> refuse_action(const PromiseSettle& settle) {
   if (Refusal refused = refuse_text("id", settle.id)) return refused;
   if (settle.state == "resolved" || settle.state == "rejected" || settle.state == "rejected_canceled") return std::nullopt;
   return "state must be resolved, rejected or rejected_canceled, got " + quoted(settle.state);
+}
+
+std::optional<std::string> refuse_stored(const Schedule& schedule) {
+  return refuse_occurrences(schedule.promise_id, schedule.promise_timeout, schedule.promise_tags,
+                            schedule.job ? &schedule.job->order : nullptr, dialect(schedule.dialect));
 }
 
 std::optional<std::string> refuse(const Request& request, RulesId rules_id) {

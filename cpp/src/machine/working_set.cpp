@@ -167,7 +167,7 @@ void WorkingSet::put_schedule(ScheduleRef schedule) {
   entry.now = std::move(schedule);
   entry.changed = true;
   // The map's own id: the schedule goes when the next one takes its place, the item in the heap stays.
-  if (entry.now->next_run_at != kNever) push_due({{entry.now->next_run_at, DueKind::schedule}, id, nullptr, &entry});
+  if (const Instant at = entry.now->due_at(); at != kNever) push_due({{at, DueKind::schedule}, id, nullptr, &entry});
 }
 
 void WorkingSet::remove_schedule(ScheduleEntry& entry) {
@@ -314,7 +314,7 @@ void WorkingSet::push_due(HeapItem item) {
 
 bool WorkingSet::holds(const HeapItem& item) {
   if (item.row) return item.row->now && !item.row->gone && item.row->now->due == item.due;
-  return item.schedule->now && item.due.at == item.schedule->now->next_run_at;
+  return item.schedule->now && item.due.at == item.schedule->now->due_at();
 }
 
 bool WorkingSet::changed_here(const DueEntry& entry) {

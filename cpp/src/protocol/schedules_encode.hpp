@@ -21,7 +21,7 @@ void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
   encode_value(sink, dialect, schedule.promise_param);
   sink.key(Field::promise_tags);
   encode_strings(sink, schedule.promise_tags);
-  if (schedule.job) {
+  if (schedule.job && schedule.job->unread.empty()) {
     sink.key(Field::job);
     encode_order(sink, schedule.job->order);
   }
@@ -32,6 +32,12 @@ void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
   if (schedule.last_run_at) {
     sink.key(Field::last_run_at);
     sink.integer(*schedule.last_run_at);
+  }
+  if (schedule.aside) {
+    sink.key(Field::problem);
+    sink.string(schedule.aside->problem);
+    sink.key(Field::retry_at);
+    sink.integer(schedule.aside->retry_at);
   }
   sink.end_object();
 }

@@ -24,6 +24,14 @@ RowRef later(const RowRef& row, std::int64_t by) {
 
 }  // namespace
 
+std::vector<ScheduleRef> Storage::schedules_set_aside(std::size_t limit) {
+  std::vector<ScheduleRef> found;
+  each_schedule(*this, [&](const ScheduleRef& schedule) {
+    if (schedule->aside && found.size() < limit) found.push_back(schedule);
+  });
+  return found;
+}
+
 void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   Changes all;
   all.counters = from.counters();

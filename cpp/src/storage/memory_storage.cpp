@@ -347,12 +347,12 @@ void MemoryStorage::apply_row(const RowChange& change) {
 
 void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   if (change.before) {
-    due_.erase(DueKey({change.before->next_run_at, DueKind::schedule}, change.before->id));
+    due_.erase(DueKey({change.before->due_at(), DueKind::schedule}, change.before->id));
     schedules_.erase(change.before);
   }
   if (change.after) {
     schedules_.insert(change.after);
-    if (change.after->next_run_at != kNever) due_.insert(DueKey({change.after->next_run_at, DueKind::schedule}, change.after->id));
+    if (const Instant at = change.after->due_at(); at != kNever) due_.insert(DueKey({at, DueKind::schedule}, change.after->id));
   }
 }
 

@@ -85,6 +85,18 @@ class Columns {
   int at_ = 0;
 };
 
+// A text that cannot be read is no reason to stop: its schedule is set aside when it is due.
+Shared<const JobTemplate> read_template(std::string json) {
+  try {
+    return order_of_json(json);
+  } catch (const Error& error) {
+    Shared<JobTemplate> unread(new JobTemplate);
+    unread->unread = std::move(json);
+    unread->problem = error.what();
+    return unread;
+  }
+}
+
 }  // namespace
 
 // As a date: 20260401.
@@ -217,11 +229,15 @@ void bind_schedule(Use& use, const Schedule& schedule) {
   use.instant(schedule.next_run_at == kNever ? kUnset : schedule.next_run_at);
   use.instant(schedule.last_run_at.value_or(kUnset));
   use.integer(dialect_number(schedule.dialect));
-  if (schedule.job) {
-    use.copied(order_to_json(schedule.job->order));
-  } else {
+  if (!schedule.job) {
     use.null();
+  } else if (!schedule.job->unread.empty()) {
+    use.text(schedule.job->unread);
+  } else {
+    use.copied(order_to_json(schedule.job->order));
   }
+  use.instant(schedule.due_at() == kNever ? kUnset : schedule.due_at());
+  use.text_or_null(schedule.aside ? &schedule.aside->problem : nullptr);
 }
 
 ScheduleRef read_schedule(SQLite::Statement& at) {
@@ -237,7 +253,14 @@ ScheduleRef read_schedule(SQLite::Statement& at) {
   schedule->next_run_at = columns.optional_integer().value_or(kNever);
   schedule->last_run_at = columns.optional_integer();
   schedule->dialect = dialect_of_number(columns.integer());
-  if (const auto job = columns.optional_text()) schedule->job = order_of_json(*job);
+  if (auto job = columns.optional_text()) schedule->job = read_template(*std::move(job));
+  const Instant due_at = columns.instant();
+  if (auto problem = columns.optional_text()) {
+    Shared<SetAside> aside(new SetAside);
+    aside->problem = *std::move(problem);
+    aside->retry_at = due_at == kUnset ? kNever : due_at;
+    schedule->aside = std::move(aside);
+  }
   return schedule;
 }
 

@@ -139,18 +139,26 @@ DROP INDEX promises_by_job_state;
 CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state NOT BETWEEN 1 AND 3 AND job_state <> 6;
 )sql";
 
-// What a long outbox costs.
+// What a long outbox costs, and schedules that cannot be fired.
 //   execute_waits  1: the execute that the task's last dispatch queued is in the outbox, and no timer dispatches the task; tasks of
 //   older files have their timers, which fire once more and then rest
 //   messages (of counters)  how many there are
-constexpr const char* kOutbox = R"sql(
+//   problem (of schedules)  why it cannot be fired; NULL: it goes on
+//   due_at (of schedules)  next_run_at, or when what cannot be fired is looked at again
+constexpr const char* kFourth = R"sql(
 ALTER TABLE promises ADD COLUMN execute_waits INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE counters ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
 UPDATE counters SET messages = (SELECT count(*) FROM messages);
 CREATE INDEX messages_by_address ON messages (address, seq);
+ALTER TABLE schedules ADD COLUMN due_at INTEGER;
+ALTER TABLE schedules ADD COLUMN problem TEXT;
+UPDATE schedules SET due_at = next_run_at;
+DROP INDEX schedules_by_next_run;
+CREATE INDEX schedules_by_due ON schedules (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX schedules_set_aside ON schedules (id) WHERE problem IS NOT NULL;
 )sql";
 
-constexpr std::array<const char*, 4> kMigrations = {kFirst, kJobs, kGroups, kOutbox};
+constexpr std::array<const char*, 4> kMigrations = {kFirst, kJobs, kGroups, kFourth};
 
 }  // namespace
 

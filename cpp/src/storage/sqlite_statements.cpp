@@ -29,7 +29,7 @@ namespace {
 #define RESONATE_MANY(value) RESONATE_FOUR(RESONATE_FOUR(value))  // kRowsAtOnce
 #define RESONATE_SCHEDULE_COLUMNS                                                                                          \
   "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
-  "dialect, job"
+  "dialect, job, due_at, problem"
 #define RESONATE_MESSAGE_COLUMNS "seq, kind, id, address, version, resume, dialect, attempts, queued_at"
 
 constexpr const char* text_of(Sql which) noexcept {
@@ -78,18 +78,20 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::delete_queue: return "DELETE FROM queues WHERE name = ?";
     case Sql::count_rows: return "SELECT count(*) FROM promises";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
-    case Sql::first_due_schedule: return "SELECT min(next_run_at) FROM schedules WHERE next_run_at IS NOT NULL";
+    case Sql::first_due_schedule: return "SELECT min(due_at) FROM schedules WHERE due_at IS NOT NULL";
     case Sql::due_rows:
       return "SELECT " RESONATE_ROW_COLUMNS
              " FROM promises WHERE due_at <= ? AND (due_at, due_kind, id) > (?, ?, ?) ORDER BY due_at, due_kind, id LIMIT ?";
     case Sql::due_schedules:
       return "SELECT " RESONATE_SCHEDULE_COLUMNS
-             " FROM schedules WHERE next_run_at <= ? AND (next_run_at, id) > (?, ?) ORDER BY next_run_at, id LIMIT ?";
+             " FROM schedules WHERE due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
     case Sql::load_schedule: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id = ?";
     case Sql::replace_schedule:
-      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)";
+      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
     case Sql::scan_schedules: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id > ? ORDER BY id LIMIT ?";
+    case Sql::schedules_set_aside:
+      return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE problem IS NOT NULL ORDER BY id LIMIT ?";
     case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::has_edge: return "SELECT 1 FROM edges WHERE kind = ? AND owner = ? AND other = ?";
     case Sql::insert_edge: return "INSERT INTO edges (kind, owner, seq, other, dialect) VALUES (?,?,?,?,?)";

@@ -57,6 +57,7 @@ enum class Sql : std::uint8_t {
   replace_schedule,
   delete_schedule,
   scan_schedules,
+  schedules_set_aside,
   edges,
   has_edge,
   insert_edge,

@@ -122,12 +122,14 @@ void SqliteStorage::look_for_others() {
   (void)version.step();
   const std::int64_t seen = version.integer_at(0);
   if (seen == known_.data_version) return;
+  const Instant before = known_.counters.now;
   forget();
   Use stored = use(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + path_ + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
   known_.data_version = seen;
+  if (known_.counters.now < before) seen_now_ = kUnset;  // the clock of the file was set back, and this instant is one of those
 }
 
 void SqliteStorage::forget() {
@@ -218,7 +220,7 @@ std::vector<DueEntry> SqliteStorage::due_schedules(Instant until, std::size_t li
   schedules.integer(sql_limit(limit));
   while (schedules.step()) {
     ScheduleRef schedule = read_schedule(schedules.statement());
-    found.push_back({{schedule->next_run_at, DueKind::schedule}, nullptr, std::move(schedule)});
+    found.push_back({{schedule->due_at(), DueKind::schedule}, nullptr, std::move(schedule)});
   }
   return found;
 }
@@ -261,6 +263,16 @@ std::vector<ScheduleRef> SqliteStorage::scan_schedules(std::string_view after, s
     std::vector<ScheduleRef> found;
     Use schedules = use(Sql::scan_schedules);
     schedules.copied(after).integer(sql_limit(limit));
+    while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
+    return found;
+  });
+}
+
+std::vector<ScheduleRef> SqliteStorage::schedules_set_aside(std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<ScheduleRef> found;
+    Use schedules = use(Sql::schedules_set_aside);
+    schedules.integer(sql_limit(limit));
     while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
     return found;
   });

@@ -35,6 +35,7 @@ class SqliteStorage final : public Storage {
   std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
   std::vector<RowRef> scan(const RowScan& scan) override;
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
+  std::vector<ScheduleRef> schedules_set_aside(std::size_t limit) override;
   std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
   std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
   std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override;

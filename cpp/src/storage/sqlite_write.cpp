@@ -156,7 +156,7 @@ void SqliteStorage::keep_first_due(const Changes& changes) {
     return row && row->due.kind != DueKind::none ? std::optional(row->due.at) : std::nullopt;
   };
   const auto of_schedule = [](const ScheduleRef& schedule) {
-    return schedule && schedule->next_run_at != kNever ? std::optional(schedule->next_run_at) : std::nullopt;
+    return schedule && schedule->due_at() != kNever ? std::optional(schedule->due_at()) : std::nullopt;
   };
   for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
   for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from resonate_core.cli.bare import problems_of
-from resonate_core.cli.command import JSON, Session, on_file, on_store
+from resonate_core.cli.command import JSON, Session, group, on_file, on_store
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.show import Output, clean
+from resonate_core.cli.show import Output, clean, confirmed, length, moment
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
 from resonate_core.cli.values import duration, instant, now
 
@@ -128,10 +129,51 @@ def vacuum(session: Session) -> None:
     session.out.line(f"{path}: {size} bytes before, {left} after", {"file": str(path), "before": size, "after": left})
 
 
+def _changes(done: dict[str, int]) -> list[str]:
+    """What setting a clock back changes, a line each."""
+    rows = [(name, done[name], "with other instants") for name in ("promises", "schedules", "queues", "messages")]
+    rows.append(("occurrences", done["removed"], "removed: schedules had made them ahead of time, and nobody had begun them"))
+    return [f"{name}\t{count}\t{text}" for name, count, text in rows if count]
+
+
+def reset(
+    file: _FILE,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask", show_default=False)] = False,
+    json: JSON = False,
+) -> None:
+    """Set a store's clock back to the system's, after that one had been wrong.
+
+    First it shows what would change, and asks. Back up the file before.
+    """
+    out = Output(json)
+    with FileTarget(file, Access.WRITE) as target:
+        assert isinstance(target, FileTarget)
+        planned = target.store.reset_clock(dry_run=True)
+        ahead = planned["from"] - planned["to"]
+        if not ahead:
+            out.line(
+                f"{file}: the stored instant is not ahead of the system's clock", {**planned, "file": str(file), "done": False}
+            )
+            return
+        if not json:
+            print(f"{file}: {length(ahead)} ahead: from {moment(planned['from'])} back to {moment(planned['to'])}")
+            print(*_changes(planned), sep="\n")
+        if not yes and (json or not sys.stdin.isatty()):
+            out.line("nothing was changed; --yes does it", {**planned, "file": str(file), "done": False})
+            return
+        if not yes and not confirmed("set the clock back?"):
+            raise Failure("nothing was changed", Exit.FAILED)
+        done = target.store.reset_clock()
+    out.line("the clock was set back", {**done, "file": str(file), "done": True})
+
+
 def add_to(app: typer.Typer) -> None:
     """Adds them to the program."""
     on_store(app, "messages", Access.READ, dialects=DIALECTS[:1])(messages)
     app.command("check", rich_help_panel=_PANEL)(check)
     app.command("backup", rich_help_panel=_PANEL)(backup)
+    clock = group("The clock of a store's file.")
+    clock.command("reset")(reset)
+    app.add_typer(clock, name="clock", rich_help_panel=_PANEL)
     on_file(app, "purge", Access.WRITE, rich_help_panel=_PANEL)(purge)
     on_file(app, "vacuum", Access.WRITE, rich_help_panel=_PANEL)(vacuum)

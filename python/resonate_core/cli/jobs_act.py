@@ -12,7 +12,7 @@ from resonate_core.cli.command import Session, on_store
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
-from resonate_core.cli.show import clean, say
+from resonate_core.cli.show import clean, confirmed, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import pairs
@@ -82,13 +82,7 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
         more = more or answer["data"].get("cursor") is not None
     named = [f"{name} {clean(text)}" for name, text in filters.items() if name != "tags"]
     named += [f"tag {clean(name)}={clean(text)}" for name, text in filters.get("tags", {}).items()]
-    print(
-        f"{action.word} {'at least ' if more else ''}{_number(found)} ({', '.join(named)})? [y/N] ",
-        end="",
-        file=sys.stderr,
-        flush=True,
-    )
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not confirmed(f"{action.word} {'at least ' if more else ''}{_number(found)} ({', '.join(named)})?"):
         raise Failure("nothing was done", Exit.FAILED)
 
 

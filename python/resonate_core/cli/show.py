@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
 
-__all__ = ["COLOURS", "Output", "beside", "clean", "length", "moment", "payload_text", "say"]
+__all__ = ["COLOURS", "Output", "beside", "clean", "confirmed", "length", "moment", "payload_text", "say"]
 
 COLOURS = {
     "pending": "yellow",
@@ -51,7 +51,7 @@ _RECORDS = ("task", "promise", "schedule", "invoked", "awaited")
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
     "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
-    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt", "job"),
+    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt", "job", "problem"),
     "messages": ("address", "kind", "id", "version", "attempts", "queuedAt"),
 }
 
@@ -97,6 +97,12 @@ def moment(ms: int) -> str:
         return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except OverflowError:
         return str(ms)
+
+
+def confirmed(question: str) -> bool:
+    """Asks on standard error, and reads the answer from standard input."""
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _is_instant(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -134,10 +135,14 @@ class FileTarget(Target):
         if missing:
             raise Failure(f"there is no file {str(path)!r}", Exit.UNREACHABLE)
         try:
-            self.store = rc.Store(path, read_only=access is Access.READ, **options)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", rc.errors.ClockWarning)
+                self.store = rc.Store(path, read_only=access is Access.READ, **options)
         except rc.ResonateError as error:
             code = Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE
             raise Failure(str(error), code, error.status) from error
+        for warning in told:
+            say(f"warning: {warning.message}")
 
     @property
     def name(self) -> str:

@@ -30,6 +30,7 @@ from .metrics import KINDS, Metrics
 from .origins import Origins
 from .poll import Poll
 from .pushing import Push
+from .readiness import summary
 from .settings import AuthSettings, DeliverySettings, LimitSettings, PushSettings, ServerSettings, StreamSettings
 from .tag_warnings import TagWarnings
 from .tracing import spans
@@ -164,6 +165,9 @@ class ResonateApp:
         Without it that begins with the first request.
         """
         running = self._here()
+        with contextlib.suppress(StoreError):  # a store that fails says so at the first tick
+            for problem in await running.line.call(self.store.problems):
+                _log.warning("%s (%s): %s", problem.name, problem.id, problem.detail)
         try:
             yield
         finally:
@@ -254,13 +258,14 @@ class ResonateApp:
     async def _ready(self, request: Request) -> Response:
         running = self._here()
         try:
-            await asyncio.wait_for(running.line.call(self.store.next_due), 5)
+            problems = summary(await asyncio.wait_for(running.line.call(self.store.problems), 5))
         except (StoreError, asyncio.TimeoutError) as error:
             _log.warning("not ready: %s", error or "the store did not answer within 5 s")
-            return Response(status_code=503)
-        if running.driving is not None and running.driving.done():
-            return Response(status_code=503)
-        return Response()
+            return _readiness(False, [{"name": "store", "detail": "the store does not answer; the server's log says why"}])
+        driven = running.driving is None or not running.driving.done()
+        if not driven or getattr(running.driver, "problem", None) is not None:
+            problems.append({"name": "driver", "detail": "ticks and deliveries fail; the server's log says why"})
+        return _readiness(driven, problems)
 
     async def _metrics(self, request: Request) -> Response:
         if not self.server.metrics_open:
@@ -274,6 +279,9 @@ class ResonateApp:
             metrics.outbox.set(counts["waiting"])
             metrics.dropped.set(counts["dropped"])
             jobs.queues = await running.line.call(self.store.queues.stats)
+            problems = await running.line.call(self.store.problems)
+            metrics.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
+            metrics.clock_ahead.set(await running.line.call(lambda: self.store.clock_ahead) / 1000)
         except StoreError as error:  # what else there is says so
             _log.warning("metrics of what the store holds are as they were before: %s", error)
         jobs.attempts, jobs.entered = running.counting.job_attempts, running.counting.job_states
@@ -389,6 +397,12 @@ class ResonateApp:
             await _answer(send, 200, b"", (b"content-type", b"text/event-stream"))
             return
         await running.poll.serve(*segments, prefix, receive, send)
+
+
+def _readiness(ready: bool, problems: list[dict[str, str]]) -> Response:
+    """What /ready answers. Anybody may ask it, so that no id, path or text of an error stands in it."""
+    body = json.dumps({"ready": ready, "problems": problems}, separators=(",", ":"))
+    return Response(body + "\n", 200 if ready else 503, media_type="application/json")
 
 
 def _failed(envelope: Envelope, error: Exception) -> Answer:

@@ -142,6 +142,9 @@ class Driver:
             self._metrics.steps.labels(kind).inc(count)
         if seen.fired:
             self._metrics.due_lag.set(max(fired.now - fired.at for fired in seen.fired) / 1000)
+            for fired in seen.fired:
+                if fired.kind == "schedule_set_aside":
+                    _log.warning("schedule %s cannot be fired and is set aside: %s", fired.id, fired.detail["problem"])
         await self._deliver_older(sorted(self._asked), self._last)
         self._asked.clear()
         if seen.messages:

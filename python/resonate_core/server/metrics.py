@@ -144,6 +144,12 @@ class Metrics:
         self.dropped = Gauge(
             "resonate_unblocks_dropped", "Unblocks that nobody took in time, since the store began.", registry=registry
         )
+        self.set_aside = Gauge(
+            "resonate_schedules_set_aside", "Schedules that cannot be fired: their time zone is missing, say.", registry=registry
+        )
+        self.clock_ahead = Gauge(
+            "resonate_clock_ahead_seconds", "How far the last stored instant is ahead of the system's clock.", registry=registry
+        )
         self.deliveries = Counter(
             "resonate_deliveries", "Messages that left the store.", ["transport", "kind", "outcome"], registry=registry
         )

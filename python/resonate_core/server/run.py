@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from .._core import Store
-from ..errors import ResonateError
+from ..errors import ClockWarning, ResonateError
 from .app import ResonateApp
 from .heads import protocol_of
 from .logs import configure
@@ -35,6 +36,12 @@ def open_store(settings: StoreSettings, debug: bool = False) -> Store:
     Raises:
         StoreError: It cannot be opened.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClockWarning)  # the app logs it
+        return _store_of(settings, debug)
+
+
+def _store_of(settings: StoreSettings, debug: bool) -> Store:
     return Store(
         settings.path,
         durability=settings.durability,
