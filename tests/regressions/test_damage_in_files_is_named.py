@@ -95,6 +95,26 @@ def test_frames_of_an_earlier_round_are_no_damage(tmp_path: Path) -> None:
         assert rc.check_file(path) == []
 
 
+def test_the_rest_of_a_commit_that_failed_is_no_damage(tmp_path: Path) -> None:
+    """Where an fsync fails, the commit stands in the log all the same; the next one, a shorter one, is written over its beginning."""
+    with rc.Store(tmp_path / "app.db", clock=rc.ManualClock(0), durability="normal") as store:
+        fill(store, 20)
+        for name in ("failed.db", "next.db"):
+            for end in ("", "-wal"):
+                shutil.copy(tmp_path / f"app.db{end}", tmp_path / f"{name}{end}")
+    database = (tmp_path / "next.db").read_bytes()
+    logs = []
+    for name, count in (("next.db", 1), ("failed.db", 300)):
+        with rc.Store(tmp_path / name, clock=rc.ManualClock(0), durability="normal") as store:
+            store.promises.create_many([f"{name}:{number}" for number in range(count)], FAR)
+            store.promises.create(f"{name} and another", FAR)
+            logs.append((tmp_path / f"{name}-wal").read_bytes())
+    path = tmp_path / "both.db"
+    put(path, database, logs[0] + logs[1][len(logs[0]) :])
+    assert len(logs[0]) < len(logs[1])
+    assert rc.check_file(path) == []
+
+
 def test_a_log_in_use_is_no_damage(tmp_path: Path) -> None:
 
     path = tmp_path / "app.db"
