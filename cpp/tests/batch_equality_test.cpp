@@ -100,7 +100,7 @@ TEST_P(BatchEquality, AForkGoesWhereItsOriginalGoes) {
     const Instant to = store.clock->now() + random.below(200);
     const auto fired = fake::texts_of(store.clock->advance_to(to));
     ASSERT_EQ(fired, fake::texts_of(clock->advance_to(to)));
-    ASSERT_EQ(store.digest(), fork->with_storage([](Storage& storage) { return digest(storage, {}); }));
+    ASSERT_EQ(store.digest(), fork->with_storage([&](Storage& storage) { return digest(storage, fork->options()); }));
     ASSERT_TRUE(store.engine->check().empty());
     ASSERT_TRUE(fork->check().empty());
   }

@@ -61,8 +61,7 @@ TEST(Occurrence, IsAPromiseAsOfItsInstant) {
   create.promise_param = data("p");
   store.must(create);
   EXPECT_EQ(texts_of(store.clock->advance_to(kMinute + 20'000)),
-            (Texts{"schedule s@60000 s.60000", "dispatch s.60000@60000 " + kTarget, "dispatch s.60000@65000 " + kTarget,
-                   "promise_timeout s.60000@70000"}));
+            (Texts{"schedule s@60000 s.60000", "dispatch s.60000@60000 " + kTarget, "promise_timeout s.60000@70000"}));
   const RowRef row = store.row("s.60000");
   EXPECT_EQ(row->birth->created_at, kMinute);
   EXPECT_EQ(row->birth->timeout_at, kMinute + 10'000);
