@@ -1,6 +1,7 @@
 // An interrupt hook for as long as it lives.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace resonate {
 
 struct Stop {};
 
+// Of one test at a time; the calls of several threads are numbered in no order.
 class Interrupting {
  public:
   // `body` is given the number of the call, from 1.
@@ -27,8 +29,8 @@ class Interrupting {
     static std::function<void(int)> body;
     return body;
   }
-  static int& the_calls() {
-    static int calls = 0;
+  static std::atomic<int>& the_calls() {
+    static std::atomic<int> calls{0};
     return calls;
   }
 };

@@ -1,31 +1,51 @@
 #include "storage/log_index.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace resonate {
 
+// The file is never opened as files are: closing it again would drop the locks that SQLite holds on it for this process. What
+// O_PATH gives (Linux) is no open file, and closing it drops none.
 LogIndex::LogIndex(const std::string& path) noexcept : path_(path + "-shm") {
   struct stat now {};
   known_ = ::stat(path_.c_str(), &now) == 0;
   device_ = now.st_dev;
   inode_ = now.st_ino;
   size_ = now.st_size;
+#if defined(O_PATH)
+  if (known_) file_ = ::open(path_.c_str(), O_PATH | O_CLOEXEC);
+#endif
 }
 
-// By name: to open the file and close it again would drop the locks that SQLite holds on it for this process.
+LogIndex::~LogIndex() {
+  if (file_ >= 0) (void)::close(file_);
+}
+
+std::string LogIndex::judge(std::uint64_t links, off_t size) noexcept {
+  if (links == 0) return "was removed";
+  if (size < size_) {
+    // All of it: a header that is sound would vouch for a table of frames that is gone.
+    const bool mended = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
+    return mended ? "was cut off" : "was cut off, and cannot be given its length again";
+  }
+  size_ = size;
+  return {};
+}
+
 std::string LogIndex::look() noexcept {
   struct stat now {};
   if (!known_) return {};
   if (::stat(path_.c_str(), &now) != 0) return "was removed";
   if (now.st_dev != device_ || now.st_ino != inode_) return "was replaced";
-  if (now.st_size < size_) {
-    // All of it: a header that is sound would vouch for a table of frames that is gone.
-    const bool mended = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
-    return mended ? "was cut off" : "was cut off, and cannot be given its length again";
-  }
-  size_ = now.st_size;
-  return {};
+  return judge(now.st_nlink, now.st_size);
+}
+
+std::string LogIndex::look_quickly() noexcept {
+  struct stat now {};
+  if (file_ < 0 || ::fstat(file_, &now) != 0) return look();
+  return judge(now.st_nlink, now.st_size);
 }
 
 }  // namespace resonate

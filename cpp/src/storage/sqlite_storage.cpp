@@ -91,7 +91,7 @@ void SqliteStorage::require(Access access) {
     throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
   if (file_ && file_->is_outdated()) disconnect();
   if (!file_) open(SqliteFile::Absent::refuse);
-  const std::string deed = log_index_->look();
+  const std::string deed = access == Access::write ? log_index_->look() : log_index_->look_quickly();
   if (deed.empty()) return;
   const std::string index = log_index_->path();
   disconnect();
