@@ -24,7 +24,9 @@ void fill(JobStore& store) {
                                     .timeout = 5000,
                                     .priority = 7}};
   store.must(set);
-  store.must(QueueSet{.queue = "empty"});
+  QueueSet empty;
+  empty.queue = "empty";
+  store.must(empty);
   store.must(QueuePause{"empty"});
   const auto start = [&](const std::string& id) {
     store.add(order(id, "q"));
