@@ -1,6 +1,6 @@
 """Measures everything in one run and prints every figure beside its bound and its target.
 
-    scripts/bench [--rounds N] [--http-seconds S] [--job-rounds N] [--out FOLDER]
+    scripts/bench [--rounds N] [--http-seconds S] [--job-rounds N] [--tail-seconds S] [--out FOLDER]
 
 Writes figures.json and figures.png into FOLDER.
 """
@@ -19,6 +19,7 @@ from .http import load, measure as http
 from .jobs import measure as jobs
 from .picture import draw
 from .report import machine, table, verdict
+from .tail import measure as tail
 from .targets import TARGETS
 
 _HTTP_ROUNDS = 2
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison, the best counts (default 5)")
     parser.add_argument("--http-seconds", type=float, default=3, help="of each load over HTTP, in two rounds; 0: none (default 3)")
     parser.add_argument("--job-rounds", type=int, default=3, help="of jobs, the best counts; 0: none (default 3)")
+    parser.add_argument("--tail-seconds", type=float, default=15, help="of creates beside each bulk work; 0: none (default 15)")
     parser.add_argument("--huey-python", type=Path, help="a Python that has huey, for the jobs")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="where figures.json and figures.png go")
     arguments = parser.parse_args()
@@ -59,7 +61,8 @@ def main() -> int:
     not_there: list[str] = []
     if arguments.job_rounds > 0:
         of_jobs, not_there = jobs.figures(arguments.out, arguments.job_rounds, arguments.huey_python)
-    held = [*TARGETS, *http.targets(over_http), *jobs.targets(of_jobs)]
+    beside_bulk = tail.figures(arguments.out, arguments.tail_seconds) if arguments.tail_seconds > 0 else {}
+    held = [*TARGETS, *http.targets(over_http), *jobs.targets(of_jobs), *tail.targets(beside_bulk)]
 
     print(machine())
     print("in memory unless SQLite is named; one request a batch unless a batch is named, payload 32 characters of base64, one tag")
@@ -81,6 +84,10 @@ def main() -> int:
         print(jobs.tables(of_jobs))
         print(table(of_jobs, jobs.targets(of_jobs)))
         figures |= of_jobs
+    if beside_bulk:
+        print("\n" + tail.tables(beside_bulk))
+        print(table(beside_bulk, tail.targets(beside_bulk)))
+        figures |= beside_bulk
     (arguments.out / "figures.json").write_text(json.dumps({"machine": machine(), "figures": figures}, indent=1) + "\n")
     draw(figures, machine(), arguments.out / "figures.png", held)
     print(verdict(figures, held))
