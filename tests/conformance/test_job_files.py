@@ -72,6 +72,11 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
             DROP INDEX messages_by_address;
             ALTER TABLE promises DROP COLUMN execute_waits;
             ALTER TABLE counters DROP COLUMN messages;
+            DROP INDEX schedules_by_due;
+            DROP INDEX schedules_set_aside;
+            ALTER TABLE schedules DROP COLUMN due_at;
+            ALTER TABLE schedules DROP COLUMN problem;
+            CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
             PRAGMA user_version = 2;
         """)
     with pytest.raises(rc.ResonateError, match="read-only"):
