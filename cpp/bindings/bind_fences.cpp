@@ -10,7 +10,7 @@ namespace {
 Fenced run_fenced(const Tasks& self, TaskFence fence) {
   Reply reply = self.store->run(std::move(fence));
   if (reply.fenced_status != status::kOk) raise_refusal(reply.fenced_status, reply.error);
-  return {.promise = {std::move(reply.promise), reply.now}, .preload = std::move(reply.preload)};
+  return {.promise = {std::move(reply.promise), reply.now}, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
 Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const OptionalInt& timeout_at,

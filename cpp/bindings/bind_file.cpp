@@ -33,7 +33,7 @@ void backup(const StoreHandle& store, const TargetArgument& given) {
       store_instant(engine);
       return backup_sqlite_file(source, path);
     }
-    engine.with_storage([&path](Storage& storage) { write_sqlite_file(storage, path); });
+    engine.with_snapshot([&path](Storage& storage) { write_sqlite_file(storage, path); });
   });
 }
 

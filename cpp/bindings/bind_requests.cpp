@@ -36,6 +36,7 @@ class HeldEnvelope {
   const std::string& corr_id() const noexcept { return corr_id_; }
   bool refused() const noexcept { return refused_; }
   bool debug() const noexcept { return debug_; }
+  bool search() const noexcept { return search_; }
   std::optional<std::string> auth() const {
     const auto* known = std::get_if<resonate::Envelope>(&decoded());
     return known && !known->auth.empty() ? std::optional(known->auth) : std::nullopt;
@@ -109,12 +110,14 @@ class HeldEnvelope {
     version_ = dialect(head.dialect).version;
     corr_id_ = head.corr_id;
     debug_ = is_debug(head.kind);
+    if (const Request* request = this->request()) search_ = is_search(request->operation);
   }
 
   Decoded decoded_;
   bool taken_ = false;
   bool refused_ = false;
   bool debug_ = false;
+  bool search_ = false;
   std::string kind_;
   std::string version_;
   std::string corr_id_;
@@ -197,6 +200,8 @@ Example:
       .def_property_readonly("refused", &HeldEnvelope::refused,
                              "Whether it is malformed or too large, and so answered with status 400.")
       .def_property_readonly("debug", &HeldEnvelope::debug, "Whether it is a debug operation. It is run alone.")
+      .def_property_readonly("search", &HeldEnvelope::search,
+                             "Whether it may look at every row. Run alone it keeps nobody waiting.")
       .def_property_readonly(
           "ids", &HeldEnvelope::ids,
           "Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its "

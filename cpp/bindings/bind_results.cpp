@@ -93,6 +93,7 @@ Example:
       .def_property_readonly(
           "preload", [](const Claim& self) { return promises_of(self.preload, self.promise.now); },
           "The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).")
+      .def_readonly("preload_cut", &Claim::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
       .def("__repr__", [](const Claim& self) {
         return Repr("Claim").with("task", self.task).with("promise", self.promise).with("preload", self.preload.size()).done();
       });
@@ -116,6 +117,7 @@ Example:
       .def_property_readonly(
           "preload", [](const Suspension& self) { return promises_of(self.preload, self.now); },
           "When it goes on: the other promises of the same `resonate:branch`, ordered by id.")
+      .def_readonly("preload_cut", &Suspension::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
       .def("__repr__", [](const Suspension& self) {
         return Repr("Suspension").with("suspended", self.status == status::kOk).with("status", self.status).done();
       });
@@ -135,6 +137,7 @@ Example:
       .def_property_readonly(
           "preload", [](const Fenced& self) { return promises_of(self.preload, self.promise.now); },
           "The other promises of the task's `resonate:branch`, ordered by id.")
+      .def_readonly("preload_cut", &Fenced::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
       .def("__repr__", [](const Fenced& self) {
         return Repr("Fenced").with("promise", self.promise).with("preload", self.preload.size()).done();
       });

@@ -115,10 +115,12 @@ Instant now_of(const StoreHandle& store) {
   return open(store).without_gil([](Engine& engine) { return engine.clock()->now(); });
 }
 
-py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now) {
+py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now, const OptionalInt& limit) {
   const std::optional<Instant> at = optional_integer(now, "now");
+  const std::int64_t most = optional_integer(limit, "limit").value_or(INT64_MAX);
+  if (most < 1) raise(ErrorClass::invalid, "limit must be 1 or more, got " + std::to_string(most));
   py::typing::List<Fired> made;
-  for (Fired& step : open(store).without_gil([at](Engine& engine) { return engine.tick(at); })) {
+  for (Fired& step : open(store).without_gil([=](Engine& engine) { return engine.tick(at, static_cast<std::size_t>(most)); })) {
     made.append(std::move(step));
   }
   return made;
@@ -208,19 +210,20 @@ Example:
 
 void bind_time(StoreClass& bound) {
   bound.def_property_readonly("now", &now_of, "The present instant of its clock, in Unix ms.")
-      .def("tick", &tick, py::arg("now") = py::none(), R"doc(
+      .def("tick", &tick, py::arg("now") = py::none(), py::kw_only(), py::arg("limit") = py::none(), R"doc(
 Fires everything that is due, to the last step, with one instant for all of it (PROTOCOL 4).
 
 Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
 Args:
     now: On a manual clock: the instant to which the clock is moved, in Unix ms; None for the clock's own.
+    limit: How many steps at most, 1 or more; the rest stays due. With `limit` steps fired there may be more.
 
 Returns:
     What fired, in order.
 
 Raises:
-    Invalid: An instant that has passed, or any instant where the clock is the system's.
+    Invalid: An instant that has passed, or any instant where the clock is the system's; a limit below 1.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -15,7 +15,8 @@ using Awaiting = Shown<"collections.abc.Iterable[str]">;
 Claim claim_of(Reply reply) {
   return {.task = {std::move(reply.task), reply.now},
           .promise = {std::move(reply.promise), reply.now},
-          .preload = std::move(reply.preload)};
+          .preload = std::move(reply.preload),
+          .preload_cut = reply.preload_cut};
 }
 
 TaskRecord get(const Tasks& self, const Str& id) { return self.store->run_for_task(TaskGet{id_of(id)}); }
@@ -48,7 +49,7 @@ Suspension suspend(const Tasks& self, const Str& id, const Int& version, const A
   for (std::string& awaited : texts(awaiting, "awaiting"))
     suspend.actions.push_back({.awaited = std::move(awaited), .awaiter = suspend.id});
   Reply reply = self.store->run(std::move(suspend));
-  return {.status = reply.status, .now = reply.now, .preload = std::move(reply.preload)};
+  return {.status = reply.status, .now = reply.now, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
 PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, const AnyValue& value, const Str& state,

@@ -51,17 +51,20 @@ struct Claim {
   TaskRecord task;
   PromiseRecord promise;
   std::vector<RowRef> preload;
+  bool preload_cut = false;
 };
 
 struct Suspension {
   int status = status::kOk;
   Instant now = 0;
   std::vector<RowRef> preload;
+  bool preload_cut = false;
 };
 
 struct Fenced {
   PromiseRecord promise;
   std::vector<RowRef> preload;
+  bool preload_cut = false;
 };
 
 // One page of a search; Record is one of the three above.

@@ -84,7 +84,7 @@ py::dict dict_of(const std::map<std::string_view, std::size_t>& by_state) {
 JsonDict snapshot(const OpenStore& store, py::handle format) {
   const SnapshotFormat wanted = choice(format, "format", kFormats);
   const std::string document = store.without_gil([wanted](Engine& engine) {
-    return engine.with_storage([&](Storage& rows) { return write_snapshot(rows, wanted, engine.options()); });
+    return engine.with_snapshot([&](Storage& rows) { return write_snapshot(rows, wanted, engine.options()); });
   });
   return JsonDict(call(member_of_module("json", "loads"), py::str(document)));
 }
@@ -105,13 +105,13 @@ void restore(const OpenStore& store, py::handle snapshot, bool check) {
 
 py::str digest_of(const OpenStore& store) {
   return store.without_gil(
-      [](Engine& engine) { return engine.with_storage([&](Storage& rows) { return digest(rows, engine.options()); }); });
+      [](Engine& engine) { return engine.with_snapshot([&](Storage& rows) { return digest(rows, engine.options()); }); });
 }
 
 JsonDict counts(const OpenStore& store) {
   const Counts found = store.without_gil([](Engine& engine) {
     const Instant now = engine.clock()->now();
-    return engine.with_storage([now](Storage& rows) {
+    return engine.with_snapshot([now](Storage& rows) {
       Counts counted;
       count_rows(rows, now, counted);
       count_schedules(rows, counted);

@@ -13,8 +13,8 @@ namespace resonate {
 
 namespace {
 
-// What one transaction takes at most: internal steps after a request, and of a tick between two commits.
-constexpr std::size_t kStepsAtOnce = 1000;
+// The steps of a tick between two commits: a few ms in a file.
+constexpr std::size_t kStepsOfTick = 256;
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
 
@@ -96,9 +96,9 @@ void Engine::require_properties(WorkingSet& set, Instant now, const Operation* r
   if (!found.empty()) throw InvariantError(std::move(found));
 }
 
-std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired) {
+std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired) {
   std::size_t taken = 0;
-  for (; taken < kStepsAtOnce; ++taken) {
+  for (; taken < most; ++taken) {
     if (options_.check) transaction.set.checkpoint();
     std::optional<Fired> step = take_step(transaction.set, now, options_);
     if (!step) break;
@@ -106,6 +106,7 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::vector
     if (trace_) transaction.events.push_back({{}, {}, *step, now});
     if (fired) fired->push_back(*std::move(step));
   }
+  transaction.steps += taken;
   return taken;
 }
 
@@ -117,13 +118,15 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   if (!read) {
     set.counters().now = std::max(set.counters().now, now);
     set.drop_unblocks(saturating_sub(now, options_.unblock_retention));
-    if (std::holds_alternative<JobClaim>(request.operation)) run_steps(transaction, now, nullptr);  // what is due may be claimed
+    // What is due may be claimed: a step a job that is asked for, and the portion.
+    if (const auto* claim = std::get_if<JobClaim>(&request.operation))
+      run_steps(transaction, now, kPortion + static_cast<std::size_t>(claim->count));
     if (options_.check) set.checkpoint();
   }
   Reply reply = Machine(set, now, dialect(request.dialect), options_, request.scope).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
-  if (!read) run_steps(transaction, now, nullptr);
+  if (!read) run_steps(transaction, now, kPortion);
   return reply;
 }
 
@@ -172,6 +175,7 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
     share_commit(caller);
     return std::move(caller.replies.front());
   }
+  if (is_search(request.operation) && !now) return search(request);
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant earliest = present();
@@ -220,7 +224,7 @@ bool Engine::nothing_to_tick(Instant at) {
   return true;
 }
 
-std::vector<Fired> Engine::tick(std::optional<Instant> now) {
+std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
   std::vector<Fired> fired;
   std::optional<Instant> at;
   for (;;) {
@@ -240,10 +244,11 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now) {
       // Requests may have come between two transactions, and instants never go back.
       at = transaction->set.counters().now = std::max(transaction->set.counters().now, *at);
       transaction->set.drop_unblocks(saturating_sub(*at, options_.unblock_retention));
-      const std::size_t taken = run_steps(*transaction, *at, &fired);
+      const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
+      const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
       move_clock(*at);  // not before: a tick that could not be committed has not happened
-      if (taken < kStepsAtOnce) return fired;
+      if (taken < most || fired.size() == limit) return fired;
     }
     allow_interrupt(Pause::working);
   }
@@ -258,11 +263,11 @@ std::optional<Instant> Engine::next_due() {
 }
 
 std::vector<Violation> Engine::check() {
-  return with_storage([this](Storage& storage) { return check_state(storage, options_.rules); });
+  return with_snapshot([this](Storage& storage) { return check_state(storage, options_.rules); });
 }
 
 std::shared_ptr<Engine> Engine::fork(std::shared_ptr<Clock> clock) {
-  return attached(with_storage([](Storage& storage) { return storage.fork(); }), std::move(clock), options_);
+  return attached(with_snapshot([](Storage& storage) { return storage.fork(); }), std::move(clock), options_);
 }
 
 void Engine::reset() {
@@ -335,7 +340,8 @@ void Engine::stop_trace() {
 }
 
 std::size_t Engine::promise_count() {
-  return with_storage([](Storage& storage) { return storage.row_count(); });
+  const auto count = [](Storage& storage) { return storage.row_count(); };
+  return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one
 }
 
 std::string Engine::location() {

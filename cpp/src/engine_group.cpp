@@ -5,11 +5,12 @@
 namespace resonate {
 
 namespace {
-// How many requests share one commit at most.
-constexpr std::size_t kSharedRequests = 10'000;
+// What shares one commit at most, beyond the first caller: a transaction keeps everybody else out until it ends.
+constexpr std::size_t kSharedRequests = 1000;
+constexpr std::size_t kSharedSteps = 256;
 }  // namespace
 
-// The first caller in the queue leads. It takes everybody who has come by the time the engine is free, runs all of them in one
+// The first caller in the queue leads. It takes who has come by the time the engine is free, runs as many of them as fit into one
 // transaction, and hands the next turn on. A lone caller waits for nobody.
 void Engine::share_commit(Caller& caller) {
   mutex_.refuse_owner();  // the caller ahead would be the one that waits for this one
@@ -45,16 +46,11 @@ void Engine::share_commit(Caller& caller) {
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
-// Runs them in one transaction, and gives the last that is done. Whatever goes wrong goes wrong for all of them: there is one
-// commit. Only an interrupt is the first one's alone, in whose thread this is: the others wait for the next to lead.
+// Runs them in one transaction as far as it takes them, and gives the last that is done. Whatever goes wrong goes wrong for all of
+// those: there is one commit. Only an interrupt is the first one's alone, in whose thread this is: the others wait for the next to
+// lead.
 Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
-  // The link of the last may be written meanwhile, by who comes now; it is not looked at.
-  const auto each = [&](auto body) {
-    for (Caller* one = &first;; one = one->next) {
-      body(*one);
-      if (one == last) return;
-    }
-  };
+  Caller* ran = last;
   try {
     std::optional<Scope> begun;
     try {
@@ -67,13 +63,21 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     Scope& transaction = *begun;
     const Instant before = present();
     Instant at = before;
-    each([&](Caller& caller) { at = run_batch(*transaction, caller, at, Atomicity::independent); });
+    // The link of the last may be written meanwhile, by who comes now; it is not looked at.
+    for (ran = &first;; ran = ran->next) {
+      at = run_batch(*transaction, *ran, at, Atomicity::independent);
+      if (ran == last || transaction->steps >= kSharedSteps) break;
+    }
     commit(*transaction);
     if (at > before) move_clock(at);
   } catch (...) {
-    each([failure = std::current_exception()](Caller& caller) { caller.failure = failure; });
+    const std::exception_ptr failure = std::current_exception();
+    for (Caller* one = &first;; one = one->next) {
+      one->failure = failure;
+      if (one == ran) break;
+    }
   }
-  return last;
+  return ran;
 }
 
 }  // namespace resonate

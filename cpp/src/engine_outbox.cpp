@@ -19,17 +19,17 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::messages_with_records_if(cons
 
 std::vector<std::pair<MessageRef, RowRef>> Engine::select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                                    std::int64_t after, std::size_t limit, bool every_row) {
-  constexpr std::size_t kPage = 1024;
+  const std::size_t page_size = std::clamp<std::size_t>(limit, 64, 1024);
   std::vector<std::pair<MessageRef, RowRef>> found;
   while (found.size() < limit) {
-    const std::vector<MessageRef> page = storage_->messages(after, kPage);
+    const std::vector<MessageRef> page = storage_->messages(after, page_size);
     for (const MessageRef& message : page) {
       if (found.size() == limit) break;
       if (!wanted(*message)) continue;
       const bool row = every_row || message->kind == MessageKind::unblock;
       found.emplace_back(message, row ? storage_->load(message->id) : RowRef());
     }
-    if (page.size() < kPage) break;
+    if (page.size() < page_size) break;
     after = page.back()->seq;
   }
   return found;

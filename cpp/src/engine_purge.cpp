@@ -15,8 +15,8 @@ namespace resonate {
 
 namespace {
 
-// Rows that are looked at between two commits, or between two reads.
-constexpr std::size_t kRowsAtOnce = 500;
+// Rows or messages that are looked at between two commits, or between two reads.
+constexpr std::size_t kRowsAtOnce = 200;
 
 using Ids = std::unordered_set<std::string>;
 
@@ -37,6 +37,7 @@ void keep_awaited(const Row& row, Ids& kept) {
 // deleted in pages after that, while others go on with their work.
 std::size_t Engine::purge(Instant settled_before) {
   (void)tick();
+  index_in_slices();
   {
     std::lock_guard lock(mutex_);
     const StorageTransaction writing(*storage_, Access::write);
@@ -47,8 +48,13 @@ std::size_t Engine::purge(Instant settled_before) {
     storage_->store_instant(now);
   }
   Ids kept;
-  with_storage(
-      [&kept](Storage& storage) { each_message(storage, [&kept](const MessageRef& message) { kept.insert(message->id); }); });
+  for (std::int64_t after = 0;;) {
+    const auto page = with_storage([after](Storage& storage) { return storage.messages(after, kRowsAtOnce); });
+    for (const MessageRef& message : page) kept.insert(message->id);
+    if (page.size() < kRowsAtOnce) break;
+    after = page.back()->seq;
+    allow_interrupt(Pause::working);
+  }
   each_page(Access::read, [&](std::span<const RowRef> rows) {
     for (const RowRef& row : rows) {
       keep_awaited(*row, kept);

@@ -23,6 +23,7 @@ struct Engine::Transaction {
   };
   WorkingSet set;
   std::vector<Event> events;
+  std::size_t steps = 0;  // internal ones, taken so far
 };
 
 // A batch that waits to be run, or for the commit that it shares.
@@ -45,6 +46,7 @@ class Engine::Scope {
   ~Scope() {
     transaction_.set.clear();
     transaction_.events.clear();
+    transaction_.steps = 0;
   }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -89,6 +89,103 @@ TEST(Threads, CallersShareTheCommitsOfAFile) {
   std::filesystem::remove_all(folder);
 }
 
+// Whoever asks first gets it first, whatever those do who have just had it.
+TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
+  FairMutex mutex;
+  int guarded = 0;
+  std::atomic<bool> over{false};
+  std::atomic<int> rounds{0};
+  const auto greedy = [&] {
+    while (!over) {
+      std::lock_guard lock(mutex);
+      ++guarded;
+      ++rounds;
+    }
+  };
+  const auto modest = [&] {
+    for (int turn = 0; turn < 200; ++turn) {
+      std::lock_guard lock(mutex);
+      ++guarded;
+      ++rounds;
+    }
+    over = true;
+  };
+  const auto hopeful = [&] {
+    while (!over) {
+      if (!mutex.try_lock()) continue;
+      ++guarded;
+      ++rounds;
+      mutex.unlock();
+    }
+  };
+  together({greedy, greedy, modest, hopeful});
+  EXPECT_EQ(guarded, rounds);
+
+  // One that waits has it before the next that unlocks and locks again.
+  mutex.lock();
+  std::atomic<bool> had{false};
+  std::thread waiting([&] {
+    std::lock_guard lock(mutex);
+    had = true;
+  });
+  for (bool yielded = false; !yielded;) {  // until it waits; then every unlock hands on
+    mutex.unlock();
+    mutex.lock();
+    yielded = had;
+  }
+  mutex.unlock();
+  waiting.join();
+}
+
+// Long searches and checks read snapshots while others write, in memory and in a file.
+TEST(Threads, LongReadsBesideWriters) {
+  std::string folder = (std::filesystem::temp_directory_path() / "resonate-threads-XXXXXX").string();
+  ASSERT_TRUE(::mkdtemp(folder.data()));
+  for (const bool file : {false, true}) {
+    const auto engine = Engine::create(
+        file ? open_sqlite_storage(folder + "/app.db", {.durability = Durability::normal, .read_only = false, .busy_timeout = 5000})
+             : make_memory_storage(),
+        std::make_shared<ManualClock>(0), Options{});
+    constexpr int kThere = 2000;
+    std::vector<Request> there;
+    for (int i = 0; i < kThere; ++i) there.push_back({kNew, creation("a" + std::to_string(i), kNever)});
+    (void)engine->apply(std::move(there));
+    std::atomic<int> writers{2};
+    std::atomic<int> wrong{0};
+    const auto write = [&](int worker) {
+      return [&, worker] {
+        for (int i = 0; i < 300; ++i) {
+          engine->apply(Request{kNew, creation(name(worker, i), kNever, target())});
+          engine->apply(Request{kNew, settlement(name(worker, i))});
+        }
+        --writers;
+      };
+    };
+    const auto search = [&] {
+      while (writers > 0) {
+        PromiseSearch none;
+        none.query.filter.id = "a1999";
+        wrong += engine->apply(Request{kNew, none}).rows.size() != 1;
+      }
+    };
+    const auto check = [&] {
+      while (writers > 0) {
+        wrong += !engine->check().empty();
+        wrong += engine->with_snapshot([](Storage& storage) { return storage.row_count(); }) < kThere;
+      }
+    };
+    const auto purge = [&] {
+      while (writers > 0) {
+        engine->tick();
+        engine->take_messages(50);
+      }
+    };
+    together({write(0), write(1), search, search, check, purge});
+    EXPECT_EQ(wrong, 0);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Threads, EverythingAtOnceOnOneEngine) {
   Store store{Options{}};
   std::atomic<bool> over{false};

@@ -635,6 +635,11 @@ class Claim:
         The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).
         """
     @property
+    def preload_cut(self) -> bool:
+        """
+        Whether there are more than `preload` holds: it is cut at 1 MiB.
+        """
+    @property
     def promise(self) -> Promise:
         """
         Its promise.
@@ -663,6 +668,11 @@ class Suspension:
         When it goes on: the other promises of the same `resonate:branch`, ordered by id.
         """
     @property
+    def preload_cut(self) -> bool:
+        """
+        Whether there are more than `preload` holds: it is cut at 1 MiB.
+        """
+    @property
     def status(self) -> int:
         """
         200 when it sleeps, 300 when it goes on.
@@ -688,6 +698,11 @@ class Fenced:
     def preload(self) -> list[Promise]:
         """
         The other promises of the task's `resonate:branch`, ordered by id.
+        """
+    @property
+    def preload_cut(self) -> bool:
+        """
+        Whether there are more than `preload` holds: it is cut at 1 MiB.
         """
     @property
     def promise(self) -> Promise:
@@ -2691,6 +2706,11 @@ class Envelope:
         Whether it is malformed or too large, and so answered with status 400.
         """
     @property
+    def search(self) -> bool:
+        """
+        Whether it may look at every row. Run alone it keeps nobody waiting.
+        """
+    @property
     def version(self) -> str:
         """
         The dialect in which it is answered.
@@ -3263,7 +3283,7 @@ class Store:
             >>> store.messages()
             []
         """
-    def tick(self, now: int | None = None) -> list[Fired]:
+    def tick(self, now: int | None = None, *, limit: int | None = None) -> list[Fired]:
         """
         Fires everything that is due, to the last step, with one instant for all of it (PROTOCOL 4).
 
@@ -3271,12 +3291,13 @@ class Store:
 
         Args:
             now: On a manual clock: the instant to which the clock is moved, in Unix ms; None for the clock's own.
+            limit: How many steps at most, 1 or more; the rest stays due. With `limit` steps fired there may be more.
 
         Returns:
             What fired, in order.
 
         Raises:
-            Invalid: An instant that has passed, or any instant where the clock is the system's.
+            Invalid: An instant that has passed, or any instant where the clock is the system's; a limit below 1.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from conformance.wire import ADDRESS, Door, executes, request, stored, stored_task, unblocks
+from reference.steps import BUDGET
+from resonate_core.errors import Invalid
 
 EXT = {"resonate:external": "true"}
 
@@ -25,21 +29,21 @@ def _many_listeners(make_store: Any, count: int) -> Any:
 
 
 def test_s4_a_request_runs_one_portion_of_a_long_drain(make_store: Any) -> None:
-    store = _many_listeners(make_store, 2_300)
+    store = _many_listeners(make_store, 2 * BUDGET + 30)
     door = Door(store)
     door.create("later", timeout=50, tags=EXT, now=10).must()
     door.settle("p", now=20).must()
-    assert (len(unblocks(store)), len(stored(store, "p")["listeners"])) == (1_000, 1_300)
+    assert (len(unblocks(store)), len(stored(store, "p")["listeners"])) == (BUDGET, BUDGET + 30)
     assert store.next_due() <= 20
     door.get("p", now=21).must()
-    assert len(unblocks(store)) == 1_000, "a read runs no steps"
+    assert len(unblocks(store)) == BUDGET, "a read runs no steps"
     door.settle("nobody", now=60).must(404)
-    assert len(unblocks(store)) == 2_000
+    assert len(unblocks(store)) == 2 * BUDGET
     assert stored(store, "later")["state"] == "pending", "what waits is due before every timer"
     fired = store.tick(now=60)
     assert steps(fired)[-1] == ("promise_timeout", "later", 50)
-    assert [f.detail["address"] for f in fired[:-1]] == [f"http://l/{i:05}" for i in range(2_000, 2_300)]
-    assert stored(store, "p")["listeners"] == [] and len(unblocks(store)) == 2_300
+    assert [f.detail["address"] for f in fired[:-1]] == [f"http://l/{i:05}" for i in range(2 * BUDGET, 2 * BUDGET + 30)]
+    assert stored(store, "p")["listeners"] == [] and len(unblocks(store)) == 2 * BUDGET + 30
     assert store.check() == []
 
 
@@ -49,8 +53,27 @@ def test_s4_a_tick_goes_on_to_the_last_step(make_store: Any) -> None:
     assert len(store.tick(now=500)) == 2_301
 
 
+def test_s4_a_tick_stops_at_its_limit_and_leaves_the_rest_due(make_store: Any) -> None:
+    store, whole = _many_listeners(make_store, 700), _many_listeners(make_store, 700)
+    for one in (store, whole):
+        Door(one).settle("p", now=20).must()
+    fired = []
+    while part := store.tick(limit=100):
+        fired.append(part)
+    assert [len(part) for part in fired] == [100] * 6 + [700 - BUDGET - 600]
+    assert steps([step for part in fired for step in part]) == steps(whole.tick())
+    assert store.snapshot() == whole.snapshot()
+    assert store.next_due() == whole.next_due()
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_s4_a_tick_needs_a_limit_of_a_step(make_store: Any, limit: int) -> None:
+    with pytest.raises(Invalid, match=f"limit must be 1 or more, got {limit}"):
+        make_store().tick(limit=limit)
+
+
 def test_s7_a_heartbeat_renews_nothing_while_the_sweep_of_a_dead_promise_waits(make_store: Any) -> None:
-    store = _many_listeners(make_store, 2_300)
+    store = _many_listeners(make_store, 3 * BUDGET)
     door = Door(store)
     door.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
     door.settle("p", now=50).must()
@@ -63,7 +86,7 @@ def test_s7_a_heartbeat_renews_nothing_while_the_sweep_of_a_dead_promise_waits(m
 
 
 def test_s7_an_empty_heartbeat_renews_nothing_while_the_sweep_waits(make_store: Any) -> None:
-    store = _many_listeners(make_store, 2_300)
+    store = _many_listeners(make_store, 3 * BUDGET)
     door = Door(store)
     door.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
     door.settle("p", now=50).must()
@@ -72,7 +95,7 @@ def test_s7_an_empty_heartbeat_renews_nothing_while_the_sweep_waits(make_store: 
 
 
 def test_s7_a_dead_awaiter_is_not_resumed_while_its_sweep_waits(make_store: Any) -> None:
-    store = _many_listeners(make_store, 999)
+    store = _many_listeners(make_store, BUDGET - 1)
     door = Door(store)
     door.task_create("t", timeout=100, now=0).must()
     door.create("r", timeout=100, target=ADDRESS, now=0).must()
@@ -89,7 +112,7 @@ def test_s7_a_dead_awaiter_is_not_resumed_while_its_sweep_waits(make_store: Any)
 
 def test_s4_requests_on_a_dead_promise_whose_sweep_waits(make_store: Any) -> None:
     """Every guard reads the projection, whatever row is still stored (1.2)."""
-    store = _many_listeners(make_store, 4_300)
+    store = _many_listeners(make_store, 4 * BUDGET + 30)
     door = Door(store)
     door.create("q", timeout=100, target=ADDRESS, now=0).must()
     door.settle("p", now=50).must()

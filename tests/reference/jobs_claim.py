@@ -70,7 +70,7 @@ def run(world, row):
 
 
 def claim(world, data, dialect):
-    steps.run(world)
+    steps.run(world, steps.BUDGET + data["count"])
     claimed = []
     while len(claimed) < data["count"]:
         queue = choose(world, data)

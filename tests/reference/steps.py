@@ -21,7 +21,8 @@ RANKS = {
     "schedule": 4,
 }
 """The order of kinds at one instant."""
-BUDGET = 1000
+BUDGET = 64
+"""The portion of steps that follows a request."""
 
 
 def begin(world):

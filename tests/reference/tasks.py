@@ -6,6 +6,9 @@ from . import promises, wire
 from .shape import Refused
 from .world import NEW, OLD, dispatch_instant, id_order, later, project, target, task_version
 
+MOST_PRELOADED = 2**20
+"""Bytes of ids, tags, params and values."""
+
 
 def find(world, task_id):
     """The stored row of a promise that has a task.
@@ -47,13 +50,25 @@ def answer(world, row, dialect):
 
 
 def preload(world, task_id):
-    """The other promises of the same branch."""
+    """The other promises of the same branch, as far as their texts fit into `MOST_PRELOADED`; whether it is cut."""
     branch = world.promises[task_id]["tags"].get("resonate:branch", "")
     others = []
+    size = 0
     for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
         if branch and row["id"] != task_id and row["tags"].get("resonate:branch") == branch:
+            size += payload_bytes(row)
+            if size > MOST_PRELOADED:
+                return {"preload": others, "preloadCut": True}
             others.append(wire.promise(project(row, world.now), NEW))
-    return others
+    return {"preload": others}
+
+
+def payload_bytes(row):
+    values = [row["param"], row["value"]]
+    texts = [row["id"], *(value.get("data", "") for value in values)]
+    for strings in (row["tags"], *(value.get("headers", {}) for value in values)):
+        texts += [*strings, *strings.values()]
+    return sum(len(text.encode()) for text in texts)
 
 
 def take_lease(world, row, data):
@@ -95,11 +110,11 @@ def create(world, data, dialect):
     if dialect == OLD:
         found = answer(world, row, dialect)
         return 200, found if row["state"] == "pending" else {"promise": found["promise"]}
-    return 200, dict(answer(world, row, dialect), preload=acquired_preload(world, row))
+    return 200, dict(answer(world, row, dialect), **acquired_preload(world, row))
 
 
 def acquired_preload(world, row):
-    return preload(world, row["id"]) if row["task"]["state"] == "acquired" else []
+    return preload(world, row["id"]) if row["task"]["state"] == "acquired" else {"preload": []}
 
 
 def create_existing(world, row, data, dialect):
@@ -116,7 +131,7 @@ def create_existing(world, row, data, dialect):
         raise Refused(409, f"task {row['id']!r} is {state}")
     take_lease(world, row, data)
     row["task"]["resumes"] = []
-    return 200, dict(answer(world, row, dialect), preload=preload(world, row["id"]))
+    return 200, dict(answer(world, row, dialect), **preload(world, row["id"]))
 
 
 def acquire(world, data, dialect):
@@ -126,7 +141,7 @@ def acquire(world, data, dialect):
     task = row["task"]
     if dialect != OLD:
         task["resumes"] = []
-        return 200, dict(answer(world, row, dialect), preload=preload(world, row["id"]))
+        return 200, dict(answer(world, row, dialect), **preload(world, row["id"]))
     invoked = wire.promise(row, dialect)
     if "current" not in task:
         return 200, {"kind": "invoke", "data": {"invoked": invoked}}
@@ -162,7 +177,7 @@ def suspend(world, data, dialect):
         return 300, {}
     if settled:
         task["resumes"] = []
-        return 300, {"preload": preload(world, row["id"])}
+        return 300, preload(world, row["id"])
     for awaited in awaited_rows:
         promises.add_callback(awaited, row["id"])
     drop_lease(task)
@@ -189,7 +204,7 @@ def fence(world, data, dialect, corr_id):
         status, inner = wire.status(refused.status, dialect), refused.message
     reply = {"action": wire.envelope(data["kind"], corr_id, status, dialect, inner)}
     if dialect != OLD:
-        reply["preload"] = preload(world, data["id"])
+        reply |= preload(world, data["id"])
     return 200, reply
 
 

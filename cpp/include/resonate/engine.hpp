@@ -1,10 +1,11 @@
 // Engine: the door of the core. Plans a batch, runs the machine over a working set, commits, and takes the internal steps that
 // time makes due.
 //
-// Thread-safe: one lock, held for one transaction. Where commits are durable, callers that arrive during one share the next (group
-// commit). A call made by the thread that is inside another call of the same engine (by a trace sink, by an interrupt hook) is
-// refused: Error (invalid). Nothing here reads a clock except through the Clock it was given. Long calls can be interrupted
-// (interruption.hpp).
+// Thread-safe: one lock, held for one transaction and handed on in order of arrival. What takes long (a long tick, a purge) is cut
+// into transactions of a few ms between which others run; what only reads a lot (a search, a check, a snapshot) works on a snapshot
+// of the storage, beside the writer. Where commits are durable, callers that arrive during one share the next (group commit). A
+// call made by the thread that is inside another call of the same engine (by a trace sink, by an interrupt hook) is refused: Error
+// (invalid). Nothing here reads a clock except through the Clock it was given. Long calls can be interrupted (interruption.hpp).
 #pragma once
 
 #include <atomic>
@@ -53,6 +54,9 @@ inline constexpr Duration kClockTolerance = 60'000;
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
+  // The internal steps that follow a request, at most (PROTOCOL 4). The reference model has the same number.
+  static constexpr std::size_t kPortion = 64;
+
   Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
   ~Engine();
   static std::shared_ptr<Engine> create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
@@ -67,9 +71,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Reply> apply(std::vector<Request> requests, const std::vector<std::optional<Instant>>& nows = {},
                            Atomicity atomicity = Atomicity::independent);
 
-  // Fires what is due at `now`, to the last step. Error (invalid) for an instant earlier than one already seen.
+  // Fires what is due at `now`, to the last step or the `limit`-th. Error (invalid) for an instant earlier than one already seen.
   // In bounded transactions; an interrupt between two of them keeps what was committed.
-  std::vector<Fired> tick(std::optional<Instant> now = {});
+  std::vector<Fired> tick(std::optional<Instant> now = {}, std::size_t limit = SIZE_MAX);
   // The next instant at which something is due, never earlier than what the store has seen.
   std::optional<Instant> next_due();
 
@@ -115,7 +119,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Engine> fork(std::shared_ptr<Clock> clock);
   void reset();
 
-  // The whole state under the lock, for snapshots and digests.
+  // The whole state as of now, for whoever reads a lot: body(storage) runs without the lock, and others write meanwhile. A file
+  // that cannot be opened a second time (the process gave up the right to) is read under the lock.
+  template <class Body>
+  auto with_snapshot(Body body) {
+    Snapshot snapshot(*this);
+    return body(snapshot.storage());
+  }
+  // The whole state under the lock.
   template <class Body>
   auto with_storage(Body body, Access access = Access::read) {
     std::lock_guard lock(mutex_);
@@ -147,12 +158,32 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct Caller;
   class Scope;
 
+  // What is stored now, for the thread that made it.
+  class Snapshot {
+   public:
+    explicit Snapshot(Engine& engine);
+    Snapshot(Engine& engine, std::unique_ptr<Storage> begun) noexcept : engine_(engine), begun_(std::move(begun)) {}
+    ~Snapshot();
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    Storage& storage() const noexcept { return begun_ ? *begun_ : *engine_.storage_; }
+
+   private:
+    Engine& engine_;
+    std::unique_ptr<Storage> begun_;
+    std::unique_lock<OwnedMutex> lock_;  // these two where nothing could begin
+    std::optional<StorageTransaction> reading_;
+  };
+  std::unique_ptr<Storage> begin_snapshot();
+  void index_in_slices();
+  Reply search(Request& request);
+
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first, Caller* last);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
   Reply run(Transaction& transaction, Request& request, Instant now);
-  std::size_t run_steps(Transaction& transaction, Instant now, std::vector<Fired>* fired);
+  std::size_t run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired = nullptr);
   void commit(Transaction& transaction);
   void require_properties(WorkingSet& set, Instant now, const Operation* request) const;
   std::unique_ptr<Storage> set_back(Storage& storage, ClockReset& done) const;
@@ -178,7 +209,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
       "a store cannot be used from inside a call of itself: this thread is in the write() of its recording, or in a signal handler "
       "during a long call; call it after that has returned"};
   std::unique_ptr<Storage> storage_;
-  const bool durable_;  // of the storage; never changes
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<Storage>> idle_;  // snapshots that were ended and can begin again; closed before their storage
+  const bool durable_;                          // of the storage; never changes
   std::shared_ptr<Clock> clock_;
   Options options_;
   std::unique_ptr<Transaction> transaction_;

@@ -1,11 +1,12 @@
-// A mutex that knows which thread holds it: a thread that asks for it a second time gets an Error instead of waiting for itself.
+// A fair mutex that knows which thread holds it: a thread that asks for it a second time gets an Error instead of waiting for
+// itself.
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 #include "resonate/errors.hpp"
+#include "resonate/fair_mutex.hpp"
 
 namespace resonate {
 
@@ -30,7 +31,7 @@ class OwnedMutex {
 
  private:
   const char* refusal_;
-  std::mutex mutex_;
+  FairMutex mutex_;
   std::atomic<std::thread::id> owner_{};
 };
 

@@ -140,6 +140,8 @@ struct Request {
 
 // True for requests that neither store anything nor are followed by internal steps.
 bool is_read(const Operation& operation) noexcept;
+// True for reads that may look at every row.
+bool is_search(const Operation& operation) noexcept;
 
 // Statuses of the protocol.
 namespace status {
@@ -186,6 +188,7 @@ struct Reply {
   RowRef awaited;          // acquire in 2025-01-15: the promise that `current` names
   bool has_preload = false;
   std::vector<RowRef> preload;
+  bool preload_cut = false;  // there are more than it holds
   std::vector<RowRef> rows;  // searches of promises, tasks and jobs; jobs that were claimed
   Shared<const JobReply> jobs;
   ScheduleRef schedule;

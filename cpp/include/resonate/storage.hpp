@@ -155,6 +155,12 @@ class Storage {
 
   // An independent copy in memory; of a storage in memory it shares everything, copy on write.
   virtual std::unique_ptr<Storage> fork() = 0;
+
+  // What is stored now, for another thread to read while this storage goes on: begun, for the reader to end. Called inside a
+  // transaction. `used`: a snapshot of this storage that was ended and may begin again, or null.
+  virtual std::unique_ptr<Storage> snapshot([[maybe_unused]] std::unique_ptr<Storage> used) { return fork(); }
+  // Prepares scans and snapshots for at most so many new rows; whether none is left. Work that was put off, to be done in slices.
+  virtual bool index_some([[maybe_unused]] std::size_t most) { return true; }
 };
 
 // begin() and end() as a scope.

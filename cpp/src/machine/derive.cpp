@@ -78,4 +78,22 @@ std::string batch_key(const Row& row) {
   return job->gathering || job->state == JobState::pending ? member_key(*job->batch) : std::string();
 }
 
+namespace {
+
+std::size_t bytes_of(const StringMap& strings) noexcept {
+  std::size_t bytes = 0;
+  for (const auto& [name, text] : strings) bytes += name.size() + text.size();
+  return bytes;
+}
+
+std::size_t bytes_of(const Value& value) noexcept {
+  return (value.data ? value.data->size() : 0) + (value.headers ? bytes_of(*value.headers) : 0);
+}
+
+}  // namespace
+
+std::size_t payload_bytes(const Row& row) noexcept {
+  return row.id().size() + bytes_of(row.birth->tags) + bytes_of(row.birth->param) + (row.value ? bytes_of(row.value->value) : 0);
+}
+
 }  // namespace resonate

@@ -46,4 +46,7 @@ std::string member_key(const SharedString& batch);
 // The delivery address that tags name in a dialect, or none.
 const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept;
 
+// What the row's texts take: its id, tags, param and value.
+std::size_t payload_bytes(const Row& row) noexcept;
+
 }  // namespace resonate

@@ -37,6 +37,11 @@ bool is_read(const Operation& operation) noexcept {
          std::holds_alternative<QueueList>(operation);
 }
 
+bool is_search(const Operation& operation) noexcept {
+  return std::holds_alternative<PromiseSearch>(operation) || std::holds_alternative<TaskSearch>(operation) ||
+         std::holds_alternative<ScheduleSearch>(operation) || std::holds_alternative<JobSearch>(operation);
+}
+
 namespace {
 std::string text_of(const std::vector<Violation>& violations) {
   std::string text = std::to_string(violations.size()) + " broken propert" + (violations.size() == 1 ? "y" : "ies") + ":";

@@ -13,6 +13,9 @@ namespace {
 
 Shared<const SharedString> shared(const std::string& text) { return Shared<const SharedString>(new SharedString(text)); }
 
+// A preload saves requests, and whoever misses a promise in it asks for that one: beyond so many bytes it costs more than it saves.
+constexpr std::size_t kMostPreloaded = std::size_t{1} << 20;
+
 void set_resumes(Row& row, std::vector<std::string> resumes) {
   row.resumes = resumes.empty() ? nullptr : Shared<const SharedStrings>(new SharedStrings(std::move(resumes)));
 }
@@ -79,7 +82,13 @@ void Machine::add_preload(Reply& reply, const Row& row) const {
   scan.by = RowScan::By::branch;
   scan.key = *row.birth->branch;
   scan.limit = SIZE_MAX;
-  reply.preload = set_.scan(std::move(scan), [&](const Row& other) { return other.id() != row.id() && in_scope(other.id()); });
+  std::size_t bytes = 0;
+  reply.preload = set_.scan_until(std::move(scan), [&](const Row& other) {
+    if (other.id() == row.id() || !in_scope(other.id())) return WorkingSet::Seen::unwanted;
+    bytes += payload_bytes(other);
+    reply.preload_cut = bytes > kMostPreloaded;
+    return reply.preload_cut ? WorkingSet::Seen::end : WorkingSet::Seen::wanted;
+  });
 }
 
 Reply Machine::task_get(TaskGet& request) {

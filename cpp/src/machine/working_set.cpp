@@ -8,6 +8,7 @@ namespace resonate {
 
 namespace {
 constexpr std::size_t kPage = 256;
+constexpr std::size_t kEdgePage = 64;
 
 std::string pair_key(EdgeKind kind, std::string_view owner, std::string_view other) {
   std::string key(kind == EdgeKind::callback ? "c" : "l");
@@ -24,6 +25,8 @@ void WorkingSet::begin(Storage& storage) {
 }
 
 void WorkingSet::clear() {
+  rows_left_ = SIZE_MAX;
+  cut_ = false;
   each_entry([](Entry& entry) {
     entry.before = entry.now = entry.checkpoint = nullptr;
     entry.changed = entry.gone = entry.checkpoint_gone = false;
@@ -176,6 +179,10 @@ void WorkingSet::remove_schedule(ScheduleEntry& entry) {
 }
 
 std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(const Row&)>& wanted) {
+  return scan_until(std::move(scan), [&wanted](const Row& row) { return wanted(row) ? Seen::wanted : Seen::unwanted; });
+}
+
+std::vector<RowRef> WorkingSet::scan_until(RowScan scan, const std::function<Seen(const Row&)>& judge) {
   // Rows that this transaction changed may belong to the result without being in storage's, or the other way round.
   std::vector<RowRef> own;
   each_entry([&](Entry& entry) {
@@ -192,13 +199,23 @@ std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(cons
   std::vector<RowRef> found;
   const std::size_t limit = scan.limit;
   auto next_own = own.begin();
+  bool ended = limit == 0;
   auto add = [&](const RowRef& row) {
-    if (wanted(*row)) found.push_back(row);
-    return found.size() < limit;
+    const Seen seen = judge(*row);
+    if (seen == Seen::wanted) found.push_back(row);
+    ended = seen == Seen::end || found.size() == limit;
+    return !ended;
   };
-  for (bool more = limit > 0; more;) {
-    scan.limit = std::max<std::size_t>(kPage, limit == SIZE_MAX ? 0 : limit);
+  // Rows may be large: what ends soon does not read many of them.
+  std::size_t page_size = limit == SIZE_MAX ? kPage / 16 : std::clamp<std::size_t>(limit, kPage / 16, kPage);
+  for (bool more = !ended; more; page_size = std::min(2 * page_size, 4 * kPage)) {
+    scan.limit = std::min(page_size, rows_left_);
+    if (rows_left_ == 0) {
+      cut_ = true;
+      return found;
+    }
     const std::vector<RowRef> page = storage_->scan(scan);
+    if (rows_left_ != SIZE_MAX) rows_left_ -= page.size();
     for (const RowRef& stored : page) {
       while (more && next_own != own.end() && (*next_own)->id() < stored->id()) more = add(*next_own++);
       if (!more) break;
@@ -209,7 +226,7 @@ std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(cons
     if (page.size() < scan.limit) break;
     scan.after = page.back()->id();
   }
-  while (found.size() < limit && next_own != own.end()) add(*next_own++);
+  while (!ended && next_own != own.end()) add(*next_own++);
   return found;
 }
 
@@ -257,20 +274,20 @@ void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_vie
 }
 
 EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
-  const auto own = queues_.find({kind, std::string(owner)});
-  const std::int64_t consumed = own == queues_.end() ? 0 : own->second.consumed;
-  if (consumed <= first_own_seq_) {
-    const std::vector<EdgeRef> stored = storage_->edges(kind, owner, consumed, 1);
-    if (!stored.empty()) return stored.front();
+  EdgeQueue& queue = queues_[{kind, std::string(owner)}];
+  if (queue.next_stored == queue.stored.size() && !queue.whole) {
+    queue.stored = storage_->edges(kind, owner, queue.consumed, kEdgePage);
+    queue.next_stored = 0;
+    queue.whole = queue.stored.size() < kEdgePage;
   }
-  if (own == queues_.end() || own->second.next == own->second.added.size()) return nullptr;
-  return own->second.added[own->second.next];
+  if (queue.next_stored < queue.stored.size()) return queue.stored[queue.next_stored];
+  return queue.next < queue.added.size() ? queue.added[queue.next] : nullptr;
 }
 
 void WorkingSet::remove_first_edge(const EdgeRef& edge) {
   EdgeQueue& queue = queues_[{edge->kind, edge->owner}];
   queue.consumed = edge->seq;
-  if (edge->seq > first_own_seq_) ++queue.next;
+  ++(edge->seq > first_own_seq_ ? queue.next : queue.next_stored);
   edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
   removed_edges_.push_back(edge);
 }

@@ -57,6 +57,13 @@ class WorkingSet {
   void begin(Storage& storage);
   void clear();
 
+  // Makes scans end after so many of storage's rows, until clear(); then has_more_to_look_at() and what they gave is no result.
+  void look_at_most(std::size_t rows) noexcept {
+    rows_left_ = rows;
+    cut_ = false;
+  }
+  bool has_more_to_look_at() const noexcept { return cut_; }
+
   // Loads the rows that a batch names in one go.
   void prefetch(std::span<const std::string_view> ids);
 
@@ -95,6 +102,9 @@ class WorkingSet {
 
   // Rows ordered by id: storage's, with this transaction's in their place, those that `wanted` accepts.
   std::vector<RowRef> scan(RowScan scan, const std::function<bool(const Row&)>& wanted);
+  // The same, before the first at which `judge` says that it is enough.
+  enum class Seen : std::uint8_t { unwanted, wanted, end };
+  std::vector<RowRef> scan_until(RowScan scan, const std::function<Seen(const Row&)>& judge);
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
                                           const std::function<bool(const Schedule&)>& wanted);
 
@@ -219,6 +229,8 @@ class WorkingSet {
   static constexpr std::size_t kKeptEntries = 4096;  // room that is kept from one transaction to the next
 
   Storage* storage_ = nullptr;
+  std::size_t rows_left_ = SIZE_MAX;
+  bool cut_ = false;
   Changes changes_;
   Counters counters_before_;
   std::array<Entry, kFewEntries> few_;
@@ -242,7 +254,10 @@ class WorkingSet {
   std::optional<DueEntry> page_after_;  // the last entry of the page before
 
   struct EdgeQueue {
-    std::int64_t consumed = 0;  // seq of the last edge that was consumed here
+    std::int64_t consumed = 0;    // seq of the last edge that was consumed here
+    std::vector<EdgeRef> stored;  // a page of storage's
+    std::size_t next_stored = 0;
+    bool whole = false;  // storage has none after the page
     std::vector<EdgeRef> added;
     std::size_t next = 0;  // of added
   };

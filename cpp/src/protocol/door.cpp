@@ -137,7 +137,7 @@ Answer EnvelopeDoor::run_debug(const Envelope& envelope, std::optional<Instant> 
         break;
       default:  // debug.snap
         if (auto problem = move_to(now)) return refusal_of(head, status::kInvalid, std::move(*problem));
-        answer.snapshot = engine_->with_storage([this](Storage& storage) { return view_of(storage, engine_->options()); });
+        answer.snapshot = engine_->with_snapshot([this](Storage& storage) { return view_of(storage, engine_->options()); });
     }
   } catch (const Error& error) {  // an instant that the store cannot go to
     if (error.code() != ErrorCode::invalid) throw;

@@ -52,6 +52,9 @@ class Records {
     sink_.begin_array();
     for (const RowRef& row : reply.preload) encode_promise(sink_, dialect_, Projected(*row, now_));
     sink_.end_array();
+    if (!reply.preload_cut) return;
+    sink_.key(Field::preload_cut);
+    sink_.boolean(true);
   }
   void promises(const std::vector<RowRef>& rows) {
     sink_.key(Field::promises);

@@ -21,7 +21,7 @@ namespace resonate {
   X(timeout_at, "timeoutAt") X(created_at, "createdAt") X(settled_at, "settledAt") X(ikc, "ikc") X(iku, "iku")           \
   X(promise, "promise") X(promises, "promises") X(awaited, "awaited") X(awaiter, "awaiter") X(address, "address")        \
   /* tasks */                                                                                                            \
-  X(task, "task") X(tasks, "tasks") X(pid, "pid") X(ttl, "ttl") X(resumes, "resumes") X(preload, "preload")              \
+  X(task, "task") X(tasks, "tasks") X(pid, "pid") X(ttl, "ttl") X(resumes, "resumes") X(preload, "preload") X(preload_cut, "preloadCut")              \
   X(action, "action") X(actions, "actions") X(invoked, "invoked") X(target, "target")                                    \
   /* schedules */                                                                                                        \
   X(schedule, "schedule") X(schedules, "schedules") X(cron, "cron") X(promise_id, "promiseId")                           \

@@ -114,10 +114,15 @@ bool MemoryStorage::is_there(const Birth& birth) const {
   return row && (*row)->birth.get() == &birth;
 }
 
-void MemoryStorage::index_new_ids() {
-  for (const Shared<const Birth>& birth : not_yet_by_id_)
-    if (is_there(*birth)) by_id_.insert(birth.get());
+bool MemoryStorage::index_some(std::size_t most) {
+  for (; most > 0 && indexed_ < not_yet_by_id_.size(); --most, ++indexed_) {
+    const Birth& birth = *not_yet_by_id_[indexed_];
+    if (is_there(birth)) by_id_.insert(&birth);
+  }
+  if (indexed_ < not_yet_by_id_.size()) return false;
   not_yet_by_id_.clear();
+  indexed_ = 0;
+  return true;
 }
 
 std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
@@ -132,7 +137,7 @@ std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
   if (scan.limit == 0) return found;
   switch (scan.by) {
     case RowScan::By::id:
-      index_new_ids();
+      index_some(SIZE_MAX);
       by_id_.visit_from(std::string_view(scan.after), take);
       break;
     case RowScan::By::branch:
@@ -332,8 +337,11 @@ void MemoryStorage::apply_row(const RowChange& change) {
     if (before->birth->branch) by_branch_.erase(before->birth.get());
     rows_.erase(before->id());
     // Where rows come and go and nobody searches, those that went are dropped now and then.
-    if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size())
+    if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size()) {
+      not_yet_by_id_.erase(not_yet_by_id_.begin(), not_yet_by_id_.begin() + static_cast<std::ptrdiff_t>(indexed_));
+      indexed_ = 0;
       std::erase_if(not_yet_by_id_, [this](const Shared<const Birth>& birth) { return !is_there(*birth); });
+    }
     return;
   }
   rows_.put(change.after);
@@ -400,6 +408,7 @@ void MemoryStorage::clear() {
   due_.clear();
   by_id_.clear();
   not_yet_by_id_.clear();
+  indexed_ = 0;
   by_branch_.clear();
   by_pid_.clear();
   schedules_.clear();

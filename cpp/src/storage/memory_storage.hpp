@@ -42,6 +42,7 @@ class MemoryStorage final : public Storage {
   std::size_t row_count() override { return rows_.size(); }
   std::size_t message_count() override { return messages_.size(); }
   std::unique_ptr<Storage> fork() override;
+  bool index_some(std::size_t most) override;
 
  private:
   MemoryStorage(const MemoryStorage&) = default;
@@ -250,7 +251,6 @@ class MemoryStorage final : public Storage {
   void apply_row(const RowChange& change);
   void apply_schedule(const ScheduleChange& change);
   bool is_there(const Birth& birth) const;
-  void index_new_ids();
   DueEntry entry_of(const DueKey& key) const;
 
   RowTable rows_;
@@ -258,6 +258,7 @@ class MemoryStorage final : public Storage {
   CowTree<const Birth*, IdLess> by_id_;
   // Creations since the last ordered scan: most stores are never searched. Some of them may be gone again.
   std::vector<Shared<const Birth>> not_yet_by_id_;
+  std::size_t indexed_ = 0;  // of not_yet_by_id_, from its front: those are in by_id_
   CowTree<const Birth*, BranchLess> by_branch_;
   CowTree<PidKey, PidLess> by_pid_;
   CowTree<ScheduleRef, ScheduleLess> schedules_;

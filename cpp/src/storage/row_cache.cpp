@@ -2,25 +2,19 @@
 
 #include <utility>
 
+#include "machine/derive.hpp"
+
 namespace resonate {
 
 namespace {
 
-std::size_t size_of(const StringMap& strings) {
-  std::size_t size = 0;
-  for (const auto& [name, text] : strings) size += name.size() + text.size() + sizeof(StringMap::Entry);
-  return size;
-}
-
-std::size_t size_of(const Value& value) {
-  return (value.data ? value.data->size() : 0) + (value.headers ? size_of(*value.headers) : 0);
-}
+// To free a whole generation at once would keep one unlucky caller waiting for 50 ms.
+constexpr std::size_t kDroppedAtOnce = 8;
 
 // About what a row holds, its own tables' overhead included.
 std::size_t size_of(const Row& row) {
   constexpr std::size_t kFixed = 512;
-  std::size_t size = kFixed + row.id().size() + size_of(row.birth->param) + size_of(row.birth->tags);
-  if (row.value) size += size_of(row.value->value);
+  std::size_t size = kFixed + payload_bytes(row) + row.birth->tags.size() * sizeof(StringMap::Entry);
   if (row.resumes)
     for (const std::string& id : row.resumes->items) size += id.size() + sizeof(std::string);
   return size;
@@ -47,9 +41,11 @@ void RowCache::insert(const RowRef& row) {
   const std::size_t size = size_of(*row);
   if (size > most_bytes_ / 8) return;  // one giant must not push everybody out
   if (young_bytes_ + size > most_bytes_) {
-    old_ = std::exchange(young_, {});
+    dropped_ = std::exchange(old_, std::exchange(young_, {}));
+    young_.reserve(old_.size());
     young_bytes_ = 0;
   }
+  for (std::size_t i = 0; i < kDroppedAtOnce && !dropped_.empty(); ++i) dropped_.erase(dropped_.begin());
   young_.emplace(row->id(), row);
   young_bytes_ += size;
 }
@@ -64,6 +60,7 @@ void RowCache::erase(std::string_view id) {
 }
 
 void RowCache::clear() {
+  dropped_.clear();
   young_.clear();
   old_.clear();
   young_bytes_ = 0;

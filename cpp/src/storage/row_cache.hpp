@@ -1,7 +1,7 @@
 // Rows that were read or written lately, by id, within a bound of memory.
 //
-// Two generations: what is used moves to the young one; when that is full it becomes the old one, and what was still old goes.
-// Close to least-recently-used, for the price of a hash look-up.
+// Two generations: what is used moves to the young one; when that is full it becomes the old one, and what was still old goes, a
+// few rows with each that comes. Close to least-recently-used, for the price of a hash look-up.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ class RowCache {
 
   Generation young_;
   Generation old_;
+  Generation dropped_;  // never looked at
   std::size_t young_bytes_ = 0;
   std::size_t most_bytes_;
 };

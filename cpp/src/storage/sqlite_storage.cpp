@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/quoted.hpp"
 #include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -38,7 +39,8 @@ Open& open_storages() {
 void close_sqlite_files_for_fork() noexcept {
   Open& open = open_storages();
   std::lock_guard lock(open.mutex);
-  for (SqliteStorage* storage : open.storages) storage->disconnect();
+  // The newest first: what reads beside a writer is gone before it, so that the writer's connection is the last and tidies up.
+  for (auto storage = open.storages.rbegin(); storage != open.storages.rend(); ++storage) (*storage)->disconnect();
 }
 
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
@@ -436,6 +438,23 @@ std::unique_ptr<Storage> SqliteStorage::fork() {
   std::unique_ptr<Storage> copy = make_memory_storage();
   copy_state(*this, *copy);
   return copy;
+}
+
+// A read transaction of a second connection.
+std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) {
+  if (!used) {
+    SqliteOptions options = options_;
+    options.read_only = true;
+    used = std::make_unique<SqliteStorage>(path_, options);
+  }
+  used->begin(Access::read);
+  auto& other = static_cast<SqliteStorage&>(*used);
+  const Counters& seen = other.known_.counters;
+  if (seen.sequence < known_.counters.sequence || seen.now < known_.counters.now)
+    throw Error(ErrorCode::storage,
+                "store " + resonate::quoted(path_) + ": another file has taken its place; this one is still open");
+  other.seen_now_ = seen_now_;
+  return used;
 }
 
 }  // namespace resonate

@@ -56,6 +56,7 @@ class SqliteStorage final : public Storage {
   std::size_t row_count() override;
   std::size_t message_count() override;
   std::unique_ptr<Storage> fork() override;
+  std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
   // The connection goes; begin() opens the next.
   void disconnect() noexcept;

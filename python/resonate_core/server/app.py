@@ -73,10 +73,10 @@ class _Running:
         self.damper = Damper(seconds)
         self.line = Line("resonate-store")
         self.acknowledging = Line("resonate-acknowledge")
-        self.batcher = Batcher(store, metrics)
         self.tasks = Tasks(_BODY_PATIENCE)
         interval = app.delivery.foreign_interval_ms / 1000 if store.path is not None else None
         self.driver = Driver(store, self.line.call, metrics, interval)
+        self.batcher = Batcher(store, metrics, lambda: self.driver.behind, in_order=store.debug)
         self.deliveries = Delivery(store, self.acknowledging.call, metrics, self.driver.wake, self.damper, app.streams.grace)
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll

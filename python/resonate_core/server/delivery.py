@@ -42,6 +42,8 @@ _log = logging.getLogger("resonate_core.delivery")
 
 #: How many tasks are looked at in one go.
 _LOOKED_AT_ONCE = 1000
+#: Seconds until a message whose delivery raised is looked at again.
+_PAUSE = 1.0
 
 
 def is_execute(message: Message) -> bool:
@@ -127,8 +129,8 @@ class Delivery:
                 chosen.append((message, send))
         if useless or any(is_execute(message) for message, _ in chosen):
             chosen = await self._take(useless, chosen)
-        for _, send in chosen:
-            send(True)
+        for message, send in chosen:
+            self._send(message, send)
         return blocked
 
     def still_taken(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
@@ -138,6 +140,20 @@ class Delivery:
     def _takes(self, addresses: str) -> bool:
         transport = self.transports.get(scheme_of(addresses))
         return transport is None or transport.takes(addresses)
+
+    def _send(self, message: Message, send: Send) -> None:
+        try:
+            send(True)
+        except Exception as error:
+            self._under_way.discard(message.number)
+            self._failed(message, error)
+
+    def _failed(self, message: Message, error: Exception) -> None:
+        """A transport raised for one message: the others go on, and the outbox is read again for its address."""
+        kind = "execute" if is_execute(message) else "unblock"
+        self._metrics.deliveries.labels("none", kind, "failed").inc()
+        _log.error("%s %s to %s was not delivered: %s", message.kind, message.id, message.address, error, exc_info=error)
+        asyncio.get_running_loop().call_later(_PAUSE, self.look_at, [message.address])
 
     def _damps(self, message: Message) -> bool:
         wait = self._damper.wait(message.id) if is_execute(message) else 0.0
@@ -150,7 +166,13 @@ class Delivery:
         if scheme in handled_schemes(self._store):
             return NotNow.ADDRESS  # a function of this process has them
         transport = self.transports.get(scheme)
-        return transport.offer(message) if transport is not None else NotNow.ADDRESS
+        if transport is None:
+            return NotNow.ADDRESS
+        try:
+            return transport.offer(message)
+        except Exception as error:
+            self._failed(message, error)
+            return NotNow.MESSAGE
 
     async def _take(self, useless: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
         """Takes executes out of the store, and what is of no use to anybody; those that are ours to send."""
@@ -276,7 +298,7 @@ class Delivery:
         if isinstance(send, NotNow):
             return False
         self._under_way.add(message.number)
-        send(True)
+        self._send(message, send)
         return True
 
     async def _acknowledge(self) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import ManualClock
-from ..errors import Closed, StoreError
+from ..errors import Closed
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
@@ -22,9 +22,10 @@ __all__ = ["Driver"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: How many messages are read in one go, and so how many executes are taken out in one transaction.
-_PAGE = 1000
-#: The same of the first page of what had been passed over.
+#: How many internal steps are taken, and how many messages are read, between two chances for requests.
+_STEPS = 256
+_PAGE = 200
+#: The messages in the first page of those that were passed over.
 _FIRST_PAGE = 125
 #: Seconds until a store that failed is looked at again.
 _PAUSE = 1.0
@@ -36,9 +37,20 @@ class _Seen(NamedTuple):
     fired: list[Fired]
     messages: list[Message]
 
+    @property
+    def more(self) -> bool:
+        """Whether there may be more to do at once."""
+        return len(self.fired) == _STEPS or len(self.messages) == _PAGE
+
 
 class Driver:
     """Drives one store. Commits of this process wake it; those of others to the same file are looked for.
+
+    It works in short slices, between which requests run. Nothing but the end of the store ends it: what fails is logged and tried again.
+
+    Attributes:
+        problem: Why the last slice failed; None where it did not.
+        behind: Whether steps are due that the last slice did not come to.
 
     Args:
         store: The store.
@@ -52,6 +64,8 @@ class Driver:
         self._call = call
         self._metrics = metrics
         self._foreign_interval = foreign_interval
+        self.problem: str | None = None
+        self.behind = False
         self._news = asyncio.Event()
         self._ending = False
         self._last = 0  # number of the last message that was seen
@@ -99,18 +113,20 @@ class Driver:
                     except Closed:
                         _log.info("the store was closed: no more ticks and deliveries")
                         return
-                    except StoreError as error:
+                    except Exception as error:
                         self._metrics.tick_failures.inc()
-                        _log.error("the store could not be driven: %s; again in %.0f s", error, _PAUSE, exc_info=error)
+                        self.problem = f"the store could not be driven: {error or type(error).__name__}"
+                        _log.error("%s; again in %.0f s", self.problem, _PAUSE, exc_info=error)
                         await self._wait(_PAUSE)
                         continue
+                    self.problem = None
                     if seen is None:  # paused: debug.stop rings
                         until = None
                         await self._wait(self._foreign_interval)
                         continue
                     later = until is not None and (seen.due is None or seen.due > until)
                     until = seen.due
-                    if later or len(seen.messages) == _PAGE:
+                    if later or seen.more:
                         continue  # what became due in between did not ring; and there is more
                     await self._wait(self._patience(seen))
             finally:
@@ -138,6 +154,7 @@ class Driver:
         self._asked.update(self._delivery.addresses_to_look_at())
         self._delivery.about_to_read()
         seen: _Seen = await self._call(self._look)
+        self.behind = len(seen.fired) == _STEPS
         for kind, count in Counter(fired.kind for fired in seen.fired).items():
             self._metrics.steps.labels(kind).inc(count)
         if seen.fired:
@@ -173,6 +190,6 @@ class Driver:
         fired: list[Fired] = []
         due = store.next_due()
         if due is not None and due <= store.now:
-            fired = store.tick()
+            fired = store.tick(limit=_STEPS)
             due = store.next_due()
         return _Seen(due, store.now, fired, store.messages(_PAGE, after=self._last))
