@@ -11,11 +11,8 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.server.logs import configure
-from resonate_core.server.settings import LogSettings
 from resonate_core.worker import Worker
 
 __all__ = ["add_to", "found"]
@@ -88,6 +85,12 @@ def _log_to_stderr(level: str | None, format: str | None) -> None:
     given = {name: value for name, value in (("level", level), ("format", format)) if value is not None}
     if logging.getLogger().handlers and not given:
         return
+    # Here, since they are slow to import and no other command needs them.
+    from pydantic import ValidationError
+
+    from resonate_core.server.logs import configure
+    from resonate_core.server.settings import LogSettings
+
     try:
         configure(LogSettings.model_validate(given))
     except ValidationError as error:
