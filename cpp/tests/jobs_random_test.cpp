@@ -146,7 +146,7 @@ TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
 // The requests are worth something: each kind is granted now and then, and jobs go through every state and every end of an attempt.
 TEST(RandomJobRequests, ReachEverything) {
   JobStore store(Options{});
-  RandomJobRequests random(1);
+  RandomJobRequests random(2);
   std::set<std::size_t> granted;
   std::set<std::size_t> refused;
   std::set<JobState> states;

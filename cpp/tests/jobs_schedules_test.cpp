@@ -279,7 +279,14 @@ TEST_P(JobSchedules, SpeakTheOlderDialectToo) {
   store.must(every_minute(), kOld);
   store.tick(kMinute);
   EXPECT_EQ(store.row("s.60000")->birth->dialect, kOld);
-  EXPECT_EQ(store.row("s.60000")->birth->tags, tags({{"tenant", "acme"}}));  // strict rules add none
+  // The strict rules bind what came in 2026-04-01 (PROTOCOL 2.1), so tags of lineage are added here, too.
+  const std::string id = "s.60000";
+  EXPECT_EQ(store.row(id)->birth->tags, tags({{"tenant", "acme"},
+                                              {"resonate:schedule", "s"},
+                                              {"resonate:origin", id},
+                                              {"resonate:branch", id},
+                                              {"resonate:parent", id},
+                                              {"resonate:prefix", id}}));
   EXPECT_EQ(store.state("s.60000"), "pending");
 }
 

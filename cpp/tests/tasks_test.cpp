@@ -27,7 +27,7 @@ TEST(TaskCreate, OfWhatExists) {
   for (const RulesId rules : {RulesId::compatible, RulesId::strict}) {
     Store store(checked(rules));
     store.create("plain");
-    EXPECT_EQ(store.run(task_creation("plain")).status, rules == RulesId::compatible ? 422 : 409);
+    EXPECT_EQ(store.run(task_creation("plain")).status, 422);
     store.create("pending", kFar, target());
     EXPECT_EQ(store.run(task_creation("pending")).task->acquisitions, 1);
     EXPECT_EQ(store.run(task_creation("pending")).status, 409);

@@ -15,6 +15,7 @@ def populate(door: JobDoor) -> None:
     """Jobs in each state and with each member set, queues with each setting, all between the instants 0 and 100."""
     door.queue("set", "limited", now=0, concurrency=2, weight=3, rate={"limit": 1, "per": 1_000, "burst": 4})
     door.queue("set", "presets", now=0, lifecycle="asynq", defaults={"maxRetries": 2, "retention": None, "priority": 9})
+    door.queue("set", "paused", now=0)
     door.queue("pause", "paused", now=0)
     door.enqueue("in-paused", now=0, queue="paused").must()
     door.enqueue(

@@ -212,6 +212,11 @@ def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> N
             ALTER TABLE promises DROP COLUMN execute_waits;
             ALTER TABLE counters DROP COLUMN messages;
             UPDATE promises SET due_at = retry_at, due_kind = 3;
+            DROP INDEX schedules_by_due;
+            DROP INDEX schedules_set_aside;
+            ALTER TABLE schedules DROP COLUMN due_at;
+            ALTER TABLE schedules DROP COLUMN problem;
+            CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
             PRAGMA user_version = 3;
         """)
     with Store(file, clock=ManualClock(7_000), check=True) as store:

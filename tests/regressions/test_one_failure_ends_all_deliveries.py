@@ -65,6 +65,9 @@ class Notes:
 
         return send
 
+    def takes(self, addresses: str) -> bool:
+        return True
+
     async def close(self) -> None:
         pass
 

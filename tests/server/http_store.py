@@ -23,7 +23,17 @@ from server.live_server import Live, live
 __all__ = ["OVER_HTTP", "HttpStore", "app_of", "checked", "open_in_process", "open_over_a_socket"]
 
 #: The protocol's own limits are tested here, not the server's.
-WIDE = LimitSettings(body_bytes=2**30, id_bytes=2**30, tags=2**20, list_length=2**20, nesting=1000)
+LONGEST = 2**63 - 1
+WIDE = LimitSettings(
+    body_bytes=2**30,
+    id_bytes=2**30,
+    tags=2**20,
+    list_length=2**20,
+    nesting=1000,
+    lease_ms=LONGEST,
+    ttl_ms=LONGEST,
+    delay_ms=LONGEST,
+)
 
 
 def app_of(store: Store) -> ResonateApp:
