@@ -17,7 +17,7 @@ import pytest
 from pages import DOCS
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from resonate_core import Store
+from resonate_core import ManualClock, Store
 from server.live_server import serving
 from server.security_table import SECRET, token
 
@@ -138,8 +138,23 @@ def let_a_job_wait(on: Served) -> None:
     until(lambda: on.store.now >= late)
 
 
+def lose_a_time_zone(on: Served) -> None:
+    every_second = {"id": "s", "cron": "* * * * * *", "promiseId": "s.{{.timestamp}}", "promiseTimeout": 1000}
+    assert on.ask("schedule.create", every_second) == 200
+    with on.held_by_a_neighbour() as other:
+        other.execute("UPDATE schedules SET cron = 'CRON_TZ=Nowhere/Gone * * * * * *'")
+        other.execute("COMMIT")
+
+
+def write_with_a_wrong_clock(on: Served) -> None:
+    with Store(on.file, clock=ManualClock(on.store.now + 3_600_000)) as other:
+        other.promises.create("p", timeout=FAR)
+
+
 EVENTS: dict[str, Callable[[Served], object]] = {
     "ResonateFails": break_the_file,
+    "ResonateScheduleSetAside": lose_a_time_zone,
+    "ResonateClockAhead": write_with_a_wrong_clock,
     "ResonateRefusesLoad": refuse_load,
     "ResonateSlowDisk": wait_for_a_worker,
     "ResonateLate": come_due,
