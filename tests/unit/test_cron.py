@@ -260,8 +260,12 @@ def test_wall_clock_agrees_around_every_change(zone: str) -> None:
         assert rc.cron_next(f"CRON_TZ={zone} {expression}", after, 60) == expected, (expression, change)
 
 
+# cronsim passes over 05:00 on a day whose clock moves by half an hour at 02:00; the wall clock judges that zone above.
+WHOLE_HOURS = ZONE_NAMES.filter(lambda zone: zone != "Australia/Lord_Howe")
+
+
 @pytest.mark.parametrize("library", [by_cronsim, by_croniter])
-@given(expression=BY_DAY, after=INSTANTS, zone=ZONE_NAMES)
+@given(expression=BY_DAY, after=INSTANTS, zone=WHOLE_HOURS)
 @settings(max_examples=150, deadline=None)
 def test_libraries_agree_in_zones_by_day(
     library: Callable[[str, datetime, int], list[datetime]], expression: str, after: int, zone: str
