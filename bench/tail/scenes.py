@@ -117,7 +117,7 @@ def _preload(store: rc.Store, size: int) -> Trigger:
     _fill(store, [create("task", tags={**_TARGET, **branch})])
     _fill(store, (create(f"child-{i:03}", tags=branch, data="x" * _PRELOADED) for i in range(size)))
     requests = []
-    for version in range(2_000):
+    for version in range(20_000):  # more than one measurement gets through: the versions do not begin again
         requests.append(envelope("task.acquire", id="task", version=version, pid="worker", ttl=86_400_000))
         requests.append(envelope("task.release", id="task", version=version + 1))
     return Trigger(requests)
