@@ -57,8 +57,9 @@ def test_it_says_what_it_works_for_what_failed_and_what_it_did(folder: Path):
     levels, texts = zip(*[match.groups() for match in found if match], strict=True)
     assert levels == ("INFO", "INFO", "WARNING", "INFO")
     assert texts[0] == f"program shop:worker in {folder.resolve()}"
+    file = str(folder.resolve() / "app.db")
     assert texts[1].startswith(
-        "worker 'mailer' starts: queues mail (weight 3), default (weight 1); 2 slots; jobs of Store(path='app.db'"
+        f"worker 'mailer' starts: queues mail (weight 3), default (weight 1); 2 slots; jobs of Store(path={file!r}"
     )
     assert "types email:send; periodic jobs nightly; resonate-core" in texts[1]
     assert texts[2] == "job mail-1 of type email:send, attempt 1, failed: UnhandledError ConnectionError: no answer"

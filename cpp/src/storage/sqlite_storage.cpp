@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "machine/quoted.hpp"
 #include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -432,29 +431,6 @@ std::size_t SqliteStorage::count(Sql statement) {
     (void)counted.step();
     return static_cast<std::size_t>(counted.integer_at(0));
   });
-}
-
-std::unique_ptr<Storage> SqliteStorage::fork() {
-  std::unique_ptr<Storage> copy = make_memory_storage();
-  copy_state(*this, *copy);
-  return copy;
-}
-
-// A read transaction of a second connection.
-std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) {
-  if (!used) {
-    SqliteOptions options = options_;
-    options.read_only = true;
-    used = std::make_unique<SqliteStorage>(path_, options);
-  }
-  used->begin(Access::read);
-  auto& other = static_cast<SqliteStorage&>(*used);
-  const Counters& seen = other.known_.counters;
-  if (seen.sequence < known_.counters.sequence || seen.now < known_.counters.now)
-    throw Error(ErrorCode::storage,
-                "store " + resonate::quoted(path_) + ": another file has taken its place; this one is still open");
-  other.seen_now_ = seen_now_;
-  return used;
 }
 
 }  // namespace resonate

@@ -1,0 +1,34 @@
+// Copies of a file's state: one in memory that goes its own way, and one to read while the file is written to.
+#include <memory>
+#include <utility>
+
+#include "machine/quoted.hpp"
+#include "resonate/errors.hpp"
+#include "storage/sqlite_storage.hpp"
+
+namespace resonate {
+
+std::unique_ptr<Storage> SqliteStorage::fork() {
+  std::unique_ptr<Storage> copy = make_memory_storage();
+  copy_state(*this, *copy);
+  return copy;
+}
+
+// A read transaction of a second connection.
+std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) {
+  if (!used) {
+    SqliteOptions options = options_;
+    options.read_only = true;
+    used = std::make_unique<SqliteStorage>(path_, options);
+  }
+  used->begin(Access::read);
+  auto& other = static_cast<SqliteStorage&>(*used);
+  const Counters& seen = other.known_.counters;
+  if (seen.sequence < known_.counters.sequence || seen.now < known_.counters.now)
+    throw Error(ErrorCode::storage,
+                "store " + resonate::quoted(path_) + ": another file has taken its place; this one is still open");
+  other.seen_now_ = seen_now_;
+  return used;
+}
+
+}  // namespace resonate
