@@ -1,4 +1,4 @@
-"""What a backlog without a worker costs: `python -m bench.backlog`.
+"""Measure the cost of a backlog without a worker: `python -m bench.backlog`.
 
 Tasks of a group for which nobody listens wait in a store that a server drives. Printed beside the same of an empty store: the
 share of a core and the bytes written while nothing is asked of the server, what a create takes, and how soon the first worker
@@ -33,7 +33,7 @@ _HOMES = ("memory", "SQLite normal")
 
 @dataclass
 class Figures:
-    """What was measured of one server.
+    """The figures of one server.
 
     Attributes:
         settled: Seconds from its start until it was idle.

@@ -153,7 +153,7 @@ def figures(
 
 
 def targets(found: dict[str, float]) -> list[Target]:
-    """What the figures that were measured are held against (DESIGN 6)."""
+    """The targets of DESIGN 6, by figure."""
     every = [
         Target(f"{store} create beside {scene} {word}", reach, at_most=True, unit="ms")
         for store in STORES

@@ -15,13 +15,13 @@ _TARGET = {"resonate:target": "poll://any@nobody"}
 _AT_ONCE = 1000
 #: Bytes of one promise of the preload.
 _PRELOADED = 100_000
-#: What a deadline is ahead of the moment at which its promises are all there.
+#: How far the deadline lies ahead of the moment at which all of its promises exist, in ms.
 _AHEAD_MS = 3_000
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """What sets the work off.
+    """The requests or the instant that start the bulk work.
 
     Attributes:
         requests: Sent one after the other, over and over where the scene repeats.

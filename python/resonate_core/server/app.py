@@ -263,7 +263,7 @@ class ResonateApp:
             _log.warning("not ready: %s", error or "the store did not answer within 5 s")
             return _readiness(False, [{"name": "store", "detail": "the store does not answer; the server's log says why"}])
         driven = running.driving is None or not running.driving.done()
-        if not driven or getattr(running.driver, "problem", None) is not None:
+        if not driven or running.driver.problem is not None:
             problems.append({"name": "driver", "detail": "ticks and deliveries fail; the server's log says why"})
         return _readiness(driven, problems)
 
