@@ -231,7 +231,9 @@ def main() -> None:
     if given.serve is not None:
         serve(given.serve, given.waiting, given.path)
         return
-    print("| store | cpu | written | to disk | create, median | p99 | max | first offer | 1,000 offers | memory | idle after |")
+    print(
+        "| store | cpu | written | to disk | create, median | p99 | max | first dispatch | 1,000 dispatches | memory | idle after |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for home in given.store or _HOMES:
         for waiting in (0, given.waiting):

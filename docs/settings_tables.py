@@ -7,7 +7,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from resonate_core.cli.flags import flag_of
+from resonate_core.cli.configuration import flag_of
 from resonate_core.server.settings import Settings
 
 PAGE = Path(__file__).parent / "server.md"

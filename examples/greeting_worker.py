@@ -1,7 +1,7 @@
-"""A program of the published SDK (PyPI `resonate-sdk`) that works for a server: it knows a URL, and nothing of resonate_core.
+"""A program of the published SDK (PyPI `resonate-sdk`) that connects to a server. It uses only the URL, not resonate_core.
 
-It offers the function `greet` to the group `greetings`, asks the server to run it once, and ends when that has a result. A second
-run with the same id runs nothing: the promise has its value already.
+It registers the function `greet` in the group `greetings`, calls it once through the server, and ends with its result. A second
+run with the same id runs no function: the promise already has its value.
 
 Run it with Python 3.12 or newer beside a server::
 
@@ -21,19 +21,19 @@ from resonate.resonate import Resonate
 
 
 async def greet(ctx: Context, name: str) -> str:
-    """Two durable steps: each has a promise of its own on the server."""
+    """Two durable steps: each has its own promise on the server."""
     greeting = await ctx.run(compose, name)
     await ctx.sleep(timedelta(seconds=1))
     return greeting
 
 
 async def compose(ctx: Context, name: str) -> str:
-    """A step. Where the process dies after it, the next worker takes its value from the server."""
+    """A step. If the process crashes after it, the next worker reads its value from the server."""
     return f"Good morning, {name}."
 
 
 async def main(id: str) -> None:
-    """Works until the greeting is there."""
+    """Runs until the greeting is available."""
     resonate = Resonate(group="greetings")  # the URL comes from RESONATE_URL
     resonate.register(greet)
     resonate.register(compose)

@@ -1,7 +1,7 @@
-"""Jobs on simulated time: emails that are sent, put off, gathered, tried again and given up, by a worker in drain mode.
+"""Jobs on simulated time: emails that are sent, snoozed, batched, retried and archived, by a worker in drain mode.
 
-A worker is a few functions under their names. Here it does not serve: it runs what is there, one job after the other in this thread, and
-moves the clock to the next instant at which anything is due. So a day of retries takes no time, and every run prints the same.
+A worker is a set of named functions. In drain mode it runs the runnable jobs one after the other in this thread, and
+moves the clock to the next instant at which a step is due. So a day of retries takes no time, and every run prints the same text.
 
     python examples/jobs.py
 """
@@ -19,13 +19,13 @@ SECOND = 1000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 
-unreachable = {"down.example"}  # servers that nobody reaches for now
+unreachable = {"down.example"}  # servers that cannot be reached for now
 worker = Worker(queues={"mail": 3, "reports": 1}, name="worker-1", lifecycle="asynq")
 
 
 @worker.task("email:send", queue="mail", max_retries=3, retention=24 * HOUR)
 def send(to: str, job: JobContext) -> str:
-    """Sends an email, as far as the server at the other end lets it."""
+    """Sends an email, if the receiving server accepts it."""
     if "@" not in to:
         raise Skip(f"{to} is no address")
     server = to.partition("@")[2]

@@ -1,7 +1,7 @@
 """A Django project (ASGI) with a Resonate server under /resonate.
 
 Run it with ``uvicorn examples.mounted_in_django:application``; workers connect to http://localhost:8000/resonate.
-Django has no lifespan: ticks and deliveries begin with the first request to /resonate, as a worker's poll is one.
+Django has no lifespan: ticks and deliveries begin with the first request to /resonate, for example a worker's poll.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ store = rc.Store(os.environ.get("SHOP_DB", "shop.db"))
 
 
 def state(request: HttpRequest, order: str) -> JsonResponse:
-    """Says how an order is doing."""
+    """Returns the state of an order."""
     try:
         return JsonResponse({"state": store.promises.get(f"order.{order}").state})
     except rc.NotFound:

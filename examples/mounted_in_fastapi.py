@@ -22,7 +22,7 @@ app.mount("/resonate", resonate)
 
 @app.post("/orders/{order}")
 async def place(order: str) -> dict[str, Any]:
-    """Starts an order: a worker of the group `shop` is told at once."""
+    """Starts an order: its task is dispatched to the group `shop` at once."""
     head = {"corrId": order, "version": "2026-04-01"}
     tags = {"resonate:target": "poll://any@shop"}
     data = {"id": f"order.{order}", "timeoutAt": store.now + 86_400_000, "tags": tags}

@@ -20,7 +20,7 @@ resonate = create_app(store, server=ServerSettings(url="http://localhost:8000/re
 
 
 async def state(request: Request) -> JSONResponse:
-    """Says how an order is doing."""
+    """Returns the state of an order."""
     try:
         return JSONResponse({"state": store.promises.get(f"order.{request.path_params['order']}").state})
     except rc.NotFound:

@@ -1,8 +1,9 @@
-"""An order workflow on simulated time, told as a timeline.
+"""An order workflow on simulated time, printed as a timeline.
 
-One order fans out into three steps and suspends until they are done. The worker that packs crashes, its lease runs out and another
-worker takes over. A timer of two days holds the shipment back; a fork of the store tries what would happen if the customer cancelled.
-A nightly schedule reports through the whole week. Nothing here waits: the week passes in milliseconds, and every run prints the same.
+One order fans out into three steps and suspends until they are done. The worker that packs crashes, its lease expires and another
+worker takes over. A timer of two days delays the shipment; a fork of the store shows what would happen if the customer cancelled.
+A nightly schedule reports through the whole week. Nothing waits in real time: the week takes milliseconds, and every run prints the same
+text.
 
     python examples/order_workflow.py
 """
@@ -21,22 +22,22 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-ORDERS = "poll://any@orders"  # where whole orders are offered to workers
-STEPS = "poll://any@steps"  # and where their single steps are
+ORDERS = "poll://any@orders"  # the target of whole orders
+STEPS = "poll://any@steps"  # the target of their steps
 
 
-WORDS = {  # what the engine does on its own, by the name of the step
+WORDS = {  # texts of internal steps by kind
     "promise_timeout": "{id}: its deadline is reached",
     "listener_drain": "{id} is settled: a message for {address} is queued",
-    "callback_drain": "{id} is settled: {awaiter}, which awaits it, is told",
-    "lease_expiry": "{id}: the lease has run out, the task is free again",
-    "dispatch": "{id}: offered to {address}",
+    "callback_drain": "{id} is settled: its awaiter {awaiter} is woken",
+    "lease_expiry": "{id}: the lease has expired, the task is pending again",
+    "dispatch": "{id}: dispatched to {address}",
     "schedule": "{id}: fires and creates {promise_id}",
 }
 
 
 class Timeline:
-    """Prints what workers and people do, and indented below it what the engine does on its own.
+    """Prints requests of workers and people, and indented below them the internal steps of the engine.
 
     The engine's part is read from a recording of the store, so it is complete and in order.
     """
@@ -45,7 +46,7 @@ class Timeline:
         self.store = store
         self.trace = io.StringIO()
         store.record(self.trace)
-        self.told = 0  # characters of the trace
+        self.printed = 0  # characters of the trace
         self.moment = ""
 
     def say(self, who: str, what: str) -> None:
@@ -56,7 +57,7 @@ class Timeline:
     def catch_up(self) -> None:
         """Prints the internal steps that were recorded since the last line of the story."""
         text = self.trace.getvalue()
-        news, self.told = text[self.told :], len(text)
+        news, self.printed = text[self.printed :], len(text)
         for event in map(json.loads, news.splitlines()):
             kind, _, step = event["kind"].partition(".")
             if kind == "step":
@@ -145,7 +146,7 @@ def work_and_crash(shop: Shop) -> None:
 
 
 def cool_off_and_ship(shop: Shop) -> None:
-    """A timer of two days, and a customer who is told the end. Meanwhile a fork tries the other way."""
+    """A timer of two days, and a customer who is notified of the result. Meanwhile a fork shows a cancellation."""
     store = shop.store
     shop.say("clerk", "waits two days, in case the customer thinks better of it")
     version = shop.take("order-7", "clerk", ttl=5 * MINUTE)

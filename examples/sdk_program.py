@@ -1,8 +1,8 @@
 """An unmodified program of PyPI `resonate-sdk` on a store in this process, under a manual clock.
 
-Two free trials run at once on two workers. Each greets its customer, sends a survey on its own way (a detached call),
-sleeps for 30 days, asks a person and charges. A report is made every Monday. One worker dies in the middle of a charge
-and the other one takes over. 33 days pass; the program takes about a second, and prints the same every time.
+Two free trials run at once on two workers. Each greets its customer, sends a survey (a detached call),
+sleeps for 30 days, asks a person and charges. A schedule creates a report every Monday. One worker crashes in the middle of a charge
+and the other one takes over. 33 days pass; the program takes about a second, and prints the same text every time.
 
 Run it with Python 3.12 or newer: ``python examples/sdk_program.py [FILE]``; with a file the store is a new SQLite file there.
 """
@@ -61,7 +61,7 @@ def greet(ctx: Context, customer: str) -> None:
 
 
 async def survey(ctx: Context, customer: str) -> None:
-    """Goes on by itself, whatever becomes of the trial."""
+    """Continues independently of the trial."""
     await ctx.sleep(timedelta(days=7))
     await ctx.run(send_survey, customer)
 

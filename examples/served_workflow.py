@@ -1,7 +1,7 @@
-"""Workers in processes of their own, a server that is killed, and a workflow that ends once all the same.
+"""Workers in separate processes, a server that is killed, and a workflow that still ends exactly once.
 
 The server runs on a SQLite file; a worker with the published SDK (PyPI `resonate-sdk`) connects to it. In the middle of the
-workflow first the worker is killed, then the server. Both are started again, and the workflow goes on where it was.
+workflow first the worker is killed, then the server. Both are restarted, and the workflow continues from its last step.
 
 Run it with Python 3.12 or newer: ``python examples/served_workflow.py``.
 """
@@ -58,7 +58,7 @@ async def work(url: str, journal: str) -> None:
 
 
 def free_port() -> int:
-    """A port where nobody listens."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -89,7 +89,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 async def until(condition: Callable[[], bool], why: str) -> None:
-    """Waits for something that somebody else does."""
+    """Waits until a condition holds."""
     for _ in range(1200):
         if condition():
             return

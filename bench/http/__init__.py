@@ -1,1 +1,1 @@
-"""The server over HTTP, on both engines, beside a bare echo app on the same engine in the same run."""
+"""The server over HTTP, beside a bare echo app on the same HTTP server in the same run."""

@@ -1,6 +1,6 @@
 """Measures the server alone, without the probes of the core; from the repository's folder.
 
-python -m bench.http [--rounds N] [--seconds S] [--engine NAME] [--store NAME] [--out FOLDER]
+python -m bench.http [--rounds N] [--seconds S] [--store NAME] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from ..picture import draw
 from ..report import machine, table, verdict
 from . import load
 from .measure import STORES, figures, how, tables, targets
-from .servers import ENGINES
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.http", description=__doc__)
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each comparison, the best counts (default 2)")
     parser.add_argument("--seconds", type=float, default=3, help="of each load (default 3)")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="only this one; may be repeated")
     parser.add_argument("--store", action="append", choices=STORES, help="only this one; may be repeated")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="where figures-http.json and figures-http.png go")
     arguments = parser.parse_args()
@@ -32,7 +30,7 @@ def main() -> int:
         print(missing, file=sys.stderr)
         return 1
     arguments.out.mkdir(parents=True, exist_ok=True)
-    found = figures(arguments.out, arguments.rounds, arguments.seconds, arguments.engine or ENGINES, arguments.store or STORES)
+    found = figures(arguments.out, arguments.rounds, arguments.seconds, arguments.store or STORES)
     held = targets(found)
     print(machine())
     print(how(arguments.rounds, arguments.seconds, found) + "\n")

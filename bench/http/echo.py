@@ -1,6 +1,6 @@
-"""A bare ASGI app that answers each request with its own body, on the same servers and with the same options as ours.
+"""A bare ASGI app that answers each request with its own body, on the same server and with the same options as ours.
 
-python -m bench.http.echo ENGINE PORT
+python -m bench.http.echo PORT
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 import sys
 from typing import Any
+
+import uvicorn
 
 from resonate_core.server.run import _uvicorn_config
 from resonate_core.server.settings import Settings
@@ -27,30 +29,10 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def load() -> Any:
-    return echo
-
-
-def main(engine: str, port: int) -> None:
-    settings = Settings(server={"port": port, "engine": engine})  # type: ignore[arg-type]
-    if engine == "granian":
-        from granian.constants import HTTPModes, Interfaces
-        from granian.server.mp import MPServer
-
-        MPServer(
-            "echo",
-            address="127.0.0.1",
-            port=port,
-            interface=Interfaces.ASGI,
-            http=HTTPModes.http1,
-            websockets=False,
-            log_enabled=False,
-        ).serve(target_loader=load, wrap_loader=False)
-    else:
-        import uvicorn
-
-        uvicorn.Server(_uvicorn_config(settings, echo)).run([socket.create_server(("127.0.0.1", port), backlog=2048)])
+def main(port: int) -> None:
+    settings = Settings(server={"port": port})  # type: ignore[arg-type]
+    uvicorn.Server(_uvicorn_config(settings, echo)).run([socket.create_server(("127.0.0.1", port), backlog=2048)])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(int(sys.argv[1]))

@@ -65,24 +65,24 @@ def run(server: Server, work: str, connections: int, seconds: float) -> Load:
     cpu = server.cpu_seconds() - cpu
     saw = json.loads(said.splitlines()[-1])
     if saw["refused"] or saw["broken"]:
-        raise RuntimeError(f"{work} at {connections} on {server.engine}, {server.served}: {saw}")
+        raise RuntimeError(f"{work} at {connections} on {server.served}: {saw}")
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     each = 1e6 * cpu / saw["requests"]
     return Load(saw["requests"] / saw["us"] * 1e6, saw["p50"] / 1e3, saw["p99"] / 1e3, each, used / elapsed)
 
 
-def rates(running: dict[tuple[str, str], Server], rounds: int, seconds: float) -> dict[tuple[str, str, str, int], Load]:
-    """By engine, what is served, work and connections: the best of some rounds.
+def rates(running: dict[str, Server], rounds: int, seconds: float) -> dict[tuple[str, str, int], Load]:
+    """By what is served, work and connections: the best of some rounds.
 
     In each round every server is asked once; an echo is measured right before what it is held against.
     """
-    best: dict[tuple[str, str, str, int], Load] = {}
+    best: dict[tuple[str, str, int], Load] = {}
     for _ in range(rounds):
         for connections in CONNECTIONS:
-            for (engine, served), server in running.items():
+            for served, server in running.items():
                 for work in ("get",) if served == "echo" else WORKS:
                     load = run(server, work, connections, seconds)
-                    key = (engine, served, work, connections)
+                    key = (served, work, connections)
                     if key not in best or load.rate > best[key].rate:
                         best[key] = load
     return best

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ENGINES = ("uvicorn", "granian")
 #: What is served, and with which flags; a file is added to the last two.
 SERVED: dict[str, list[str]] = {
     "echo": [],
@@ -54,22 +53,20 @@ class Server:
     """A running server.
 
     Attributes:
-        engine: What carries it.
         served: A key of `SERVED`.
         port: Where it listens.
     """
 
-    def __init__(self, engine: str, served: str, folder: Path, core: int | None) -> None:
-        self.engine = engine
+    def __init__(self, served: str, folder: Path, core: int | None) -> None:
         self.served = served
         self.port = free_port()
         if served == "echo":
-            command = [sys.executable, "-m", "bench.http.echo", engine, str(self.port)]
+            command = [sys.executable, "-m", "bench.http.echo", str(self.port)]
         else:
-            command = [sys.executable, "-m", "resonate_core", "serve", "--engine", engine, "--port", str(self.port)]
+            command = [sys.executable, "-m", "resonate_core", "serve", "--port", str(self.port)]
             command += ["--log-level", "error", *SERVED[served]]
             if served.startswith("SQLite"):
-                command += ["--db", str(folder.absolute() / f"{engine}-{served.split()[1]}.db")]
+                command += ["--db", str(folder.absolute() / f"{served.split()[1]}.db")]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
         self.process = subprocess.Popen([*on_core(core), *command], env=clean, cwd=_ROOT, stdin=subprocess.DEVNULL)
 
@@ -124,15 +121,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def servers(engines: list[str], served: list[str], folder: Path) -> Iterator[dict[tuple[str, str], Server]]:
+def servers(served: list[str], folder: Path) -> Iterator[dict[str, Server]]:
     """All of them at once; those that nobody asks do nothing."""
     usable = cores()
     core = usable[0] if len(usable) > 1 else None
-    running: dict[tuple[str, str], Server] = {}
+    running: dict[str, Server] = {}
     try:
-        for engine in engines:
-            for what in served:
-                running[engine, what] = Server(engine, what, folder, core)
+        for what in served:
+            running[what] = Server(what, folder, core)
         for server in running.values():
             server.begin()
         yield running

@@ -29,17 +29,17 @@ void add_entry(StringMap& map, py::handle key, py::handle value, const char* arg
 }  // namespace
 
 void wrong_type(const char* argument, const char* expected, py::handle given) {
-  throw py::type_error(std::string(argument) + " has to be " + expected + ", not " + Py_TYPE(given.ptr())->tp_name);
+  throw py::type_error(std::string(argument) + " must be " + expected + ", got " + Py_TYPE(given.ptr())->tp_name);
 }
 
 void deadline_given_wrong(bool both) {
-  throw py::type_error(both ? "timeout_at and timeout were both given; give one" : "one of timeout_at and timeout has to be given");
+  throw py::type_error(both ? "timeout_at and timeout must not both be given" : "timeout_at or timeout must be given");
 }
 
 void not_a_choice(std::string_view given, const char* argument, const std::vector<std::string_view>& allowed) {
-  std::string message = std::string(argument) + " is " + quoted(given) + "; it has to be one of";
+  std::string message = std::string(argument) + " must be one of";
   for (std::size_t i = 0; i < allowed.size(); ++i) message += (i == 0 ? " " : ", ") + quoted(allowed[i]);
-  raise(ErrorClass::invalid, message);
+  raise(ErrorClass::invalid, message + ", got " + quoted(given));
 }
 
 std::string_view text(py::handle given, const char* argument) {
@@ -49,7 +49,7 @@ std::string_view text(py::handle given, const char* argument) {
   if (!utf8) {
     if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) throw py::error_already_set();
     PyErr_Clear();
-    raise(ErrorClass::invalid, std::string(argument) + " holds a lone surrogate, which no UTF-8 text can carry");
+    raise(ErrorClass::invalid, std::string(argument) + " must be text that UTF-8 can encode, got a lone surrogate");
   }
   return {utf8, static_cast<std::size_t>(size)};
 }
@@ -71,7 +71,7 @@ std::int64_t integer(py::handle given, const char* argument) {
   }
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow) raise(ErrorClass::invalid, std::string(argument) + " is beyond 64 bits");
+  if (overflow) raise(ErrorClass::invalid, std::string(argument) + " must fit into 64 bits");
   if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
   return value;
 }
@@ -89,7 +89,7 @@ Duration duration(py::handle given, const char* argument) {
     const auto microseconds = static_cast<Duration>(PyDateTime_DELTA_GET_MICROSECONDS(given.ptr()));
     if (microseconds % 1000 != 0) {
       raise(ErrorClass::invalid,
-            std::string(argument) + " is " + std::string(text_of(given)) + "; it has to be a whole number of milliseconds");
+            std::string(argument) + " must be a whole number of milliseconds, got " + std::string(text_of(given)));
     }
     return days * 86'400'000 + seconds * 1000 + microseconds / 1000;
   }

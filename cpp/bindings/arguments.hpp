@@ -55,7 +55,7 @@ Instant deadline(py::handle timeout_at, py::handle timeout, Now now) {
   if (timeout_at.is_none() == timeout.is_none()) deadline_given_wrong(!timeout.is_none());
   if (!timeout_at.is_none()) return integer(timeout_at, "timeout_at");
   const Duration by = duration(timeout, "timeout");
-  if (by < 0) raise(ErrorClass::invalid, "timeout is " + std::to_string(by) + " ms; it has to be 0 or more");
+  if (by < 0) raise(ErrorClass::invalid, "timeout must be at least 0 ms, got " + std::to_string(by));
   return saturating_add(now(), by);
 }
 

@@ -30,7 +30,6 @@ JobBatch claim(const Jobs& self, const QueueNames& queues, const OptionalInt& co
   Reply reply = self.store->run(std::move(claim));
   JobBatch batch;
   batch.rows = std::move(reply.rows);
-  batch.now = reply.now;
   if (reply.jobs->next_at != kUnset) batch.next_at = reply.jobs->next_at;
   return batch;
 }
@@ -68,7 +67,7 @@ Statuses complete_many(const Jobs& self, const Completions& jobs) {
   for (py::handle one : items) {
     const py::object parts = fast_sequence(one, "jobs", kExpected);
     if (PySequence_Fast_GET_SIZE(parts.ptr()) != 3)
-      raise(ErrorClass::invalid, "jobs holds " + std::string(repr_of(one)) + "; it has to be (id, version, result)");
+      raise(ErrorClass::invalid, "jobs must contain (id, version, result), got " + std::string(repr_of(one)));
     many.jobs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(parts.ptr(), 0), "jobs")),
                          .version = integer(PySequence_Fast_GET_ITEM(parts.ptr(), 1), "jobs"),
                          .result = value_of(PySequence_Fast_GET_ITEM(parts.ptr(), 2), py::none(), "jobs")});
@@ -110,25 +109,25 @@ void bind_claims(py::class_<Jobs>& bound) {
                                 {"strict"},
                                 {"start"}}},
                               "resonate_core._core.JobBatch", R"doc(
-Takes jobs that may be claimed, each under a lease (JOBS 3). Its version rises by one; what its worker asks has to name it.
+Claim pending jobs, each under a lease (JOBS 3). The version of each rises by one; later requests of the worker must name it.
 
-A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`. Of a group that gathered, all that may
-be claimed come together, even beyond `count`.
+A job whose lifecycle claims in one step runs at once; other jobs are `claimed` until `start`. The pending jobs of a batch are claimed
+together, even beyond `count`.
 
 Args:
-    queues: A name, names, or weights (1..1000) by name. Queues take turns by weight.
-    count: How many at most, 1..10000.
-    worker: Who holds the leases.
-    lease: The length of the lease of a claimed job, in ms or as a timedelta.
-    run_lease: The same of a job that runs at once; as `lease` where not given.
-    strict: A queue gives jobs only when those before it have none.
-    start: So many of them, the first ones, run at once, whatever their lifecycle.
+    queues: A name, a list of names, or weights (1..1000) by name. Queues share by weight.
+    count: The maximum of jobs, 1..10000.
+    worker: The name of the worker that holds the leases.
+    lease: The duration of the lease of a claimed job, in ms or as a timedelta.
+    run_lease: The duration of the lease of a job that runs at once; default: `lease`.
+    strict: Take jobs of a queue only if the queues before it have none.
+    start: This many of the jobs, the first ones, run at once, in any lifecycle.
 
 Returns:
-    The jobs in order of claiming: by priority, then `enqueued_at`, then id within a queue.
+    The jobs in order of claiming: within a queue by priority, then `enqueued_at`, then id.
 
 Raises:
-    Invalid: No queue, one that is named twice, a count or a lease outside its bounds.
+    Invalid: No queue is named, a queue is named twice, or the count or a lease is out of bounds.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -141,20 +140,20 @@ Example:
   KeywordMethod<&complete>::bind(
       bound, "complete", {{{"id", Given::required}, {"version", Given::required}, {"result", Given::optional}, {"headers"}}}, kJob,
       R"doc(
-Completes a running job: its promise is resolved with the result (JOBS 3). Then it is kept as long as its retention says.
+Complete a running job and resolve its promise with the result (JOBS 3). The job is kept for its retention.
 
 Args:
     id: The id of the job.
-    version: Of the claim.
-    result: bytes, a `Value`, or anything JSON-able.
+    version: The version of the claim.
+    result: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the result.
 
 Returns:
     The job.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It does not run, or has another version.
+    NotFound: The job does not exist.
+    Conflict: The job is not running, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -173,24 +172,24 @@ Example:
                                {"retryable"},
                                {"retry_after"}}},
                              kJob, R"doc(
-Ends an attempt without success: the job is retried, or archived or failed for good (JOBS 3).
+Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
 
 Args:
     id: The id of the job.
-    version: Of the claim.
-    code: Which error it was; a policy may retry certain codes only.
-    message: For people.
-    data: More of it, base64 by convention.
-    retryable: False: there is no use in another attempt.
-    retry_after: When the next attempt may begin, in ms from now or as a timedelta, in place of what the policy says.
+    version: The version of the claim.
+    code: The code of the error; a policy may restrict retries to certain codes.
+    message: A text for people.
+    data: More about the error, base64 by convention.
+    retryable: False: do not retry the job.
+    retry_after: The delay of the next attempt, in ms or as a timedelta, instead of the policy's delay.
 
 Returns:
     The job.
 
 Raises:
-    Invalid: An empty code, a negative pause.
-    NotFound: It does not exist.
-    Conflict: It does not run, or has another version.
+    Invalid: The code is empty, or the delay is negative.
+    NotFound: The job does not exist.
+    Conflict: The job is not running, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -202,19 +201,19 @@ Example:
 
   bound
       .def("start", &start, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("lease") = py::none(), R"doc(
-Begins the attempt of a claimed job.
+Start the attempt of a claimed job.
 
 Args:
     id: The id of the job.
-    version: Of the claim.
-    lease: The length of the lease from now on, in ms or as a timedelta; as before where not given.
+    version: The version of the claim.
+    lease: The duration of the lease from now on, in ms or as a timedelta; default: unchanged.
 
 Returns:
     The job.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is not claimed, or has another version; it may have expired.
+    NotFound: The job does not exist.
+    Conflict: The job is not claimed, has another version, or has expired.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -224,11 +223,11 @@ Example:
     [{'number': 1, 'worker': 'w', 'startedAt': 0}]
 )doc")
       .def("start_many", &start_many, py::arg("jobs"), py::kw_only(), py::arg("lease") = py::none(), R"doc(
-Begins the attempts of several claimed jobs in one transaction, each for itself.
+Start the attempts of several claimed jobs in one transaction, independently of each other.
 
 Args:
     jobs: Pairs of id and version.
-    lease: As in `start`, for all of them.
+    lease: As in `start`, for all jobs.
 
 Returns:
     The status of each: 200, 404 or 409.
@@ -239,7 +238,7 @@ Example:
     [404]
 )doc")
       .def("complete_many", &complete_many, py::arg("jobs"), R"doc(
-Completes several running jobs in one transaction, each for itself.
+Complete several running jobs in one transaction, independently of each other.
 
 Args:
     jobs: Triples of id, version and result.
@@ -253,17 +252,17 @@ Example:
     [404]
 )doc")
       .def("heartbeat", &heartbeat, py::arg("worker"), py::arg("jobs"), R"doc(
-Renews the leases of jobs that are claimed or running, each by its own length.
+Renew the leases of claimed or running jobs, each by its own duration.
 
 Args:
-    worker: Who holds them.
+    worker: The name of the worker that holds the leases.
     jobs: Pairs of id and version.
 
 Returns:
-    Which of them were cancelled, and which are not held any more.
+    The jobs that were cancelled, and the jobs that the worker no longer holds.
 
 Raises:
-    Invalid: An empty name or id, a negative version.
+    Invalid: A name or an id is empty, or a version is negative.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -274,11 +273,11 @@ Example:
     JobHeartbeat(cancelled=['a'], lost=[])
 )doc")
       .def("release", &release, py::arg("id"), py::arg("version"), R"doc(
-Gives a claimed job back that was not started; no retry is used.
+Release a claimed job that was not started; no retry is used.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is not claimed, or has another version.
+    NotFound: The job does not exist.
+    Conflict: The job is not claimed, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -288,16 +287,16 @@ Example:
     'pending'
 )doc")
       .def("snooze", &snooze, py::arg("id"), py::arg("version"), py::arg("delay"), R"doc(
-Puts a running job off; its attempt is over, no retry is used.
+Snooze a running job: end its attempt and schedule it again; no retry is used.
 
 Args:
     id: The id of the job.
-    version: Of the claim.
-    delay: From now until it may be claimed again, in ms or as a timedelta.
+    version: The version of the claim.
+    delay: The time until the job is pending again, in ms or as a timedelta.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It does not run, or has another version.
+    NotFound: The job does not exist.
+    Conflict: The job is not running, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -307,10 +306,10 @@ Example:
     5000
 )doc")
       .def("get", &get, py::arg("id"), R"doc(
-The job. A read: nothing is stored and nothing fires.
+Return the job. A read: it stores nothing and runs no step.
 
 Raises:
-    NotFound: There is no promise of this id, or it is no job.
+    NotFound: The promise does not exist, or is not a job.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

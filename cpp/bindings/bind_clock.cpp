@@ -28,13 +28,14 @@ Instant now_of(Clock& clock) {
 
 std::shared_ptr<ManualClock> make_manual_clock(const Int& start) {
   const Instant at = integer(start, "start");
-  if (at < 0) raise(ErrorClass::invalid, "start is " + std::to_string(at) + "; it has to be 0 or more");
+  if (at < 0) raise(ErrorClass::invalid, "start must be at least 0, got " + std::to_string(at));
   return std::make_shared<ManualClock>(at);
 }
 
 FiredList advance(ManualClock& clock, const DurationArgument& by) {
   const Duration duration_ms = duration(by, "by");
-  if (duration_ms < 0) raise(ErrorClass::invalid, "by is " + std::to_string(duration_ms) + " ms; a clock never runs backwards");
+  if (duration_ms < 0)
+    raise(ErrorClass::invalid, "by must be at least 0 ms, got " + std::to_string(duration_ms) + ": a clock never goes back");
   std::vector<Fired> fired;
   {
     const OutsidePython outside;
@@ -66,25 +67,25 @@ FiredList advance_to_next(ManualClock& clock) {
 
 void bind_clock(py::module_& module) {
   py::class_<Clock, std::shared_ptr<Clock>>(module, "Clock", R"doc(
-Where a store's instants come from: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+The source of a store's instants: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
 
 Example:
     >>> isinstance(rc.ManualClock(), rc.Clock)
     True
 )doc")
-      .def_property_readonly("now", &now_of, "The present instant, in Unix ms. It never goes back.");
+      .def_property_readonly("now", &now_of, "The current instant, in Unix ms. It never goes back.");
 
   py::class_<ManualClock, Clock, std::shared_ptr<ManualClock>>(module, "ManualClock", R"doc(
-A clock that stands still until it is moved, and fires what is due on its stores on the way (PROTOCOL 4).
+A clock that moves only when you move it, and runs the due steps of its stores on the way (PROTOCOL 4).
 
-It drives every store that was made with it, in the order in which they were made. Thread-safe; one move at a time.
+It drives every store that was created with it, in the order of their creation. Thread-safe; one move at a time.
 
 Args:
     start: The first instant, in Unix ms, 0 or more.
 
 Raises:
-    Invalid: A negative start, or one beyond 64 bits.
-    TypeError: A start that is no int (a float and a bool are none).
+    Invalid: The start is negative or beyond 64 bits.
+    TypeError: The start is not an int (a float and a bool are not).
 
 Example:
     >>> clock = rc.ManualClock(start=1000)
@@ -97,17 +98,17 @@ Example:
 )doc")
       .def(py::init(&make_manual_clock), py::arg("start") = 0)
       .def("advance", &advance, py::arg("by"), R"doc(
-Moves the clock by a duration and fires everything that is due on the way, each step at its own instant.
+Move the clock by a duration and run every due step on the way, each at its own instant.
 
 Args:
-    by: Milliseconds, 0 or more, or a `datetime.timedelta` of a whole number of them.
+    by: Milliseconds, 0 or more, or a `datetime.timedelta` of whole milliseconds.
 
 Returns:
-    What fired, in order.
+    The steps that fired, in order.
 
 Raises:
-    Invalid: A negative duration, or parts of a millisecond.
-    TypeError: Neither an int nor a timedelta.
+    Invalid: The duration is negative, or not a whole number of milliseconds.
+    TypeError: The duration is neither an int nor a timedelta.
 
 Example:
     >>> from datetime import timedelta
@@ -116,19 +117,19 @@ Example:
     ([], 86400000)
 )doc")
       .def("advance_to", &advance_to, py::arg("at"), R"doc(
-Moves the clock to an instant and fires everything that is due on the way, each step at its own instant.
+Move the clock to an instant and run every due step on the way, each at its own instant.
 
-The present instant is fine: what is due at once is fired.
+The current instant is allowed: it runs the steps that are due now.
 
 Args:
     at: Unix ms.
 
 Returns:
-    What fired, in order.
+    The steps that fired, in order.
 
 Raises:
-    Invalid: An instant that has passed.
-    TypeError: No int.
+    Invalid: The instant has passed.
+    TypeError: The instant is not an int.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -138,10 +139,10 @@ Example:
     [('schedule', 3600000), ('schedule', 7200000)]
 )doc")
       .def("advance_to_next", &advance_to_next, R"doc(
-Moves the clock to the next instant at which anything is due on any of its stores, and fires it.
+Move the clock to the next instant at which a step of any of its stores is due, and run it.
 
 Returns:
-    What fired, in order; nothing, and the clock stays, where nothing ever will.
+    The steps that fired, in order. If no step will ever be due, it is empty and the clock does not move.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -153,9 +154,9 @@ Example:
       .def("__repr__", [](ManualClock& self) { return Repr("ManualClock").with("now", now_of(self)).done(); });
 
   py::class_<SystemClock, Clock, std::shared_ptr<SystemClock>>(module, "SystemClock", R"doc(
-The system's wall time in ms, made monotonic: where the system's clock is set back, this one stands still until it has caught up.
+The system's time in ms, made monotonic: if the system's clock is set back, this clock stops until the system's has caught up.
 
-A store fires what is due when it is used and when `Store.tick` is called.
+A store runs due steps after requests that may write, and in `Store.tick`.
 
 Example:
     >>> rc.SystemClock().now > 1_700_000_000_000

@@ -12,7 +12,7 @@ namespace {
 
 py::typing::List<py::int_> cron_next(const Str& expression, const Int& after, const Int& count) {
   const std::int64_t wanted = integer(count, "count");
-  if (wanted < 0) raise(ErrorClass::invalid, "count is " + std::to_string(wanted) + "; it has to be 0 or more");
+  if (wanted < 0) raise(ErrorClass::invalid, "count must be at least 0, got " + std::to_string(wanted));
   Instant at = integer(after, "after");
   py::typing::List<py::int_> occurrences;
   try {
@@ -33,19 +33,19 @@ py::typing::List<py::int_> cron_next(const Str& expression, const Int& after, co
 
 void bind_cron(py::module_& module) {
   module.def("cron_next", &cron_next, py::arg("text"), py::arg("after"), py::arg("count") = 1, R"doc(
-The next occurrences of a cron expression, as a schedule takes them (PROTOCOL 4, 8).
+Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
 
 Args:
-    text: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+    text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
         unless it begins with `CRON_TZ=Area/City`.
     after: Unix ms; occurrences are later than this.
-    count: How many.
+    count: The number of occurrences.
 
 Returns:
-    Unix ms in order; fewer than `count` where the calendar (up to the year 9999) holds no more.
+    Unix ms in order; fewer than `count` if there are no more up to the year 9999.
 
 Raises:
-    Invalid: An expression that is none or can never fire, or a negative count.
+    Invalid: The expression is invalid or never fires, or the count is negative.
 
 Example:
     >>> rc.cron_next("*/15 * * * *", after=0, count=3)

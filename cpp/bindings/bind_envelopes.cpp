@@ -1,4 +1,4 @@
-// store.apply and store.apply_json: full envelopes, in Python objects or JSON texts (DESIGN 3).
+// store.apply and store.apply_json: full envelopes, in Python objects or JSON texts.
 #include <array>
 #include <string>
 #include <string_view>
@@ -147,34 +147,34 @@ Overloaded function.
 
 1. apply(self: resonate_core._core.Store, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]
 
-Runs a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
+Run a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
 
-Whatever is refused is answered, a malformed envelope with status 400; nothing that a client sends raises.
+A refused request gets a reply, a malformed envelope one with status 400. No request of a client raises.
 
 Args:
     envelope: `{"kind", "head", "data"}`, or a list of such.
     now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
-        the same. An instant that has passed is answered with status 400.
-    atomic: The first refusal undoes all of a list.
+        the same. An instant that has passed is refused with status 400.
+    atomic: The first refusal undoes the whole list.
 
 Returns:
-    The answering envelope, or a list of them in the same order.
+    The envelope of the reply, or a list of them in the same order.
 
 Raises:
-    Closed: The store was closed.
-    TypeError: `now` is no int.
+    Closed: The store is closed.
+    TypeError: `now` is not an int.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> head = {"corrId": "1", "version": "2026-04-01"}
-    >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})["head"]["status"]
+    >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "none"}})["head"]["status"]
     404
     >>> store.apply(["no envelope"])[0]["head"]
     {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
 
 2. apply(self: resonate_core._core.Store, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False) -> list[dict[str, typing.Any]]
 
-A list of them, in one transaction.
+Run a list of them in one transaction.
 )doc");
   bound.def(
       "apply_async",
@@ -183,28 +183,28 @@ A list of them, in one transaction.
             call(member_of_module("resonate_core._async", "apply_async"), self, envelope, now, py::bool_(atomic)));
       },
       py::arg("envelope"), py::arg("now") = py::none(), py::arg("atomic") = false, R"doc(
-As `apply`, for asyncio: the request runs off the loop's thread, and the tasks of one loop share commits.
+Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
 
-Requests that come in one turn of the loop, or while a commit is under way, run in one transaction, in the order in which they came.
-Each gets its own answer. A commit that fails raises in all of them, and nothing of it was done.
+Requests of one iteration of the loop, or that arrive while a commit is under way, run in one transaction, in their order of arrival.
+Each gets its own reply. A commit that fails raises in all of them and changes nothing.
 
 Args:
     envelope: An envelope, or a list of such.
     now: On a manual clock: the instant of the request, in Unix ms.
-    atomic: The first refusal undoes all of a list, which then has a transaction of its own.
+    atomic: The first refusal undoes the whole list, which then runs in a separate transaction.
 
 Returns:
-    An awaitable of the answering envelope, or of a list of them.
+    An awaitable of the reply's envelope, or of a list of them.
 
 Raises:
-    Closed: The store was closed.
+    Closed: The store is closed.
 
 Example:
     >>> import asyncio
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> async def main():
     ...     head = {"corrId": "1", "version": "2026-04-01"}
-    ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})
+    ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "none"}})
     >>> asyncio.run(main())["head"]["status"]
     404
 )doc");
@@ -213,19 +213,19 @@ Overloaded function.
 
 1. apply_json(self: resonate_core._core.Store, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes
 
-As `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text is none and answered with status 400.
+Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text gets status 400.
 
 Args:
     envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
     now: The instant of the request on a manual clock, in Unix ms.
-    atomic: The first refusal undoes all of a list.
+    atomic: The first refusal undoes the whole list.
 
 Returns:
-    The answer as JSON in ASCII, or a list of them in the same order.
+    The reply as JSON in ASCII, or a list of them in the same order.
 
 Raises:
-    Closed: The store was closed.
-    TypeError: Neither bytes nor str nor a list of them; `now` is no int.
+    Closed: The store is closed.
+    TypeError: The envelope is not bytes, str or a list of them, or `now` is not an int.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -234,7 +234,7 @@ Example:
 
 2. apply_json(self: resonate_core._core.Store, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]
 
-A list of them, in one transaction.
+Run a list of them in one transaction.
 )doc");
 }
 

@@ -1,5 +1,4 @@
 // The whole table from the core's codes and statuses to Python's exceptions.
-#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -23,15 +22,13 @@ using Classes = std::array<py::object, kClassNames.size()>;
 
 // Looked up at the first error: errors.py is imported by the package, not by this module.
 py::handle class_of(ErrorClass error) {
-  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Classes> storage;
-  const Classes& classes = storage
-                               .call_once_and_store_result([] {
-                                 const py::object errors = imported("resonate_core.errors");
-                                 Classes found;
-                                 for (std::size_t i = 0; i < found.size(); ++i) found[i] = errors.attr(kClassNames[i]);
-                                 return found;
-                               })
-                               .get_stored();
+  static constinit MadeOnce<Classes> kept;
+  const Classes& classes = kept.get([] {
+    const py::object errors = imported("resonate_core.errors");
+    Classes found;
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] = errors.attr(kClassNames[i]);
+    return found;
+  });
   return classes[static_cast<std::size_t>(error)];
 }
 

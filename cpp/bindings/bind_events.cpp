@@ -3,9 +3,9 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
+#include "codec/json_sink.hpp"
+#include "codec/messages.hpp"
 #include "event_dicts.hpp"
-#include "protocol/json_sink.hpp"
-#include "protocol/messages.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
@@ -54,7 +54,7 @@ std::string message_repr(const MessageRecord& record) {
 
 void bind_message(py::module_& module) {
   py::class_<MessageRecord> bound(module, "Message", R"doc(
-A message that waits in the outbox (PROTOCOL 5). Immutable.
+A message in the outbox (PROTOCOL 5). Immutable.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -65,15 +65,14 @@ Example:
   bound
       .def_property_readonly(
           "kind", [](const MessageRecord& self) { return kind_of(*self.message); },
-          "`execute` or `unblock`; `invoke`, `resume` or `notify` where it speaks 2025-01-15.")
+          "`execute` or `unblock`; in 2025-01-15 `invoke`, `resume` or `notify`.")
       .def_property_readonly(
-          "id", [](const MessageRecord& self) { return self.message->id; }, "The task to run, or the promise that was settled.")
-      .def_property_readonly("version", &message_version,
-                             "The version to acquire the task with, counting acquisitions; None for a settled promise.")
+          "id", [](const MessageRecord& self) { return self.message->id; }, "The id of the pending task or of the settled promise.")
+      .def_property_readonly("version", &message_version, "The version with which to acquire the task; None for a settled promise.")
       .def_property_readonly(
           "address", [](const MessageRecord& self) { return self.message->address; }, "Where it goes.")
       .def_property_readonly(
-          "attempts", [](const MessageRecord& self) { return self.message->attempts; }, "How often its delivery was tried.")
+          "attempts", [](const MessageRecord& self) { return self.message->attempts; }, "The number of attempts to deliver it.")
       .def_property_readonly(
           "queued_at", [](const MessageRecord& self) { return self.message->queued_at; }, "When it was queued, in Unix ms.")
       .def_property_readonly(
@@ -81,15 +80,15 @@ Example:
           "Its key: a new message replaces one of the same key.")
       .def_property_readonly(
           "number", [](const MessageRecord& self) { return self.message->seq; },
-          "Its place in the order of queueing, which no other message of the store ever has: what `Store.acknowledge` takes.")
+          "Its number in the order of queueing, unique in the store; `Store.acknowledge` takes it.")
       .def_property_readonly(
           "stale", [](const MessageRecord& self) { return self.stale; },
-          "Whether it was of no use any more when it was read: its task had been acquired in another way, or was over.")
+          "Whether it was stale when it was read: its task was already acquired or fulfilled.")
       .def("to_json", &message_json, py::arg("server_url") = py::none(), R"doc(
-The message as it goes over the wire, as JSON in ASCII on one line.
+Return the message as on the wire: JSON in ASCII on one line.
 
 Args:
-    server_url: What an execute tells its receiver to call back, in its head.
+    server_url: The URL for the receiver's requests, in the head of an execute.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -97,10 +96,10 @@ Example:
     >>> store.messages()[0].to_json("http://localhost:8001")
     b'{"kind":"execute","head":{"serverUrl":"http://localhost:8001"},"data":{"task":{"id":"job","version":0}}}'
 )doc")
-      .def_property_readonly("message", &message_body, "The message as it goes over the wire, a new dict each time.");
+      .def_property_readonly("message", &message_body, "The message as on the wire, a new dict each time.");
   def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_dict,
                                                 .to_dict_doc = R"doc(
-The message as `Store.take_messages` gives it: its key, its address and what goes over the wire.
+Return the message like `Store.take_messages`: its key, its address, and the message as on the wire.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -167,7 +166,7 @@ std::string fired_repr(const Fired& fired) {
 
 void bind_fired(py::module_& module) {
   py::class_<Fired> bound(module, "Fired", R"doc(
-An internal step that the engine took by itself (PROTOCOL 4). Immutable.
+An internal step that has run (PROTOCOL 4). Immutable.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -181,17 +180,19 @@ Example:
           "kind", [](const Fired& self) { return name_of(self.kind); },
           "`promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.")
       .def_property_readonly(
-          "id", [](const Fired& self) { return self.id; }, "The promise, task or schedule; for a drain the settled promise.")
+          "id", [](const Fired& self) { return self.id; },
+          "The id of the promise, task or schedule; for a drain, of the settled promise.")
       .def_property_readonly(
-          "at", [](const Fired& self) { return self.at; }, "When it was due, in Unix ms; for a drain when the promise was settled.")
+          "at", [](const Fired& self) { return self.at; },
+          "When it was due, in Unix ms; for a drain, when the promise was settled.")
       .def_property_readonly(
-          "now", [](const Fired& self) { return self.now; }, "When it was taken, in Unix ms.")
+          "now", [](const Fired& self) { return self.now; }, "When it ran, in Unix ms.")
       .def_property_readonly("detail", &fired_detail,
                              "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` "
                              "of a schedule; a new dict each time.");
   def_record(bound, RecordTraits<Fired>{.to_dict = fired_dict,
                                         .to_dict_doc = R"doc(
-All members in a dict.
+Return all members in a dict.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -226,7 +227,7 @@ std::string violation_repr(const Violation& violation) {
 
 void bind_violation(py::module_& module) {
   py::class_<Violation> bound(module, "Violation", R"doc(
-A property of PROTOCOL 6 that does not hold. Immutable.
+A violated invariant of PROTOCOL 6. Immutable.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).check()
@@ -234,11 +235,11 @@ Example:
 )doc");
   bound
       .def_property_readonly(
-          "name", [](const Violation& self) { return self.name; }, "The name of the property, such as `orphan_tasks`.")
+          "name", [](const Violation& self) { return self.name; }, "The name of the invariant, such as `orphan_tasks`.")
       .def_property_readonly(
-          "id", [](const Violation& self) { return self.id; }, "The promise, task, schedule or message.")
+          "id", [](const Violation& self) { return self.id; }, "The id of the promise, task, schedule or message.")
       .def_property_readonly(
-          "detail", [](const Violation& self) { return self.detail; }, "What was found, with the values.");
+          "detail", [](const Violation& self) { return self.detail; }, "The finding, with the values.");
   def_record(bound, RecordTraits<Violation>{.to_dict = violation_dict,
                                             .to_dict_doc = "All members in a dict.",
                                             .same = same_violation,

@@ -10,7 +10,7 @@ namespace {
 Fenced run_fenced(const Tasks& self, TaskFence fence) {
   Reply reply = self.store->run(std::move(fence));
   if (reply.fenced_status != status::kOk) raise_refusal(reply.fenced_status, reply.error);
-  return {.promise = {std::move(reply.promise), reply.now}, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
+  return {.promise = {std::move(reply.promise)}, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
 Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const OptionalInt& timeout_at,
@@ -37,15 +37,15 @@ void bind_fencing(py::class_<Tasks>& bound) {
       .def("fence_create", &fence_create, py::arg("id"), py::arg("version"), py::arg("promise_id"),
            py::arg("timeout_at") = py::none(), py::kw_only(), py::arg("timeout") = py::none(), py::arg("param") = py::none(),
            py::arg("headers") = py::none(), py::arg("tags") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
-Creates another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+Create another promise if the caller still holds the task (PROTOCOL 3.14).
 
 Args:
     id: The id of the task.
     version: Its version.
     promise_id: The id of the promise to create, not the task's own.
-    timeout_at: Its deadline in Unix ms. Either this or `timeout` has to be given.
+    timeout_at: Its deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
     timeout: Its deadline from now on, in ms or as a timedelta.
-    param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+    param: The input of the promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.
     tags: Strings by name.
     idempotency_key: A key of the creation, as in `Promises.create`.
@@ -54,9 +54,9 @@ Returns:
     The promise, new or existing.
 
 Raises:
-    Invalid: The task's own id, or what `Promises.create` refuses.
+    Invalid: The promise has the task's id, or `Promises.create` would refuse it.
     NotFound: The task does not exist.
-    Conflict: It is not acquired, or has another version; or the idempotency key differs.
+    Conflict: The task is not acquired or has another version, or the idempotency key differs.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -67,13 +67,13 @@ Example:
       .def("fence_settle", &fence_settle, py::arg("id"), py::arg("version"), py::arg("promise_id"), py::arg("value") = py::none(),
            py::kw_only(), py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(),
            R"doc(
-Settles another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+Settle another promise if the caller still holds the task (PROTOCOL 3.14).
 
 Args:
     id: The id of the task.
     version: Its version.
     promise_id: The id of the promise to settle, not the task's own.
-    value: The result: bytes, a `Value`, or anything JSON-able.
+    value: The result: bytes, a `Value`, or any JSON-able object.
     state: `resolved`, `rejected` or `rejected_canceled`.
     headers: Headers of the value.
     idempotency_key: A key of the settlement, as in `Promises.resolve`.
@@ -82,9 +82,9 @@ Returns:
     The settled promise.
 
 Raises:
-    Invalid: The task's own id, or another state.
+    Invalid: The promise has the task's id, or the state is another one.
     NotFound: The task or the promise does not exist.
-    Conflict: The task is not acquired, or has another version; or the idempotency key differs.
+    Conflict: The task is not acquired or has another version, or the idempotency key differs.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

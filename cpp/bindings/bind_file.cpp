@@ -20,7 +20,14 @@ std::string path_of(py::handle path) { return std::string(text(call(member_of_mo
 // An instant at which nothing else happened may not be in the file yet.
 void store_instant(Engine& engine) {
   try {
-    engine.with_storage([](Storage& storage) { storage.store_instant(storage.counters().now); }, Access::write);
+    Changes only_now;
+    only_now.stores_instant = true;
+    engine.with_storage(
+        [&only_now](Storage& storage) {
+          only_now.counters = storage.counters();
+          storage.write(only_now);
+        },
+        Access::write);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::read_only) throw;  // a store that only looks has seen nothing of its own
   }
@@ -47,13 +54,13 @@ std::size_t purge(const StoreHandle& store, const Int& given) {
 void bind_file(StoreClass& bound) {
   bound
       .def("backup", &backup, py::arg("path"), R"doc(
-Writes the whole state, as of one instant, into a new SQLite file that `Store(path)` opens. Others read and write meanwhile.
+Write the whole state, as of one instant, into a new SQLite file for `Store(path)`. Other callers read and write meanwhile.
 
 Args:
-    path: Where no file is yet. It appears once it is complete and on the disk.
+    path: The path of the new file. It appears when it is complete and synced.
 
 Raises:
-    StoreError: There is a file already, or it cannot be written; nothing is left behind.
+    StoreError: The file exists or cannot be written; no partial file remains.
 
 Example:
     >>> import tempfile, pathlib
@@ -66,18 +73,18 @@ Example:
     'pending'
 )doc")
       .def("purge", &purge, py::kw_only(), py::arg("settled_before"), R"doc(
-Deletes promises that were settled before an instant, with their tasks. An id that comes back later is a new promise.
+Delete promises that were settled before an instant, with their tasks. A later create with such an id creates a new promise.
 
-A promise stays while an undelivered message, a callback or a task that has not been told yet refers to it, and while the root of its
-workflow (`resonate:origin`) is pending, since the workflow's next run reads what it has settled. What is due is fired first. It goes
-in transactions of a few hundred rows, so that other callers are not kept waiting, and can be interrupted (Ctrl-C) between them. A
-file keeps the room for what comes next; `vacuum()` gives it back.
+A promise stays while an undelivered message, a callback or a task that was never dispatched refers to it, and while the root of its
+workflow (`resonate:origin`) is pending, since the workflow's next run reads its settled promises. Due steps run first. The deletion
+uses transactions of a few hundred rows, so that other callers wait only briefly, and Ctrl-C stops it between them. A
+file keeps the freed space for later rows; `vacuum()` returns it to the file system.
 
 Args:
-    settled_before: In Unix ms; not later than now.
+    settled_before: An instant in Unix ms, not later than now.
 
 Returns:
-    How many promises were deleted.
+    The number of deleted promises.
 
 Raises:
     Invalid: The instant has not passed.
@@ -93,12 +100,12 @@ Example:
 )doc")
       .def(
           "vacuum", [](const StoreHandle& self) { open(self).without_gil([](Engine& engine) { engine.vacuum(); }); }, R"doc(
-Gives the room of deleted promises back to the file system. It writes the whole file anew, and others wait for it. Without effect in
+Return the space of deleted promises to the file system. It rewrites the whole file and blocks other callers. It has no effect in
 memory.
 
 Raises:
     StoreBusy: Another process uses the file.
-    StoreError: The disk has no room for the copy; the file is as it was.
+    StoreError: The disk has no space for the copy; the file is unchanged.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).vacuum()
@@ -121,15 +128,15 @@ void bind_check_file(py::module_& module) {
         return problems;
       },
       py::arg("path"), R"doc(
-Looks for damage in a store's file: commits in its log that cannot be read any more, damaged pages, indexes that disagree with their
-tables, a schema that is not ours, rows that cannot be read. The properties of the state are `Store.check`'s; `python -m resonate_core
-check FILE` looks at both. Damage that makes another valid value cannot be seen; the page on storage says what that means.
+Check a store's file for damage: unreadable commits in its log, damaged pages, indexes that disagree with their
+tables, an unknown schema, unreadable rows. `Store.check` checks the invariants of the state; `python -m resonate_core
+check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
 Returns:
     A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
 Raises:
-    StoreError: The file cannot be opened as a store at all.
+    StoreError: The file cannot be opened as a store.
 
 Example:
     >>> import tempfile, pathlib

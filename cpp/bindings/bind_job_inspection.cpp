@@ -74,7 +74,6 @@ JobBatch search(const Jobs& self, const OptionalStr& id, const OptionalStr& queu
   JobBatch batch;
   batch.cursor = std::move(reply.cursor);
   batch.rows = std::move(reply.rows);
-  batch.now = reply.now;
   return batch;
 }
 
@@ -83,11 +82,11 @@ JobBatch search(const Jobs& self, const OptionalStr& id, const OptionalStr& queu
 void bind_job_inspection(py::class_<Jobs>& bound) {
   bound
       .def("cancel", &cancel, py::arg("id"), R"doc(
-Cancels a job that is not over: its promise is canceled. A worker that runs it hears of it with its next heartbeat.
+Cancel a job that is not final, and its promise. Its worker is notified by the next heartbeat.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is over.
+    NotFound: The job does not exist.
+    Conflict: The job is final.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -96,11 +95,11 @@ Example:
     'cancelled'
 )doc")
       .def("run", &run, py::arg("id"), R"doc(
-Makes a scheduled, retrying or archived job claimable at once. Whoever awaits its promise goes on waiting for it.
+Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is in another state.
+    NotFound: The job does not exist.
+    Conflict: The job is in another state.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -109,11 +108,11 @@ Example:
     0
 )doc")
       .def("archive", &archive, py::arg("id"), R"doc(
-Puts a pending, scheduled or retrying job aside, for a person to look at.
+Archive a pending, scheduled or retrying job until a person runs it.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is in another state.
+    NotFound: The job does not exist.
+    Conflict: The job is in another state.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -122,11 +121,11 @@ Example:
     'archived'
 )doc")
       .def("delete", &remove, py::arg("id"), R"doc(
-Deletes a job that nobody holds, and its promise with it; one that is over as soon as nothing undelivered refers to it.
+Delete an unheld job and its promise; a final job is deleted as soon as nothing undelivered refers to it.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is claimed or running, or it is not over and somebody awaits it.
+    NotFound: The job does not exist.
+    Conflict: The job is claimed or running, or it is not final and has an awaiter.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -137,7 +136,7 @@ Example:
 )doc")
       .def("cancel_all", &cancel_all, py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
            py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-Cancels all jobs that match and are not over, a thousand a transaction; how many. At least one filter has to be given.
+Cancel all matching jobs that are not final, 1000 per transaction, and return their number. At least one filter is required.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -147,7 +146,7 @@ Example:
 )doc")
       .def("run_all", &run_them_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
            py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-As `run` for all jobs of a state ("archived", "retry" or "scheduled") that match, a thousand a transaction; how many.
+Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -157,7 +156,7 @@ Example:
 )doc")
       .def("archive_all", &archive_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(),
            py::arg("type") = py::none(), py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-As `archive` for all jobs of a state ("pending", "scheduled" or "retry") that match, a thousand a transaction; how many.
+Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -167,7 +166,7 @@ Example:
 )doc")
       .def("delete_all", &delete_all, py::arg("state"), py::kw_only(), py::arg("queue") = py::none(), py::arg("type") = py::none(),
            py::arg("tags") = py::none(), py::arg("group") = py::none(), R"doc(
-As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
+Delete all matching jobs of a state (not "claimed" or "running"), 1000 per transaction, and return their number.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -180,24 +179,24 @@ Example:
       bound, "search",
       {{{"id", Given::optional}, {"queue"}, {"type"}, {"state"}, {"tags"}, {"group"}, {"unique_key"}, {"limit"}, {"cursor"}}},
       "resonate_core._core.JobBatch", R"doc(
-One page of the jobs that match, ordered by id.
+Return a page of the matching jobs, ordered by id.
 
 Args:
-    id: A glob: `*` stands for any characters.
-    queue: Of this queue.
-    type: Of this type.
-    state: In this state now.
-    tags: With these tags, all of them.
-    group: Of this group.
-    unique_key: With this unique key.
-    limit: The size of a page, 1..1000; 100 where not given.
-    cursor: Of the page before.
+    id: A pattern in which `*` stands for any characters.
+    queue: The name of the queue.
+    type: The type of the jobs.
+    state: The current state.
+    tags: Tags that a job must have, with these values.
+    group: The name of the group.
+    unique_key: The unique key.
+    limit: The size of the page, 1..1000; default: 100.
+    cursor: The `cursor` of the previous page.
 
 Returns:
-    The jobs; `cursor` of it for the next page, None on the last.
+    A page; its `cursor` is None on the last page.
 
 Raises:
-    Invalid: A state that jobs do not have, or a limit outside its bounds.
+    Invalid: The state is unknown, or the limit is out of range.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -48,7 +48,8 @@ JobBatch enqueue_many(const Jobs& self, const Str& type, const Payloads& payload
   if (!ids.is_none()) {
     names = texts(ids, "ids");
     if (names.size() != size)
-      raise(ErrorClass::invalid, "ids has " + std::to_string(names.size()) + " entries and payloads " + std::to_string(size));
+      raise(ErrorClass::invalid,
+            "ids must have as many entries as payloads (" + std::to_string(size) + "), got " + std::to_string(names.size()));
   }
   std::vector<Request> requests;
   requests.reserve(size);
@@ -61,10 +62,7 @@ JobBatch enqueue_many(const Jobs& self, const Str& type, const Payloads& payload
   PromiseBatch made = self.store->run_all(std::move(requests));
   JobBatch batch;
   batch.rows.reserve(size);
-  for (PromiseRecord& record : made.records) {
-    batch.now = record.now;
-    batch.rows.push_back(std::move(record.row));
-  }
+  for (PromiseRecord& record : made.records) batch.rows.push_back(std::move(record.row));
   return batch;
 }
 
@@ -95,40 +93,40 @@ void bind_enqueue(py::class_<Jobs>& bound) {
                                   {"group"},
                                   {"sent_at"}}},
                                 kJob, R"doc(
-Enqueues a job, or answers the same one that is there (JOBS 3). What is not given comes from the queue, then from the lifecycle.
+Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
 
 Args:
-    type: What kind of job it is: which function runs it.
-    payload: What that function gets: bytes, a `Value`, or anything JSON-able.
-    id: Its id, also of its promise; one is made where none is given. A pending promise without a task becomes the job.
-    queue: The name of its queue; "default" where none is given.
+    type: The name by which a worker finds the function.
+    payload: The input of the function: bytes, a `Value`, or any JSON-able object.
+    id: The id of the job and its promise; default: generated. A pending promise without a task becomes the job.
+    queue: The name of the queue; default: "default".
     headers: Headers of the payload.
-    tags: Tags of its promise.
-    priority: 1 comes first, 100 last; 50 where nothing else is said.
-    process_at: Not before this instant, in Unix ms.
-    process_in: Not before so long from now, in ms or as a timedelta.
-    good_until: It expires unless it has been started by then, in Unix ms.
-    good_for: A `good_until` so long after it can first run, in ms or as a timedelta.
-    timeout: How long one attempt may take, in ms or as a timedelta.
-    deadline: Of its promise, in Unix ms; none where none is given.
-    retention: How long it is kept once completed, in ms or as a timedelta; "kept": for ever.
-    max_retries: How many retries it has.
+    tags: Tags of the promise.
+    priority: 1 (first) to 100 (last); default: 50.
+    process_at: The earliest start, in Unix ms.
+    process_in: The delay until the earliest start, in ms or as a timedelta.
+    good_until: The job expires if it has not started by this instant, in Unix ms.
+    good_for: The job expires if it has not started this long after it first becomes runnable, in ms or as a timedelta.
+    timeout: The longest duration of one attempt, in ms or as a timedelta.
+    deadline: The deadline of the promise, in Unix ms; default: none.
+    retention: How long the job is kept after it completed, in ms or as a timedelta; "kept": until it is deleted.
+    max_retries: The number of retries.
     retry_policy: {"kind": "fixed", "intervals": [ms, ...]}, {"kind": "exponential", "base": ms, "factor", "cap": ms, "jitter"} or
-        {"kind": "asynq"}; with "codes": [...] only errors of these codes are retried.
-    on_exhausted: "archived" or "failed": what it becomes without retries left.
-    lifecycle: "asynq" or "horsies": the preset for what nobody says (JOBS 4).
-    unique_key: No other job of the queue may hold this key.
-    unique_for: For how long after `sent_at` at most it holds it, in ms or as a timedelta; none: until it is over.
-    group: It waits until the jobs of its queue and type with this group are many enough, none has joined for a while, or the
-        first has waited long enough (`Queues.set`); then all of them may be claimed, together.
-    sent_at: When the caller sent it, in Unix ms; now where not given.
+        {"kind": "asynq"}; with "codes": [...] only errors with these codes are retried.
+    on_exhausted: "archived" or "failed": the state after the last retry failed.
+    lifecycle: "asynq" or "horsies": the preset of missing arguments (JOBS 4).
+    unique_key: A key that at most one job of the queue holds.
+    unique_for: The longest time after `sent_at` for which the job holds its key, in ms or as a timedelta; none: until it is final.
+    group: The job gathers with the jobs of its queue, type and group until there are enough, none has joined for some time, or
+        the first has waited long enough (`Queues.set`); then they are claimed together.
+    sent_at: When the caller sent it, in Unix ms; default: now.
 
 Returns:
     The job.
 
 Raises:
-    Invalid: A value that breaks a rule.
-    Conflict: The id is that of another job, of a task, or of a settled promise; or another job holds the unique key.
+    Invalid: A value breaks a rule.
+    Conflict: The id belongs to another job, a task or a settled promise, or another job holds the unique key.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -159,13 +157,13 @@ Example:
                                        {"group"},
                                        {"sent_at"}}},
                                      "resonate_core._core.JobBatch", R"doc(
-Enqueues a job for each payload, all of them or none, in one transaction; as `enqueue` for each, in order.
+Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
 
 Args:
-    type: What kind of jobs they are.
-    payloads: The payload of each.
-    ids: The id of each; made where none are given.
-    queue: As in `enqueue`, for all of them; so are those that follow.
+    type: The type of the jobs.
+    payloads: The payload of each job.
+    ids: The id of each job; default: generated.
+    queue: As in `enqueue`, for all jobs, like the following arguments.
     headers: See `enqueue`.
     tags: See `enqueue`.
     priority: See `enqueue`.
@@ -187,8 +185,8 @@ Returns:
     The jobs, in order of the payloads.
 
 Raises:
-    Invalid: As `enqueue`, or ids and payloads of different numbers. Nothing was enqueued then.
-    Conflict: As `enqueue`.
+    Invalid: As for `enqueue`, or `ids` and `payloads` have different lengths. Nothing was enqueued.
+    Conflict: As for `enqueue`.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -201,7 +199,7 @@ Example:
 
 void bind_jobs(py::module_& module) {
   py::class_<Jobs> bound(module, "Jobs", R"doc(
-The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them by Python functions.
+The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them with Python functions.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

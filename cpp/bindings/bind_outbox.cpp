@@ -23,7 +23,7 @@ using Found = std::vector<std::pair<MessageRef, RowRef>>;
 
 std::size_t limit_of(const OptionalInt& given) {
   const std::int64_t limit = optional_integer(given, "limit").value_or(INT64_MAX);
-  if (limit < 0) raise(ErrorClass::invalid, "limit is " + std::to_string(limit) + "; it has to be 0 or more");
+  if (limit < 0) raise(ErrorClass::invalid, "limit must be at least 0, got " + std::to_string(limit));
   return static_cast<std::size_t>(limit);
 }
 
@@ -98,12 +98,12 @@ void bind_outbox(StoreClass& bound) {
   bound
       .def("messages", &messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("after") = 0,
            py::arg("addresses") = py::none(), R"doc(
-What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
+Return the undelivered messages in the order of queueing, without taking them (PROTOCOL 5).
 
 Args:
-    limit: How many at most.
-    after: Only those with a greater `number`.
-    addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so.
+    limit: The maximum of messages.
+    after: Only messages with a greater `number`.
+    addresses: Only messages to these addresses; an address that ends in `*` is a prefix.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -112,17 +112,17 @@ Example:
     [('execute', 'poll://any@workers')]
 )doc")
       .def("acknowledge", &acknowledge, py::arg("numbers"), R"doc(
-Takes the messages of these numbers out of the outbox: they were delivered (PROTOCOL 5).
+Acknowledge delivered messages: take those with these numbers out of the outbox (PROTOCOL 5).
 
 Args:
-    numbers: `Message.number` of each. One that does not wait any more is passed over.
+    numbers: `Message.number` of each. Numbers that are no longer in the outbox are skipped.
 
 Returns:
-    Those that waited, in order. Of several callers who name one message one is told its number.
+    The numbers that were removed, in order. If several callers acknowledge one message, only one of them gets its number.
 
 Raises:
-    Closed: The store was closed.
-    StoreError: The commit failed; all of them still wait.
+    Closed: The store is closed.
+    StoreError: The commit failed; no message was removed.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -139,24 +139,24 @@ Example:
                 call(member_of_module("resonate_core._messages", "on_message"), self, scheme, handler, background));
           },
           py::arg("scheme"), py::arg("handler"), py::kw_only(), py::arg("background") = py::none(), R"doc(
-Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
+Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 
-A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
-with one message at a time, at least once, and should return soon. Whatever it raises in the thread is logged, even what ends a thread
-(SystemExit). When the program ends, the thread is given a second to return from it.
+A message is delivered when the function returns; if it raises, it gets the message again after a growing delay. The function is called
+with one message at a time, at least once, and should return soon. Every exception in the thread is logged, even SystemExit.
+When the program ends, the function gets 1 s to return.
 
 Args:
-    scheme: What stands before the colon of the addresses, in lower case.
-    handler: Is given a `Message`.
-    background: Whether a thread calls it as soon as a message is queued; else `deliver` does. By default that depends on the clock:
-        a system clock's store delivers by itself, a manual clock's when it is told to, so that runs repeat.
+    scheme: The text before the colon of the addresses, in lower case.
+    handler: The function; it gets a `Message`.
+    background: Whether a thread calls it as soon as a message is queued; otherwise `deliver` calls it. Default: a thread
+        with a system clock, `deliver` with a manual clock, so that runs are repeatable.
 
 Returns:
     A Subscription, whose `close` ends it. It ends with the store too.
 
 Raises:
-    Invalid: No scheme, or one that has a handler.
-    TypeError: `handler` cannot be called.
+    Invalid: The scheme is empty or has a handler already.
+    TypeError: `handler` is not callable.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -172,22 +172,22 @@ Example:
             return py::cast<std::size_t>(call(member_of_module("resonate_core._messages", "deliver"), self));
           },
           R"doc(
-Hands what waits now to the functions that `on_message` was given, in order of queueing; how many messages they took.
+Deliver the waiting messages to the functions of `on_message`, in the order of queueing, and return their number.
 
-A function that raises is logged and keeps nothing from the others.
+An exception of a function is logged and does not affect the others.
 
 Raises:
-    Invalid: A function that it calls calls it again.
-    Closed: The store was closed.
-    StoreError: What was taken could not be taken out of the store, and will be delivered again.
+    Invalid: A function that it calls calls `deliver` again.
+    Closed: The store is closed.
+    StoreError: Delivered messages could not be removed from the outbox, and will be delivered again.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).deliver()
     0
 )doc")
       .def("outbox_counts", &outbox_counts, R"doc(
-How many messages wait, and how many unblocks were dropped since the store began, because nobody took them within its
-`unblock_retention`.
+Return the number of undelivered messages, and of unblocks that were dropped after `unblock_retention` since the store was
+created.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -196,14 +196,14 @@ Example:
     {'waiting': 1, 'dropped': 0}
 )doc")
       .def("take_messages", &take_messages, py::arg("limit") = py::none(), py::kw_only(), py::arg("addresses") = py::none(), R"doc(
-Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).
+Take messages out of the outbox in the order of queueing, which acknowledges their delivery (PROTOCOL 5).
 
 Args:
-    limit: How many at most.
-    addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so. The others stay queued.
+    limit: The maximum of messages.
+    addresses: Only messages to these addresses; an address that ends in `*` is a prefix. The others stay queued.
 
 Returns:
-    Dicts of `key`, `address` and `message`, the last as it goes over the wire.
+    Dicts of `key`, `address` and `message`, the last as on the wire.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -53,7 +53,7 @@ PromisePage search(const Promises& self, const OptionalStr& id, const OptionalSt
   PromiseSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
   Reply reply = self.store->run(std::move(search));
-  return {{std::move(reply.cursor)}, std::move(reply.rows), reply.now};
+  return {{std::move(reply.cursor)}, std::move(reply.rows)};
 }
 
 std::size_t count(const Promises& self) {
@@ -106,27 +106,27 @@ void bind_single(py::class_<Promises>& bound) {
                                  {"tags"},
                                  {"idempotency_key"}}},
                                kPromiseType, R"doc(
-Creates a promise, or answers the one that exists under the id (PROTOCOL 3.2).
+Create a promise, or return the existing promise with this id (PROTOCOL 3.2).
 
-A promise with a target (tag `resonate:target`) gets a task, whose first message goes out at once, or at the instant that the tag
-`resonate:delay` names. One whose deadline has passed is born settled (PROTOCOL 1.2).
+A promise with a target (tag `resonate:target`) gets a task, which is dispatched at once, or at the instant in the tag
+`resonate:delay`. A promise whose deadline has passed is created settled (PROTOCOL 1.2).
 
 Args:
-    id: Any text that is not empty and holds no NUL.
-    timeout_at: The deadline in Unix ms. Either this or `timeout` has to be given.
+    id: Any text that is not empty and contains no NUL.
+    timeout_at: The deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
     timeout: The deadline from now on, in ms or as a timedelta.
-    param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+    param: The input of the promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.
-    tags: Strings by name; the protocol reads those that begin with `resonate:`.
-    idempotency_key: A key of the creation. The existing promise is only answered when it was created under the same one.
+    tags: Strings by name; the protocol interprets names that begin with `resonate:`.
+    idempotency_key: A key of the creation. An existing promise is returned only if it was created with the same key.
 
 Returns:
     The promise, new or existing.
 
 Raises:
-    Invalid: An empty id, a negative deadline, tags that contradict each other (PROTOCOL 3, shape rules).
-    Conflict: It exists and was created under another idempotency key, or none.
-    TypeError: An argument of the wrong type; both or neither of `timeout_at` and `timeout`.
+    Invalid: The id is empty, the deadline is negative, or tags contradict each other (PROTOCOL 3, shape rules).
+    Conflict: The promise exists and was created with another idempotency key, or without one.
+    TypeError: An argument has a wrong type, or both or neither of `timeout_at` and `timeout` are given.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -137,16 +137,16 @@ Example:
 )doc");
 
   bound.def("get", &get, py::arg("id"), R"doc(
-The promise as it is now (PROTOCOL 3.1). A read: nothing is stored and nothing fires.
+Return the promise as it is now (PROTOCOL 3.1). A read: it stores nothing and runs no step.
 
 Args:
     id: The id of the promise.
 
 Returns:
-    The promise, settled where its deadline has passed.
+    The promise; settled if its deadline has passed.
 
 Raises:
-    NotFound: It does not exist.
+    NotFound: The promise does not exist.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -156,20 +156,20 @@ Example:
 )doc");
 
   KeywordMethod<&resolve>::bind(bound, "resolve", kSettleParameters, kPromiseType, R"doc(
-Settles a promise as resolved, and fulfils its task (PROTOCOL 3.3). One that is settled already is answered as it is.
+Resolve a promise and fulfil its task (PROTOCOL 3.3). A promise that is already settled is returned unchanged.
 
 Args:
     id: The id of the promise.
-    value: The result: bytes, a `Value`, or anything JSON-able.
+    value: The result: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the value.
-    idempotency_key: A key of the settlement. A settled promise is only answered when it was settled under the same one.
+    idempotency_key: A key of the settlement. A settled promise is returned only if it was settled with the same key.
 
 Returns:
     The settled promise.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+    NotFound: The promise does not exist.
+    Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock(5))
@@ -179,11 +179,11 @@ Example:
 )doc");
 
   KeywordMethod<&reject>::bind(bound, "reject", kSettleParameters, kPromiseType, R"doc(
-Settles a promise as rejected (PROTOCOL 3.3); as `resolve` in everything else.
+Reject a promise (PROTOCOL 3.3); otherwise like `resolve`.
 
 Args:
     id: The id of the promise.
-    value: What went wrong: bytes, a `Value`, or anything JSON-able.
+    value: The error: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the value.
     idempotency_key: A key of the settlement.
 
@@ -191,8 +191,8 @@ Returns:
     The settled promise.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+    NotFound: The promise does not exist.
+    Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -202,11 +202,11 @@ Example:
 )doc");
 
   KeywordMethod<&cancel>::bind(bound, "cancel", kSettleParameters, kPromiseType, R"doc(
-Settles a promise as rejected_canceled (PROTOCOL 3.3); as `resolve` in everything else.
+Cancel a promise: settle it as rejected_canceled (PROTOCOL 3.3); otherwise like `resolve`.
 
 Args:
     id: The id of the promise.
-    value: Why: bytes, a `Value`, or anything JSON-able.
+    value: The reason: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the value.
     idempotency_key: A key of the settlement.
 
@@ -214,8 +214,8 @@ Returns:
     The settled promise.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It was settled under another idempotency key, or none, or by its deadline.
+    NotFound: The promise does not exist.
+    Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -228,19 +228,19 @@ Example:
 void bind_awaiting(py::class_<Promises>& bound) {
   bound
       .def("register_callback", &register_callback, py::arg("awaited"), py::arg("awaiter"), R"doc(
-Lets a task be resumed when a promise is settled (PROTOCOL 3.4). Without effect where one of the two is settled.
+Register a callback: wake a task when a promise is settled (PROTOCOL 3.4). It has no effect if one of the two is settled.
 
 Args:
-    awaited: The promise that is waited for.
-    awaiter: The id of the task that waits; its promise needs a target.
+    awaited: The id of the awaited promise.
+    awaiter: The id of the waiting task; its promise must have a target.
 
 Returns:
     The awaited promise.
 
 Raises:
-    Invalid: Both are the same.
+    Invalid: Both ids are the same.
     NotFound: The awaited promise does not exist.
-    Unprocessable: The awaiter does not exist or has no target; under strict rules also: the awaited promise is internal.
+    Unprocessable: The awaiter does not exist or has no target, or, under strict rules, the awaited promise is internal.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -250,19 +250,19 @@ Example:
     'child'
 )doc")
       .def("register_listener", &register_listener, py::arg("awaited"), py::arg("address"), R"doc(
-Lets a message be sent to an address when a promise is settled (PROTOCOL 3.6). Without effect where it is settled already.
+Register a listener: send a message to an address when a promise is settled (PROTOCOL 3.6). It has no effect if it is settled.
 
 Args:
-    awaited: The promise that is waited for.
-    address: `scheme:rest`; strict rules take `http://`, `https://` and `poll://` with an `@` only (PROTOCOL 2.1).
+    awaited: The id of the awaited promise.
+    address: `scheme:rest`; strict rules accept only `http://`, `https://` and `poll://` with an `@` (PROTOCOL 2.1).
 
 Returns:
     The awaited promise.
 
 Raises:
-    Invalid: No address.
+    Invalid: The address is malformed.
     NotFound: The promise does not exist.
-    Unprocessable: Under strict rules: the promise is internal.
+    Unprocessable: Under strict rules, the promise is internal.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -274,20 +274,20 @@ Example:
 )doc")
       .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
            py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(), R"doc(
-The promises that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+Return a page of the matching promises, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
 Args:
-    id: A pattern in which `*` stands for any run of characters; None for all.
-    state: A state that they have now, their deadlines considered; None for all.
-    tags: Tags that all have to be there with these values.
-    limit: How many at most, 1 to 1000.
-    cursor: The `cursor` of the page before.
+    id: A pattern in which `*` stands for any characters; None: any id.
+    state: The current state, with deadlines considered; None: any state.
+    tags: Tags that a promise must have, with these values.
+    limit: The size of the page, 1 to 1000.
+    cursor: The `cursor` of the previous page.
 
 Returns:
-    A page; its `cursor` is None where there is no more.
+    A page; its `cursor` is None on the last page.
 
 Raises:
-    Invalid: A limit out of range, or an unknown state.
+    Invalid: The limit is out of range, or the state is unknown.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -300,7 +300,7 @@ Example:
 void bind_many(py::class_<Promises>& bound) {
   bound
       .def("count", &count, R"doc(
-How many promises the store holds, settled ones included.
+Return the number of promises, including settled ones.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -310,19 +310,19 @@ Example:
 )doc")
       .def("create_many", &create_many, py::arg("ids"), py::arg("timeout_at"), py::kw_only(), py::arg("params") = py::none(),
            py::arg("tags") = py::none(), R"doc(
-Creates many promises in one transaction, all of them or none; as `create` for each, in order.
+Create many promises in one transaction, all or none; like `create` for each, in order.
 
 Args:
     ids: The ids.
     timeout_at: One deadline for all in Unix ms, or one for each.
     params: One param for each, or None.
-    tags: The tags of all of them.
+    tags: The tags of each promise.
 
 Returns:
     The promises, new or existing, in order of the ids.
 
 Raises:
-    Invalid: As `create`, or columns of different lengths. Nothing was created then.
+    Invalid: As for `create`, or the lists have different lengths. Nothing was created.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -332,19 +332,19 @@ Example:
 )doc")
       .def("settle_many", &settle_many, py::arg("ids"), py::arg("values") = py::none(), py::kw_only(),
            py::arg("state") = "resolved", R"doc(
-Settles many promises in one transaction, all of them or none; as `resolve` for each, in order.
+Settle many promises in one transaction, all or none; like `resolve` for each, in order.
 
 Args:
     ids: The ids.
     values: One value for each, or None.
-    state: `resolved`, `rejected` or `rejected_canceled`, for all of them.
+    state: `resolved`, `rejected` or `rejected_canceled`, for all promises.
 
 Returns:
     The settled promises, in order of the ids.
 
 Raises:
-    NotFound: One does not exist. Nothing was settled then.
-    Invalid: Another state, or columns of different lengths.
+    NotFound: A promise does not exist. Nothing was settled.
+    Invalid: The state is another one, or the lists have different lengths.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

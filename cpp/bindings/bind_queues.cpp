@@ -86,7 +86,7 @@ JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& gi
 
 void bind_queues(py::module_& module) {
   py::class_<Queues>(module, "Queues", R"doc(
-The queues of a store: `store.queues`. A queue exists once it has had a job, or once it is set.
+The queues of a store: `store.queues`. The first job of a queue, or `set`, creates it.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -96,24 +96,23 @@ Example:
     ['mail']
 )doc")
       .def("set", &set, py::arg("name"), R"doc(
-Sets members of a queue, which is made where it does not exist (JOBS 4, 5). What is not given stays; None clears.
+Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
 
 Args:
     name: The name of the queue.
-    **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
-        where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
+    **given: `lifecycle`: "asynq", "horsies" or None; for jobs that set none. `weight`: 1..1000, its share
+        of claims that name several queues. `concurrency`: the maximum of its claimed and running jobs, or None.
         `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
-        `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; when the jobs of a group are ready: so many of them, so
-        long after the last one joined (a minute where nothing is said), or after the first. `defaults`: what its jobs
-        get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
-        "priority"}, or None.
+        `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; a batch is ready when it has `size` jobs, `grace` after
+        the last one joined (default: a minute), or `maxDelay` after the first. `defaults`: members of jobs that do not set them,
+        before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority"}, or None.
 
 Returns:
     The queue, as on the wire.
 
 Raises:
-    Invalid: A value that breaks a rule.
-    TypeError: A member that queues do not have.
+    Invalid: A value breaks a rule.
+    TypeError: The member is unknown.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -121,10 +120,10 @@ Example:
     6
 )doc")
       .def("get", &get, py::arg("name"), R"doc(
-The queue, as on the wire.
+Return the queue, as on the wire.
 
 Raises:
-    NotFound: It does not exist.
+    NotFound: The queue does not exist.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -133,10 +132,10 @@ Example:
     {'name': 'mail', 'paused': False, 'weight': 1, 'active': 0}
 )doc")
       .def("pause", &pause, py::arg("name"), R"doc(
-Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
+Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
 
 Raises:
-    NotFound: The queue does not exist; `set(name)` makes it. The queue `default` always exists.
+    NotFound: The queue does not exist; `set(name)` creates it. The queue `default` always exists.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -145,7 +144,7 @@ Example:
     True
 )doc")
       .def("resume", &resume, py::arg("name"), R"doc(
-Lets claims go on.
+Allow claims from a paused queue again.
 
 Raises:
     NotFound: The queue does not exist.
@@ -157,21 +156,21 @@ Example:
     False
 )doc")
       .def("list", &list, R"doc(
-All queues by name, as on the wire.
+Return all queues by name, as on the wire.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).queues.list()
     []
 )doc")
       .def("stats", &stats, py::arg("name") = py::none(), R"doc(
-How many jobs of each state queues hold, how long the oldest that may be claimed has waited, and what was processed per UTC day.
+Return for each queue its jobs by state, the wait of the oldest pending job, and the attempts per UTC day.
 
 Args:
     name: One queue; None: all.
 
 Returns:
-    Of each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with how many
-    attempts were `processed` and how many of them `failed`.
+    For each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with the
+    number of attempts that ended (`processed`) and that did not complete (`failed`).
 
 Raises:
     NotFound: The queue does not exist.

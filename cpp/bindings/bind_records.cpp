@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "protocol/schedules_encode.hpp"
+#include "codec/schedules_encode.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
@@ -21,31 +21,30 @@ constexpr DialectId kShownDialect = DialectId::k2026_04_01;
 const Birth& birth(const PromiseRecord& promise) { return *promise.row->birth; }
 
 std::optional<Instant> settled_at(const PromiseRecord& promise) {
-  if (promise.shown().pending()) return std::nullopt;
-  return promise.shown().settled_at();
+  return promise.row->settled_at == kUnset ? std::nullopt : std::optional(promise.row->settled_at);
 }
 
 JsonDict promise_dict(const PromiseRecord& promise) {
   PythonSink sink;
-  encode_promise(sink, kShownDialect, promise.shown());
+  encode_promise(sink, kShownDialect, *promise.row);
   return JsonDict(sink.take());
 }
 
 bool same_promise(const PromiseRecord& a, const PromiseRecord& b) {
   const Birth &x = birth(a), &y = birth(b);
   return x.id == y.id && x.timeout_at == y.timeout_at && x.created_at == y.created_at && x.param == y.param && x.tags == y.tags &&
-         a.shown().state() == b.shown().state() && a.shown().value() == b.shown().value() && settled_at(a) == settled_at(b);
+         a.row->state == b.row->state && a.row->result() == b.row->result() && settled_at(a) == settled_at(b);
 }
 
 py::tuple promise_identity(const PromiseRecord& promise) {
-  return py::make_tuple(birth(promise).id, name_of(promise.shown().state()), birth(promise).created_at, settled_at(promise));
+  return py::make_tuple(birth(promise).id, name_of(promise.row->state), birth(promise).created_at, settled_at(promise));
 }
 
 std::string promise_repr(const PromiseRecord& promise) {
   Repr shown("Promise");
-  shown.with("id", birth(promise).id).with("state", name_of(promise.shown().state()));
+  shown.with("id", birth(promise).id).with("state", name_of(promise.row->state));
   if (!birth(promise).param.empty()) shown.with("param", birth(promise).param);
-  if (!promise.shown().value().empty()) shown.with("value", promise.shown().value());
+  if (!promise.row->result().empty()) shown.with("value", promise.row->result());
   if (!birth(promise).tags.empty()) shown.with("tags", string_dict(birth(promise).tags));
   shown.with("timeout_at", birth(promise).timeout_at).with("created_at", birth(promise).created_at);
   if (const auto settled = settled_at(promise)) shown.with("settled_at", *settled);
@@ -56,8 +55,8 @@ void bind_promise(py::module_& module) {
   py::class_<PromiseRecord> bound(module, "Promise", R"doc(
 A promise as it was at the instant of the call (PROTOCOL 1).
 
-Immutable. Its state is the projection: a promise whose deadline has passed is settled, whatever was stored by then
-(PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another when all members are.
+Immutable. Its state is projected: a promise past its deadline is shown as settled, even if no step has written that yet
+(PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another record if all members are equal.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -66,14 +65,14 @@ Example:
 )doc");
   bound
       .def_property_readonly(
-          "id", [](const PromiseRecord& self) { return self.row->id(); }, "The id that the promise was created under.")
+          "id", [](const PromiseRecord& self) { return self.row->id(); }, "The id of the promise.")
       .def_property_readonly(
-          "state", [](const PromiseRecord& self) { return name_of(self.shown().state()); },
+          "state", [](const PromiseRecord& self) { return name_of(self.row->state); },
           "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
       .def_property_readonly(
-          "param", [](const PromiseRecord& self) { return birth(self).param; }, "What the creator passed.")
+          "param", [](const PromiseRecord& self) { return birth(self).param; }, "The input that the creator passed.")
       .def_property_readonly(
-          "value", [](const PromiseRecord& self) { return self.shown().value(); }, "What it was settled with; empty while pending.")
+          "value", [](const PromiseRecord& self) { return self.row->result(); }, "The result; empty while pending.")
       .def_property_readonly(
           "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(birth(self).tags)); },
           "The tags, a new dict each time.")
@@ -84,7 +83,7 @@ Example:
       .def_property_readonly("settled_at", &settled_at, "When it was settled, in Unix ms; None while pending.");
   def_record(bound, RecordTraits<PromiseRecord>{.to_dict = promise_dict,
                                                 .to_dict_doc = R"doc(
-The record as it stands in an envelope of 2026-04-01.
+Return the record as in an envelope of 2026-04-01.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -100,8 +99,10 @@ Example:
 // --- Task -----------------------------------------------------------------------------------------------------------------------
 
 std::int64_t version(const TaskRecord& task) {
-  return shown_version(dialect(kShownDialect), task.shown().task(), task.row->acquisitions);
+  return shown_version(dialect(kShownDialect), task.row->task, task.row->acquisitions);
 }
+
+std::size_t resumes(const TaskRecord& task) { return task.row->resumes ? task.row->resumes->items.size() : 0; }
 
 std::optional<Duration> ttl(const TaskRecord& task) {
   if (!task.acquired()) return std::nullopt;
@@ -115,23 +116,21 @@ std::optional<std::string> pid(const TaskRecord& task) {
 
 JsonDict task_dict(const TaskRecord& task) {
   PythonSink sink;
-  encode_task(sink, kShownDialect, task.shown());
+  encode_task(sink, kShownDialect, *task.row);
   return JsonDict(sink.take());
 }
 
 bool same_task(const TaskRecord& a, const TaskRecord& b) {
-  return a.row->id() == b.row->id() && a.shown().task() == b.shown().task() && version(a) == version(b) &&
-         a.shown().resumes() == b.shown().resumes() && ttl(a) == ttl(b) && pid(a) == pid(b);
+  return a.row->id() == b.row->id() && a.row->task == b.row->task && version(a) == version(b) && resumes(a) == resumes(b) &&
+         ttl(a) == ttl(b) && pid(a) == pid(b);
 }
 
-py::tuple task_identity(const TaskRecord& task) {
-  return py::make_tuple(task.row->id(), name_of(task.shown().task()), version(task));
-}
+py::tuple task_identity(const TaskRecord& task) { return py::make_tuple(task.row->id(), name_of(task.row->task), version(task)); }
 
 std::string task_repr(const TaskRecord& task) {
   Repr shown("Task");
-  shown.with("id", task.row->id()).with("state", name_of(task.shown().task())).with("version", version(task));
-  shown.with("resumes", task.shown().resumes());
+  shown.with("id", task.row->id()).with("state", name_of(task.row->task)).with("version", version(task));
+  shown.with("resumes", resumes(task));
   if (const auto holder = pid(task)) shown.with("ttl", ttl(task)).with("pid", *holder);
   return shown.done();
 }
@@ -140,7 +139,7 @@ void bind_task(py::module_& module) {
   py::class_<TaskRecord> bound(module, "Task", R"doc(
 A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
 
-Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another when all members are.
+Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another record if all members are equal.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -149,19 +148,17 @@ Example:
 )doc");
   bound
       .def_property_readonly(
-          "id", [](const TaskRecord& self) { return self.row->id(); }, "The id, also of its promise.")
+          "id", [](const TaskRecord& self) { return self.row->id(); }, "The id of the task and its promise.")
       .def_property_readonly(
-          "state", [](const TaskRecord& self) { return name_of(self.shown().task()); },
+          "state", [](const TaskRecord& self) { return name_of(self.row->task); },
           "`pending`, `acquired`, `suspended`, `halted` or `fulfilled`.")
-      .def_property_readonly("version", &version,
-                             "How often it was acquired; requests that act on it have to name it (PROTOCOL 2).")
-      .def_property_readonly(
-          "resumes", [](const TaskRecord& self) { return self.shown().resumes(); }, "How many awaited promises wait to be seen.")
-      .def_property_readonly("ttl", &ttl, "The length of the lease in ms; None unless acquired.")
-      .def_property_readonly("pid", &pid, "Who holds the lease; None unless acquired.");
+      .def_property_readonly("version", &version, "The number of acquisitions; requests of its worker must name it (PROTOCOL 2).")
+      .def_property_readonly("resumes", &resumes, "The number of settled promises that woke it and are not yet seen.")
+      .def_property_readonly("ttl", &ttl, "The duration of the lease in ms; None unless acquired.")
+      .def_property_readonly("pid", &pid, "The name of the worker that holds the lease; None unless acquired.");
   def_record(bound, RecordTraits<TaskRecord>{.to_dict = task_dict,
                                              .to_dict_doc = R"doc(
-The record as it stands in an envelope of 2026-04-01.
+Return the record as in an envelope of 2026-04-01.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -205,7 +202,7 @@ void bind_schedule(py::module_& module) {
   py::class_<ScheduleRecord> bound(module, "Schedule", R"doc(
 A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
 
-Immutable. Instants are Unix milliseconds. Equal to another when all members are.
+Immutable. Instants are Unix milliseconds. Equal to another record if all members are equal.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -216,12 +213,12 @@ Example:
       .def_property_readonly(
           "id", [](const ScheduleRecord& self) { return self.schedule->id; }, "The id of the schedule.")
       .def_property_readonly(
-          "cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The expression as it was given.")
+          "cron", [](const ScheduleRecord& self) { return self.schedule->cron; }, "The cron expression as it was given.")
       .def_property_readonly(
           "promise_id", [](const ScheduleRecord& self) { return self.schedule->promise_id; }, "The template of its promises' ids.")
       .def_property_readonly(
           "promise_timeout", [](const ScheduleRecord& self) { return self.schedule->promise_timeout; },
-          "From an occurrence to its promise's deadline, in ms.")
+          "The time from an occurrence to its promise's deadline, in ms.")
       .def_property_readonly(
           "promise_param", [](const ScheduleRecord& self) { return self.schedule->promise_param; }, "The param of its promises.")
       .def_property_readonly(
@@ -236,30 +233,30 @@ Example:
             encode_order(sink, self.schedule->job->order);
             return OptionalDict(sink.take());
           },
-          "What makes its promises jobs, as on the wire; None where they are none.")
+          "The members of its jobs, as on the wire; None if it creates promises.")
       .def_property_readonly(
           "created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly(
           "next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; },
-          "The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.")
+          "The next occurrence, in Unix ms; 2**63 - 1 if there is none.")
       .def_property_readonly(
           "last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; },
-          "The occurrence that made the last promise, in Unix ms; None before the first.")
+          "The occurrence that created the last promise, in Unix ms; None before the first.")
       .def_property_readonly(
           "problem",
           [](const ScheduleRecord& self) {
             return self.schedule->aside ? std::optional(self.schedule->aside->problem) : std::nullopt;
           },
-          "Why the schedule is set aside: its time zone is missing, say; None while it goes on.")
+          "Why the schedule is set aside, for example a missing time zone; None if it is not.")
       .def_property_readonly(
           "retry_at",
           [](const ScheduleRecord& self) {
             return self.schedule->aside ? std::optional(self.schedule->aside->retry_at) : std::nullopt;
           },
-          "When a schedule that is set aside is looked at again, in Unix ms; else None.");
+          "When a schedule that is set aside is examined again, in Unix ms; otherwise None.");
   def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,
                                                  .to_dict_doc = R"doc(
-The record as it stands in an envelope of 2026-04-01.
+Return the record as in an envelope of 2026-04-01.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -37,24 +37,13 @@ class HeldEnvelope {
   bool refused() const noexcept { return refused_; }
   bool debug() const noexcept { return debug_; }
   bool search() const noexcept { return search_; }
+  bool read() const noexcept { return read_; }
   std::optional<std::string> auth() const {
     const auto* known = std::get_if<resonate::Envelope>(&decoded());
     return known && !known->auth.empty() ? std::optional(known->auth) : std::nullopt;
   }
-  std::vector<std::string> ids() const {
-    std::vector<std::string> ids;
-    if (const Request* request = this->request()) {
-      std::string room;
-      for (const std::string_view id : touched_ids(request->operation, room)) ids.emplace_back(id);
-    }
-    return ids;
-  }
-  std::vector<std::string> queues() const {
-    const Request* request = this->request();
-    if (!request) return {};
-    const std::vector<std::string_view> named = touched_queues(request->operation);
-    return {named.begin(), named.end()};
-  }
+  std::vector<std::string> ids() const { return named(&Named::ids); }
+  std::vector<std::string> queues() const { return named(&Named::queues); }
   std::vector<std::string> advice() const {
     const Request* request = this->request();
     return request ? tag_advice(request->operation) : std::vector<std::string>();
@@ -77,6 +66,13 @@ class HeldEnvelope {
   }
 
  private:
+  std::vector<std::string> named(std::vector<std::string_view> Named::*which) const {
+    const Request* request = this->request();
+    if (!request) return {};
+    std::string room;
+    const Named all = named_by(request->operation, room);
+    return {(all.*which).begin(), (all.*which).end()};
+  }
   static Decoded decode(std::string_view text, const Limits& limits) {
     if (nests_deeper(text, limits.nesting))
       return Refusal{.message = "the JSON nests deeper than " + std::to_string(limits.nesting) + " levels"};
@@ -90,7 +86,7 @@ class HeldEnvelope {
     return decoded;
   }
   const Decoded& decoded() const {
-    if (taken_) raise(ErrorClass::invalid, "an envelope is run once, and this one was");
+    if (taken_) raise(ErrorClass::invalid, "an envelope must run only once: decode the request again");
     return decoded_;
   }
   const Request* request() const {
@@ -110,7 +106,10 @@ class HeldEnvelope {
     version_ = dialect(head.dialect).version;
     corr_id_ = head.corr_id;
     debug_ = is_debug(head.kind);
-    if (const Request* request = this->request()) search_ = is_search(request->operation);
+    if (const Request* request = this->request()) {
+      search_ = looks_at_many(request->operation);
+      read_ = is_read(request->operation);
+    }
   }
 
   Decoded decoded_;
@@ -118,6 +117,7 @@ class HeldEnvelope {
   bool refused_ = false;
   bool debug_ = false;
   bool search_ = false;
+  bool read_ = false;
   std::string kind_;
   std::string version_;
   std::string corr_id_;
@@ -146,17 +146,17 @@ py::typing::List<StatusAndReply> run(const StoreHandle& store, const py::typing:
 
 void bind_requests(py::module_& module) {
   py::class_<Limits>(module, "RequestLimits", R"doc(
-How large a request may be, and how long what it asks for may last; what is beyond is answered with status 400.
+Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
 
 Args:
-    id_bytes: Of an id, a pid, an address or the name of a tag.
-    tags: Tags of a promise, headers of a value.
-    list_length: Tasks of a heartbeat, actions of a suspend.
-    nesting: Levels of brackets in the JSON.
-    lease: Ms for which a job may be claimed or started.
-    ttl: Ms for which a task may be acquired.
-    delay: Ms that a job, a message or a next attempt may lie ahead.
-    clock: Tells how far ahead an instant is. Without one, instants may be any.
+    id_bytes: Bytes of an id, a pid, an address or the name of a tag.
+    tags: Number of tags of a promise, and of headers of a value.
+    list_length: Number of tasks of a heartbeat, and of actions of a suspend.
+    nesting: Depth of the JSON.
+    lease: Longest lease of a job, in ms.
+    ttl: Longest lease of a task, in ms.
+    delay: Longest delay of a job, a message or a retry, in ms.
+    clock: The clock that `delay` counts from. Without a clock, instants are not limited.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
@@ -175,11 +175,11 @@ Example:
            py::arg("clock") = py::none());
 
   py::class_<HeldEnvelope>(module, "Envelope", R"doc(
-A request as a server holds it: decoded once, judged, then run by `Store.run`.
+A request in a server: decoded once, checked, then run by `Store.run`.
 
 Args:
-    text: JSON in UTF-8. Whatever it is, it makes an envelope; a malformed one is `refused` and answered with status 400.
-    limits: How large it may be.
+    text: JSON in UTF-8. Any text makes an envelope; a malformed one is `refused` and gets status 400.
+    limits: The limits of the request.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
@@ -192,27 +192,28 @@ Example:
 )doc")
       .def(py::init([](const py::bytes& text, const Limits& limits) { return HeldEnvelope(std::string_view(text), limits); }),
            py::arg("text"), py::arg("limits"))
-      .def_property_readonly("kind", &HeldEnvelope::kind,
-                             "What is asked for, as far as it can be told; any text where it is refused.")
-      .def_property_readonly("version", &HeldEnvelope::version, "The dialect in which it is answered.")
-      .def_property_readonly("corr_id", &HeldEnvelope::corr_id, "What its answer repeats.")
-      .def_property_readonly("auth", &HeldEnvelope::auth, "head.auth; None where there is none, or an empty one.")
-      .def_property_readonly("refused", &HeldEnvelope::refused,
-                             "Whether it is malformed or too large, and so answered with status 400.")
-      .def_property_readonly("debug", &HeldEnvelope::debug, "Whether it is a debug operation. It is run alone.")
+      .def_property_readonly("kind", &HeldEnvelope::kind, "The kind of the request; any text if it is refused.")
+      .def_property_readonly("version", &HeldEnvelope::version, "The dialect of the reply.")
+      .def_property_readonly("corr_id", &HeldEnvelope::corr_id, "The correlation id, which the reply repeats.")
+      .def_property_readonly("auth", &HeldEnvelope::auth, "head.auth; None if it is missing or empty.")
+      .def_property_readonly("refused", &HeldEnvelope::refused, "Whether it is malformed or too large, and gets status 400.")
+      .def_property_readonly("debug", &HeldEnvelope::debug, "Whether it is a debug operation, which runs alone.")
       .def_property_readonly("search", &HeldEnvelope::search,
-                             "Whether it may look at every row. Run alone it keeps nobody waiting.")
-      .def_property_readonly(
-          "ids", &HeldEnvelope::ids,
-          "Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its "
-          "promises begin.")
+                             "Whether it may read every row: a search, or a change of all jobs that match a filter. Run "
+                             "alone, it does not block other requests.")
+      .def_property_readonly("read", &HeldEnvelope::read,
+                             "Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.")
+      .def_property_readonly("ids", &HeldEnvelope::ids,
+                             "Every id that it names, including those of its inner actions; for a schedule also the constant "
+                             "beginning of the ids of its "
+                             "promises.")
       .def_property_readonly("queues", &HeldEnvelope::queues,
-                             "Every queue that it enqueues into, claims from or looks for jobs in. The name of a queue that it "
+                             "Every queue that it enqueues into, claims from or searches. The name of a queue that it "
                              "sets, pauses or reads is an id.")
       .def_property_readonly("advice", &HeldEnvelope::advice,
-                             "A sentence for each tag that has no meaning though it looks like one that has. Fit for a log.")
+                             "A sentence for each tag that looks like a tag of the protocol but is not, for a log.")
       .def("restrict", &HeldEnvelope::set_scope, py::arg("prefix"), R"doc(
-Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
+Restrict the results of the request (searches, preloads, all leases of a pid) to ids that begin with `prefix`.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
@@ -220,14 +221,14 @@ Example:
     >>> Envelope(text, RequestLimits()).restrict("mine.")
 )doc")
       .def("forget_debug_time", &HeldEnvelope::forget_debug_time, R"doc(
-Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
+Ignore its `resonate:debug_time`: it runs at the store's instant.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
     >>> Envelope(b"{}", RequestLimits()).forget_debug_time()
 )doc")
       .def("refusal", &HeldEnvelope::refusal, py::arg("status"), py::arg("message"), R"doc(
-The envelope, as JSON, that answers it with this status and text.
+Return the envelope of a reply with this status and text, as JSON.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits
@@ -238,17 +239,17 @@ Example:
 
 void bind_run(StoreClass& bound) {
   bound.def("run", &run, py::arg("envelopes"), R"doc(
-Runs envelopes in one transaction, in order, each with its own answer (PROTOCOL 8). For servers.
+Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
 
 Args:
-    envelopes: Each is run once. A debug operation is answered with 400 unless it comes alone.
+    envelopes: Each may run only once. A debug operation among others gets status 400.
 
 Returns:
-    Of each its status and its answer as JSON in ASCII.
+    For each envelope its status and its reply as JSON in ASCII.
 
 Raises:
-    Closed: The store was closed.
-    StoreError: The commit failed, and nothing of it was done.
+    Closed: The store is closed.
+    StoreError: The commit failed; nothing was changed.
 
 Example:
     >>> from resonate_core import Envelope, RequestLimits

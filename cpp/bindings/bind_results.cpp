@@ -15,9 +15,9 @@ namespace {
 
 using Promises = py::typing::List<PromiseRecord>;
 
-Promises promises_of(const std::vector<RowRef>& rows, Instant now) {
+Promises promises_of(const std::vector<RowRef>& rows) {
   Promises made;
-  for (const RowRef& row : rows) made.append(PromiseRecord{row, now});
+  for (const RowRef& row : rows) made.append(PromiseRecord{row});
   return made;
 }
 
@@ -34,7 +34,7 @@ Example:
     >>> [promise.id for promise in store.promises.search(limit=2, cursor=page.cursor)]
     ['c']
 )doc")
-      .def_readonly("cursor", &PageBase::cursor, "Where the next page begins, to be passed on as it is; None on the last page.");
+      .def_readonly("cursor", &PageBase::cursor, "The cursor of the next page, to be passed unchanged; None on the last page.");
 
   py::class_<PromisePage, PageBase> promises(module, "PromisePage", "A page of promises; see `Page`.");
   def_sequence(promises, "PromisePage", "page_html");
@@ -46,9 +46,9 @@ Example:
 
 void bind_batch(py::module_& module) {
   py::class_<PromiseBatch> batch(module, "PromiseBatch", R"doc(
-The promises of `Promises.create_many` or `Promises.settle_many`, in order of the ids that were given.
+The promises of `Promises.create_many` or `Promises.settle_many`, in order of the given ids.
 
-A sequence that makes a record when one is asked for.
+A sequence that creates each record on access.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -70,7 +70,7 @@ Example:
           "states",
           [](const PromiseBatch& self) {
             py::typing::List<py::str> states;
-            for (const PromiseRecord& record : self.records) states.append(py::str(name_of(record.shown().state())));
+            for (const PromiseRecord& record : self.records) states.append(py::str(name_of(record.row->state)));
             return states;
           },
           "All states.");
@@ -80,7 +80,7 @@ void bind_claim(py::module_& module) {
   py::class_<Claim>(module, "Claim", R"doc(
 A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
 
-Where `Tasks.create` met a task that was fulfilled already, so is the one here: look at `task.state`.
+If `Tasks.create` found a fulfilled task, `task.state` is `fulfilled`.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -91,9 +91,9 @@ Example:
       .def_readonly("task", &Claim::task, "The task.")
       .def_readonly("promise", &Claim::promise, "Its promise.")
       .def_property_readonly(
-          "preload", [](const Claim& self) { return promises_of(self.preload, self.promise.now); },
+          "preload", [](const Claim& self) { return promises_of(self.preload); },
           "The other promises of the same `resonate:branch`, ordered by id (PROTOCOL 3, preload).")
-      .def_readonly("preload_cut", &Claim::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
+      .def_readonly("preload_cut", &Claim::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
       .def("__repr__", [](const Claim& self) {
         return Repr("Claim").with("task", self.task).with("promise", self.promise).with("preload", self.preload.size()).done();
       });
@@ -101,7 +101,7 @@ Example:
 
 void bind_suspension(py::module_& module) {
   py::class_<Suspension>(module, "Suspension", R"doc(
-What `Tasks.suspend` answers (PROTOCOL 3.12): the task sleeps, or something that it awaits is settled and it goes on. Immutable.
+The reply to `Tasks.suspend` (PROTOCOL 3.12): the task is suspended, or an awaited promise is settled and it continues. Immutable.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -112,12 +112,12 @@ Example:
 )doc")
       .def_property_readonly(
           "suspended", [](const Suspension& self) { return self.status == status::kOk; },
-          "False where the task stays acquired and goes on at once.")
-      .def_readonly("status", &Suspension::status, "200 when it sleeps, 300 when it goes on.")
+          "Whether the task is suspended; False: it stays acquired and continues.")
+      .def_readonly("status", &Suspension::status, "200 if it is suspended, 300 if it continues.")
       .def_property_readonly(
-          "preload", [](const Suspension& self) { return promises_of(self.preload, self.now); },
-          "When it goes on: the other promises of the same `resonate:branch`, ordered by id.")
-      .def_readonly("preload_cut", &Suspension::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
+          "preload", [](const Suspension& self) { return promises_of(self.preload); },
+          "If it continues: the other promises of the same `resonate:branch`, ordered by id.")
+      .def_readonly("preload_cut", &Suspension::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
       .def("__repr__", [](const Suspension& self) {
         return Repr("Suspension").with("suspended", self.status == status::kOk).with("status", self.status).done();
       });
@@ -125,7 +125,7 @@ Example:
 
 void bind_fenced(py::module_& module) {
   py::class_<Fenced>(module, "Fenced", R"doc(
-What a fenced action answers (PROTOCOL 3.14). Immutable.
+The reply to a fenced action (PROTOCOL 3.14). Immutable.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -135,9 +135,9 @@ Example:
 )doc")
       .def_readonly("promise", &Fenced::promise, "The promise that was created or settled.")
       .def_property_readonly(
-          "preload", [](const Fenced& self) { return promises_of(self.preload, self.promise.now); },
+          "preload", [](const Fenced& self) { return promises_of(self.preload); },
           "The other promises of the task's `resonate:branch`, ordered by id.")
-      .def_readonly("preload_cut", &Fenced::preload_cut, "Whether there are more than `preload` holds: it is cut at 1 MiB.")
+      .def_readonly("preload_cut", &Fenced::preload_cut, "Whether `preload` is incomplete: it is cut at 1 MiB.")
       .def("__repr__", [](const Fenced& self) {
         return Repr("Fenced").with("promise", self.promise).with("preload", self.preload.size()).done();
       });

@@ -50,26 +50,26 @@ Example:
       .def("create", &create, py::arg("id"), py::arg("cron"), py::kw_only(), py::arg("promise_id") = "{{.id}}.{{.timestamp}}",
            py::arg("promise_timeout"), py::arg("param") = py::none(), py::arg("headers") = py::none(), py::arg("tags") = py::none(),
            py::arg("job") = py::none(), R"doc(
-Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
+Create a schedule, or return the existing schedule with this id (PROTOCOL 3.18, 4).
 
 Args:
     id: The id of the schedule.
-    cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+    cron: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
         unless it begins with `CRON_TZ=Area/City`.
-    promise_id: The ids of its promises, where `{{.id}}` is the schedule's id and `{{.timestamp}}` the occurrence in Unix ms.
-    promise_timeout: From an occurrence to its promise's deadline, in ms or as a timedelta.
-    param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
+    promise_id: The ids of its promises; `{{.id}}` stands for the schedule's id and `{{.timestamp}}` for the occurrence in Unix ms.
+    promise_timeout: The time from an occurrence to its promise's deadline, in ms or as a timedelta.
+    param: The input of each promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.
     tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
-    job: Makes each of its promises a job (JOBS 5), with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
-        perhaps "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
-        "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held is left out.
+    job: Makes each of its promises a job (JOBS 5) with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
+        optionally "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
+        "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held enqueues nothing.
 
 Returns:
     The schedule, new or existing.
 
 Raises:
-    Invalid: An expression that is none or can never fire, a tag `resonate:delay`, or a `job` that breaks a rule of jobs.
+    Invalid: The expression is invalid or never fires, there is a tag `resonate:delay`, or `job` breaks a rule of jobs.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -77,13 +77,13 @@ Example:
     376200000
 )doc")
       .def("get", &get, py::arg("id"), R"doc(
-The schedule. A read: nothing is stored and nothing fires.
+Return the schedule. A read: it stores nothing and runs no step.
 
 Args:
     id: The id of the schedule.
 
 Raises:
-    NotFound: It does not exist.
+    NotFound: The schedule does not exist.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -92,13 +92,13 @@ Example:
     '@hourly'
 )doc")
       .def("delete", &remove, py::arg("id"), R"doc(
-Deletes a schedule. The promises that it made stay.
+Delete a schedule. The promises that it created stay.
 
 Args:
     id: The id of the schedule.
 
 Raises:
-    NotFound: It does not exist.
+    NotFound: The schedule does not exist.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -109,19 +109,19 @@ Example:
 )doc")
       .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(), py::arg("limit") = 10,
            py::arg("cursor") = py::none(), R"doc(
-The schedules that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+Return a page of the matching schedules, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
 Args:
-    id: A pattern in which `*` stands for any run of characters; None for all.
-    tags: Tags of its promises that all have to be there with these values.
-    limit: How many at most, 1 to 1000.
-    cursor: The `cursor` of the page before.
+    id: A pattern in which `*` stands for any characters; None: any id.
+    tags: Tags that its promises must have, with these values.
+    limit: The size of the page, 1 to 1000.
+    cursor: The `cursor` of the previous page.
 
 Returns:
-    A page; its `cursor` is None where there is no more.
+    A page; its `cursor` is None on the last page.
 
 Raises:
-    Invalid: A limit out of range.
+    Invalid: The limit is out of range.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -50,23 +50,23 @@ JsonDict reset_clock(const StoreHandle& store, bool dry_run) {
 void bind_state(StoreClass& bound) {
   bound
       .def("check", &check, R"doc(
-Every property of PROTOCOL 6 that does not hold, by name, and every problem that the store works around (`problems`); empty when there
-is none. It looks at the whole state.
+Return every violated invariant of PROTOCOL 6 by name, and every problem that the store works around (`problems`). It reads the
+whole state.
 
-A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
+A store created with `check=True` checks the changes of each request and step, and raises InvariantViolation.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).check()
     []
 )doc")
       .def("problems", &problems, R"doc(
-What the store works around and somebody should mend, by name. The state is sound, and everything else goes on.
+Return the problems that the store works around and a person should solve, by name. No invariant is violated.
 
-- `schedule_set_aside`: a schedule that cannot be fired: its time zone is missing, say. It is looked at again every minute, and goes on by
-  itself; `catchup` decides about the occurrences that it missed. `check` also names one that could not be fired if it were due now.
+- `schedule_set_aside`: a schedule cannot be fired, for example because its time zone is missing. It is examined again every minute, and
+  fires again once it can; `catchup` decides about the missed occurrences. `check` also lists schedules that could not be fired now.
 
-- `clock_ahead`: an instant was stored that the system's clock reaches in more than a minute: that clock was wrong then, or is now.
-  `reset_clock` mends it.
+- `clock_ahead`: the last stored instant is more than a minute ahead of the system's clock: that clock was wrong then, or is now.
+  `reset_clock` corrects it.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).problems()
@@ -75,23 +75,23 @@ Example:
       .def_property_readonly(
           "clock_ahead",
           [](const StoreHandle& self) { return open(self).without_gil([](Engine& engine) { return engine.clock_ahead(); }); },
-          "By how many ms the last instant that the store has seen is ahead of the system's clock; 0 where it is not, or where the "
+          "By how many ms the last instant of the store is ahead of the system's clock; 0 if it is not, or if the "
           "clock is a `ManualClock`.")
       .def("reset_clock", &reset_clock, py::kw_only(), py::arg("dry_run") = false, R"doc(
-Sets the last instant that the store has seen back to the system's clock, with all that was stored ahead of it, after that clock had been
-wrong. `docs/time.md` says what becomes of deadlines, leases, retries and schedules. It reads the whole state into memory, and writes it
-in one transaction; other processes that use the file go on with the new instant.
+Set the last instant of the store, and all later stored instants, back to the system's clock, after that clock was
+wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
+it in one transaction; other processes that use the file continue with the new instant.
 
 Args:
-    dry_run: Change nothing, and say what would change.
+    dry_run: Change nothing, and return what would change.
 
 Returns:
-    "from" and "to", the instants; how many "promises" (with their tasks and jobs), "schedules", "queues" and "messages" hold other
-    instants afterwards; how many occurrences of schedules ahead of the clock, which nobody had begun, were "removed".
+    "from" and "to", the instants; the number of changed "promises" (with their tasks and jobs), "schedules", "queues" and
+    "messages"; and the number of unused occurrences of schedules ahead of the clock that were "removed".
 
 Raises:
     Invalid: The clock is a `ManualClock`.
-    InvariantViolation: A property of the state would hold no longer; nothing was changed.
+    InvariantViolation: The corrected state would violate an invariant; nothing was changed.
 
 Example:
     >>> done = rc.Store().reset_clock(dry_run=True)
@@ -100,7 +100,7 @@ Example:
 )doc")
       .def(
           "counts", [](const StoreHandle& self) { return counts(open(self)); }, R"doc(
-How many promises and tasks there are in each state, how many schedules and messages. It looks at the whole state.
+Return the numbers of promises and tasks by state, of schedules and of messages. It reads the whole state.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -111,13 +111,13 @@ Example:
       .def(
           "snapshot", [](const StoreHandle& self, const Format& format) { return snapshot(open(self), format); },
           py::arg("format") = "full", R"doc(
-The whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
+Return the whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
 
 Args:
-    format: `full` is what `restore` takes; `debug` is the shape of debug.snap (WIRE 5), without schedules.
+    format: `full` for `restore`; `debug` has the form of debug.snap (WIRE 5), without schedules.
 
 Raises:
-    Invalid: Another format.
+    Invalid: The format is another one.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -128,15 +128,15 @@ Example:
       .def(
           "restore", [](const StoreHandle& self, const JsonDict& given, bool check) { restore(open(self), given, check); },
           py::arg("snapshot"), py::arg("check") = true, R"doc(
-Replaces the whole state by that of a full snapshot, in one step. A manual clock moves forward to the snapshot's instant.
+Replace the whole state by that of a full snapshot, in one transaction. A manual clock moves forward to the snapshot's instant.
 
 Args:
-    snapshot: What `snapshot()` gave.
-    check: Look at every property of PROTOCOL 6 first.
+    snapshot: The result of `snapshot()`.
+    check: Check every invariant of PROTOCOL 6 first.
 
 Raises:
-    Invalid: No full snapshot; the message names the member. Nothing was replaced then.
-    InvariantViolation: A property does not hold. Nothing was replaced then.
+    Invalid: It is not a full snapshot; the message names the member. Nothing was replaced.
+    InvariantViolation: An invariant is violated. Nothing was replaced.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -148,7 +148,7 @@ Example:
 )doc")
       .def(
           "digest", [](const StoreHandle& self) { return digest_of(open(self)); }, R"doc(
-A hash of the whole state in hex: equal states have equal digests, in every process and storage.
+Return a hash of the whole state in hex: equal states have equal digests, in every process and storage.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()

@@ -1,4 +1,4 @@
-// Store: the door of Python (DESIGN 3).
+// Store: the typed interface of Python.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -48,8 +48,8 @@ void warn_of_clock(Engine& engine) {
     const Duration ahead = engine.clock_ahead();
     if (ahead <= kClockTolerance) return;
     problem = "the last instant in store \"" + engine.location() + "\" is " + std::to_string(ahead) +
-              " ms ahead of the system's clock: what is short-lived times out at once, and schedules stand still. Set the system's "
-              "clock right; if it is, mend the file with `resonate-core clock reset`";
+              " ms ahead of the system's clock: short deadlines pass at once and schedules do not fire. Correct the system's "
+              "clock; if it is right, correct the file with `resonate-core clock reset`";
   }
   const py::object category = member_of_module("resonate_core.errors", "ClockWarning");
   if (into_python([&] { return PyErr_WarnEx(category.ptr(), problem.c_str(), 1); }) != 0) throw py::error_already_set();
@@ -118,7 +118,7 @@ Instant now_of(const StoreHandle& store) {
 py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now, const OptionalInt& limit) {
   const std::optional<Instant> at = optional_integer(now, "now");
   const std::int64_t most = optional_integer(limit, "limit").value_or(INT64_MAX);
-  if (most < 1) raise(ErrorClass::invalid, "limit must be 1 or more, got " + std::to_string(most));
+  if (most < 1) raise(ErrorClass::invalid, "limit must be at least 1, got " + std::to_string(most));
   py::typing::List<Fired> made;
   for (Fired& step : open(store).without_gil([=](Engine& engine) { return engine.tick(at, static_cast<std::size_t>(most)); })) {
     made.append(std::move(step));
@@ -135,7 +135,7 @@ std::optional<Instant> next_due(const StoreHandle& store) {
 std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget& target) {
   const auto engine = open(store).engine();
   if (store.open->recorder && !store.open->recorder->closed()) {
-    raise(ErrorClass::invalid, "the store is being recorded already; close that recording first");
+    raise(ErrorClass::invalid, "a store must have at most one recording: close the current one first");
   }
   store.open->recorder = std::make_shared<Recorder>(engine, open_line_writer(target));
   return store.open->recorder;
@@ -157,10 +157,11 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "jobs", [](const StoreHandle& self) { return Shown<"resonate_core._core.Jobs">(self.jobs); }, "Its jobs.")
       .def_property_readonly(
-          "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); }, "Its queues of jobs.")
+          "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); },
+          "The queues of its jobs.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
-          "The clock that it was made with, or its system clock.")
+          "The clock that it was created with, or its system clock.")
       .def_property_readonly(
           "rules", [](const StoreHandle& self) { return std::string(name_of_rules(open(self).engine()->options())); },
           "The rule set: `compatible` or `strict`.")
@@ -170,29 +171,29 @@ void bind_life(StoreClass& bound) {
             const auto& timeout = open(self).engine()->options().retry_timeout;
             return Shown<"int | typing.Literal['ttl']">(timeout ? py::object(py::int_(*timeout)) : py::object(py::str("ttl")));
           },
-          "From one message of a pending task to the next, in ms, or `ttl`.")
+          "The time until a pending task is dispatched again, in ms, or `ttl`.")
       .def_property_readonly(
           "catchup", [](const StoreHandle& self) { return std::string(name_of_catchup(open(self).engine()->options())); },
           "Which missed occurrences of a schedule are made up: `all`, `latest` or `none`.")
       .def_property_readonly(
           "paused", [](const StoreHandle& self) { return open(self).engine()->paused(); },
-          "Between debug.start and debug.stop: whoever ticks this store in the background should hold still.")
+          "Whether it is between debug.start and debug.stop; background ticks must pause.")
       .def_property_readonly(
           "path",
           [](const StoreHandle& self) {
             const std::string path = open(self).without_gil([](Engine& engine) { return engine.location(); });
             return path.empty() ? std::nullopt : std::optional(path);
           },
-          "The absolute path of its file; None where it lives in memory.")
+          "The absolute path of its file; None in memory.")
       .def_property_readonly(
           "debug", [](const StoreHandle& self) { return open(self).engine()->options().debug; },
           "Whether it serves debug operations.")
       .def_property_readonly(
-          "closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it was closed.")
+          "closed", [](const StoreHandle& self) { return open(self).closed(); }, "Whether it is closed.")
       .def(
           "close", [](const StoreHandle& self) { self.open->close(); }, R"doc(
-Closes the store: what it held in memory is gone, what it held in a file is there for the next that opens it. Every later call
-raises Closed. Without effect where it is closed.
+Close the store: a state in memory is lost, a state in a file remains. Every later call
+raises Closed. It has no effect on a closed store.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -209,21 +210,21 @@ Example:
 }
 
 void bind_time(StoreClass& bound) {
-  bound.def_property_readonly("now", &now_of, "The present instant of its clock, in Unix ms.")
+  bound.def_property_readonly("now", &now_of, "The current instant of its clock, in Unix ms.")
       .def("tick", &tick, py::arg("now") = py::none(), py::kw_only(), py::arg("limit") = py::none(), R"doc(
-Fires everything that is due, to the last step, with one instant for all of it (PROTOCOL 4).
+Run all due steps at one instant (PROTOCOL 4).
 
 Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
 Args:
-    now: On a manual clock: the instant to which the clock is moved, in Unix ms; None for the clock's own.
-    limit: How many steps at most, 1 or more; the rest stays due. With `limit` steps fired there may be more.
+    now: On a manual clock: the instant to which the clock is moved, in Unix ms; None: the clock's instant.
+    limit: The maximum of steps, at least 1; further steps stay due.
 
 Returns:
-    What fired, in order.
+    The steps that fired, in order.
 
 Raises:
-    Invalid: An instant that has passed, or any instant where the clock is the system's; a limit below 1.
+    Invalid: The instant has passed, an instant is given with the system's clock, or the limit is below 1.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -232,7 +233,7 @@ Example:
     [Fired(kind='promise_timeout', id='a', at=500, now=2000)]
 )doc")
       .def("next_due", &next_due, R"doc(
-The next instant at which anything is due, in Unix ms, never in the past; None where nothing ever will be.
+Return the next instant at which a step is due, in Unix ms, never in the past; None if no step will ever be due.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -245,8 +246,8 @@ Example:
 void bind_copies(StoreClass& bound) {
   bound
       .def("fork", &fork, py::arg("clock") = py::none(), R"doc(
-An independent copy of the store in memory. Of a store in memory it is cheap however much that holds: rows are shared until one of
-the two changes them. Of a file everything is read once, and the file is never touched by what happens to the copy.
+Return an independent copy of the store in memory. A copy of a store in memory is cheap for any size: rows are shared until one of
+the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
 
 Args:
     clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
@@ -260,18 +261,18 @@ Example:
     ('resolved', 'pending')
 )doc")
       .def("record", &record, py::arg("target"), R"doc(
-Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
+Record every following change of the store, one JSON line per request or internal step, for `replay`.
 
 Args:
-    target: The path of a file, which is made anew, or an object with `write`. That is called while the store is locked: it must
-        not wait for a thread that uses the store, and what it calls of the store itself raises Invalid and ends the recording.
+    target: The path of a file, which is overwritten, or an object with `write`. It is called while the store is locked: it must
+        not wait for a thread that uses the store; if it calls the store, the call raises Invalid and the recording ends.
 
 Returns:
     The recording, a context manager; it ends with `close()`, or with the store.
 
 Raises:
     StoreError: The file cannot be opened.
-    Invalid: The store is being recorded already.
+    Invalid: The store has a recording already.
 
 Example:
     >>> import io
@@ -288,29 +289,29 @@ Example:
 
 void bind_store(py::module_& module) {
   StoreClass bound(module, "Store", R"doc(
-A store of durable promises, tasks and schedules: one engine, its rows and its clock (DESIGN 1).
+A store of durable promises, tasks, schedules and jobs: one engine, its rows and its clock.
 
-Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may go on with its copy.
+Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may continue with its copy.
 
 Args:
-    path_or_url: Where the rows live: the path of a SQLite file, which is made where there is none; None is memory.
+    path_or_url: The path of a SQLite file, which is created if it does not exist; None: memory.
     clock: A `ManualClock` for simulation, or None for the system's.
-    rules: `compatible` takes what every published client sends, `strict` holds to the formal model (PROTOCOL 2.1).
-    retry_timeout: From one message of a pending task to the next, in ms or as a timedelta; `ttl`: that of the task's last lease.
-    catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (later than a minute).
-    check: Look at the properties of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
+    rules: `compatible` accepts every request of a published client, `strict` follows the formal model (PROTOCOL 2.1).
+    retry_timeout: The time until a pending task is dispatched again, in ms or as a timedelta; `ttl`: that of its last lease.
+    catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (if they are more than a minute late).
+    check: Check the invariants of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
     debug: Serve `debug.*` envelopes; None: on a manual clock only.
-    unblock_retention: How long an unblock message waits to be taken, in ms or as a timedelta.
-    durability: Of a file. `full`: what was answered survives a loss of power (fsync at each commit). `normal`: it survives the death
-        of the process; a loss of power may undo the last commits, never half of one.
-    busy_timeout: How long a call waits for another process that writes to the same file, in ms or as a timedelta.
-    read_only: Open a file to look at it: whatever would change it raises ReadOnly.
+    unblock_retention: How long an undelivered unblock message is kept, in ms or as a timedelta.
+    durability: For a file. `full`: every answered request survives a loss of power (fsync at each commit). `normal`: it survives a
+        crash of the process; a loss of power may undo the last commits, each as a whole.
+    busy_timeout: How long a call waits while another process writes to the file, in ms or as a timedelta.
+    read_only: Open a file only for reading: a change raises ReadOnly.
 
 Raises:
-    StoreError: The file cannot be opened, is no store's, or is damaged; it is left as it was.
+    StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged.
     StoreBusy: Another process held the file for longer than `busy_timeout`.
-    Unsupported: A URL of a database that this version does not know.
-    Invalid: An option that is none of those above.
+    Unsupported: This version does not support the URL's database.
+    Invalid: An option has another value than those above.
 
 Example:
     >>> with rc.Store(clock=rc.ManualClock()) as store:

@@ -13,8 +13,8 @@ namespace {
 using Awaiting = Shown<"collections.abc.Iterable[str]">;
 
 Claim claim_of(Reply reply) {
-  return {.task = {std::move(reply.task), reply.now},
-          .promise = {std::move(reply.promise), reply.now},
+  return {.task = {std::move(reply.task)},
+          .promise = {std::move(reply.promise)},
           .preload = std::move(reply.preload),
           .preload_cut = reply.preload_cut};
 }
@@ -49,7 +49,7 @@ Suspension suspend(const Tasks& self, const Str& id, const Int& version, const A
   for (std::string& awaited : texts(awaiting, "awaiting"))
     suspend.actions.push_back({.awaited = std::move(awaited), .awaiter = suspend.id});
   Reply reply = self.store->run(std::move(suspend));
-  return {.status = reply.status, .now = reply.now, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
+  return {.status = reply.status, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
 PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, const AnyValue& value, const Str& state,
@@ -78,23 +78,23 @@ TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& sta
   search.query.filter.state = optional_text(state, "state");
   search.query.filter.target = optional_text(target, "target");
   Reply reply = self.store->run(std::move(search));
-  return {{std::move(reply.cursor)}, std::move(reply.rows), reply.now};
+  return {{std::move(reply.cursor)}, std::move(reply.rows)};
 }
 
 constexpr const char* kClaimType = "resonate_core._core.Claim";
 
 void bind_claiming(py::class_<Tasks>& bound) {
   bound.def("get", &get, py::arg("id"), R"doc(
-The task as it is now (PROTOCOL 3.8). A read: nothing is stored and nothing fires.
+Return the task as it is now (PROTOCOL 3.8). A read: it stores nothing and runs no step.
 
 Args:
-    id: The id of the task, which is that of its promise.
+    id: The id of the task and of its promise.
 
 Returns:
-    The task, fulfilled where its promise's deadline has passed.
+    The task; fulfilled if its promise's deadline has passed.
 
 Raises:
-    NotFound: There is no promise of this id, or it has no task.
+    NotFound: The promise does not exist or has no task.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -115,18 +115,18 @@ Example:
                                  {"tags"},
                                  {"idempotency_key"}}},
                                kClaimType, R"doc(
-Creates a promise whose task the caller holds at once, without a message (PROTOCOL 3.9).
+Create a promise and acquire its task at once, without a message (PROTOCOL 3.9).
 
-Where the promise exists: a pending task is acquired, a fulfilled one is answered as it is.
+If the promise exists, a pending task is acquired, and a fulfilled task is returned unchanged.
 
 Args:
     id: The id of the promise and the task.
-    timeout_at: The promise's deadline in Unix ms. Either this or `timeout` has to be given.
-    pid: Who holds the lease.
+    timeout_at: The promise's deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+    pid: The name of the worker that holds the lease.
     ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
     timeout: The promise's deadline from now on, in ms or as a timedelta.
-    target: The address to which messages go when the lease is lost; the tag `resonate:target`.
-    param: What is kept with the promise: bytes, a `Value`, or anything JSON-able.
+    target: The address to which the task is dispatched after its lease has expired; the tag `resonate:target`.
+    param: The input of the promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.
     tags: Strings by name.
     idempotency_key: A key of the creation, as in `Promises.create`.
@@ -135,8 +135,8 @@ Returns:
     The task and its promise.
 
 Raises:
-    Invalid: No target, a tag `resonate:delay`, a ttl below 1 (PROTOCOL 3, shape rules).
-    Conflict: It is acquired, suspended or halted; or the idempotency key differs.
+    Invalid: The target is missing, there is a tag `resonate:delay`, or the ttl is below 1 (PROTOCOL 3, shape rules).
+    Conflict: The task is acquired, suspended or halted, or the idempotency key differs.
     Unprocessable: The promise exists and has no task.
 
 Example:
@@ -150,20 +150,20 @@ Example:
       bound, "acquire",
       {{{"id", Given::required}, {"version", Given::required}, {"pid", Given::required_keyword}, {"ttl", Given::required_keyword}}},
       kClaimType, R"doc(
-Takes a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
+Acquire a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
 
 Args:
     id: The id of the task.
-    version: The version that its message carried.
-    pid: Who holds the lease.
+    version: The version in its message.
+    pid: The name of the worker that holds the lease.
     ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
 
 Returns:
     The task with its new version, and its promise.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is not pending, or has another version; the same version cannot be acquired twice.
+    NotFound: The task does not exist.
+    Conflict: The task is not pending, or has another version; a version cannot be acquired twice.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -174,14 +174,14 @@ Example:
 
   bound
       .def("heartbeat", &heartbeat, py::arg("pid"), py::arg("tasks") = py::tuple(), R"doc(
-Renews leases (PROTOCOL 3.15): each becomes now + ttl. What the pid does not hold any more is skipped.
+Renew leases (PROTOCOL 3.15): each ends at now + ttl. Tasks that the pid no longer holds are skipped.
 
 Args:
-    pid: Who holds the leases.
-    tasks: Pairs of id and version. None at all: every lease of the pid (under strict rules: none).
+    pid: The name of the worker that holds the leases.
+    tasks: Pairs of id and version. Without pairs, every lease of the pid (under strict rules: none).
 
 Raises:
-    Invalid: An empty pid, or a negative version.
+    Invalid: The pid is empty, or a version is negative.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -195,21 +195,21 @@ Example:
       .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("state") = py::none(),
            py::arg("target") = py::none(), py::arg("tags") = py::none(), py::arg("limit") = 100, py::arg("cursor") = py::none(),
            R"doc(
-The tasks that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+Return a page of the matching tasks, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
 Args:
-    id: A pattern in which `*` stands for any run of characters; None for all.
-    state: A state that they have now, their promises' deadlines considered; None for all.
-    target: The address that they go to.
-    tags: Tags of the promise that all have to be there with these values.
-    limit: How many at most, 1 to 1000.
-    cursor: The `cursor` of the page before.
+    id: A pattern in which `*` stands for any characters; None: any id.
+    state: The current state, with deadlines considered; None: any state.
+    target: The address to which tasks are dispatched.
+    tags: Tags that the promise must have, with these values.
+    limit: The size of the page, 1 to 1000.
+    cursor: The `cursor` of the previous page.
 
 Returns:
-    A page; its `cursor` is None where there is no more.
+    A page; its `cursor` is None on the last page.
 
 Raises:
-    Invalid: A limit out of range, or an unknown state.
+    Invalid: The limit is out of range, or the state is unknown.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -222,7 +222,7 @@ Example:
 void bind_running(py::class_<Tasks>& bound) {
   bound
       .def("suspend", &suspend, py::arg("id"), py::arg("version"), py::arg("awaiting"), R"doc(
-Lets an acquired task sleep until one of the promises that it awaits is settled (PROTOCOL 3.12).
+Suspend an acquired task until one of the awaited promises is settled (PROTOCOL 3.12).
 
 Args:
     id: The id of the task.
@@ -230,13 +230,13 @@ Args:
     awaiting: The ids of the awaited promises, at least one.
 
 Returns:
-    Whether it sleeps. Where one of them is settled already it stays acquired and goes on.
+    Whether the task is suspended. If an awaited promise is already settled, the task stays acquired.
 
 Raises:
-    Invalid: Nothing is awaited, or the task itself; under strict rules also: the same promise twice.
+    Invalid: No promise is awaited, or the task itself is, or, under strict rules, one promise is named twice.
     NotFound: The task does not exist.
-    Conflict: It is not acquired, or has another version.
-    Unprocessable: An awaited promise does not exist; under strict rules also: it is internal. Nothing was registered then.
+    Conflict: The task is not acquired, or has another version.
+    Unprocessable: An awaited promise does not exist or, under strict rules, is internal. No callback was registered.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -250,12 +250,12 @@ Example:
 )doc")
       .def("fulfill", &fulfill, py::arg("id"), py::arg("version"), py::arg("value") = py::none(), py::kw_only(),
            py::arg("state") = "resolved", py::arg("headers") = py::none(), py::arg("idempotency_key") = py::none(), R"doc(
-Settles the promise of an acquired task, and fulfils the task with it (PROTOCOL 3.13).
+Settle the promise of an acquired task, and fulfil the task (PROTOCOL 3.13).
 
 Args:
     id: The id of the task.
     version: Its version.
-    value: The result: bytes, a `Value`, or anything JSON-able.
+    value: The result: bytes, a `Value`, or any JSON-able object.
     state: `resolved`, `rejected` or `rejected_canceled`.
     headers: Headers of the value.
     idempotency_key: A key of the settlement, as in `Promises.resolve`.
@@ -264,9 +264,9 @@ Returns:
     The settled promise.
 
 Raises:
-    Invalid: Another state.
+    Invalid: The state is another one.
     NotFound: The task does not exist.
-    Conflict: It is not acquired, or has another version.
+    Conflict: The task is not acquired, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -275,15 +275,15 @@ Example:
     {'total': 3}
 )doc")
       .def("release", &release, py::arg("id"), py::arg("version"), R"doc(
-Gives an acquired task back: it is pending, and a new message goes out at once (PROTOCOL 3.11).
+Release an acquired task: it is pending, and is dispatched at once (PROTOCOL 3.11).
 
 Args:
     id: The id of the task.
     version: Its version.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is not acquired, or has another version.
+    NotFound: The task does not exist.
+    Conflict: The task is not acquired, or has another version.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -293,14 +293,14 @@ Example:
     ['execute:job']
 )doc")
       .def("halt", &halt, py::arg("id"), R"doc(
-Stops a task until `resume` (PROTOCOL 3.16): nobody holds it and no message goes out. Without effect where it is halted already.
+Halt a task until `resume` (PROTOCOL 3.16): it loses its lease and is not dispatched. It has no effect on a halted task.
 
 Args:
     id: The id of the task.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is fulfilled.
+    NotFound: The task does not exist.
+    Conflict: The task is fulfilled.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -310,14 +310,14 @@ Example:
     'halted'
 )doc")
       .def("resume", &resume, py::arg("id"), R"doc(
-Lets a halted task go on (PROTOCOL 3.17, `task.continue`): it is pending, and a message goes out at once.
+Resume a halted task (PROTOCOL 3.17, `task.continue`): it is pending, and is dispatched at once.
 
 Args:
     id: The id of the task.
 
 Raises:
-    NotFound: It does not exist.
-    Conflict: It is not halted.
+    NotFound: The task does not exist.
+    Conflict: The task is not halted.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())

@@ -10,8 +10,8 @@
 #include "display.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
+#include "protocol/trace.hpp"
 #include "recorder.hpp"
-#include "trace.hpp"
 
 namespace resonate::python {
 
@@ -70,7 +70,7 @@ std::optional<std::string> unless_empty(const std::string& text) { return text.e
 
 void bind_traces(py::module_& module) {
   py::class_<Recorder, std::shared_ptr<Recorder>>(module, "Recording", R"doc(
-A recording that is under way: `Store.record`. A context manager that closes it.
+A recording of a store, made by `Store.record`. A context manager that closes it.
 
 Example:
     >>> import io
@@ -82,12 +82,12 @@ Example:
     (True, 2)
 )doc")
       .def_property_readonly("closed", &Recorder::closed, "Whether it has ended.")
-      .def_property_readonly("lines", &Recorder::lines, "How many lines were written.")
+      .def_property_readonly("lines", &Recorder::lines, "The number of lines written.")
       .def("close", &Recorder::close, R"doc(
-Ends the recording and closes the file; a file object is flushed and left open. Without effect where it has ended.
+End the recording and close the file; a file object is flushed and stays open. It has no effect on an ended recording.
 
 Raises:
-    StoreError: A line could not be written. What it would have told has been done nevertheless.
+    StoreError: A line could not be written. The request itself was not affected.
 
 Example:
     >>> import io
@@ -103,7 +103,7 @@ Example:
            [](const Recorder& self) { return Repr("Recording").with("lines", self.lines()).with("closed", self.closed()).done(); });
 
   py::class_<ReplayResult>(module, "Replay", R"doc(
-How a trace came out when it was run again: `replay`. True in a condition when all of it came out as recorded.
+The result of `replay`. It is true in a condition if every line gave the recorded result.
 
 Example:
     >>> import io
@@ -114,16 +114,16 @@ Example:
     >>> rc.replay(trace.getvalue().splitlines())
     Replay(ok=True, steps=2)
 )doc")
-      .def_readonly("ok", &ReplayResult::ok, "Whether every line came out as recorded.")
-      .def_readonly("steps", &ReplayResult::steps, "How many lines came out as recorded.")
-      .def_readonly("line", &ReplayResult::line, "The first line that did not, counted from 1; None where all did.")
+      .def_readonly("ok", &ReplayResult::ok, "Whether every line gave the recorded result.")
+      .def_readonly("steps", &ReplayResult::steps, "The number of lines that gave the recorded result.")
+      .def_readonly("line", &ReplayResult::line, "The first line that differs, counted from 1; None if no line differs.")
       .def_property_readonly(
           "expected", [](const ReplayResult& self) { return unless_empty(self.expected); },
-          "That line as it was recorded; None where there is none.")
+          "That line as it was recorded; None if no line differs.")
       .def_property_readonly(
           "got", [](const ReplayResult& self) { return unless_empty(self.got); },
-          "That line as it came out now; None where nothing came.")
-      .def_property_readonly("difference", &difference, "Where it first differs, in words; None where it does not.")
+          "That line as the replay wrote it; None if it wrote none.")
+      .def_property_readonly("difference", &difference, "The first difference in words; None if no line differs.")
       .def("__bool__", [](const ReplayResult& self) { return self.ok; })
       .def("__repr__", [](const ReplayResult& self) {
         Repr repr("Replay");
@@ -133,16 +133,16 @@ Example:
       });
 
   module.def("replay", &run_replay, py::arg("trace"), R"doc(
-Runs a recorded trace again, on a new store in memory, and compares what happens with what was recorded.
+Run a recorded trace again on a new store in memory, and compare the results with the recorded ones.
 
 Args:
     trace: The path of a file, or the lines: a list, or an open file.
 
 Returns:
-    Whether all came out the same, and where it first differs.
+    Whether all results are equal, and the first difference.
 
 Raises:
-    Invalid: A line that is none of a trace, by its number.
+    Invalid: A line is not part of a trace; the message has its number.
     OSError: The file cannot be read.
 
 Example:

@@ -41,17 +41,17 @@ py::tuple identity(const Value& value) { return py::make_tuple(value.data, value
 
 void bind_values(py::module_& module) {
   py::class_<Value> bound(module, "Value", R"doc(
-The param or the value of a promise: headers and data, each only where it was given (PROTOCOL 2).
+The param or the value of a promise: headers and data, each only if it was given (PROTOCOL 2).
 
-The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` goes in as it is; its data is base64 by convention and
-the engine never looks inside (PROTOCOL 3).
+The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` is stored as it is; its data is base64 by convention and
+the engine never decodes it (PROTOCOL 3).
 
 Args:
     headers: Strings by name, or None for no headers.
     data: The raw text, base64 by convention, or None for no data.
 
 Raises:
-    TypeError: Headers that are no mapping of strings, or data that is no string.
+    TypeError: The headers are not a mapping of strings, or the data is not a string.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -64,7 +64,7 @@ Example:
   bound.def(py::init(&make_value), py::arg("headers") = py::none(), py::arg("data") = py::none())
       .def_property_readonly(
           "headers", [](const Value& self) { return Shown<"dict[str, str] | None">(headers_dict(self)); }, R"doc(
-Strings by name, a new dict each time; None where no headers were given.
+Strings by name, a new dict each time; None without headers.
 
 Example:
     >>> rc.Value({"trace": "7"}).headers
@@ -72,7 +72,7 @@ Example:
 )doc")
       .def_property_readonly(
           "data", [](const Value& self) { return self.data; }, R"doc(
-The raw text as it is stored, base64 by convention; None where no data was given.
+The raw text as it is stored, base64 by convention; None without data.
 
 Example:
     >>> rc.Value(data="aGk=").data
@@ -80,10 +80,10 @@ Example:
 )doc")
       .def(
           "bytes", [](const Value& self) { return Shown<"builtins.bytes">(decoded_bytes(self)); }, R"doc(
-The bytes behind the data, empty where there is none.
+Return the decoded data as bytes; empty without data.
 
 Raises:
-    Invalid: The data is no base64; read `data` then.
+    Invalid: The data is not base64; read `data` instead.
 
 Example:
     >>> rc.Value(data="aGk=").bytes()
@@ -91,10 +91,10 @@ Example:
 )doc")
       .def(
           "text", [](const Value& self) { return decoded_text(self); }, R"doc(
-The bytes behind the data as UTF-8 text, empty where there is none.
+Return the decoded data as UTF-8 text; empty without data.
 
 Raises:
-    Invalid: The data is no base64, or the bytes are no UTF-8.
+    Invalid: The data is not base64, or the bytes are not UTF-8.
 
 Example:
     >>> rc.Value(data="aGk=").text()
@@ -102,20 +102,20 @@ Example:
 )doc")
       .def(
           "json", [](const Value& self) { return AnyValue(decoded_json(self)); }, R"doc(
-The JSON behind the data; None where there is no data.
+Return the decoded data as JSON; None without data.
 
 Raises:
-    Invalid: The data is no base64, or the bytes are no JSON in UTF-8.
+    Invalid: The data is not base64, or the bytes are not JSON in UTF-8.
 
 Example:
     >>> rc.Value(data="WzEsMl0=").json()
     [1, 2]
 )doc")
       .def(
-          "__bool__", [](const Value& self) { return !self.empty(); }, "True where headers or data were given.");
+          "__bool__", [](const Value& self) { return !self.empty(); }, "Whether headers or data were given.");
   def_record(bound, RecordTraits<Value>{.to_dict = to_dict,
                                         .to_dict_doc = R"doc(
-The value as it stands in an envelope of 2026-04-01: only the members that were given.
+Return the value as in an envelope of 2026-04-01: only the members that were given.
 
 Example:
     >>> rc.Value(data="aGk=").to_dict()

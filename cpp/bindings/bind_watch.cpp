@@ -28,9 +28,9 @@ Counts named(const std::array<std::int64_t, Size>& counts, std::size_t first) {
 
 void bind_watch(py::module_& module) {
   py::class_<Watch, std::shared_ptr<Watch>>(module, "Watch", R"doc(
-Rings when a store has something to do for whoever ticks it and delivers its messages; `Store.watch` makes it.
+Wakes the code that ticks a store and delivers its messages when there is work; `Store.watch` creates it.
 
-Ringing is one byte written to a descriptor. After it there is silence until `rearm`.
+It wakes by writing one byte to a descriptor, once until `rearm`.
 
 Example:
     >>> import os
@@ -46,12 +46,12 @@ Example:
       .def(
           "rearm", [](Watch& self, const OptionalInt& until) { self.rearm(optional_integer(until, "until").value_or(kNever)); },
           py::arg("until") = py::none(), R"doc(
-Makes it ring again: at the next message, and at the next change that makes something due before `until`.
+Arm the watch again, for the next message and the next change that makes a step due before `until`.
 
-Whatever happened since it last rang did not ring, so whoever calls this looks at the store once more afterwards.
+Changes since it last woke the caller did not wake it again, so check the store once after this call.
 
 Args:
-    until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+    until: The instant, in Unix ms, at which the caller checks the store anyway; None: never.
 
 Example:
     >>> import os
@@ -61,7 +61,7 @@ Example:
     >>> watch.close(); os.close(reader); os.close(writer)
 )doc")
       .def("close", &Watch::close, R"doc(
-Ends it. The descriptor is not written to afterwards; whoever opened it closes it.
+End the watch. It does not write to the descriptor afterwards, and does not close it.
 
 Example:
     >>> import os
@@ -71,11 +71,11 @@ Example:
     >>> watch.closed
     True
 )doc")
-      .def_property_readonly("closed", &Watch::closed, "Whether it was closed.")
+      .def_property_readonly("closed", &Watch::closed, "Whether it is closed.")
       .def_property_readonly(
           "job_attempts", [](Watch& self) { return named<Outcome>(self.counts().attempts, 1); },
           R"doc(
-How many attempts of jobs ended so, by outcome, in commits of this store since the watch was made.
+The number of job attempts that ended, by outcome, in commits of this store since the watch was created.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -88,7 +88,7 @@ Example:
       .def_property_readonly(
           "job_states", [](Watch& self) { return named<JobState>(self.counts().entered, 0); },
           R"doc(
-How many jobs came into a state, by state, in commits of this store since the watch was made.
+The number of jobs that entered a state, by state, in commits of this store since the watch was created.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -106,18 +106,18 @@ void bind_store_watch(StoreClass& bound) {
         return open(self).without_gil([descriptor](Engine& engine) { return engine.watch(descriptor); });
       },
       py::arg("descriptor"), R"doc(
-Makes this store write a byte to a descriptor as soon as a message was queued, or something became due sooner than was known.
+Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
-Commits of this store ring, from whatever thread they come; those of other processes on the same file do not.
+Commits of this store from any thread wake the descriptor; those of other processes on the same file do not.
 
 Args:
-    descriptor: Of a pipe or a socket that does not block; -1: the watch only counts.
+    descriptor: A pipe or a socket that does not block; -1: the watch only counts.
 
 Returns:
-    A Watch. The ringing ends with it.
+    A Watch. When it is closed, nothing is written any more.
 
 Raises:
-    Closed: The store was closed.
+    Closed: The store is closed.
 
 Example:
     >>> import os

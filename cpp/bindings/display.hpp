@@ -44,6 +44,8 @@ class Repr {
 };
 
 // resonate_core.display.<function>(object)
-py::str html(const char* function, py::handle object);
+inline py::str html(const char* function, py::handle object) {
+  return call(member_of_module("resonate_core.display", function), object);
+}
 
 }  // namespace resonate::python

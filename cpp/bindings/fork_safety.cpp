@@ -1,6 +1,9 @@
 #include "fork_safety.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 
 #include "bind.hpp"
 #include "gil.hpp"
@@ -32,6 +35,14 @@ void leave() {
   if (forks.load() > 0) inside.notify_all();
 }
 
+// The last of Python's own end, before what the process loaded is taken down: threads that nobody waits for may still be in a call,
+// and use what libraries below this one have as static objects. They come to their end by themselves: the interrupt hook ends long
+// calls, and whoever wants the GIL sleeps. One that waits for a lock of another sleeper would never come; it does no harm.
+void wait_for_calls() {
+  constexpr auto kStep = std::chrono::milliseconds(1);
+  for (int left = 1000; left > 0 && inside.load() > 0; --left) std::this_thread::sleep_for(kStep);
+}
+
 int own_share() { return depth > 0 ? 1 : 0; }
 
 // The GIL is given away meanwhile: whoever is inside may want it (a recording to a Python file).
@@ -55,6 +66,12 @@ void after_in_child() {
 
 }  // namespace
 
+void leave_for_good() noexcept {
+  if (depth == 0) return;
+  depth = 0;
+  inside.fetch_sub(1);
+}
+
 OutsidePython::OutsidePython() : thread_(give_gil_away()) { enter(); }
 
 OutsidePython::~OutsidePython() {
@@ -64,6 +81,7 @@ OutsidePython::~OutsidePython() {
 
 // Python's hooks and not pthread_atfork: those run inside locks of the interpreter, where the GIL cannot be given away.
 void bind_fork_safety(py::module_&) {
+  if (Py_AtExit(&wait_for_calls) != 0) std::atexit(&wait_for_calls);  // Python has room for 32 of them
   const auto os = imported("os");
   if (!py::hasattr(os, "register_at_fork")) return;
   call_with(

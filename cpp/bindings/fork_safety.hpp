@@ -23,4 +23,7 @@ class OutsidePython {
   PyThreadState* thread_;
 };
 
+// This thread never comes back from the stretch that it is in, if any: nobody is to wait for it.
+void leave_for_good() noexcept;
+
 }  // namespace resonate::python

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include "fork_safety.hpp"
+
 namespace resonate::python {
 
 void sleep_until_the_process_ends() noexcept {
+  leave_for_good();
   for (;;) ::pause();
 }
 
@@ -20,6 +23,12 @@ PyThreadState* give_gil_away() noexcept { return PyEval_SaveThread(); }
 
 void take_gil_again(PyThreadState* thread) noexcept {
   into_python([thread] { PyEval_RestoreThread(thread); });
+}
+
+// Earlier versions than 3.12 have freed by then what PyGILState_Ensure looks at.
+PyGILState_STATE ensure_gil() noexcept {
+  if (interpreter_is_ending()) sleep_until_the_process_ends();
+  return into_python([] { return PyGILState_Ensure(); });
 }
 
 py::object imported(const char* module) {

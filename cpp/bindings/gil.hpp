@@ -9,6 +9,7 @@
 #include <pybind11/pybind11.h>
 
 #include <array>
+#include <memory>
 #include <type_traits>
 #if defined(__GLIBCXX__)
 #include <cxxabi.h>
@@ -42,11 +43,32 @@ bool interpreter_is_ending() noexcept;
 // Gives the GIL away, and takes it again.
 PyThreadState* give_gil_away() noexcept;
 void take_gil_again(PyThreadState* thread) noexcept;
+// Takes the GIL in a thread that Python may not have seen yet.
+PyGILState_STATE ensure_gil() noexcept;
+
+// A value of Python's that is made at its first use and kept until the process ends. Used with the GIL. Making it may let other
+// threads in; the value that is there first stays. (pybind11's own gives the GIL away and takes it where nothing may be unwound.)
+template <class Value>
+class MadeOnce {
+ public:
+  constexpr MadeOnce() = default;
+  template <class Make>
+  const Value& get(const Make& make) {
+    if (!value_) {
+      auto made = std::make_unique<Value>(make());
+      if (!value_) value_ = made.release();
+    }
+    return *value_;
+  }
+
+ private:
+  Value* value_ = nullptr;
+};
 
 // A stretch with the GIL within one without it, or in a thread that Python has not seen yet.
 class InsidePython {
  public:
-  InsidePython() : before_(into_python([] { return PyGILState_Ensure(); })) {}
+  InsidePython() : before_(ensure_gil()) {}
   ~InsidePython() { PyGILState_Release(before_); }
   InsidePython(const InsidePython&) = delete;
   InsidePython& operator=(const InsidePython&) = delete;

@@ -1,6 +1,7 @@
 // Ctrl-C during a long call, and while it waits for another process.
 #include "bind.hpp"
 #include "gil.hpp"
+#include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 
 namespace resonate::python {
@@ -12,9 +13,12 @@ constexpr unsigned kCallsPerLook = 16;
 
 unsigned long main_thread = 0;  // NOLINT(runtime/int): as Python has it
 
-// Signals are Python's main thread's. Without the GIL.
+// Signals are Python's main thread's. A call of another thread ends when Python does: nobody will see its result. Without the GIL.
 void look_for_signals(Pause pause) {
-  if (PyThread_get_thread_ident() != main_thread) return;
+  if (PyThread_get_thread_ident() != main_thread) {
+    if (interpreter_is_ending()) throw Error(ErrorCode::closed, "Python is shutting down");
+    return;
+  }
   static unsigned calls = 0;  // of the main thread
   if (pause == Pause::working && ++calls % kCallsPerLook != 0) return;
   if (interpreter_is_ending()) return;

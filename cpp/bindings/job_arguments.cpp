@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "codec/jobs_decode_order.hpp"
 #include "gil.hpp"
-#include "protocol/jobs_decode_order.hpp"
 #include "python_node.hpp"
 
 namespace resonate::python {

@@ -21,7 +21,7 @@ PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
   without_gil([&](Engine& engine) {
     for (Reply& reply : engine.apply(std::move(requests), {}, Atomicity::all_or_nothing)) {
       if (reply.ok()) {
-        batch.records.push_back({std::move(reply.promise), reply.now});
+        batch.records.push_back({std::move(reply.promise)});
       } else if (!refusal || refusal->status == status::kConflict) {
         refusal = std::move(reply);  // of an undone batch the others answer a 409 that says so
       }

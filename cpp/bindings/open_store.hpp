@@ -1,6 +1,6 @@
 // What store, store.promises, store.tasks and store.schedules share: the engine, until it is closed.
 //
-// All members are touched with the GIL held; the engine itself is called without it (DESIGN 3).
+// All members are touched with the GIL held; the engine itself is called without it.
 #pragma once
 
 #include <memory>
@@ -50,15 +50,15 @@ class OpenStore {
   }
   PromiseRecord run_for_promise(Operation operation) const {
     Reply reply = run(std::move(operation));
-    return {std::move(reply.promise), reply.now};
+    return {std::move(reply.promise)};
   }
   TaskRecord run_for_task(Operation operation) const {
     Reply reply = run(std::move(operation));
-    return {std::move(reply.task), reply.now};
+    return {std::move(reply.task)};
   }
   JobRecord run_for_job(Operation operation) const {
     Reply reply = run(std::move(operation));
-    return {std::move(reply.promise), reply.now};
+    return {std::move(reply.promise)};
   }
   // All or none, in one transaction.
   PromiseBatch run_all(std::vector<Request> requests) const;

@@ -1,4 +1,4 @@
-// A Python object as a document of the codec (protocol/node.hpp). Needs the GIL; runs no Python code: dicts and lists are read from
+// A Python object as a document of the codec (codec/node.hpp). Needs the GIL; runs no Python code: dicts and lists are read from
 // their own storage, also those of subclasses, so a document cannot change while it is read.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "protocol/node.hpp"
+#include "codec/node.hpp"
 
 namespace resonate::python {
 

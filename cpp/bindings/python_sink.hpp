@@ -1,4 +1,4 @@
-// Builds Python dicts and lists from what an encoder writes (protocol/node.hpp), with one interned key a field. Needs the GIL.
+// Builds Python dicts and lists from what an encoder writes (codec/node.hpp), with one interned key a field. Needs the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/fields.hpp"
-#include "protocol/node.hpp"
+#include "codec/fields.hpp"
+#include "codec/node.hpp"
 
 namespace resonate::python {
 

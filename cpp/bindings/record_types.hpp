@@ -1,5 +1,5 @@
-// What the typed calls hand out: a stored row and the instant at which it is shown. Attributes are computed when they are read, so
-// a call that returns a record pays for one counter. The rows are immutable, so a record never changes.
+// The records of typed calls: rows as replies show them. Attributes are computed when they are read, so a call that returns a
+// record pays for one counter. The rows are immutable, so a record never changes.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,11 @@ namespace resonate::python {
 
 struct PromiseRecord {
   RowRef row;
-  Instant now = 0;
-  Projected shown() const noexcept { return {*row, now}; }
 };
 
 struct TaskRecord {
   RowRef row;
-  Instant now = 0;
-  Projected shown() const noexcept { return {*row, now}; }
-  bool acquired() const noexcept { return shown().task() == TaskState::acquired; }
+  bool acquired() const noexcept { return row->task == TaskState::acquired; }
 };
 
 struct ScheduleRecord {
@@ -30,8 +26,6 @@ struct ScheduleRecord {
 
 struct JobRecord {
   RowRef row;
-  Instant now = 0;
-  Projected shown() const noexcept { return {*row, now}; }
 };
 
 struct MessageRecord {
@@ -56,7 +50,6 @@ struct Claim {
 
 struct Suspension {
   int status = status::kOk;
-  Instant now = 0;
   std::vector<RowRef> preload;
   bool preload_cut = false;
 };
@@ -75,9 +68,8 @@ template <class RecordOfRow>
 struct RowPage : PageBase {
   using Record = RecordOfRow;
   std::vector<RowRef> rows;
-  Instant now = 0;
   std::size_t size() const noexcept { return rows.size(); }
-  Record at(std::size_t i) const { return {rows[i], now}; }
+  Record at(std::size_t i) const { return {rows[i]}; }
 };
 using PromisePage = RowPage<PromiseRecord>;
 using TaskPage = RowPage<TaskRecord>;

@@ -11,7 +11,7 @@
 #include "errors.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
-#include "trace.hpp"
+#include "protocol/trace.hpp"
 
 namespace resonate::python {
 

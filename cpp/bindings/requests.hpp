@@ -49,7 +49,7 @@ std::vector<Ref> held(const Held& given, const char* argument) {
   for (py::handle one : items) {
     const py::object pair = fast_sequence(one, argument, kExpected);
     if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2)
-      raise(ErrorClass::invalid, std::string(argument) + " holds " + std::string(repr_of(one)) + "; it has to be (id, version)");
+      raise(ErrorClass::invalid, std::string(argument) + " must contain (id, version), got " + std::string(repr_of(one)));
     refs.push_back({.id = std::string(text(PySequence_Fast_GET_ITEM(pair.ptr(), 0), argument)),
                     .version = integer(PySequence_Fast_GET_ITEM(pair.ptr(), 1), argument)});
   }

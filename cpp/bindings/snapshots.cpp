@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "codec/snapshot.hpp"
 #include "gil.hpp"
-#include "snapshot.hpp"
 
 namespace resonate::python {
 
@@ -21,7 +21,7 @@ constexpr std::array<std::pair<std::string_view, SnapshotFormat>, 2> kFormats = 
 }};
 
 std::string json_text(py::handle snapshot) {
-  if (!PyDict_Check(snapshot.ptr())) wrong_type("snapshot", "a dict, as Store.snapshot() gives it", snapshot);
+  if (!PyDict_Check(snapshot.ptr())) wrong_type("snapshot", "a dict from Store.snapshot()", snapshot);
   try {
     const py::object document =
         call_with(member_of_module("json", "dumps"), py::make_tuple(snapshot), py::dict(py::arg("allow_nan") = false));
@@ -42,22 +42,21 @@ struct Counts {
 constexpr std::size_t kPage = 1024;
 
 void count_rows(Storage& storage, Instant now, Counts& counts) {
-  RowScan scan{.by = RowScan::By::id, .key = {}, .after = {}, .limit = kPage};
+  RowRange range{.limit = kPage};
   for (;;) {
-    const std::vector<RowRef> page = storage.scan(scan);
+    const std::vector<RowRef> page = storage.rows(range);
     for (const RowRef& row : page) {
-      const Projected shown(*row, now);
-      ++counts.promises[name_of(shown.state())];
-      if (row->has_task()) ++counts.tasks[name_of(shown.task())];
+      ++counts.promises[name_of(row->state_at(now))];
+      if (row->has_task()) ++counts.tasks[name_of(row->task_at(now))];
     }
     if (page.size() < kPage) return;
-    scan.after = page.back()->id();
+    range.after.id = page.back()->id();
   }
 }
 
 void count_schedules(Storage& storage, Counts& counts) {
   for (std::string after;;) {
-    const std::vector<ScheduleRef> page = storage.scan_schedules(after, kPage);
+    const std::vector<ScheduleRef> page = storage.schedules({.after = after, .limit = kPage});
     counts.schedules += page.size();
     if (page.size() < kPage) return;
     after = page.back()->id;
@@ -66,7 +65,7 @@ void count_schedules(Storage& storage, Counts& counts) {
 
 void count_messages(Storage& storage, Counts& counts) {
   for (std::int64_t after = 0;;) {
-    const std::vector<MessageRef> page = storage.messages(after, kPage);
+    const std::vector<MessageRef> page = storage.messages({.after = after, .limit = kPage});
     counts.messages += page.size();
     if (page.size() < kPage) return;
     after = page.back()->seq;

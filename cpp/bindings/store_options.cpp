@@ -30,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, Durability>, 2> kDurabilityName
 Duration at_least(Duration least, Duration given, const char* argument) {
   if (given < least) {
     raise(ErrorClass::invalid,
-          std::string(argument) + " is " + std::to_string(given) + " ms; it has to be " + std::to_string(least) + " or more");
+          std::string(argument) + " must be at least " + std::to_string(least) + " ms, got " + std::to_string(given));
   }
   return given;
 }
@@ -38,7 +38,7 @@ Duration at_least(Duration least, Duration given, const char* argument) {
 std::optional<Duration> retry_timeout(const RetryArgument& given) {
   if (!PyUnicode_Check(given.ptr())) return at_least(1, duration(given, "retry_timeout"), "retry_timeout");
   const std::string_view word = text(given, "retry_timeout");
-  if (word != "ttl") raise(ErrorClass::invalid, "retry_timeout is '" + std::string(word) + "'; it has to be a duration or 'ttl'");
+  if (word != "ttl") raise(ErrorClass::invalid, "retry_timeout must be a duration or 'ttl', got '" + std::string(word) + "'");
   return std::nullopt;
 }
 
@@ -72,14 +72,15 @@ std::string path_of(py::handle path_or_url) {
   if (!PyUnicode_Check(path_or_url.ptr()) && !PyBytes_Check(path_or_url.ptr()) && !py::isinstance(path_or_url, os.attr("PathLike")))
     throw py::type_error(std::string("path_or_url must be str, os.PathLike or None, got ") + Py_TYPE(path_or_url.ptr())->tp_name);
   std::string path(text(call(os.attr("fsdecode"), path_or_url), "path_or_url"));
-  const auto refuse = [&path](ErrorClass error, const char* why) { raise(error, "path_or_url is '" + path + "': " + why); };
+  const auto refuse = [&path](ErrorClass error, const char* why) {
+    raise(error, std::string("path_or_url must ") + why + ", got '" + path + "'");
+  };
   constexpr std::string_view kSqliteUrl = "sqlite:///";
   if (path.starts_with(kSqliteUrl)) path.erase(0, kSqliteUrl.size());
-  if (path.empty()) refuse(ErrorClass::invalid, "it names no file; Store() without a path lives in memory");
-  if (path == ":memory:") refuse(ErrorClass::invalid, "Store() without a path lives in memory");
-  if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "a path holds no NUL");
-  if (path.find("://") != std::string::npos)
-    refuse(ErrorClass::unsupported, "stores live in memory or in a SQLite file; no other URL is known to this version");
+  if (path.empty()) refuse(ErrorClass::invalid, "name a file (Store() without a path is in memory)");
+  if (path == ":memory:") refuse(ErrorClass::invalid, "be left out for a store in memory");
+  if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "contain no NUL");
+  if (path.find("://") != std::string::npos) refuse(ErrorClass::unsupported, "be the path of a SQLite file or a URL sqlite:///");
   return path;
 }
 
@@ -91,7 +92,7 @@ std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptio
   options.busy_timeout = at_least(0, duration(given.busy_timeout, "busy_timeout"), "busy_timeout");
   options.read_only = given.read_only;
   if (path_or_url.is_none()) {
-    if (given.read_only) raise(ErrorClass::invalid, "read_only is True, and a store in memory that nobody writes to stays empty");
+    if (given.read_only) raise(ErrorClass::invalid, "read_only must be False for a store in memory: it would stay empty");
     return make_memory_storage();
   }
   const std::string path = path_of(path_or_url);

@@ -1,11 +1,9 @@
 #include "value_codec.hpp"
 
-#include <pybind11/gil_safe_call_once.h>
-
 #include <charconv>
 
 #include "arguments.hpp"
-#include "base64.hpp"
+#include "codec/base64.hpp"
 #include "gil.hpp"
 
 namespace resonate::python {
@@ -43,27 +41,23 @@ std::string json_string(std::string_view text) {
 
 // json.JSONEncoder(...).encode, made once: json.dumps makes a new encoder in every call that has options.
 py::handle json_encode() {
-  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
-  return storage
-      .call_once_and_store_result([]() -> py::object {
-        const py::dict options(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false,
-                               py::arg("allow_nan") = false);
-        return call_with(member_of_module("json", "JSONEncoder"), py::tuple(), options).attr("encode");
-      })
-      .get_stored();
+  static constinit MadeOnce<py::object> kept;
+  return kept.get([]() -> py::object {
+    const py::dict options(py::arg("separators") = py::make_tuple(",", ":"), py::arg("ensure_ascii") = false,
+                           py::arg("allow_nan") = false);
+    return call_with(member_of_module("json", "JSONEncoder"), py::tuple(), options).attr("encode");
+  });
 }
 
 py::handle json_loads() {
-  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
-  return storage.call_once_and_store_result([] { return member_of_module("json", "loads"); }).get_stored();
+  static constinit MadeOnce<py::object> kept;
+  return kept.get([] { return member_of_module("json", "loads"); });
 }
 
 // json.JSONDecoder().scan_once: what json.loads comes to behind the steps that look for a byte order mark and for white space.
 py::handle json_scan() {
-  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> storage;
-  return storage
-      .call_once_and_store_result([]() -> py::object { return call(member_of_module("json", "JSONDecoder")).attr("scan_once"); })
-      .get_stored();
+  static constinit MadeOnce<py::object> kept;
+  return kept.get([]() -> py::object { return call(member_of_module("json", "JSONDecoder")).attr("scan_once"); });
 }
 
 // A document that begins and ends with its value; null for any other, which json.loads reads, or says what is wrong with it.
@@ -118,7 +112,7 @@ std::string base64_of_buffer(py::handle value) {
 std::string bytes_of(const Value& value) {
   if (!value.data) return {};
   auto bytes = base64_decode(*value.data);
-  if (!bytes) raise(ErrorClass::invalid, "the data of this value is no base64: read .data");
+  if (!bytes) raise(ErrorClass::invalid, "the data of this value must be base64: read .data");
   return std::move(*bytes);
 }
 
@@ -135,7 +129,7 @@ Value value_of(py::handle value, py::handle headers, const char* argument) {
   } else if (py::isinstance<Value>(value)) {
     encoded = py::cast<const Value&>(value);
     if (encoded.headers && !headers.is_none()) {
-      throw py::type_error(std::string(argument) + " is a Value with headers, and headers were given as well");
+      throw py::type_error("headers must not be given twice: " + std::string(argument) + " is a Value with headers");
     }
   } else {
     encoded.data = base64_encode(json_of(value, argument));

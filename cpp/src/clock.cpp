@@ -75,7 +75,7 @@ std::vector<Fired> ManualClock::advance_to(Instant at) {
   std::lock_guard moving(moving_);
   if (at < now())
     throw Error(ErrorCode::invalid,
-                "a clock never runs backwards: cannot advance to " + std::to_string(at) + ", it is " + std::to_string(now()));
+                "at must be at least " + std::to_string(now()) + ", got " + std::to_string(at) + ": a clock never goes back");
   return visit_until(at);
 }
 
@@ -94,7 +94,7 @@ std::vector<Fired> ManualClock::visit_until(Instant at) {
 }
 
 std::vector<Fired> ManualClock::advance(Duration by) {
-  if (by < 0) throw Error(ErrorCode::invalid, "a clock never runs backwards: cannot advance by " + std::to_string(by) + " ms");
+  if (by < 0) throw Error(ErrorCode::invalid, "by must be at least 0 ms, got " + std::to_string(by) + ": a clock never goes back");
   std::lock_guard moving(moving_);  // before the look at the clock: advances on several threads add up
   return visit_until(saturating_add(now(), by));
 }

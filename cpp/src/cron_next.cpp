@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "calendar.hpp"
 #include "cron_plan.hpp"
+#include "machine/calendar.hpp"
 #include "resonate/cron.hpp"
 
 namespace resonate {

@@ -24,14 +24,6 @@ Access access_of(std::span<const Request> requests) {
   return writes ? Access::write : Access::read;
 }
 
-Reply refused(int status, std::string error, Instant now) {
-  Reply reply;
-  reply.status = status;
-  reply.now = now;
-  reply.error = std::move(error);
-  return reply;
-}
-
 // The replies to an all-or-nothing batch that its last reply refused: the others say so.
 void undo(std::vector<Reply>& replies, std::size_t requests, Instant now) {
   const std::size_t refusal = replies.size() - 1;
@@ -113,14 +105,13 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
 Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   const bool read = is_read(request.operation);
   WorkingSet& set = transaction.set;
+  if (trace_)  // which began after this was looked for, and a replay looks at all of them
+    if (JobFilter* const filter = choosing_filter(request.operation)) filter->among.reset();
   std::optional<Request> kept;
   if (trace_ || options_.check) kept = request;  // the machine moves what it stores out of the request
   if (!read) {
-    set.counters().now = std::max(set.counters().now, now);
-    set.drop_unblocks(saturating_sub(now, options_.unblock_retention));
-    // What is due may be claimed: a step a job that is asked for, and the portion.
-    if (const auto* claim = std::get_if<JobClaim>(&request.operation))
-      run_steps(transaction, now, kPortion + static_cast<std::size_t>(claim->count));
+    arrive(set, now, options_);
+    run_steps(transaction, now, steps_before(request.operation));
     if (options_.check) set.checkpoint();
   }
   Reply reply = Machine(set, now, dialect(request.dialect), options_, request.scope).run(request.operation);
@@ -134,7 +125,7 @@ std::optional<std::string> Engine::refuse_instant(std::optional<Instant> given, 
   if (!given) return std::nullopt;
   if (!clock_->manual()) return "now " + std::to_string(*given) + " was given, and only a manual clock can be moved";
   if (*given < earliest)
-    return "a clock never runs backwards: now must be at least " + std::to_string(earliest) + ", got " + std::to_string(*given);
+    return "now must be at least " + std::to_string(earliest) + ", got " + std::to_string(*given) + ": a clock never goes back";
   return std::nullopt;
 }
 
@@ -170,12 +161,17 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
 
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
+  if (!now) choose_beside(request);
   if (durable_ && access == Access::write && !options_.check) {
     Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .turn = {}};
     share_commit(caller);
     return std::move(caller.replies.front());
   }
-  if (is_search(request.operation) && !now) return search(request);
+  if (access == Access::read && !now) {
+    if (looks_at_many(request.operation)) return search(request);
+    std::vector<Reply> replies = read_beside({&request, 1});
+    if (!replies.empty()) return std::move(replies.front());
+  }
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant earliest = present();
@@ -199,9 +195,18 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
     share_commit(caller);
     return std::move(caller.replies);
   }
+  if (access == Access::read && std::none_of(nows.begin(), nows.end(), [](const auto& one) { return one.has_value(); })) {
+    std::vector<Reply> replies = read_beside(requests);
+    if (!replies.empty()) return replies;
+  }
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant before = present();
+  if (durable_) {  // where a look-up costs more than a look into memory
+    Plan plan;
+    plan.add(requests);
+    plan.load(transaction->set);
+  }
   const Instant at = run_batch(*transaction, caller, before, atomicity);
   if (atomicity == Atomicity::all_or_nothing && !caller.replies.empty() && !caller.replies.back().ok()) {
     undo(caller.replies, requests.size(), before);
@@ -216,10 +221,9 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
 bool Engine::nothing_to_tick(Instant at) {
   Scope transaction(*this, Access::read);
   WorkingSet& set = transaction->set;
-  const Counters before = set.counters();
-  set.drop_unblocks(saturating_sub(at, options_.unblock_retention));
-  if (set.counters() != before || storage_->first_due() <= at) return false;
-  set.counters().now = std::max(before.now, at);
+  const std::int64_t dropped = set.counters().dropped;
+  arrive(set, at, options_);
+  if (set.counters().dropped != dropped || storage_->first_due() <= at) return false;
   commit(*transaction);
   return true;
 }
@@ -242,8 +246,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       }
       Scope transaction(*this, Access::write);
       // Requests may have come between two transactions, and instants never go back.
-      at = transaction->set.counters().now = std::max(transaction->set.counters().now, *at);
-      transaction->set.drop_unblocks(saturating_sub(*at, options_.unblock_retention));
+      at = arrive(transaction->set, *at, options_);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
@@ -257,9 +260,11 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
 std::optional<Instant> Engine::next_due() {
   std::lock_guard lock(mutex_);
   const StorageTransaction reading(*storage_, Access::read);
-  const std::vector<DueEntry> first = storage_->due(kNever, 1, nullptr);
-  if (first.empty()) return std::nullopt;
-  return std::max(first.front().due.at, present());
+  const Instant first = storage_->first_due();
+  RowRange last = rows_by_due();  // a row that is due at the last instant there is, or none
+  last.limit = 1;
+  if (first == kNever && storage_->rows(last).empty()) return std::nullopt;
+  return std::max(first, present());
 }
 
 std::vector<Violation> Engine::check() {
@@ -275,9 +280,9 @@ void Engine::reset() {
   {
     const StorageTransaction writing(*storage_, Access::write);
     Changes born;
+    born.replaces_all = true;
     born.counters.sequence = storage_->counters().sequence;  // whoever delivers goes by the numbers of messages: none comes twice
     born.counters.now = clock_->now();
-    storage_->clear();
     storage_->write(born);
   }
   tell_replaced();
@@ -289,7 +294,6 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
   if (durable_) {
     const StorageTransaction writing(*storage_, Access::write);
     const std::int64_t last = storage_->counters().sequence;
-    storage_->clear();
     copy_state(*contents, *storage_, last);
   } else if (const std::int64_t last = storage_->counters().sequence; last > 0) {
     std::unique_ptr<Storage> renumbered = make_memory_storage();
@@ -324,6 +328,7 @@ void Engine::tell_replaced() {
 
 void Engine::end_trace() {
   trace_ = nullptr;
+  traced_ = false;
   if (trace_problem_) std::rethrow_exception(std::exchange(trace_problem_, nullptr));
 }
 
@@ -331,6 +336,7 @@ void Engine::start_trace(TraceSink sink) {
   std::lock_guard lock(mutex_);
   end_trace();
   trace_ = std::move(sink);
+  traced_ = true;
   tell_replaced();  // a trace begins with the state it starts from
 }
 
@@ -347,6 +353,12 @@ std::size_t Engine::promise_count() {
 std::string Engine::location() {
   std::lock_guard lock(mutex_);
   return storage_->location();
+}
+
+void Engine::set_paused(bool paused) noexcept {
+  paused_ = paused;
+  std::lock_guard lock(mutex_);
+  ring_all();
 }
 
 void Engine::vacuum() {

@@ -1,4 +1,6 @@
-// Group commit: callers that arrive while a commit is under way share the next one.
+// Group commit: callers that arrive while a commit is under way share the next one. It serves the threads of a process. The
+// server's batcher does not replace it: that one collects the requests of an event loop before they cost a thread each, and calls
+// here as one of several threads, beside ticks, deliveries and whoever else uses the store.
 #include "engine_transaction.hpp"
 #include "resonate/interruption.hpp"
 
@@ -64,6 +66,12 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     const Instant before = present();
     Instant at = before;
     // The link of the last may be written meanwhile, by who comes now; it is not looked at.
+    Plan plan;
+    for (Caller* one = &first;; one = one->next) {
+      plan.add(one->requests);
+      if (one == last) break;
+    }
+    plan.load(transaction->set);
     for (ran = &first;; ran = ran->next) {
       at = run_batch(*transaction, *ran, at, Atomicity::independent);
       if (ran == last || transaction->steps >= kSharedSteps) break;

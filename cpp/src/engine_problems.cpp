@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "codec/state_view.hpp"
 #include "machine/invariants.hpp"
 #include "machine/schedules.hpp"
 #include "resonate/engine.hpp"
-#include "state_view.hpp"
 #include "wrong_clock.hpp"
 
 namespace resonate {
@@ -34,9 +34,9 @@ std::vector<Violation> Engine::problems(Look look) {
     if (ahead > kClockTolerance)
       found.push_back({"clock_ahead", "clock",
                        "the store has seen " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
-                           " ms ahead of the system's clock: what is short-lived times out at once, and schedules stand still"});
+                           " ms ahead of the system's clock: short deadlines pass at once, and schedules do not fire"});
     if (look == Look::stored) {
-      for (const ScheduleRef& schedule : storage.schedules_set_aside(SIZE_MAX))
+      for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::set_aside}))
         found.push_back(set_aside(*schedule, schedule->aside->problem));
     } else {
       each_schedule(storage, [&found](const ScheduleRef& schedule) {
@@ -53,7 +53,8 @@ std::vector<Violation> Engine::problems(Look look) {
 
 ClockReset Engine::reset_clock(Extent extent) {
   std::lock_guard lock(mutex_);
-  if (clock_->manual()) throw Error(ErrorCode::invalid, "the clock of this store is moved by hand and cannot be reset");
+  if (clock_->manual())
+    throw Error(ErrorCode::invalid, "reset_clock needs a store on the system's clock, got one on a manual clock");
   ClockReset done;
   std::unique_ptr<Storage> after;
   {
@@ -61,10 +62,7 @@ ClockReset Engine::reset_clock(Extent extent) {
     done.from = done.to = clock_->wall();
     if (present() > done.to) after = set_back(*storage_, done);
     if (!after || extent == Extent::preview) return done;
-    if (durable_) {
-      storage_->clear();
-      copy_state(*after, *storage_);
-    }
+    if (durable_) copy_state(*after, *storage_);
   }
   if (!durable_) storage_ = std::move(after);
   clock_->start_over();

@@ -16,7 +16,7 @@ constexpr std::size_t kRowsUnderLock = 500;
 // New rows that are put into the order of ids between two chances for others.
 constexpr std::size_t kIndexedAtOnce = 5000;
 // Snapshots that are kept for the next that read a lot at one time.
-constexpr std::size_t kIdle = 2;
+constexpr std::size_t kIdle = 3;
 
 }  // namespace
 
@@ -30,18 +30,18 @@ void Engine::index_in_slices() {
   }
 }
 
+std::unique_ptr<Storage> Engine::idle_snapshot() {
+  std::lock_guard lock(idle_mutex_);
+  if (idle_.empty()) return nullptr;
+  std::unique_ptr<Storage> used = std::move(idle_.back());
+  idle_.pop_back();
+  return used;
+}
+
 // Under the lock, inside a transaction. Null where the storage cannot be read twice.
 std::unique_ptr<Storage> Engine::begin_snapshot() {
-  std::unique_ptr<Storage> used;
-  {
-    std::lock_guard lock(idle_mutex_);
-    if (!idle_.empty()) {
-      used = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
   try {
-    return storage_->snapshot(std::move(used));
+    return storage_->snapshot(idle_snapshot());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::storage) throw;
     return nullptr;
@@ -75,13 +75,7 @@ Reply Engine::search(Request& request) {
     std::lock_guard lock(mutex_);
     Scope transaction(*this, Access::read);
     at = present();
-    if (auto problem = refuse(request, options_.rules)) {
-      Reply reply;
-      reply.status = status::kInvalid;
-      reply.now = at;
-      reply.error = *std::move(problem);
-      return reply;
-    }
+    if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), at);
     if (trace_) {  // a trace tells what happened in order
       Reply reply = run(*transaction, request, at);
       commit(*transaction);
@@ -97,6 +91,56 @@ Reply Engine::search(Request& request) {
   const Snapshot snapshot(*this, std::move(begun));
   WorkingSet set(snapshot.storage());
   return Machine(set, at, dialect(request.dialect), options_, request.scope).run(request.operation);
+}
+
+// A file that is being written to. Null: nobody does, or this storage or trace has everybody wait.
+std::unique_ptr<Storage> Engine::begin_beside_writer() {
+  mutex_.refuse_owner();
+  if (!durable_ || traced_ || !mutex_.is_held()) return nullptr;
+  std::unique_ptr<Storage> begun = idle_snapshot();
+  if (!begun) {  // the first time
+    std::lock_guard lock(mutex_);
+    const StorageTransaction reading(*storage_, Access::read);
+    return begin_snapshot();
+  }
+  try {
+    begun->begin(Access::read);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::storage) throw;
+    return nullptr;  // the writer's connection says what is wrong, or reads
+  }
+  return begun;
+}
+
+// The replies to what reads a few rows, where it would have to wait for a commit; none where it would not.
+std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
+  std::unique_ptr<Storage> begun = begin_beside_writer();
+  if (!begun) return {};
+  const Snapshot snapshot(*this, std::move(begun));
+  const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
+  WorkingSet set(snapshot.storage());
+  Plan plan;
+  plan.add(requests);
+  plan.load(set);
+  std::vector<Reply> replies;
+  replies.reserve(requests.size());
+  for (Request& request : requests) {
+    auto problem = refuse(request, options_.rules);
+    replies.push_back(problem ? refused(status::kInvalid, *std::move(problem), at)
+                              : Machine(set, at, dialect(request.dialect), options_, request.scope).run(request.operation));
+  }
+  return replies;
+}
+
+// Which jobs a filter chooses is looked for on a snapshot: the lock is held for those that it changes only, each of which is judged
+// again by then. With a trace or checks it is one step.
+void Engine::choose_beside(Request& request) {
+  JobFilter* const filter = choosing_filter(request.operation);
+  if (!filter || traced_ || options_.check || refuse(request, options_.rules)) return;
+  const Snapshot snapshot(*this);
+  const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
+  WorkingSet set(snapshot.storage());
+  filter->among = Machine(set, at, dialect(request.dialect), options_, request.scope).choose(request.operation);
 }
 
 }  // namespace resonate

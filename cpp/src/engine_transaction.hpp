@@ -5,12 +5,24 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "machine/named_rows.hpp"
 #include "machine/working_set.hpp"
 #include "resonate/engine.hpp"
 
 namespace resonate {
+
+// The reply to a request that is not run.
+inline Reply refused(int status, std::string error, Instant now) {
+  Reply reply;
+  reply.status = status;
+  reply.now = now;
+  reply.error = std::move(error);
+  return reply;
+}
 
 // One transaction: its working set, and what the trace is told once it has been committed. The engine has one, which it uses again
 // and again under its lock.
@@ -56,6 +68,20 @@ class Engine::Scope {
  private:
   StorageTransaction stored_;
   Transaction& transaction_;
+};
+
+// Loads what a batch of requests names before it runs.
+class Plan {
+ public:
+  void add(std::span<const Request> requests) {
+    for (const Request& request : requests) name_rows(request.operation, ids_);
+  }
+  void load(WorkingSet& set) const {
+    if (ids_.size() > 1) set.prefetch(ids_);
+  }
+
+ private:
+  std::vector<std::string_view> ids_;
 };
 
 }  // namespace resonate

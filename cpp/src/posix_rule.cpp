@@ -1,6 +1,6 @@
 #include "posix_rule.hpp"
 
-#include "calendar.hpp"
+#include "machine/calendar.hpp"
 
 namespace resonate {
 namespace {

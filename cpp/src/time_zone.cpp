@@ -17,7 +17,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "calendar.hpp"
+#include "machine/calendar.hpp"
 #include "posix_rule.hpp"
 
 namespace resonate {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <functional>
 
-#include "resonate/storage.hpp"
+#include "resonate/engine.hpp"
 
 namespace resonate {
 
@@ -76,6 +76,38 @@ void Watch::close() noexcept {
 bool Watch::closed() noexcept {
   std::lock_guard lock(mutex_);
   return descriptor_ < 0;
+}
+
+std::shared_ptr<Watch> Engine::watch(int descriptor) {
+  auto made = std::make_shared<Watch>(descriptor);
+  std::lock_guard lock(mutex_);
+  std::erase_if(watches_, [](const std::weak_ptr<Watch>& one) { return one.expired(); });
+  watches_.push_back(made);
+  return made;
+}
+
+void Engine::ring(const Changes& changes) noexcept {
+  Instant earliest = kNever;
+  const auto claimable = [](const RowRef& row) { return row && index_key<Index::claim>(*row); };
+  bool news = !changes.messages_added.empty();
+  for (const RowChange& change : changes.rows) {
+    if (change.after) earliest = std::min(earliest, change.after->due.at);
+    if (claimable(change.after) && !claimable(change.before)) news = true;
+  }
+  for (const ScheduleChange& change : changes.schedules)
+    if (change.after) earliest = std::min(earliest, change.after->next_run_at);
+  const JobCounts counts = job_counts(changes);
+  for (const std::weak_ptr<Watch>& one : watches_) {
+    const std::shared_ptr<Watch> watch = one.lock();
+    if (!watch) continue;
+    watch->count(counts);
+    if (news || earliest < watch->until()) watch->ring();
+  }
+}
+
+void Engine::ring_all() noexcept {
+  for (const std::weak_ptr<Watch>& one : watches_)
+    if (const std::shared_ptr<Watch> watch = one.lock()) watch->ring();
 }
 
 }  // namespace resonate

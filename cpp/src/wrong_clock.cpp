@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "calendar.hpp"
+#include "codec/state_view.hpp"
+#include "machine/calendar.hpp"
 #include "machine/derive.hpp"
 #include "machine/schedules.hpp"
 #include "resonate/cron.hpp"
-#include "state_view.hpp"
 
 namespace resonate {
 

@@ -1,7 +1,9 @@
 // A batch answers and leaves exactly what the same requests one by one would (PROTOCOL 8), whatever is in it.
 #include <gtest/gtest.h>
 
+#include "fake_homes.hpp"
 #include "fake_requests.hpp"
+#include "fake_storage.hpp"
 
 namespace resonate {
 namespace {
@@ -54,7 +56,8 @@ TEST_P(BatchEquality, OneByOneAndInBatches) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomRequests random(GetParam().seed);
   Store single(options_of(GetParam(), true));
-  Store batched(options_of(GetParam(), true));
+  fake::Homes homes;  // in a file a batch loads what it names before it runs
+  Store batched(homes.storage(GetParam().seed % 2 ? fake::Home::sqlite : fake::Home::memory), options_of(GetParam(), true));
   std::vector<Sent> sent;
   std::vector<std::string> answers;
   Instant now = 0;
@@ -114,6 +117,54 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, BatchEquality, ::testing::ValuesIn(cases()));
+
+// Counts what is loaded of a file.
+class CountingStorage final : public fake::FailingStorage {
+ public:
+  struct Loads {
+    int single = 0;
+    std::vector<std::string> many;
+  };
+  CountingStorage(std::unique_ptr<Storage> inner, Loads& loads)
+      : FailingStorage(std::make_shared<int>(-1), std::move(inner)), loads_(loads) {}
+  RowRef load(std::string_view id) override {
+    ++loads_.single;
+    return FailingStorage::load(id);
+  }
+  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override {
+    loads_.many.insert(loads_.many.end(), ids.begin(), ids.end());
+    return FailingStorage::load_many(ids);
+  }
+
+ private:
+  Loads& loads_;
+};
+
+TEST(BatchPlan, LoadsWhatTheRequestsNameOnce) {
+  fake::Homes homes;
+  CountingStorage::Loads loads;
+  Options options;
+  Store store(std::make_unique<CountingStorage>(homes.storage(fake::Home::sqlite), loads), options);
+  for (int i = 0; i < 40; ++i) store.create("p" + std::to_string(i));
+  loads = {};
+  std::vector<Request> requests;
+  std::vector<std::string> named;
+  for (int i = 20; i < 60; ++i) {  // half of them exist
+    named.push_back("p" + std::to_string(i));
+    requests.push_back({fake::kNew, fake::creation(named.back())});
+    requests.push_back({fake::kNew, fake::settlement(named.back())});
+    requests.push_back({fake::kNew, PromiseGet{named.back()}});
+  }
+  for (const Reply& reply : store.engine->apply(std::move(requests))) EXPECT_EQ(reply.status, status::kOk) << reply.error;
+  EXPECT_EQ(loads.single, 0);
+  loads.many.erase(std::unique(loads.many.begin(), loads.many.end()), loads.many.end());
+  EXPECT_EQ(loads.many, named);
+
+  loads = {};
+  store.settle("p0");  // one id is read when it is asked for
+  EXPECT_EQ(loads.single, 1);
+  EXPECT_TRUE(loads.many.empty());
+}
 
 }  // namespace
 }  // namespace resonate

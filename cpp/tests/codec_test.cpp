@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "codec/json_sink.hpp"
 #include "protocol/door.hpp"
-#include "protocol/json_sink.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"
+#include "machine/machine.hpp"
 
 namespace resonate {
 namespace {
@@ -22,7 +23,6 @@ void suspend_many(Store& store, int count) {
 }
 
 TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
-  constexpr std::size_t kPortion = Engine::kPortion;
   constexpr std::size_t kAwaiters = 1000;
   constexpr std::size_t kLeft = kAwaiters - 2 * kPortion;
   Store store{Options{}};
@@ -47,7 +47,7 @@ TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
 // Regression: a task whose awaited promise was settled but not yet drained was called suspended without a callback.
 TEST(DrainsRegression, ATaskWhoseDrainIsStillToComeIsNotLost) {
   Store store{Options{}};
-  suspend_many(store, static_cast<int>(Engine::kPortion) + 50);
+  suspend_many(store, static_cast<int>(kPortion) + 50);
   store.settle("dep");
   ASSERT_EQ(store.row("dep")->callbacks, 50u);
   for (const Violation& violation : store.engine->check())

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "codec/jobs_json.hpp"
 #include "fake_homes.hpp"
 #include "fake_requests.hpp"
-#include "protocol/jobs_json.hpp"
+#include "machine/settle.hpp"
 
 namespace resonate::fake {
 
@@ -68,7 +69,7 @@ inline Texts ids_of(const Reply& reply) {
   for (const RowRef& row : reply.rows) ids.push_back(row->id());
   return ids;
 }
-inline JobState job_state_of(const Reply& reply) { return Projected(*reply.promise, reply.now).job(); }
+inline JobState job_state_of(const Reply& reply) { return reply.promise->job->state; }
 
 // Every member of a job that may change, and of its spec what a later step depends on.
 inline std::string text_of(const Job& job) {
@@ -162,7 +163,7 @@ class JobStore : public Store {
   std::string state(const std::string& id) {
     const RowRef stored = row(id);
     if (!stored) return "gone";
-    return stored->job ? std::string(resonate::name_of(Projected(*stored, clock->now()).job())) : "promise";
+    return stored->job ? std::string(resonate::name_of(job_state_at(*stored, clock->now()))) : "promise";
   }
   // Its state, and with whom it gathered: "scheduled batch:0000000000000001 gathers, leads 2 of 0..30 until 130".
   std::string gathering(const std::string& id) {

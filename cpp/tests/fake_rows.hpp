@@ -1,8 +1,10 @@
 // Rows, schedules, edges and messages made by hand, for tests that write to a storage without a machine.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,21 @@ inline MessageRef message(MessageKind kind, const std::string& id, const std::st
   made->seq = seq;
   made->queued_at = queued_at;
   return ref;
+}
+
+// Ids of rows and schedules that are due, with their instants, in the order of steps; at most `limit` of each.
+inline std::vector<std::string> due(Storage& storage, Instant until = kNever, std::size_t limit = 1000) {
+  RowRange rows = rows_by_due();
+  rows.until = until;
+  rows.limit = limit;
+  std::vector<std::tuple<Due, std::string>> all;
+  for (const RowRef& row : storage.rows(rows)) all.emplace_back(row->due, row->id());
+  for (const ScheduleRef& each : storage.schedules({.by = ScheduleRange::By::due, .until = until, .limit = limit}))
+    all.emplace_back(Due{each->due_at(), DueKind::schedule}, each->id);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+  std::vector<std::string> texts;
+  for (const auto& [at, id] : all) texts.push_back(std::to_string(at.at) + " " + id);
+  return texts;
 }
 
 inline void write(Storage& storage, Changes changes) {

@@ -17,52 +17,27 @@ class FailingStorage : public Storage {
 
   void begin(Access access) override { inner_->begin(access); }
   void end() noexcept override { inner_->end(); }
-  bool durable() const noexcept override { return inner_->durable(); }
+  std::string location() const override { return inner_->location(); }
   Counters counters() override { return inner_->counters(); }
   RowRef load(std::string_view id) override { return inner_->load(id); }
   std::vector<RowRef> load_many(std::span<const std::string_view> ids) override { return inner_->load_many(ids); }
   ScheduleRef load_schedule(std::string_view id) override { return inner_->load_schedule(id); }
   Instant first_due() override { return inner_->first_due(); }
-  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override {
-    return inner_->due(until, limit, after);
-  }
-  std::vector<RowRef> scan(const RowScan& scan) override { return inner_->scan(scan); }
-  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override {
-    return inner_->scan_schedules(after, limit);
-  }
-  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override {
-    return inner_->claimable(queue, limit, after);
-  }
-  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override { return inner_->unique_jobs(queue, key); }
-  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override { return inner_->batch_jobs(queue, key); }
+  std::vector<RowRef> rows(const RowRange& range) override { return inner_->rows(range); }
+  std::vector<ScheduleRef> schedules(const ScheduleRange& range) override { return inner_->schedules(range); }
   QueueRef load_queue(std::string_view name) override { return inner_->load_queue(name); }
   std::vector<QueueRef> queues() override { return inner_->queues(); }
-  std::vector<std::int64_t> unblocks_of(std::string_view id) override { return inner_->unblocks_of(id); }
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override {
     return inner_->edges(kind, owner, after_seq, limit);
   }
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override {
     return inner_->has_edge(kind, owner, other);
   }
-  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override {
-    return inner_->messages(after_seq, limit);
-  }
-  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                      std::size_t limit) override {
-    return inner_->messages_to(to, after_address, after_seq, limit);
-  }
-  MessageRef oldest_unblock(std::int64_t after_seq) override { return inner_->oldest_unblock(after_seq); }
+  std::vector<MessageRef> messages(const MessageRange& range) override { return inner_->messages(range); }
   void write(const Changes& changes) override {
     if (*writes_left_ == 0) throw Error(ErrorCode::storage, "the disk is full");
     if (*writes_left_ > 0) --*writes_left_;
     inner_->write(changes);
-  }
-  void clear() override { inner_->clear(); }
-  void store_instant(Instant now) override {
-    Changes only_now;
-    only_now.counters = counters();
-    only_now.counters.now = now;
-    write(only_now);
   }
   std::size_t row_count() override { return inner_->row_count(); }
   std::size_t message_count() override { return inner_->message_count(); }

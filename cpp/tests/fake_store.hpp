@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "codec/snapshot.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
-#include "snapshot.hpp"
 
 namespace resonate::fake {
 
@@ -113,7 +113,7 @@ class Store {
   std::shared_ptr<Engine> engine;
 };
 
-inline PromiseState state_of(const Reply& reply) { return Projected(*reply.promise, reply.now).state(); }
+inline PromiseState state_of(const Reply& reply) { return reply.promise->state; }
 
 // "kind id@at" and its detail, for tables of what fired.
 inline std::string text_of(const Fired& fired) {

@@ -37,17 +37,18 @@ class BatchJobs : public JobsInEveryHome {
     const RowRef before = storage->load(id);
     write({before, job_changed(before, how)});
   }
-  static Texts ids(Storage& of, const std::string& queue, const std::string& key) {
+  static Texts ids(Storage& of, const RowRange& range) {
     Texts found;
-    for (const RowRef& row : of.batch_jobs(queue, key)) found.push_back(row->id());
+    for (const RowRef& row : of.rows(range)) found.push_back(row->id());
     return found;
   }
-  Texts members(const std::string& batch, const std::string& queue = "q") { return ids(*storage, queue, "b" + batch); }
+  Texts members(const std::string& batch, const std::string& queue = "q") { return ids(*storage, jobs_of_batch(queue, batch)); }
   Texts leaders(const std::string& group = "g", const std::string& queue = "q") {
     JobSpec spec;
+    spec.queue = queue;
     spec.type = "work";
     spec.group = shared(group);
-    return ids(*storage, queue, leader_key(spec));
+    return ids(*storage, leaders_of_group(spec));
   }
   std::unique_ptr<Storage> storage = homes.storage(GetParam());
 };
@@ -130,15 +131,16 @@ TEST_P(BatchJobs, OfAForkAreItsOwn) {
   copy_state(*storage, *fork, 10);
   remove("b");
   EXPECT_EQ(members("1"), Texts{});
-  EXPECT_EQ(ids(*fork, "q", "b1"), Texts{"b"});
-  const RowRef led = fork->batch_jobs("q", leader_key(*fork->load("a")->job->spec)).at(0);
+  EXPECT_EQ(ids(*fork, jobs_of_batch("q", "1")), Texts{"b"});
+  const RowRef led = fork->rows(leaders_of_group(*fork->load("a")->job->spec)).at(0);
   EXPECT_EQ(led->job->flight->count, 2);
   EXPECT_EQ(led->job->flight->first_at, 1);
   EXPECT_EQ(led->job->flight->last_at, 2);
   {
     const StorageTransaction transaction(*storage, Access::write);
-    storage->clear();
-    fake::write(*storage, {});
+    Changes nothing;
+    nothing.replaces_all = true;
+    storage->write(nothing);
   }
   EXPECT_EQ(leaders(), Texts{});
 }

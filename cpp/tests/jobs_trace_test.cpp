@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "codec/encode_request.hpp"
+#include "codec/json_document.hpp"
+#include "codec/json_sink.hpp"
 #include "fake_job_requests.hpp"
 #include "protocol/door.hpp"
-#include "protocol/encode_request.hpp"
-#include "protocol/json_document.hpp"
-#include "protocol/json_sink.hpp"
-#include "trace.hpp"
+#include "protocol/trace.hpp"
 
 namespace resonate {
 namespace {

@@ -19,11 +19,6 @@ Texts ids(const std::vector<RowRef>& rows) {
   for (const RowRef& row : rows) found.push_back(row->id());
   return found;
 }
-Texts due_ids(const std::vector<DueEntry>& entries) {
-  Texts found;
-  for (const DueEntry& entry : entries) found.push_back(std::to_string(entry.due.at) + " " + std::string(entry.id()));
-  return found;
-}
 RowRef external(const std::string& id, Instant timeout_at, StringMap more = {}) {
   RowMaker maker(id, timeout_at, std::move(more));
   maker.row.external = true;
@@ -43,11 +38,10 @@ TEST(MemoryStorage, IsEmptyAtBirth) {
   EXPECT_FALSE(storage->load("a"));
   EXPECT_FALSE(storage->load_schedule("a"));
   EXPECT_EQ(storage->first_due(), kNever);
-  EXPECT_TRUE(storage->due(kNever, 10, nullptr).empty());
-  EXPECT_TRUE(storage->scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 10}).empty());
-  EXPECT_TRUE(storage->scan_schedules("", 10).empty());
-  EXPECT_TRUE(storage->messages(0, 10).empty());
-  EXPECT_FALSE(storage->oldest_unblock(0));
+  EXPECT_TRUE(fake::due(*storage).empty());
+  EXPECT_TRUE(storage->rows({.limit = 10}).empty());
+  EXPECT_TRUE(storage->schedules({}).empty());
+  EXPECT_TRUE(storage->messages({}).empty());
   EXPECT_EQ(storage->row_count(), 0u);
 }
 
@@ -75,19 +69,19 @@ TEST(MemoryStorage, DueGoesByInstantThenKindThenId) {
   changes.schedules.push_back({nullptr, fake::schedule("never", kNever)});
   fake::write(storage, std::move(changes));
   EXPECT_EQ(storage.first_due(), 4);
-  EXPECT_EQ(due_ids(storage.due(5, 10, nullptr)), (Texts{"4 c", "5 a", "5 b", "5 z", "5 a"}));
-  EXPECT_EQ(due_ids(storage.due(4, 10, nullptr)), Texts{"4 c"});
-  EXPECT_TRUE(storage.due(kNever, 10, nullptr).back().schedule);
+  EXPECT_EQ(fake::due(storage, 5), (Texts{"4 c", "5 a", "5 b", "5 z", "5 a"}));
+  EXPECT_EQ(fake::due(storage, 4), Texts{"4 c"});
 
   Texts paged;  // page by page, each after the last of the page before
-  std::optional<DueEntry> after;
-  for (;;) {
-    const std::vector<DueEntry> page = storage.due(kNever, 2, after ? &*after : nullptr);
+  RowRange rows = rows_by_due();
+  for (rows.limit = 2;;) {
+    const std::vector<RowRef> page = storage.rows(rows);
     if (page.empty()) break;
-    for (const std::string& text : due_ids(page)) paged.push_back(text);
-    after = page.back();
+    for (const RowRef& row : page) paged.push_back(row->id());
+    rows.after = place_in(rows, *page.back());
   }
-  EXPECT_EQ(paged, (Texts{"4 c", "5 a", "5 b", "5 z", "5 a"}));
+  EXPECT_EQ(paged, (Texts{"c", "a", "b", "z"}));
+  EXPECT_TRUE(storage.schedules({.by = ScheduleRange::By::due, .after = "a", .after_at = 5}).empty());
 }
 
 // Keys hold the first bytes of an id: what is shorter, as long, longer, and equal in them.
@@ -105,7 +99,7 @@ TEST(MemoryStorage, DueOrdersACrowdOfOneInstantByTheWholeId) {
   for (const std::string& id : shuffled) fake::put(storage, external(id, 5));
   const auto ids_due = [&] {
     Texts found;
-    for (const DueEntry& entry : storage.due(5, 1000, nullptr)) found.emplace_back(entry.id());
+    for (const RowRef& row : storage.rows(rows_by_due())) found.push_back(row->id());
     return found;
   };
   EXPECT_EQ(ids_due(), wanted);
@@ -150,35 +144,34 @@ TEST(MemoryStorage, ScansByIdBranchAndPid) {
   fake::put(storage, held_by("h2", "w1", 5));
   fake::put(storage, held_by("h1", "w1", 6));
   fake::put(storage, held_by("h3", "w10", 6));
-  const auto scan = [&](RowScan::By by, const std::string& key, const std::string& after, std::size_t limit) {
-    return ids(storage.scan({.by = by, .key = key, .after = after, .limit = limit}));
+  const auto scan = [&](Index index, const std::string& key, const std::string& after, std::size_t limit) {
+    return ids(storage.rows({.index = index, .text = key, .after = {.id = after}, .limit = limit}));
   };
-  EXPECT_EQ(scan(RowScan::By::id, "", "", 100), (Texts{"a", "b", "c", "d", "h1", "h2", "h3"}));
-  EXPECT_EQ(scan(RowScan::By::id, "", "b", 2), (Texts{"c", "d"}));
-  EXPECT_EQ(scan(RowScan::By::id, "", "bb", 1), (Texts{"c"}));
-  EXPECT_EQ(scan(RowScan::By::id, "", "", 0), Texts{});
-  EXPECT_EQ(scan(RowScan::By::branch, "one", "", 100), (Texts{"c", "d"}));
-  EXPECT_EQ(scan(RowScan::By::branch, "one", "c", 100), (Texts{"d"}));
-  EXPECT_EQ(scan(RowScan::By::branch, "on", "", 100), Texts{});
-  EXPECT_EQ(scan(RowScan::By::pid, "w1", "", 100), (Texts{"h1", "h2"}));
-  EXPECT_EQ(scan(RowScan::By::pid, "w1", "h1", 1), (Texts{"h2"}));
+  EXPECT_EQ(scan(Index::id, "", "", 100), (Texts{"a", "b", "c", "d", "h1", "h2", "h3"}));
+  EXPECT_EQ(scan(Index::id, "", "b", 2), (Texts{"c", "d"}));
+  EXPECT_EQ(scan(Index::id, "", "bb", 1), (Texts{"c"}));
+  EXPECT_EQ(scan(Index::id, "", "", 0), Texts{});
+  EXPECT_EQ(scan(Index::branch, "one", "", 100), (Texts{"c", "d"}));
+  EXPECT_EQ(scan(Index::branch, "one", "c", 100), (Texts{"d"}));
+  EXPECT_EQ(scan(Index::branch, "on", "", 100), Texts{});
+  EXPECT_EQ(scan(Index::holder, "w1", "", 100), (Texts{"h1", "h2"}));
+  EXPECT_EQ(scan(Index::holder, "w1", "h1", 1), (Texts{"h2"}));
 
   fake::put(storage,
             fake::changed(storage.load("h1"), [](Row& row) { row.pid = Shared<const SharedString>(new SharedString("w2")); }));
-  EXPECT_EQ(scan(RowScan::By::pid, "w1", "", 100), (Texts{"h2"}));
-  EXPECT_EQ(scan(RowScan::By::pid, "w2", "", 100), (Texts{"h1"}));
+  EXPECT_EQ(scan(Index::holder, "w1", "", 100), (Texts{"h2"}));
+  EXPECT_EQ(scan(Index::holder, "w2", "", 100), (Texts{"h1"}));
   fake::put(storage, fake::changed(storage.load("h1"), [](Row& row) {
               row.pid = nullptr;
               row.task = TaskState::halted;
             }));
-  EXPECT_EQ(scan(RowScan::By::pid, "w2", "", 100), Texts{});
+  EXPECT_EQ(scan(Index::holder, "w2", "", 100), Texts{});
 }
 
 TEST(MemoryStorage, OrdersIdsAsUnsignedBytes) {
   MemoryStorage storage;
   for (const char* id : {"\xf0\x9f\x98\x80", "z", "\xc3\xa4", "A", "a.b", "a/b", "a"}) fake::put(storage, external(id, 9));
-  EXPECT_EQ(ids(storage.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 100})),
-            (Texts{"A", "a", "a.b", "a/b", "z", "\xc3\xa4", "\xf0\x9f\x98\x80"}));
+  EXPECT_EQ(ids(storage.rows({.limit = 100})), (Texts{"A", "a", "a.b", "a/b", "z", "\xc3\xa4", "\xf0\x9f\x98\x80"}));
 }
 
 TEST(MemoryStorage, EdgesComeInOrderOfRegistration) {
@@ -213,17 +206,26 @@ TEST(MemoryStorage, MessagesComeInOrderOfQueueing) {
   changes.counters = {.sequence = 3, .now = 7, .dropped = 1};
   storage.write(changes);
   EXPECT_EQ(storage.counters(), changes.counters);
-  EXPECT_EQ(storage.messages(0, 10).size(), 3u);
-  EXPECT_EQ(storage.messages(1, 1).front()->id, "b");
-  EXPECT_EQ(storage.oldest_unblock(0)->id, "b");
-  EXPECT_EQ(storage.oldest_unblock(2)->id, "c");
-  EXPECT_FALSE(storage.oldest_unblock(3));
+  EXPECT_EQ(storage.messages({.after = 0, .limit = 10}).size(), 3u);
+  EXPECT_EQ(storage.messages({.after = 1, .limit = 1}).front()->id, "b");
+  const auto unblocks = [&](std::int64_t after) {
+    Texts found;
+    for (const MessageRef& message : storage.messages({.by = MessageRange::By::unblock, .after = after}))
+      found.push_back(message->id);
+    return found;
+  };
+  EXPECT_EQ(unblocks(0), (Texts{"b", "c"}));
+  EXPECT_EQ(unblocks(2), Texts{"c"});
+  EXPECT_EQ(unblocks(3), Texts{});
+  EXPECT_EQ(storage.messages({.by = MessageRange::By::unblock_of, .text = "b"}).size(), 1u);
+  EXPECT_TRUE(storage.messages({.by = MessageRange::By::unblock_of, .text = "a"}).empty());
   Changes removal;
   removal.counters = changes.counters;
   removal.messages_removed = {2, 99};  // what is not there any more is no error
   storage.write(removal);
-  EXPECT_EQ(storage.oldest_unblock(0)->id, "c");
-  EXPECT_EQ(storage.messages(0, 10).size(), 2u);
+  EXPECT_EQ(unblocks(0), Texts{"c"});
+  EXPECT_TRUE(storage.messages({.by = MessageRange::By::unblock_of, .text = "b"}).empty());
+  EXPECT_EQ(storage.messages({.after = 0, .limit = 10}).size(), 2u);
 }
 
 TEST(MemoryStorage, AForkAndItsOriginalGoTheirOwnWays) {
@@ -237,11 +239,13 @@ TEST(MemoryStorage, AForkAndItsOriginalGoTheirOwnWays) {
   EXPECT_EQ(storage.load("p1000")->listeners, 0u);
   EXPECT_EQ(fork->first_due(), 100);
   EXPECT_EQ(storage.first_due(), 1);
-  storage.clear();
+  Changes nothing;
+  nothing.replaces_all = true;
+  storage.write(nothing);
   EXPECT_EQ(storage.counters(), Counters{});
   EXPECT_EQ(storage.first_due(), kNever);
-  EXPECT_EQ(fork->scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 1000}).size(), 500u);
-  EXPECT_EQ(fork->due(kNever, 1000, nullptr).size(), 500u);
+  EXPECT_EQ(fork->rows({.limit = 1000}).size(), 500u);
+  EXPECT_EQ(fake::due(*fork).size(), 500u);
 }
 
 TEST(MemoryStorage, ARowThatGoesLeavesNoTrace) {
@@ -255,10 +259,10 @@ TEST(MemoryStorage, ARowThatGoesLeavesNoTrace) {
     fake::write(storage, std::move(changes));
   }
   EXPECT_EQ(storage.row_count(), 150u);
-  EXPECT_EQ(storage.due(kNever, 1000, nullptr).size(), 150u);
-  EXPECT_EQ(storage.scan({.by = RowScan::By::branch, .key = "one", .after = {}, .limit = 1000}).size(), 150u);
+  EXPECT_EQ(fake::due(storage).size(), 150u);
+  EXPECT_EQ(storage.rows(rows_of_branch("one")).size(), 150u);
   for (int i = 0; i < 300; i += 2) fake::put(storage, external("p" + std::to_string(1000 + i), 5, branch));
-  EXPECT_EQ(storage.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 1000}).size(), 300u);
+  EXPECT_EQ(storage.rows({.limit = 1000}).size(), 300u);
 }
 
 // Regression: the index of due entries compared with the id of a schedule that had been replaced or deleted.
@@ -276,9 +280,9 @@ TEST(MemoryStorageRegression, SchedulesThatWentAreNotLookedAtAgain) {
         {storage.load_schedule(name(i)), i % 3 == 0 ? ScheduleRef() : fake::schedule(name(i), i % 3 == 1 ? 120'000 : 60'000)});
     fake::write(storage, std::move(changes));
   }
-  EXPECT_EQ(storage.due(60'000, 1000, nullptr).size(), 166u);
-  EXPECT_EQ(storage.due(kNever, 1000, nullptr).size(), 333u);
-  EXPECT_EQ(storage.scan_schedules("", 1000).size(), 333u);
+  EXPECT_EQ(fake::due(storage, 60'000).size(), 166u);
+  EXPECT_EQ(fake::due(storage).size(), 333u);
+  EXPECT_EQ(storage.schedules({}).size(), 333u);
 }
 
 }  // namespace

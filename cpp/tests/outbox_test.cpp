@@ -20,13 +20,7 @@ class CountingStorage final : public FailingStorage {
  public:
   CountingStorage(std::unique_ptr<Storage> inner, std::size_t& read)
       : FailingStorage(std::make_shared<int>(-1), std::move(inner)), read_(read) {}
-  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override {
-    return counted(FailingStorage::messages(after_seq, limit));
-  }
-  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                      std::size_t limit) override {
-    return counted(FailingStorage::messages_to(to, after_address, after_seq, limit));
-  }
+  std::vector<MessageRef> messages(const MessageRange& range) override { return counted(FailingStorage::messages(range)); }
 
  private:
   std::vector<MessageRef> counted(std::vector<MessageRef> found) {

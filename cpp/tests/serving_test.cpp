@@ -16,7 +16,7 @@ using namespace fake;
 std::vector<std::string> ids_of(const Operation& operation) {
   std::string room;
   std::vector<std::string> ids;
-  for (const std::string_view id : touched_ids(operation, room)) ids.emplace_back(id);
+  for (const std::string_view id : named_by(operation, room).ids) ids.emplace_back(id);
   return ids;
 }
 

@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
+#include "codec/json_sink.hpp"
+#include "codec/snapshot.hpp"
 #include "protocol/door.hpp"
-#include "protocol/json_sink.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
-#include "snapshot.hpp"
 
 namespace resonate {
 namespace {

@@ -21,7 +21,7 @@ class SqliteMigrations : public ::testing::Test {
     std::string now;
     {
       JobStore store(homes.storage(Home::sqlite), checked(), 10);
-      now = homes.last_file();
+      now = today = homes.last_file();
       fill(store);
       digest = store.digest();
       due = store.engine->next_due();
@@ -35,13 +35,35 @@ class SqliteMigrations : public ::testing::Test {
     SQLite::Statement tables(file, "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
     while (tables.executeStep()) {
       const std::string table = tables.getColumn(0);
-      std::string columns;
-      SQLite::Statement names(file, "SELECT name FROM pragma_table_info(?, 'main')");
-      names.bind(1, table);
-      while (names.executeStep()) columns += (columns.empty() ? "" : ", ") + names.getColumn(0).getString();
+      const std::string columns = columns_of(file, table);
       file.exec("INSERT INTO main." + table + " (" + columns + ") SELECT " + columns + " FROM today." + table);
     }
+    if (version >= 2 && version <= 4)  // these columns were not keys yet: every job had them
+      file.exec(R"(UPDATE promises SET enqueued_at = coalesce(enqueued_at, 0), job_state = (SELECT key FROM json_each(
+          '["scheduled","pending","claimed","running","retry","archived","completed","failed","cancelled","expired"]')
+          WHERE value = json_extract(job, '$.state')) WHERE job IS NOT NULL)");
     return older;
+  }
+  static std::string columns_of(SQLite::Database& file, const std::string& table) {
+    std::string columns;
+    SQLite::Statement names(file, "SELECT name FROM pragma_table_info(?, 'main')");
+    names.bind(1, table);
+    while (names.executeStep()) columns += (columns.empty() ? "" : ", ") + names.getColumn(0).getString();
+    return columns;
+  }
+  // Every column is as if this release had written the file.
+  void expect_as_today(const std::string& path) {
+    SQLite::Database file(path, SQLite::OPEN_READWRITE);
+    file.exec("ATTACH '" + today + "' AS today");
+    for (const std::string table : {"promises", "messages", "schedules", "edges", "queues"}) {
+      const std::string columns = columns_of(file, table);
+      for (const auto& [one, other] : {std::pair("main", "today"), std::pair("today", "main")})
+        EXPECT_EQ(file.execAndGet("SELECT count(*) FROM (SELECT " + columns + " FROM " + one + "." + table + " EXCEPT SELECT " +
+                                  columns + " FROM " + other + "." + table + ")")
+                      .getInt64(),
+                  0)
+            << table << " of " << one;
+    }
   }
   // Opened by this release it is whole, and what it was.
   JobStore opened(const std::string& path) {
@@ -50,12 +72,14 @@ class SqliteMigrations : public ::testing::Test {
     EXPECT_EQ(store.engine->next_due(), due);
     store.expect_whole();
     EXPECT_TRUE(check_sqlite_file(path).empty());
+    expect_as_today(path);
     EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), sqlite_schema_version());
     return store;
   }
 
   Folder folder;
   Homes homes;
+  std::string today;
   std::string digest;
   std::optional<Instant> due;
 };
@@ -79,28 +103,53 @@ void gather(JobStore& store) {
   store.expect_whole();
 }
 
+void fill_with_jobs(JobStore& store) {
+  for (const char* id : {"claimed", "retry", "archived", "running"}) store.start(order(id, "q"));
+  store.must(failure("retry", 1));
+  store.must(JobArchive{only("retry")});
+  store.add(keyed("pending", "K", "q"));
+  store.add(with(order("scheduled", "q"), [](JobOrder& its) { its.process_in = 77; }));
+  store.must(RegisterListener{"pending", "http://a"});
+  ScheduleCreate schedule;
+  schedule.id = "s";
+  schedule.cron = "@daily";
+  schedule.promise_id = "x";
+  store.must(schedule);
+  store.create("promise");
+}
+
 TEST_F(SqliteMigrations, JobsOfTheSecondSchema) {
   ASSERT_GE(sqlite_schema_version(), 3);
-  const std::string path = made_by(2, [](JobStore& store) {
-    for (const char* id : {"claimed", "retry", "archived", "running"}) {
-      store.start(order(id, "q"));
-    }
-    store.must(failure("retry", 1));
-    store.must(JobArchive{only("retry")});
-    store.add(keyed("pending", "K", "q"));
-    store.add(with(order("scheduled", "q"), [](JobOrder& its) { its.process_in = 77; }));
-    store.must(RegisterListener{"pending", "http://a"});
-    ScheduleCreate schedule;
-    schedule.id = "s";
-    schedule.cron = "@daily";
-    schedule.promise_id = "x";
-    store.must(schedule);
-    store.create("promise");
-  });
+  const std::string path = made_by(2, fill_with_jobs);
   JobStore store = opened(path);
   EXPECT_EQ(store.run(enqueue(keyed("other", "K", "q"))).status, status::kConflict);
   EXPECT_EQ(store.must(ScheduleGet{"s"}).schedule->job, nullptr);
   EXPECT_EQ(store.claim(9, {"q"}), Texts{"pending"});
+  gather(store);
+}
+
+// Which rows an index holds stood in its SQL; since the fifth schema it stands in the columns.
+TEST_F(SqliteMigrations, IndexesOfTheFourthSchema) {
+  const std::string path = made_by(4, [](JobStore& store) {
+    fill_with_jobs(store);
+    store.add(with(order("first", "q"), [](JobOrder& its) { its.priority = 3; }));
+    store.must(RegisterListener{"promise", "http://b"});
+    store.must(settlement("promise"));
+    store.must(JobCancel{only("archived")});
+  });
+  JobStore store = opened(path);
+  const auto found = [&](const char* state) {
+    Texts ids;
+    JobSearch search;
+    search.filter.state = state;
+    for (const RowRef& row : store.must(search).rows) ids.push_back(row->id());
+    return ids;
+  };
+  EXPECT_EQ(found("scheduled"), Texts{"scheduled"});
+  EXPECT_EQ(found("archived"), Texts{"retry"});
+  EXPECT_EQ(found("cancelled"), Texts{"archived"});
+  EXPECT_EQ(store.outbox(), Texts{"unblock:promise:http://b"});
+  EXPECT_EQ(store.claim(9, {"q"}), (Texts{"first", "pending"}));
   gather(store);
 }
 

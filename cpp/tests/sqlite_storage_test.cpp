@@ -12,11 +12,11 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include "codec/snapshot.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/sqlite.hpp"
-#include "snapshot.hpp"
 #include "storage/sqlite_schema.hpp"
 
 namespace resonate {

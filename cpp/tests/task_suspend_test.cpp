@@ -1,4 +1,4 @@
-// task.suspend (PROTOCOL 3.12; rows 31-37 of seed 003 in 2025-01-15).
+// task.suspend (PROTOCOL 3.12; rows 31-37 of the table of 2025-01-15).
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"

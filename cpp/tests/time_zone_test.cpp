@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "calendar.hpp"
+#include "machine/calendar.hpp"
 #include "posix_rule.hpp"
 
 namespace {

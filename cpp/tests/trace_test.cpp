@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "codec/encode_request.hpp"
+#include "codec/json_document.hpp"
+#include "codec/json_sink.hpp"
 #include "protocol/door.hpp"
-#include "protocol/encode_request.hpp"
-#include "protocol/json_document.hpp"
-#include "protocol/json_sink.hpp"
+#include "protocol/trace.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
-#include "trace.hpp"
 
 namespace resonate {
 namespace {

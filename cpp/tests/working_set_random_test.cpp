@@ -34,9 +34,9 @@ class Overlay {
   // Answers that both a working set and a storage can give, as texts.
   Texts seen_before() {
     Texts seen;
-    for (const RowScan& scan : scans()) {
+    for (const RowRange& range : ranges()) {
       seen.emplace_back("scan");
-      for (const RowRef& row : set_.scan(scan, [](const Row&) { return true; })) seen.push_back(text_of(*row));
+      for (const RowRef& row : set_.scan(range, [](const Row&) { return true; })) seen.push_back(text_of(*row));
     }
     seen.emplace_back("schedules");
     for (const ScheduleRef& each : set_.scan_schedules("s2", 7, [](const Schedule&) { return true; }))
@@ -55,20 +55,21 @@ class Overlay {
   Texts seen_after() {
     storage_.write(set_.finish());
     Texts seen;
-    for (const RowScan& scan : scans()) {
+    for (const RowRange& range : ranges()) {
       seen.emplace_back("scan");
-      for (const RowRef& row : storage_.scan(scan)) seen.push_back(text_of(*row));
+      for (const RowRef& row : storage_.rows(range)) seen.push_back(text_of(*row));
     }
     seen.emplace_back("schedules");
-    for (const ScheduleRef& each : storage_.scan_schedules("s2", 7)) seen.push_back(each->id + std::to_string(each->next_run_at));
+    for (const ScheduleRef& each : storage_.schedules({.after = "s2", .limit = 7}))
+      seen.push_back(each->id + std::to_string(each->next_run_at));
     for (const auto& [kind, owner, other] : pairs()) {
       seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
       const auto first = storage_.edges(kind, owner, 0, 1);
       seen.push_back(first.empty() ? "none" : first[0]->other);
     }
     for (const Instant now : {0, 20, 60}) {
-      const auto next = storage_.due(now, 1, nullptr);
-      seen.push_back(next.empty() ? "idle" : std::string(next[0].id()));
+      const auto next = fake::due(storage_, now, 1);
+      seen.push_back(next.empty() ? "idle" : next[0].substr(next[0].find(' ') + 1));
     }
     return seen;
   }
@@ -77,12 +78,21 @@ class Overlay {
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   std::string some_id() { return "p" + std::to_string(10 + below(40)); }
 
-  static std::vector<RowScan> scans() {
-    return {{.by = RowScan::By::id, .key = {}, .after = {}, .limit = 1000},
-            {.by = RowScan::By::id, .key = {}, .after = "p25", .limit = 5},
-            {.by = RowScan::By::branch, .key = "b1", .after = {}, .limit = SIZE_MAX},
-            {.by = RowScan::By::pid, .key = "w1", .after = {}, .limit = SIZE_MAX},
-            {.by = RowScan::By::pid, .key = "w2", .after = "p20", .limit = 2}};
+  static std::vector<RowRange> ranges() {
+    std::vector<RowRange> all = {{.limit = 1000},
+                                 {.after = {.id = "p25"}, .limit = 5},
+                                 rows_of_branch("b1"),
+                                 tasks_held_by("w1"),
+                                 {.index = Index::holder, .text = "w2", .after = {.id = "p20"}, .limit = 2}};
+    for (const JobState state : {JobState::scheduled, JobState::retry, JobState::archived}) all.push_back(jobs_in_state(state));
+    for (const char* queue : {"q0", "q1"}) {
+      all.push_back(jobs_to_claim(queue));
+      all.push_back({.index = Index::claim, .queue = queue, .after = {2, 3, "p30"}, .limit = 3});
+      for (const char* key : {"k0", "k1"}) all.push_back({.index = Index::unique_key, .queue = queue, .text = key});
+      for (const char* batch : {"x0", "x1"}) all.push_back(jobs_of_batch(queue, batch));
+      all.push_back({.index = Index::batch, .queue = queue, .text = "g", .type = "work"});
+    }
+    return all;
   }
   static std::vector<std::tuple<EdgeKind, std::string, std::string>> pairs() {
     std::vector<std::tuple<EdgeKind, std::string, std::string>> all;
@@ -99,6 +109,23 @@ class Overlay {
     row.expires_at = row.task == TaskState::acquired ? below(50) : kUnset;
     row.pid =
         row.task == TaskState::acquired ? Shared<const SharedString>(new SharedString("w" + std::to_string(below(3)))) : nullptr;
+    row.job = below(2) ? some_job() : nullptr;
+  }
+  Shared<const Job> some_job() {
+    Shared<JobSpec> spec(new JobSpec);
+    spec->queue = "q" + std::to_string(below(2));
+    spec->type = "work";
+    spec->priority = below(4);
+    spec->group = Shared<const SharedString>(new SharedString("g"));
+    if (below(2)) spec->unique_key = "k" + std::to_string(below(2));
+    Shared<Job> job(new Job);
+    job->spec = std::move(spec);
+    job->state = static_cast<JobState>(below(kJobStates));
+    job->enqueued_at = below(6);
+    if (below(2)) job->batch = Shared<const SharedString>(new SharedString("x" + std::to_string(below(2))));
+    job->gathering = below(2);
+    if (below(4) == 0) job->flight = Shared<const Flight>(new Flight);
+    return job;
   }
   void change_row() {
     WorkingSet::Entry* entry = set_.find(some_id());

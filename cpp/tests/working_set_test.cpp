@@ -23,8 +23,7 @@ void put(Storage& storage, const std::string& id, Instant timeout_at = 100) { fa
 
 Texts scan(WorkingSet& set, const std::string& after = "", std::size_t limit = 1000) {
   Texts ids;
-  for (const RowRef& row : set.scan({.by = RowScan::By::id, .key = {}, .after = after, .limit = limit}, everything))
-    ids.push_back(row->id());
+  for (const RowRef& row : set.scan({.after = {.id = after}, .limit = limit}, everything)) ids.push_back(row->id());
   return ids;
 }
 
@@ -111,8 +110,7 @@ TEST(WorkingSet, ScansLayOwnRowsOverStorage) {
   EXPECT_EQ(scan(set, "", 4), (Texts{"a", "b", "d", "e"}));
   EXPECT_EQ(scan(set, "g"), Texts{});
   EXPECT_EQ(scan(set, "", 0), Texts{});
-  const auto nine =
-      set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 10}, [](const Row& row) { return row.listeners == 9; });
+  const auto nine = set.scan({.limit = 10}, [](const Row& row) { return row.listeners == 9; });
   ASSERT_EQ(nine.size(), 1u);
   EXPECT_EQ(nine[0]->id(), "d");
 }
@@ -122,8 +120,7 @@ TEST(WorkingSet, ScansGoOnPastAPageThatNothingMatches) {
   for (int i = 0; i < 900; ++i) put(storage, "p" + std::to_string(1000 + i));
   WorkingSet set(storage);
   set.create(fresh("p1850a"));
-  const auto late =
-      set.scan({.by = RowScan::By::id, .key = {}, .after = {}, .limit = 2}, [](const Row& row) { return row.id() >= "p1850"; });
+  const auto late = set.scan({.limit = 2}, [](const Row& row) { return row.id() >= "p1850"; });
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[0]->id(), "p1850");
   EXPECT_EQ(late[1]->id(), "p1850a");
@@ -170,7 +167,8 @@ TEST(WorkingSet, AMessageThatWasReplacedIsNeverStored) {
   queue("a");
   storage.write(set.finish());
   Texts left;
-  for (const MessageRef& message : storage.messages(0, 10)) left.push_back(message->id + std::to_string(message->seq));
+  for (const MessageRef& message : storage.messages({.after = 0, .limit = 10}))
+    left.push_back(message->id + std::to_string(message->seq));
   EXPECT_EQ(left, (Texts{"b3", "a4"}));
 }
 
@@ -194,7 +192,7 @@ TEST(WorkingSet, OldUnblocksAreDroppedAndCountedOnce) {
   EXPECT_EQ(set.counters().dropped, 3);
   storage.write(set.finish());
   Texts left;
-  for (const MessageRef& message : storage.messages(0, 10)) left.push_back(message->id);
+  for (const MessageRef& message : storage.messages({.after = 0, .limit = 10})) left.push_back(message->id);
   EXPECT_EQ(left, (Texts{"a", "d"}));
   EXPECT_EQ(storage.counters().dropped, 3);
 }
@@ -268,7 +266,7 @@ TEST(WorkingSet, SchedulesComeAndGoWithinOneTransaction) {
   storage.write(set.finish());
   EXPECT_EQ(storage.load_schedule("b")->next_run_at, 12);
   EXPECT_FALSE(storage.load_schedule("a"));
-  EXPECT_EQ(storage.due(kNever, 10, nullptr).size(), 3u);
+  EXPECT_EQ(fake::due(storage).size(), 3u);
 }
 
 // Regression: the queue of due items compared with the id of a schedule that the same transaction had replaced or deleted.

@@ -39,7 +39,7 @@ class Move:
         points: Its two ends, or an end, two control points and the other end of a curve.
         at: Where the word stands.
         side: Which edge of the word stands there.
-        alone: The engine does it by itself, when its instant has come.
+        alone: Whether the engine does it by itself, when it is due.
     """
 
     start: str
@@ -88,7 +88,7 @@ JOBS = Machine(
         Move("pending", "claimed", "claim", ((3.95, 3.18), (5.05, 3.18)), (4.5, 3.29)),
         Move("pending", "running", "claim, in one step", ((3.5, 3.31), (4.2, 3.86), (7.1, 3.86), (7.8, 3.31)), (5.65, 3.84)),
         Move("claimed", "pending", "release", ((5.05, 3.02), (3.95, 3.02)), (4.5, 2.9)),
-        Move("claimed", "pending", "lease runs out", ((5.4, 2.89), (5.1, 2.52), (3.9, 2.52), (3.6, 2.89)), (4.5, 2.48), alone=True),
+        Move("claimed", "pending", "lease expires", ((5.4, 2.89), (5.1, 2.52), (3.9, 2.52), (3.6, 2.89)), (4.5, 2.48), alone=True),
         Move("claimed", "running", "start", ((6.35, 3.1), (7.35, 3.1)), (6.85, 3.21)),
         Move("running", "completed", "complete", ((8.65, 3.1), (9.85, 3.1)), (9.25, 3.21)),
         Move("running", "scheduled", "snooze", ((8.1, 3.31), (7.3, 4.66), (1.9, 4.66), (1.1, 3.31)), (4.6, 4.44)),
@@ -99,11 +99,11 @@ JOBS = Machine(
         Move("archived", "pending", "run", ((3.15, 0.81), (3.15, 2.89)), (3.05, 1.7), "right"),
     ),
     (
-        "Dashed: the engine does it by itself. scheduled, pending, retry and claimed become expired at goodUntil. "
+        "Dashed: internal steps of the engine. scheduled, pending, retry and claimed become expired at goodUntil. "
         "Every state but the green and the red",
         "ones becomes cancelled by cancel, and failed at the deadline. "
-        "A lease or a timeout that runs out while a job is running counts as a fail.",
-        "run brings scheduled and retry to pending, too; archive puts scheduled, pending and retry away.",
+        "An expired lease or an exceeded timeout of a running job counts as a fail.",
+        "run makes scheduled and retry jobs pending, too; archive archives scheduled, pending and retry jobs.",
     ),
     (11.4, 4.7),
 )
@@ -138,7 +138,7 @@ ASYNQ = Machine(
         Move("archived", "pending", "RunTask", ((9.2, 1.09), (8.0, 0.5), (2.6, 0.1), (3.45, 2.29)), (6.6, 0.48)),
     ),
     (
-        "Dashed: the engine does it by itself. failed, cancelled and expired jobs are shown as archived, too; they do not run again.",
+        "Dashed: internal steps of the engine. failed, cancelled and expired jobs are shown as archived, too; they do not run again.",
     ),
     (10.6, 3.75),
 )
@@ -156,7 +156,7 @@ HORSIES = Machine(
     (
         Move("", "PENDING", "send, schedule", ((0.95, 3.3), (0.95, 2.61)), (1.05, 3.2), "left"),
         Move("PENDING", "CLAIMED", "claim", ((1.6, 2.48), (3.15, 2.48)), (2.38, 2.6)),
-        Move("CLAIMED", "PENDING", "release, lease runs out", ((3.15, 2.32), (1.6, 2.32)), (2.38, 2.2)),
+        Move("CLAIMED", "PENDING", "release, lease expires", ((3.15, 2.32), (1.6, 2.32)), (2.38, 2.2)),
         Move("CLAIMED", "RUNNING", "start", ((4.45, 2.4), (5.85, 2.4)), (5.15, 2.52)),
         Move("RUNNING", "COMPLETED", "complete", ((7.15, 2.4), (8.65, 2.4)), (7.9, 2.52)),
         Move("RUNNING", "FAILED", "fail, none left", ((6.9, 2.19), (7.3, 1.7), (7.9, 1.5), (8.65, 1.5)), (7.55, 1.82), "left"),
@@ -164,7 +164,7 @@ HORSIES = Machine(
         Move("PENDING", "EXPIRED", "goodUntil", ((1.1, 2.19), (1.3, 1.2), (2.2, 0.5), (3.15, 0.5)), (1.75, 0.62), alone=True),
         Move("CLAIMED", "EXPIRED", "goodUntil", ((3.8, 2.19), (3.8, 0.71)), (3.9, 1.4), "left", alone=True),
     ),
-    ("Dashed: the engine does it by itself. PENDING, CLAIMED and RUNNING become CANCELLED by cancel.",),
+    ("Dashed: internal steps of the engine. PENDING, CLAIMED and RUNNING become CANCELLED by cancel.",),
     (10.2, 3.5),
 )
 

@@ -12,7 +12,7 @@ Envelope = dict[str, Any]
 
 
 class _Request:
-    """What one call asks for, and the future that it awaits."""
+    """One call and the future that it awaits."""
 
     def __init__(
         self, store: Any, envelope: Envelope | list[Envelope], now: int | None, atomic: bool, loop: asyncio.AbstractEventLoop
@@ -21,7 +21,7 @@ class _Request:
         self.envelopes: Sequence[Envelope] = envelope if isinstance(envelope, list) else [envelope]
         self.is_list = isinstance(envelope, list)
         self.now = now
-        # A list that is undone as a whole has a transaction of its own.
+        # An atomic list runs in a separate transaction.
         self.transaction: object = object() if atomic and self.is_list else None
         self.future: asyncio.Future[Any] = loop.create_future()
 
@@ -34,8 +34,8 @@ class _Request:
             self.future.set_exception(error)
 
 
-class _Line:
-    """The requests of one loop that wait for one store. One transaction is under way at a time; who comes meanwhile joins the next."""
+class _RequestQueue:
+    """The requests of one loop that wait for one store. One transaction runs at a time; requests that arrive meanwhile join the next."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -76,17 +76,17 @@ class _Line:
             at += len(request.envelopes)
 
 
-# By loop, then by store: a line goes with either of them.
-_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Any, _Line]] = WeakKeyDictionary()
+# By loop, then by store: a queue ends with either of them.
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Any, _RequestQueue]] = WeakKeyDictionary()
 
 
 def apply_async(store: Any, envelope: Envelope | list[Envelope], now: int | None, atomic: bool) -> asyncio.Future[Any]:
-    """What `Store.apply_async` gives."""
+    """Return the awaitable of `Store.apply_async`."""
     loop = asyncio.get_running_loop()
-    lines = _lines.setdefault(loop, WeakKeyDictionary())
-    line = lines.get(store)
-    if line is None:
-        line = lines[store] = _Line(loop)  # no reference to the store, which it must not keep alive
+    queues = _queues.setdefault(loop, WeakKeyDictionary())
+    queue = queues.get(store)
+    if queue is None:
+        queue = queues[store] = _RequestQueue(loop)  # no reference to the store, which it must not keep alive
     request = _Request(store, envelope, now, atomic, loop)
-    line.submit(request)
+    queue.submit(request)
     return request.future

@@ -52,17 +52,17 @@ __all__: list[str] = [
 
 class Value:
     """
-    The param or the value of a promise: headers and data, each only where it was given (PROTOCOL 2).
+    The param or the value of a promise: headers and data, each only if it was given (PROTOCOL 2).
 
-    The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` goes in as it is; its data is base64 by convention and
-    the engine never looks inside (PROTOCOL 3).
+    The typed calls take `bytes`, JSON-able objects or a `Value`. A `Value` is stored as it is; its data is base64 by convention and
+    the engine never decodes it (PROTOCOL 3).
 
     Args:
         headers: Strings by name, or None for no headers.
         data: The raw text, base64 by convention, or None for no data.
 
     Raises:
-        TypeError: Headers that are no mapping of strings, or data that is no string.
+        TypeError: The headers are not a mapping of strings, or the data is not a string.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -74,7 +74,7 @@ class Value:
     """
     def __bool__(self) -> bool:
         """
-        True where headers or data were given.
+        Whether headers or data were given.
         """
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
@@ -84,10 +84,10 @@ class Value:
     def _repr_html_(self) -> str: ...
     def bytes(self) -> builtins.bytes:
         """
-        The bytes behind the data, empty where there is none.
+        Return the decoded data as bytes; empty without data.
 
         Raises:
-            Invalid: The data is no base64; read `data` then.
+            Invalid: The data is not base64; read `data` instead.
 
         Example:
             >>> rc.Value(data="aGk=").bytes()
@@ -95,10 +95,10 @@ class Value:
         """
     def json(self) -> typing.Any:
         """
-        The JSON behind the data; None where there is no data.
+        Return the decoded data as JSON; None without data.
 
         Raises:
-            Invalid: The data is no base64, or the bytes are no JSON in UTF-8.
+            Invalid: The data is not base64, or the bytes are not JSON in UTF-8.
 
         Example:
             >>> rc.Value(data="WzEsMl0=").json()
@@ -106,10 +106,10 @@ class Value:
         """
     def text(self) -> str:
         """
-        The bytes behind the data as UTF-8 text, empty where there is none.
+        Return the decoded data as UTF-8 text; empty without data.
 
         Raises:
-            Invalid: The data is no base64, or the bytes are no UTF-8.
+            Invalid: The data is not base64, or the bytes are not UTF-8.
 
         Example:
             >>> rc.Value(data="aGk=").text()
@@ -117,7 +117,7 @@ class Value:
         """
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The value as it stands in an envelope of 2026-04-01: only the members that were given.
+        Return the value as in an envelope of 2026-04-01: only the members that were given.
 
         Example:
             >>> rc.Value(data="aGk=").to_dict()
@@ -126,7 +126,7 @@ class Value:
     @property
     def data(self) -> str | None:
         """
-        The raw text as it is stored, base64 by convention; None where no data was given.
+        The raw text as it is stored, base64 by convention; None without data.
 
         Example:
             >>> rc.Value(data="aGk=").data
@@ -135,7 +135,7 @@ class Value:
     @property
     def headers(self) -> dict[str, str] | None:
         """
-        Strings by name, a new dict each time; None where no headers were given.
+        Strings by name, a new dict each time; None without headers.
 
         Example:
             >>> rc.Value({"trace": "7"}).headers
@@ -146,8 +146,8 @@ class Promise:
     """
     A promise as it was at the instant of the call (PROTOCOL 1).
 
-    Immutable. Its state is the projection: a promise whose deadline has passed is settled, whatever was stored by then
-    (PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another when all members are.
+    Immutable. Its state is projected: a promise past its deadline is shown as settled, even if no step has written that yet
+    (PROTOCOL 1.2). Instants are Unix milliseconds. Equal to another record if all members are equal.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -161,7 +161,7 @@ class Promise:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The record as it stands in an envelope of 2026-04-01.
+        Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -176,12 +176,12 @@ class Promise:
     @property
     def id(self) -> str:
         """
-        The id that the promise was created under.
+        The id of the promise.
         """
     @property
     def param(self) -> Value:
         """
-        What the creator passed.
+        The input that the creator passed.
         """
     @property
     def settled_at(self) -> int | None:
@@ -206,14 +206,14 @@ class Promise:
     @property
     def value(self) -> Value:
         """
-        What it was settled with; empty while pending.
+        The result; empty while pending.
         """
 
 class Task:
     """
     A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
 
-    Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another when all members are.
+    Immutable. A task whose promise is past its deadline is fulfilled (PROTOCOL 1.2). Equal to another record if all members are equal.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -227,7 +227,7 @@ class Task:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The record as it stands in an envelope of 2026-04-01.
+        Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -238,17 +238,17 @@ class Task:
     @property
     def id(self) -> str:
         """
-        The id, also of its promise.
+        The id of the task and its promise.
         """
     @property
     def pid(self) -> str | None:
         """
-        Who holds the lease; None unless acquired.
+        The name of the worker that holds the lease; None unless acquired.
         """
     @property
     def resumes(self) -> int:
         """
-        How many awaited promises wait to be seen.
+        The number of settled promises that woke it and are not yet seen.
         """
     @property
     def state(self) -> str:
@@ -258,19 +258,19 @@ class Task:
     @property
     def ttl(self) -> int | None:
         """
-        The length of the lease in ms; None unless acquired.
+        The duration of the lease in ms; None unless acquired.
         """
     @property
     def version(self) -> int:
         """
-        How often it was acquired; requests that act on it have to name it (PROTOCOL 2).
+        The number of acquisitions; requests of its worker must name it (PROTOCOL 2).
         """
 
 class Schedule:
     """
     A schedule as it was at the instant of the call (PROTOCOL 1): it creates a promise at every occurrence of a cron expression.
 
-    Immutable. Instants are Unix milliseconds. Equal to another when all members are.
+    Immutable. Instants are Unix milliseconds. Equal to another record if all members are equal.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -284,7 +284,7 @@ class Schedule:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The record as it stands in an envelope of 2026-04-01.
+        Return the record as in an envelope of 2026-04-01.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -299,7 +299,7 @@ class Schedule:
     @property
     def cron(self) -> str:
         """
-        The expression as it was given.
+        The cron expression as it was given.
         """
     @property
     def id(self) -> str:
@@ -309,22 +309,22 @@ class Schedule:
     @property
     def job(self) -> dict[str, typing.Any] | None:
         """
-        What makes its promises jobs, as on the wire; None where they are none.
+        The members of its jobs, as on the wire; None if it creates promises.
         """
     @property
     def last_run_at(self) -> int | None:
         """
-        The occurrence that made the last promise, in Unix ms; None before the first.
+        The occurrence that created the last promise, in Unix ms; None before the first.
         """
     @property
     def next_run_at(self) -> int:
         """
-        The next occurrence, in Unix ms; 2**63 - 1 where the calendar holds no further one.
+        The next occurrence, in Unix ms; 2**63 - 1 if there is none.
         """
     @property
     def problem(self) -> str | None:
         """
-        Why the schedule is set aside: its time zone is missing, say; None while it goes on.
+        Why the schedule is set aside, for example a missing time zone; None if it is not.
         """
     @property
     def promise_id(self) -> str:
@@ -344,17 +344,17 @@ class Schedule:
     @property
     def promise_timeout(self) -> int:
         """
-        From an occurrence to its promise's deadline, in ms.
+        The time from an occurrence to its promise's deadline, in ms.
         """
     @property
     def retry_at(self) -> int | None:
         """
-        When a schedule that is set aside is looked at again, in Unix ms; else None.
+        When a schedule that is set aside is examined again, in Unix ms; otherwise None.
         """
 
 class Message:
     """
-    A message that waits in the outbox (PROTOCOL 5). Immutable.
+    A message in the outbox (PROTOCOL 5). Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -369,7 +369,7 @@ class Message:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The message as `Store.take_messages` gives it: its key, its address and what goes over the wire.
+        Return the message like `Store.take_messages`: its key, its address, and the message as on the wire.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -379,10 +379,10 @@ class Message:
         """
     def to_json(self, server_url: str | None = None) -> bytes:
         """
-        The message as it goes over the wire, as JSON in ASCII on one line.
+        Return the message as on the wire: JSON in ASCII on one line.
 
         Args:
-            server_url: What an execute tells its receiver to call back, in its head.
+            server_url: The URL for the receiver's requests, in the head of an execute.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -398,12 +398,12 @@ class Message:
     @property
     def attempts(self) -> int:
         """
-        How often its delivery was tried.
+        The number of attempts to deliver it.
         """
     @property
     def id(self) -> str:
         """
-        The task to run, or the promise that was settled.
+        The id of the pending task or of the settled promise.
         """
     @property
     def key(self) -> str:
@@ -413,17 +413,17 @@ class Message:
     @property
     def kind(self) -> str:
         """
-        `execute` or `unblock`; `invoke`, `resume` or `notify` where it speaks 2025-01-15.
+        `execute` or `unblock`; in 2025-01-15 `invoke`, `resume` or `notify`.
         """
     @property
     def message(self) -> dict[str, typing.Any]:
         """
-        The message as it goes over the wire, a new dict each time.
+        The message as on the wire, a new dict each time.
         """
     @property
     def number(self) -> int:
         """
-        Its place in the order of queueing, which no other message of the store ever has: what `Store.acknowledge` takes.
+        Its number in the order of queueing, unique in the store; `Store.acknowledge` takes it.
         """
     @property
     def queued_at(self) -> int:
@@ -433,17 +433,17 @@ class Message:
     @property
     def stale(self) -> bool:
         """
-        Whether it was of no use any more when it was read: its task had been acquired in another way, or was over.
+        Whether it was stale when it was read: its task was already acquired or fulfilled.
         """
     @property
     def version(self) -> int | None:
         """
-        The version to acquire the task with, counting acquisitions; None for a settled promise.
+        The version with which to acquire the task; None for a settled promise.
         """
 
 class Fired:
     """
-    An internal step that the engine took by itself (PROTOCOL 4). Immutable.
+    An internal step that has run (PROTOCOL 4). Immutable.
 
     Example:
         >>> clock = rc.ManualClock()
@@ -459,7 +459,7 @@ class Fired:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        All members in a dict.
+        Return all members in a dict.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -471,7 +471,7 @@ class Fired:
     @property
     def at(self) -> int:
         """
-        When it was due, in Unix ms; for a drain when the promise was settled.
+        When it was due, in Unix ms; for a drain, when the promise was settled.
         """
     @property
     def detail(self) -> dict[str, typing.Any]:
@@ -481,7 +481,7 @@ class Fired:
     @property
     def id(self) -> str:
         """
-        The promise, task or schedule; for a drain the settled promise.
+        The id of the promise, task or schedule; for a drain, of the settled promise.
         """
     @property
     def kind(self) -> str:
@@ -491,12 +491,12 @@ class Fired:
     @property
     def now(self) -> int:
         """
-        When it was taken, in Unix ms.
+        When it ran, in Unix ms.
         """
 
 class Violation:
     """
-    A property of PROTOCOL 6 that does not hold. Immutable.
+    A violated invariant of PROTOCOL 6. Immutable.
 
     Example:
         >>> rc.Store(clock=rc.ManualClock()).check()
@@ -514,17 +514,17 @@ class Violation:
     @property
     def detail(self) -> str:
         """
-        What was found, with the values.
+        The finding, with the values.
         """
     @property
     def id(self) -> str:
         """
-        The promise, task, schedule or message.
+        The id of the promise, task, schedule or message.
         """
     @property
     def name(self) -> str:
         """
-        The name of the property, such as `orphan_tasks`.
+        The name of the invariant, such as `orphan_tasks`.
         """
 
 class Page:
@@ -543,7 +543,7 @@ class Page:
     @property
     def cursor(self) -> str | None:
         """
-        Where the next page begins, to be passed on as it is; None on the last page.
+        The cursor of the next page, to be passed unchanged; None on the last page.
         """
 
 class PromisePage(Page):
@@ -587,9 +587,9 @@ class SchedulePage(Page):
 
 class PromiseBatch:
     """
-    The promises of `Promises.create_many` or `Promises.settle_many`, in order of the ids that were given.
+    The promises of `Promises.create_many` or `Promises.settle_many`, in order of the given ids.
 
-    A sequence that makes a record when one is asked for.
+    A sequence that creates each record on access.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -620,7 +620,7 @@ class Claim:
     """
     A task that was created or acquired, with its promise (PROTOCOL 3.9, 3.10). Immutable.
 
-    Where `Tasks.create` met a task that was fulfilled already, so is the one here: look at `task.state`.
+    If `Tasks.create` found a fulfilled task, `task.state` is `fulfilled`.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -637,7 +637,7 @@ class Claim:
     @property
     def preload_cut(self) -> bool:
         """
-        Whether there are more than `preload` holds: it is cut at 1 MiB.
+        Whether `preload` is incomplete: it is cut at 1 MiB.
         """
     @property
     def promise(self) -> Promise:
@@ -652,7 +652,7 @@ class Claim:
 
 class Suspension:
     """
-    What `Tasks.suspend` answers (PROTOCOL 3.12): the task sleeps, or something that it awaits is settled and it goes on. Immutable.
+    The reply to `Tasks.suspend` (PROTOCOL 3.12): the task is suspended, or an awaited promise is settled and it continues. Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -665,27 +665,27 @@ class Suspension:
     @property
     def preload(self) -> list[Promise]:
         """
-        When it goes on: the other promises of the same `resonate:branch`, ordered by id.
+        If it continues: the other promises of the same `resonate:branch`, ordered by id.
         """
     @property
     def preload_cut(self) -> bool:
         """
-        Whether there are more than `preload` holds: it is cut at 1 MiB.
+        Whether `preload` is incomplete: it is cut at 1 MiB.
         """
     @property
     def status(self) -> int:
         """
-        200 when it sleeps, 300 when it goes on.
+        200 if it is suspended, 300 if it continues.
         """
     @property
     def suspended(self) -> bool:
         """
-        False where the task stays acquired and goes on at once.
+        Whether the task is suspended; False: it stays acquired and continues.
         """
 
 class Fenced:
     """
-    What a fenced action answers (PROTOCOL 3.14). Immutable.
+    The reply to a fenced action (PROTOCOL 3.14). Immutable.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -702,7 +702,7 @@ class Fenced:
     @property
     def preload_cut(self) -> bool:
         """
-        Whether there are more than `preload` holds: it is cut at 1 MiB.
+        Whether `preload` is incomplete: it is cut at 1 MiB.
         """
     @property
     def promise(self) -> Promise:
@@ -712,7 +712,7 @@ class Fenced:
 
 class Clock:
     """
-    Where a store's instants come from: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+    The source of a store's instants: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
 
     Example:
         >>> isinstance(rc.ManualClock(), rc.Clock)
@@ -721,21 +721,21 @@ class Clock:
     @property
     def now(self) -> int:
         """
-        The present instant, in Unix ms. It never goes back.
+        The current instant, in Unix ms. It never goes back.
         """
 
 class ManualClock(Clock):
     """
-    A clock that stands still until it is moved, and fires what is due on its stores on the way (PROTOCOL 4).
+    A clock that moves only when you move it, and runs the due steps of its stores on the way (PROTOCOL 4).
 
-    It drives every store that was made with it, in the order in which they were made. Thread-safe; one move at a time.
+    It drives every store that was created with it, in the order of their creation. Thread-safe; one move at a time.
 
     Args:
         start: The first instant, in Unix ms, 0 or more.
 
     Raises:
-        Invalid: A negative start, or one beyond 64 bits.
-        TypeError: A start that is no int (a float and a bool are none).
+        Invalid: The start is negative or beyond 64 bits.
+        TypeError: The start is not an int (a float and a bool are not).
 
     Example:
         >>> clock = rc.ManualClock(start=1000)
@@ -750,17 +750,17 @@ class ManualClock(Clock):
     def __repr__(self) -> str: ...
     def advance(self, by: int | datetime.timedelta) -> list[Fired]:
         """
-        Moves the clock by a duration and fires everything that is due on the way, each step at its own instant.
+        Move the clock by a duration and run every due step on the way, each at its own instant.
 
         Args:
-            by: Milliseconds, 0 or more, or a `datetime.timedelta` of a whole number of them.
+            by: Milliseconds, 0 or more, or a `datetime.timedelta` of whole milliseconds.
 
         Returns:
-            What fired, in order.
+            The steps that fired, in order.
 
         Raises:
-            Invalid: A negative duration, or parts of a millisecond.
-            TypeError: Neither an int nor a timedelta.
+            Invalid: The duration is negative, or not a whole number of milliseconds.
+            TypeError: The duration is neither an int nor a timedelta.
 
         Example:
             >>> from datetime import timedelta
@@ -770,19 +770,19 @@ class ManualClock(Clock):
         """
     def advance_to(self, at: int) -> list[Fired]:
         """
-        Moves the clock to an instant and fires everything that is due on the way, each step at its own instant.
+        Move the clock to an instant and run every due step on the way, each at its own instant.
 
-        The present instant is fine: what is due at once is fired.
+        The current instant is allowed: it runs the steps that are due now.
 
         Args:
             at: Unix ms.
 
         Returns:
-            What fired, in order.
+            The steps that fired, in order.
 
         Raises:
-            Invalid: An instant that has passed.
-            TypeError: No int.
+            Invalid: The instant has passed.
+            TypeError: The instant is not an int.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -793,10 +793,10 @@ class ManualClock(Clock):
         """
     def advance_to_next(self) -> list[Fired]:
         """
-        Moves the clock to the next instant at which anything is due on any of its stores, and fires it.
+        Move the clock to the next instant at which a step of any of its stores is due, and run it.
 
         Returns:
-            What fired, in order; nothing, and the clock stays, where nothing ever will.
+            The steps that fired, in order. If no step will ever be due, it is empty and the clock does not move.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -808,9 +808,9 @@ class ManualClock(Clock):
 
 class SystemClock(Clock):
     """
-    The system's wall time in ms, made monotonic: where the system's clock is set back, this one stands still until it has caught up.
+    The system's time in ms, made monotonic: if the system's clock is set back, this clock stops until the system's has caught up.
 
-    A store fires what is due when it is used and when `Store.tick` is called.
+    A store runs due steps after requests that may write, and in `Store.tick`.
 
     Example:
         >>> rc.SystemClock().now > 1_700_000_000_000
@@ -839,11 +839,11 @@ class Promises:
         idempotency_key: str | None = None,
     ) -> Promise:
         """
-        Settles a promise as rejected_canceled (PROTOCOL 3.3); as `resolve` in everything else.
+        Cancel a promise: settle it as rejected_canceled (PROTOCOL 3.3); otherwise like `resolve`.
 
         Args:
             id: The id of the promise.
-            value: Why: bytes, a `Value`, or anything JSON-able.
+            value: The reason: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the value.
             idempotency_key: A key of the settlement.
 
@@ -851,8 +851,8 @@ class Promises:
             The settled promise.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+            NotFound: The promise does not exist.
+            Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -862,7 +862,7 @@ class Promises:
         """
     def count(self) -> int:
         """
-        How many promises the store holds, settled ones included.
+        Return the number of promises, including settled ones.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -882,27 +882,27 @@ class Promises:
         idempotency_key: str | None = None,
     ) -> Promise:
         """
-        Creates a promise, or answers the one that exists under the id (PROTOCOL 3.2).
+        Create a promise, or return the existing promise with this id (PROTOCOL 3.2).
 
-        A promise with a target (tag `resonate:target`) gets a task, whose first message goes out at once, or at the instant that the tag
-        `resonate:delay` names. One whose deadline has passed is born settled (PROTOCOL 1.2).
+        A promise with a target (tag `resonate:target`) gets a task, which is dispatched at once, or at the instant in the tag
+        `resonate:delay`. A promise whose deadline has passed is created settled (PROTOCOL 1.2).
 
         Args:
-            id: Any text that is not empty and holds no NUL.
-            timeout_at: The deadline in Unix ms. Either this or `timeout` has to be given.
+            id: Any text that is not empty and contains no NUL.
+            timeout_at: The deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
             timeout: The deadline from now on, in ms or as a timedelta.
-            param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+            param: The input of the promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
-            tags: Strings by name; the protocol reads those that begin with `resonate:`.
-            idempotency_key: A key of the creation. The existing promise is only answered when it was created under the same one.
+            tags: Strings by name; the protocol interprets names that begin with `resonate:`.
+            idempotency_key: A key of the creation. An existing promise is returned only if it was created with the same key.
 
         Returns:
             The promise, new or existing.
 
         Raises:
-            Invalid: An empty id, a negative deadline, tags that contradict each other (PROTOCOL 3, shape rules).
-            Conflict: It exists and was created under another idempotency key, or none.
-            TypeError: An argument of the wrong type; both or neither of `timeout_at` and `timeout`.
+            Invalid: The id is empty, the deadline is negative, or tags contradict each other (PROTOCOL 3, shape rules).
+            Conflict: The promise exists and was created with another idempotency key, or without one.
+            TypeError: An argument has a wrong type, or both or neither of `timeout_at` and `timeout` are given.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -920,19 +920,19 @@ class Promises:
         tags: collections.abc.Mapping[str, str] | None = None,
     ) -> PromiseBatch:
         """
-        Creates many promises in one transaction, all of them or none; as `create` for each, in order.
+        Create many promises in one transaction, all or none; like `create` for each, in order.
 
         Args:
             ids: The ids.
             timeout_at: One deadline for all in Unix ms, or one for each.
             params: One param for each, or None.
-            tags: The tags of all of them.
+            tags: The tags of each promise.
 
         Returns:
             The promises, new or existing, in order of the ids.
 
         Raises:
-            Invalid: As `create`, or columns of different lengths. Nothing was created then.
+            Invalid: As for `create`, or the lists have different lengths. Nothing was created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -942,16 +942,16 @@ class Promises:
         """
     def get(self, id: str) -> Promise:
         """
-        The promise as it is now (PROTOCOL 3.1). A read: nothing is stored and nothing fires.
+        Return the promise as it is now (PROTOCOL 3.1). A read: it stores nothing and runs no step.
 
         Args:
             id: The id of the promise.
 
         Returns:
-            The promise, settled where its deadline has passed.
+            The promise; settled if its deadline has passed.
 
         Raises:
-            NotFound: It does not exist.
+            NotFound: The promise does not exist.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -961,19 +961,19 @@ class Promises:
         """
     def register_callback(self, awaited: str, awaiter: str) -> Promise:
         """
-        Lets a task be resumed when a promise is settled (PROTOCOL 3.4). Without effect where one of the two is settled.
+        Register a callback: wake a task when a promise is settled (PROTOCOL 3.4). It has no effect if one of the two is settled.
 
         Args:
-            awaited: The promise that is waited for.
-            awaiter: The id of the task that waits; its promise needs a target.
+            awaited: The id of the awaited promise.
+            awaiter: The id of the waiting task; its promise must have a target.
 
         Returns:
             The awaited promise.
 
         Raises:
-            Invalid: Both are the same.
+            Invalid: Both ids are the same.
             NotFound: The awaited promise does not exist.
-            Unprocessable: The awaiter does not exist or has no target; under strict rules also: the awaited promise is internal.
+            Unprocessable: The awaiter does not exist or has no target, or, under strict rules, the awaited promise is internal.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -984,19 +984,19 @@ class Promises:
         """
     def register_listener(self, awaited: str, address: str) -> Promise:
         """
-        Lets a message be sent to an address when a promise is settled (PROTOCOL 3.6). Without effect where it is settled already.
+        Register a listener: send a message to an address when a promise is settled (PROTOCOL 3.6). It has no effect if it is settled.
 
         Args:
-            awaited: The promise that is waited for.
-            address: `scheme:rest`; strict rules take `http://`, `https://` and `poll://` with an `@` only (PROTOCOL 2.1).
+            awaited: The id of the awaited promise.
+            address: `scheme:rest`; strict rules accept only `http://`, `https://` and `poll://` with an `@` (PROTOCOL 2.1).
 
         Returns:
             The awaited promise.
 
         Raises:
-            Invalid: No address.
+            Invalid: The address is malformed.
             NotFound: The promise does not exist.
-            Unprocessable: Under strict rules: the promise is internal.
+            Unprocessable: Under strict rules, the promise is internal.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1015,11 +1015,11 @@ class Promises:
         idempotency_key: str | None = None,
     ) -> Promise:
         """
-        Settles a promise as rejected (PROTOCOL 3.3); as `resolve` in everything else.
+        Reject a promise (PROTOCOL 3.3); otherwise like `resolve`.
 
         Args:
             id: The id of the promise.
-            value: What went wrong: bytes, a `Value`, or anything JSON-able.
+            value: The error: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the value.
             idempotency_key: A key of the settlement.
 
@@ -1027,8 +1027,8 @@ class Promises:
             The settled promise.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+            NotFound: The promise does not exist.
+            Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1045,20 +1045,20 @@ class Promises:
         idempotency_key: str | None = None,
     ) -> Promise:
         """
-        Settles a promise as resolved, and fulfils its task (PROTOCOL 3.3). One that is settled already is answered as it is.
+        Resolve a promise and fulfil its task (PROTOCOL 3.3). A promise that is already settled is returned unchanged.
 
         Args:
             id: The id of the promise.
-            value: The result: bytes, a `Value`, or anything JSON-able.
+            value: The result: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the value.
-            idempotency_key: A key of the settlement. A settled promise is only answered when it was settled under the same one.
+            idempotency_key: A key of the settlement. A settled promise is returned only if it was settled with the same key.
 
         Returns:
             The settled promise.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It was settled under another idempotency key, or none, or by its deadline.
+            NotFound: The promise does not exist.
+            Conflict: The promise was settled with another idempotency key, without one, or by its deadline.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock(5))
@@ -1076,20 +1076,20 @@ class Promises:
         cursor: str | None = None,
     ) -> PromisePage:
         """
-        The promises that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+        Return a page of the matching promises, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
-            id: A pattern in which `*` stands for any run of characters; None for all.
-            state: A state that they have now, their deadlines considered; None for all.
-            tags: Tags that all have to be there with these values.
-            limit: How many at most, 1 to 1000.
-            cursor: The `cursor` of the page before.
+            id: A pattern in which `*` stands for any characters; None: any id.
+            state: The current state, with deadlines considered; None: any state.
+            tags: Tags that a promise must have, with these values.
+            limit: The size of the page, 1 to 1000.
+            cursor: The `cursor` of the previous page.
 
         Returns:
-            A page; its `cursor` is None where there is no more.
+            A page; its `cursor` is None on the last page.
 
         Raises:
-            Invalid: A limit out of range, or an unknown state.
+            Invalid: The limit is out of range, or the state is unknown.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1105,19 +1105,19 @@ class Promises:
         state: str = "resolved",
     ) -> PromiseBatch:
         """
-        Settles many promises in one transaction, all of them or none; as `resolve` for each, in order.
+        Settle many promises in one transaction, all or none; like `resolve` for each, in order.
 
         Args:
             ids: The ids.
             values: One value for each, or None.
-            state: `resolved`, `rejected` or `rejected_canceled`, for all of them.
+            state: `resolved`, `rejected` or `rejected_canceled`, for all promises.
 
         Returns:
             The settled promises, in order of the ids.
 
         Raises:
-            NotFound: One does not exist. Nothing was settled then.
-            Invalid: Another state, or columns of different lengths.
+            NotFound: A promise does not exist. Nothing was settled.
+            Invalid: The state is another one, or the lists have different lengths.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1142,20 +1142,20 @@ class Tasks:
     def __repr__(self) -> str: ...
     def acquire(self, id: str, version: int, *, pid: str, ttl: int | datetime.timedelta) -> Claim:
         """
-        Takes a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
+        Acquire a pending task under a lease (PROTOCOL 3.10). Its version rises by one.
 
         Args:
             id: The id of the task.
-            version: The version that its message carried.
-            pid: Who holds the lease.
+            version: The version in its message.
+            pid: The name of the worker that holds the lease.
             ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
 
         Returns:
             The task with its new version, and its promise.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is not pending, or has another version; the same version cannot be acquired twice.
+            NotFound: The task does not exist.
+            Conflict: The task is not pending, or has another version; a version cannot be acquired twice.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1178,18 +1178,18 @@ class Tasks:
         idempotency_key: str | None = None,
     ) -> Claim:
         """
-        Creates a promise whose task the caller holds at once, without a message (PROTOCOL 3.9).
+        Create a promise and acquire its task at once, without a message (PROTOCOL 3.9).
 
-        Where the promise exists: a pending task is acquired, a fulfilled one is answered as it is.
+        If the promise exists, a pending task is acquired, and a fulfilled task is returned unchanged.
 
         Args:
             id: The id of the promise and the task.
-            timeout_at: The promise's deadline in Unix ms. Either this or `timeout` has to be given.
-            pid: Who holds the lease.
+            timeout_at: The promise's deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+            pid: The name of the worker that holds the lease.
             ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
             timeout: The promise's deadline from now on, in ms or as a timedelta.
-            target: The address to which messages go when the lease is lost; the tag `resonate:target`.
-            param: What is kept with the promise: bytes, a `Value`, or anything JSON-able.
+            target: The address to which the task is dispatched after its lease has expired; the tag `resonate:target`.
+            param: The input of the promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
             tags: Strings by name.
             idempotency_key: A key of the creation, as in `Promises.create`.
@@ -1198,8 +1198,8 @@ class Tasks:
             The task and its promise.
 
         Raises:
-            Invalid: No target, a tag `resonate:delay`, a ttl below 1 (PROTOCOL 3, shape rules).
-            Conflict: It is acquired, suspended or halted; or the idempotency key differs.
+            Invalid: The target is missing, there is a tag `resonate:delay`, or the ttl is below 1 (PROTOCOL 3, shape rules).
+            Conflict: The task is acquired, suspended or halted, or the idempotency key differs.
             Unprocessable: The promise exists and has no task.
 
         Example:
@@ -1222,15 +1222,15 @@ class Tasks:
         idempotency_key: str | None = None,
     ) -> Fenced:
         """
-        Creates another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+        Create another promise if the caller still holds the task (PROTOCOL 3.14).
 
         Args:
             id: The id of the task.
             version: Its version.
             promise_id: The id of the promise to create, not the task's own.
-            timeout_at: Its deadline in Unix ms. Either this or `timeout` has to be given.
+            timeout_at: Its deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
             timeout: Its deadline from now on, in ms or as a timedelta.
-            param: What is kept with it: bytes, a `Value`, or anything JSON-able.
+            param: The input of the promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
             tags: Strings by name.
             idempotency_key: A key of the creation, as in `Promises.create`.
@@ -1239,9 +1239,9 @@ class Tasks:
             The promise, new or existing.
 
         Raises:
-            Invalid: The task's own id, or what `Promises.create` refuses.
+            Invalid: The promise has the task's id, or `Promises.create` would refuse it.
             NotFound: The task does not exist.
-            Conflict: It is not acquired, or has another version; or the idempotency key differs.
+            Conflict: The task is not acquired or has another version, or the idempotency key differs.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1261,13 +1261,13 @@ class Tasks:
         idempotency_key: str | None = None,
     ) -> Fenced:
         """
-        Settles another promise, provided that the caller still holds the task (PROTOCOL 3.14).
+        Settle another promise if the caller still holds the task (PROTOCOL 3.14).
 
         Args:
             id: The id of the task.
             version: Its version.
             promise_id: The id of the promise to settle, not the task's own.
-            value: The result: bytes, a `Value`, or anything JSON-able.
+            value: The result: bytes, a `Value`, or any JSON-able object.
             state: `resolved`, `rejected` or `rejected_canceled`.
             headers: Headers of the value.
             idempotency_key: A key of the settlement, as in `Promises.resolve`.
@@ -1276,9 +1276,9 @@ class Tasks:
             The settled promise.
 
         Raises:
-            Invalid: The task's own id, or another state.
+            Invalid: The promise has the task's id, or the state is another one.
             NotFound: The task or the promise does not exist.
-            Conflict: The task is not acquired, or has another version; or the idempotency key differs.
+            Conflict: The task is not acquired or has another version, or the idempotency key differs.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1298,12 +1298,12 @@ class Tasks:
         idempotency_key: str | None = None,
     ) -> Promise:
         """
-        Settles the promise of an acquired task, and fulfils the task with it (PROTOCOL 3.13).
+        Settle the promise of an acquired task, and fulfil the task (PROTOCOL 3.13).
 
         Args:
             id: The id of the task.
             version: Its version.
-            value: The result: bytes, a `Value`, or anything JSON-able.
+            value: The result: bytes, a `Value`, or any JSON-able object.
             state: `resolved`, `rejected` or `rejected_canceled`.
             headers: Headers of the value.
             idempotency_key: A key of the settlement, as in `Promises.resolve`.
@@ -1312,9 +1312,9 @@ class Tasks:
             The settled promise.
 
         Raises:
-            Invalid: Another state.
+            Invalid: The state is another one.
             NotFound: The task does not exist.
-            Conflict: It is not acquired, or has another version.
+            Conflict: The task is not acquired, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1324,16 +1324,16 @@ class Tasks:
         """
     def get(self, id: str) -> Task:
         """
-        The task as it is now (PROTOCOL 3.8). A read: nothing is stored and nothing fires.
+        Return the task as it is now (PROTOCOL 3.8). A read: it stores nothing and runs no step.
 
         Args:
-            id: The id of the task, which is that of its promise.
+            id: The id of the task and of its promise.
 
         Returns:
-            The task, fulfilled where its promise's deadline has passed.
+            The task; fulfilled if its promise's deadline has passed.
 
         Raises:
-            NotFound: There is no promise of this id, or it has no task.
+            NotFound: The promise does not exist or has no task.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1343,14 +1343,14 @@ class Tasks:
         """
     def halt(self, id: str) -> None:
         """
-        Stops a task until `resume` (PROTOCOL 3.16): nobody holds it and no message goes out. Without effect where it is halted already.
+        Halt a task until `resume` (PROTOCOL 3.16): it loses its lease and is not dispatched. It has no effect on a halted task.
 
         Args:
             id: The id of the task.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is fulfilled.
+            NotFound: The task does not exist.
+            Conflict: The task is fulfilled.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1361,14 +1361,14 @@ class Tasks:
         """
     def heartbeat(self, pid: str, tasks: collections.abc.Iterable[tuple[str, int]] = ()) -> None:
         """
-        Renews leases (PROTOCOL 3.15): each becomes now + ttl. What the pid does not hold any more is skipped.
+        Renew leases (PROTOCOL 3.15): each ends at now + ttl. Tasks that the pid no longer holds are skipped.
 
         Args:
-            pid: Who holds the leases.
-            tasks: Pairs of id and version. None at all: every lease of the pid (under strict rules: none).
+            pid: The name of the worker that holds the leases.
+            tasks: Pairs of id and version. Without pairs, every lease of the pid (under strict rules: none).
 
         Raises:
-            Invalid: An empty pid, or a negative version.
+            Invalid: The pid is empty, or a version is negative.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -1381,15 +1381,15 @@ class Tasks:
         """
     def release(self, id: str, version: int) -> None:
         """
-        Gives an acquired task back: it is pending, and a new message goes out at once (PROTOCOL 3.11).
+        Release an acquired task: it is pending, and is dispatched at once (PROTOCOL 3.11).
 
         Args:
             id: The id of the task.
             version: Its version.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is not acquired, or has another version.
+            NotFound: The task does not exist.
+            Conflict: The task is not acquired, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1400,14 +1400,14 @@ class Tasks:
         """
     def resume(self, id: str) -> None:
         """
-        Lets a halted task go on (PROTOCOL 3.17, `task.continue`): it is pending, and a message goes out at once.
+        Resume a halted task (PROTOCOL 3.17, `task.continue`): it is pending, and is dispatched at once.
 
         Args:
             id: The id of the task.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is not halted.
+            NotFound: The task does not exist.
+            Conflict: The task is not halted.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1428,21 +1428,21 @@ class Tasks:
         cursor: str | None = None,
     ) -> TaskPage:
         """
-        The tasks that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+        Return a page of the matching tasks, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
-            id: A pattern in which `*` stands for any run of characters; None for all.
-            state: A state that they have now, their promises' deadlines considered; None for all.
-            target: The address that they go to.
-            tags: Tags of the promise that all have to be there with these values.
-            limit: How many at most, 1 to 1000.
-            cursor: The `cursor` of the page before.
+            id: A pattern in which `*` stands for any characters; None: any id.
+            state: The current state, with deadlines considered; None: any state.
+            target: The address to which tasks are dispatched.
+            tags: Tags that the promise must have, with these values.
+            limit: The size of the page, 1 to 1000.
+            cursor: The `cursor` of the previous page.
 
         Returns:
-            A page; its `cursor` is None where there is no more.
+            A page; its `cursor` is None on the last page.
 
         Raises:
-            Invalid: A limit out of range, or an unknown state.
+            Invalid: The limit is out of range, or the state is unknown.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1452,7 +1452,7 @@ class Tasks:
         """
     def suspend(self, id: str, version: int, awaiting: collections.abc.Iterable[str]) -> Suspension:
         """
-        Lets an acquired task sleep until one of the promises that it awaits is settled (PROTOCOL 3.12).
+        Suspend an acquired task until one of the awaited promises is settled (PROTOCOL 3.12).
 
         Args:
             id: The id of the task.
@@ -1460,13 +1460,13 @@ class Tasks:
             awaiting: The ids of the awaited promises, at least one.
 
         Returns:
-            Whether it sleeps. Where one of them is settled already it stays acquired and goes on.
+            Whether the task is suspended. If an awaited promise is already settled, the task stays acquired.
 
         Raises:
-            Invalid: Nothing is awaited, or the task itself; under strict rules also: the same promise twice.
+            Invalid: No promise is awaited, or the task itself is, or, under strict rules, one promise is named twice.
             NotFound: The task does not exist.
-            Conflict: It is not acquired, or has another version.
-            Unprocessable: An awaited promise does not exist; under strict rules also: it is internal. Nothing was registered then.
+            Conflict: The task is not acquired, or has another version.
+            Unprocessable: An awaited promise does not exist or, under strict rules, is internal. No callback was registered.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1505,26 +1505,26 @@ class Schedules:
         job: collections.abc.Mapping[str, typing.Any] | None = None,
     ) -> Schedule:
         """
-        Creates a schedule, or answers the one that exists under the id (PROTOCOL 3.18, 4).
+        Create a schedule, or return the existing schedule with this id (PROTOCOL 3.18, 4).
 
         Args:
             id: The id of the schedule.
-            cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+            cron: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
                 unless it begins with `CRON_TZ=Area/City`.
-            promise_id: The ids of its promises, where `{{.id}}` is the schedule's id and `{{.timestamp}}` the occurrence in Unix ms.
-            promise_timeout: From an occurrence to its promise's deadline, in ms or as a timedelta.
-            param: What is kept with each promise: bytes, a `Value`, or anything JSON-able.
+            promise_id: The ids of its promises; `{{.id}}` stands for the schedule's id and `{{.timestamp}}` for the occurrence in Unix ms.
+            promise_timeout: The time from an occurrence to its promise's deadline, in ms or as a timedelta.
+            param: The input of each promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
             tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
-            job: Makes each of its promises a job (JOBS 5), with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
-                perhaps "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
-                "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held is left out.
+            job: Makes each of its promises a job (JOBS 5) with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
+                optionally "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
+                "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held enqueues nothing.
 
         Returns:
             The schedule, new or existing.
 
         Raises:
-            Invalid: An expression that is none or can never fire, a tag `resonate:delay`, or a `job` that breaks a rule of jobs.
+            Invalid: The expression is invalid or never fires, there is a tag `resonate:delay`, or `job` breaks a rule of jobs.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1533,13 +1533,13 @@ class Schedules:
         """
     def delete(self, id: str) -> None:
         """
-        Deletes a schedule. The promises that it made stay.
+        Delete a schedule. The promises that it created stay.
 
         Args:
             id: The id of the schedule.
 
         Raises:
-            NotFound: It does not exist.
+            NotFound: The schedule does not exist.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1550,13 +1550,13 @@ class Schedules:
         """
     def get(self, id: str) -> Schedule:
         """
-        The schedule. A read: nothing is stored and nothing fires.
+        Return the schedule. A read: it stores nothing and runs no step.
 
         Args:
             id: The id of the schedule.
 
         Raises:
-            NotFound: It does not exist.
+            NotFound: The schedule does not exist.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1573,19 +1573,19 @@ class Schedules:
         cursor: str | None = None,
     ) -> SchedulePage:
         """
-        The schedules that match, ordered by id, a page at a time (PROTOCOL 3.7). A read: nothing is stored and nothing fires.
+        Return a page of the matching schedules, ordered by id (PROTOCOL 3.7). A read: it stores nothing and runs no step.
 
         Args:
-            id: A pattern in which `*` stands for any run of characters; None for all.
-            tags: Tags of its promises that all have to be there with these values.
-            limit: How many at most, 1 to 1000.
-            cursor: The `cursor` of the page before.
+            id: A pattern in which `*` stands for any characters; None: any id.
+            tags: Tags that its promises must have, with these values.
+            limit: The size of the page, 1 to 1000.
+            cursor: The `cursor` of the previous page.
 
         Returns:
-            A page; its `cursor` is None where there is no more.
+            A page; its `cursor` is None on the last page.
 
         Raises:
-            Invalid: A limit out of range.
+            Invalid: The limit is out of range.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1598,8 +1598,8 @@ class Job:
     """
     A job as it was at the instant of the call (JOBS 2): a promise with a task and a policy, under one id.
 
-    Immutable. A job whose deadline, or whose `good_until`, has passed is over, whatever was stored by then. Instants are Unix
-    milliseconds. Equal to another when all members are.
+    Immutable. A job past its deadline or its `good_until` is shown as final, even if no step has written that yet. Instants are Unix
+    milliseconds. Equal to another record if all members are equal.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1613,7 +1613,7 @@ class Job:
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        The record as it stands in an envelope.
+        Return the record as in an envelope.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1623,7 +1623,7 @@ class Job:
     @property
     def asynq_state(self) -> str:
         """
-        What asynq calls the state (JOBS 1).
+        The state under asynq's name (JOBS 1).
         """
     @property
     def attempts(self) -> list[dict[str, typing.Any]]:
@@ -1633,7 +1633,7 @@ class Job:
     @property
     def batch(self) -> str | None:
         """
-        Which jobs of its group it gathered with: those of one batch are claimed together; None where it has none.
+        The batch in which it gathered; the jobs of a batch are claimed together. None without a batch.
         """
     @property
     def cancelled_at(self) -> int | None:
@@ -1648,7 +1648,7 @@ class Job:
     @property
     def claimed_by(self) -> str | None:
         """
-        The worker that holds it; None where none does.
+        The name of the worker that holds it; None if it is unheld.
         """
     @property
     def completed_at(self) -> int | None:
@@ -1658,17 +1658,17 @@ class Job:
     @property
     def deadline(self) -> int | None:
         """
-        Its promise's deadline, in Unix ms; None: none.
+        The deadline of its promise, in Unix ms; None: no deadline.
         """
     @property
     def enqueued_at(self) -> int | None:
         """
-        Since when it may be, or might have been, claimed, in Unix ms; moves on every retry.
+        When it became pending, in Unix ms; set again by every retry.
         """
     @property
     def error(self) -> dict[str, str] | None:
         """
-        The last error: `code`, `message` and perhaps `data`; None where there was none.
+        The last error: `code`, `message` and perhaps `data`; None without an error.
         """
     @property
     def expired_at(self) -> int | None:
@@ -1683,62 +1683,62 @@ class Job:
     @property
     def gathering(self) -> bool:
         """
-        Whether it waits, scheduled, for its group to be ready.
+        Whether it gathers: it is scheduled until its batch is ready.
         """
     @property
     def good_until(self) -> int | None:
         """
-        It expires unless it has been started by then, in Unix ms; None: never.
+        The instant by which it must have started, in Unix ms; None: no limit.
         """
     @property
     def group(self) -> str | None:
         """
-        The group with whose jobs it may be claimed together; None where it has none.
+        The group with which it is batched; None without a group.
         """
     @property
     def horsies_state(self) -> str:
         """
-        What horsies calls the state (JOBS 1).
+        The state under horsies' name (JOBS 1).
         """
     @property
     def id(self) -> str:
         """
-        The id, also of its promise and its task.
+        The id of the job, its promise and its task.
         """
     @property
     def lease_until(self) -> int | None:
         """
-        When its worker's lease ends, in Unix ms; None where nobody holds it.
+        When its lease expires, in Unix ms; None if it is unheld.
         """
     @property
     def max_retries(self) -> int:
         """
-        How many retries it has in all.
+        The maximum of retries.
         """
     @property
     def next_retry_at(self) -> int | None:
         """
-        When it may be claimed again, in Unix ms; None unless its state is `retry`.
+        When it is pending again, in Unix ms; None unless its state is `retry`.
         """
     @property
     def on_exhausted(self) -> str:
         """
-        What it becomes without retries left: `archived` or `failed`.
+        The state after the last retry failed: `archived` or `failed`.
         """
     @property
     def payload(self) -> Value:
         """
-        What it was enqueued with; its promise's param.
+        The input of the function; the param of its promise.
         """
     @property
     def priority(self) -> int:
         """
-        1 comes first, 100 last.
+        1 (first) to 100 (last).
         """
     @property
     def process_at(self) -> int | None:
         """
-        When it was, or is, to be processed, in Unix ms; None where it was to be at once.
+        The earliest start, in Unix ms; None if it was not delayed.
         """
     @property
     def queue(self) -> str:
@@ -1748,27 +1748,27 @@ class Job:
     @property
     def result(self) -> Value:
         """
-        Its promise's value, once it is over: what it was completed with, or the error that it ended with; empty before.
+        The value of its promise once it is final: the result or the error; empty before.
         """
     @property
     def retention(self) -> int | None:
         """
-        How long it is kept once completed, in ms; None: for ever.
+        How long it is kept after it completed, in ms; None: until it is deleted.
         """
     @property
     def retry_count(self) -> int:
         """
-        How many retries it has used.
+        The number of retries used.
         """
     @property
     def retry_policy(self) -> dict[str, typing.Any]:
         """
-        When a failed attempt is followed by the next, as on the wire.
+        The delays between attempts, as on the wire.
         """
     @property
     def sent_at(self) -> int:
         """
-        When its caller sent it, in Unix ms.
+        When the caller sent it, in Unix ms.
         """
     @property
     def started_at(self) -> int | None:
@@ -1788,32 +1788,32 @@ class Job:
     @property
     def timeout(self) -> int | None:
         """
-        How long an attempt may take, in ms; None: as long as it likes.
+        The longest duration of an attempt, in ms; None: no limit.
         """
     @property
     def type(self) -> str:
         """
-        What kind of job it is: which function runs it.
+        The name by which a worker finds the function.
         """
     @property
     def unique_for(self) -> int | None:
         """
-        How long after `sent_at` it holds its key at most, in ms; None: until it is over.
+        The longest time after `sent_at` for which it holds its key, in ms; None: until it is final.
         """
     @property
     def unique_key(self) -> str | None:
         """
-        No other job of its queue may be enqueued with this key while it holds it.
+        The key that no other job of its queue can hold at the same time.
         """
     @property
     def version(self) -> int:
         """
-        How often it was claimed; what its worker asks has to name it.
+        The number of claims; requests of its worker must name it.
         """
 
 class JobBatch(Page):
     """
-    Jobs that were enqueued, claimed or found: a sequence that makes a record when one is asked for.
+    Jobs that were enqueued, claimed or found: a sequence that creates each record on access.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1837,7 +1837,7 @@ class JobBatch(Page):
 
 class JobHeartbeat:
     """
-    What `Jobs.heartbeat` answers: which jobs their worker need not go on with.
+    The reply to `Jobs.heartbeat`: the jobs that the worker should stop.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1853,12 +1853,12 @@ class JobHeartbeat:
     @property
     def lost(self) -> list[str]:
         """
-        Ids of jobs that the worker does not hold under that version, for any other reason.
+        Ids of other jobs that the worker does not hold under that version.
         """
 
 class Jobs:
     """
-    The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them by Python functions.
+    The jobs of a store: `store.jobs` (JOBS). `resonate_core.worker.Worker` runs them with Python functions.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -1872,11 +1872,11 @@ class Jobs:
     """
     def archive(self, id: str) -> Job:
         """
-        Puts a pending, scheduled or retrying job aside, for a person to look at.
+        Archive a pending, scheduled or retrying job until a person runs it.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is in another state.
+            NotFound: The job does not exist.
+            Conflict: The job is in another state.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1894,7 +1894,7 @@ class Jobs:
         group: str | None = None,
     ) -> int:
         """
-        As `archive` for all jobs of a state ("pending", "scheduled" or "retry") that match, a thousand a transaction; how many.
+        Archive all matching jobs of a state ("pending", "scheduled" or "retry"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1904,11 +1904,11 @@ class Jobs:
         """
     def cancel(self, id: str) -> Job:
         """
-        Cancels a job that is not over: its promise is canceled. A worker that runs it hears of it with its next heartbeat.
+        Cancel a job that is not final, and its promise. Its worker is notified by the next heartbeat.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is over.
+            NotFound: The job does not exist.
+            Conflict: The job is final.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1925,7 +1925,7 @@ class Jobs:
         group: str | None = None,
     ) -> int:
         """
-        Cancels all jobs that match and are not over, a thousand a transaction; how many. At least one filter has to be given.
+        Cancel all matching jobs that are not final, 1000 per transaction, and return their number. At least one filter is required.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1945,25 +1945,25 @@ class Jobs:
         start: int | None = None,
     ) -> JobBatch:
         """
-        Takes jobs that may be claimed, each under a lease (JOBS 3). Its version rises by one; what its worker asks has to name it.
+        Claim pending jobs, each under a lease (JOBS 3). The version of each rises by one; later requests of the worker must name it.
 
-        A job of a lifecycle that claims in one step runs at once; another is `claimed` until `start`. Of a group that gathered, all that may
-        be claimed come together, even beyond `count`.
+        A job whose lifecycle claims in one step runs at once; other jobs are `claimed` until `start`. The pending jobs of a batch are claimed
+        together, even beyond `count`.
 
         Args:
-            queues: A name, names, or weights (1..1000) by name. Queues take turns by weight.
-            count: How many at most, 1..10000.
-            worker: Who holds the leases.
-            lease: The length of the lease of a claimed job, in ms or as a timedelta.
-            run_lease: The same of a job that runs at once; as `lease` where not given.
-            strict: A queue gives jobs only when those before it have none.
-            start: So many of them, the first ones, run at once, whatever their lifecycle.
+            queues: A name, a list of names, or weights (1..1000) by name. Queues share by weight.
+            count: The maximum of jobs, 1..10000.
+            worker: The name of the worker that holds the leases.
+            lease: The duration of the lease of a claimed job, in ms or as a timedelta.
+            run_lease: The duration of the lease of a job that runs at once; default: `lease`.
+            strict: Take jobs of a queue only if the queues before it have none.
+            start: This many of the jobs, the first ones, run at once, in any lifecycle.
 
         Returns:
-            The jobs in order of claiming: by priority, then `enqueued_at`, then id within a queue.
+            The jobs in order of claiming: within a queue by priority, then `enqueued_at`, then id.
 
         Raises:
-            Invalid: No queue, one that is named twice, a count or a lease outside its bounds.
+            Invalid: No queue is named, a queue is named twice, or the count or a lease is out of bounds.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -1976,20 +1976,20 @@ class Jobs:
         self, id: str, version: int, result: typing.Any = None, *, headers: collections.abc.Mapping[str, str] | None = None
     ) -> Job:
         """
-        Completes a running job: its promise is resolved with the result (JOBS 3). Then it is kept as long as its retention says.
+        Complete a running job and resolve its promise with the result (JOBS 3). The job is kept for its retention.
 
         Args:
             id: The id of the job.
-            version: Of the claim.
-            result: bytes, a `Value`, or anything JSON-able.
+            version: The version of the claim.
+            result: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the result.
 
         Returns:
             The job.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It does not run, or has another version.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2000,7 +2000,7 @@ class Jobs:
         """
     def complete_many(self, jobs: collections.abc.Iterable[tuple[str, int, typing.Any]]) -> list[int]:
         """
-        Completes several running jobs in one transaction, each for itself.
+        Complete several running jobs in one transaction, independently of each other.
 
         Args:
             jobs: Triples of id, version and result.
@@ -2015,11 +2015,11 @@ class Jobs:
         """
     def delete(self, id: str) -> None:
         """
-        Deletes a job that nobody holds, and its promise with it; one that is over as soon as nothing undelivered refers to it.
+        Delete an unheld job and its promise; a final job is deleted as soon as nothing undelivered refers to it.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is claimed or running, or it is not over and somebody awaits it.
+            NotFound: The job does not exist.
+            Conflict: The job is claimed or running, or it is not final and has an awaiter.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2038,7 +2038,7 @@ class Jobs:
         group: str | None = None,
     ) -> int:
         """
-        As `delete` for all jobs of a state, but "claimed" and "running", that match, a thousand a transaction; how many.
+        Delete all matching jobs of a state (not "claimed" or "running"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2073,40 +2073,40 @@ class Jobs:
         sent_at: int | None = None,
     ) -> Job:
         """
-        Enqueues a job, or answers the same one that is there (JOBS 3). What is not given comes from the queue, then from the lifecycle.
+        Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
 
         Args:
-            type: What kind of job it is: which function runs it.
-            payload: What that function gets: bytes, a `Value`, or anything JSON-able.
-            id: Its id, also of its promise; one is made where none is given. A pending promise without a task becomes the job.
-            queue: The name of its queue; "default" where none is given.
+            type: The name by which a worker finds the function.
+            payload: The input of the function: bytes, a `Value`, or any JSON-able object.
+            id: The id of the job and its promise; default: generated. A pending promise without a task becomes the job.
+            queue: The name of the queue; default: "default".
             headers: Headers of the payload.
-            tags: Tags of its promise.
-            priority: 1 comes first, 100 last; 50 where nothing else is said.
-            process_at: Not before this instant, in Unix ms.
-            process_in: Not before so long from now, in ms or as a timedelta.
-            good_until: It expires unless it has been started by then, in Unix ms.
-            good_for: A `good_until` so long after it can first run, in ms or as a timedelta.
-            timeout: How long one attempt may take, in ms or as a timedelta.
-            deadline: Of its promise, in Unix ms; none where none is given.
-            retention: How long it is kept once completed, in ms or as a timedelta; "kept": for ever.
-            max_retries: How many retries it has.
+            tags: Tags of the promise.
+            priority: 1 (first) to 100 (last); default: 50.
+            process_at: The earliest start, in Unix ms.
+            process_in: The delay until the earliest start, in ms or as a timedelta.
+            good_until: The job expires if it has not started by this instant, in Unix ms.
+            good_for: The job expires if it has not started this long after it first becomes runnable, in ms or as a timedelta.
+            timeout: The longest duration of one attempt, in ms or as a timedelta.
+            deadline: The deadline of the promise, in Unix ms; default: none.
+            retention: How long the job is kept after it completed, in ms or as a timedelta; "kept": until it is deleted.
+            max_retries: The number of retries.
             retry_policy: {"kind": "fixed", "intervals": [ms, ...]}, {"kind": "exponential", "base": ms, "factor", "cap": ms, "jitter"} or
-                {"kind": "asynq"}; with "codes": [...] only errors of these codes are retried.
-            on_exhausted: "archived" or "failed": what it becomes without retries left.
-            lifecycle: "asynq" or "horsies": the preset for what nobody says (JOBS 4).
-            unique_key: No other job of the queue may hold this key.
-            unique_for: For how long after `sent_at` at most it holds it, in ms or as a timedelta; none: until it is over.
-            group: It waits until the jobs of its queue and type with this group are many enough, none has joined for a while, or the
-                first has waited long enough (`Queues.set`); then all of them may be claimed, together.
-            sent_at: When the caller sent it, in Unix ms; now where not given.
+                {"kind": "asynq"}; with "codes": [...] only errors with these codes are retried.
+            on_exhausted: "archived" or "failed": the state after the last retry failed.
+            lifecycle: "asynq" or "horsies": the preset of missing arguments (JOBS 4).
+            unique_key: A key that at most one job of the queue holds.
+            unique_for: The longest time after `sent_at` for which the job holds its key, in ms or as a timedelta; none: until it is final.
+            group: The job gathers with the jobs of its queue, type and group until there are enough, none has joined for some time, or
+                the first has waited long enough (`Queues.set`); then they are claimed together.
+            sent_at: When the caller sent it, in Unix ms; default: now.
 
         Returns:
             The job.
 
         Raises:
-            Invalid: A value that breaks a rule.
-            Conflict: The id is that of another job, of a task, or of a settled promise; or another job holds the unique key.
+            Invalid: A value breaks a rule.
+            Conflict: The id belongs to another job, a task or a settled promise, or another job holds the unique key.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2139,13 +2139,13 @@ class Jobs:
         sent_at: int | None = None,
     ) -> JobBatch:
         """
-        Enqueues a job for each payload, all of them or none, in one transaction; as `enqueue` for each, in order.
+        Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
 
         Args:
-            type: What kind of jobs they are.
-            payloads: The payload of each.
-            ids: The id of each; made where none are given.
-            queue: As in `enqueue`, for all of them; so are those that follow.
+            type: The type of the jobs.
+            payloads: The payload of each job.
+            ids: The id of each job; default: generated.
+            queue: As in `enqueue`, for all jobs, like the following arguments.
             headers: See `enqueue`.
             tags: See `enqueue`.
             priority: See `enqueue`.
@@ -2167,8 +2167,8 @@ class Jobs:
             The jobs, in order of the payloads.
 
         Raises:
-            Invalid: As `enqueue`, or ids and payloads of different numbers. Nothing was enqueued then.
-            Conflict: As `enqueue`.
+            Invalid: As for `enqueue`, or `ids` and `payloads` have different lengths. Nothing was enqueued.
+            Conflict: As for `enqueue`.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2187,24 +2187,24 @@ class Jobs:
         retry_after: int | datetime.timedelta | None = None,
     ) -> Job:
         """
-        Ends an attempt without success: the job is retried, or archived or failed for good (JOBS 3).
+        Fail an attempt: the job is retried, archived or failed for good (JOBS 3).
 
         Args:
             id: The id of the job.
-            version: Of the claim.
-            code: Which error it was; a policy may retry certain codes only.
-            message: For people.
-            data: More of it, base64 by convention.
-            retryable: False: there is no use in another attempt.
-            retry_after: When the next attempt may begin, in ms from now or as a timedelta, in place of what the policy says.
+            version: The version of the claim.
+            code: The code of the error; a policy may restrict retries to certain codes.
+            message: A text for people.
+            data: More about the error, base64 by convention.
+            retryable: False: do not retry the job.
+            retry_after: The delay of the next attempt, in ms or as a timedelta, instead of the policy's delay.
 
         Returns:
             The job.
 
         Raises:
-            Invalid: An empty code, a negative pause.
-            NotFound: It does not exist.
-            Conflict: It does not run, or has another version.
+            Invalid: The code is empty, or the delay is negative.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2215,10 +2215,10 @@ class Jobs:
         """
     def get(self, id: str) -> Job:
         """
-        The job. A read: nothing is stored and nothing fires.
+        Return the job. A read: it stores nothing and runs no step.
 
         Raises:
-            NotFound: There is no promise of this id, or it is no job.
+            NotFound: The promise does not exist, or is not a job.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2228,17 +2228,17 @@ class Jobs:
         """
     def heartbeat(self, worker: str, jobs: collections.abc.Iterable[tuple[str, int]]) -> JobHeartbeat:
         """
-        Renews the leases of jobs that are claimed or running, each by its own length.
+        Renew the leases of claimed or running jobs, each by its own duration.
 
         Args:
-            worker: Who holds them.
+            worker: The name of the worker that holds the leases.
             jobs: Pairs of id and version.
 
         Returns:
-            Which of them were cancelled, and which are not held any more.
+            The jobs that were cancelled, and the jobs that the worker no longer holds.
 
         Raises:
-            Invalid: An empty name or id, a negative version.
+            Invalid: A name or an id is empty, or a version is negative.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2250,11 +2250,11 @@ class Jobs:
         """
     def release(self, id: str, version: int) -> Job:
         """
-        Gives a claimed job back that was not started; no retry is used.
+        Release a claimed job that was not started; no retry is used.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is not claimed, or has another version.
+            NotFound: The job does not exist.
+            Conflict: The job is not claimed, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2265,11 +2265,11 @@ class Jobs:
         """
     def run(self, id: str) -> Job:
         """
-        Makes a scheduled, retrying or archived job claimable at once. Whoever awaits its promise goes on waiting for it.
+        Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is in another state.
+            NotFound: The job does not exist.
+            Conflict: The job is in another state.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2287,7 +2287,7 @@ class Jobs:
         group: str | None = None,
     ) -> int:
         """
-        As `run` for all jobs of a state ("archived", "retry" or "scheduled") that match, a thousand a transaction; how many.
+        Run all matching jobs of a state ("archived", "retry" or "scheduled"), 1000 per transaction, and return their number.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2309,24 +2309,24 @@ class Jobs:
         cursor: str | None = None,
     ) -> JobBatch:
         """
-        One page of the jobs that match, ordered by id.
+        Return a page of the matching jobs, ordered by id.
 
         Args:
-            id: A glob: `*` stands for any characters.
-            queue: Of this queue.
-            type: Of this type.
-            state: In this state now.
-            tags: With these tags, all of them.
-            group: Of this group.
-            unique_key: With this unique key.
-            limit: The size of a page, 1..1000; 100 where not given.
-            cursor: Of the page before.
+            id: A pattern in which `*` stands for any characters.
+            queue: The name of the queue.
+            type: The type of the jobs.
+            state: The current state.
+            tags: Tags that a job must have, with these values.
+            group: The name of the group.
+            unique_key: The unique key.
+            limit: The size of the page, 1..1000; default: 100.
+            cursor: The `cursor` of the previous page.
 
         Returns:
-            The jobs; `cursor` of it for the next page, None on the last.
+            A page; its `cursor` is None on the last page.
 
         Raises:
-            Invalid: A state that jobs do not have, or a limit outside its bounds.
+            Invalid: The state is unknown, or the limit is out of range.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2336,16 +2336,16 @@ class Jobs:
         """
     def snooze(self, id: str, version: int, delay: int | datetime.timedelta) -> Job:
         """
-        Puts a running job off; its attempt is over, no retry is used.
+        Snooze a running job: end its attempt and schedule it again; no retry is used.
 
         Args:
             id: The id of the job.
-            version: Of the claim.
-            delay: From now until it may be claimed again, in ms or as a timedelta.
+            version: The version of the claim.
+            delay: The time until the job is pending again, in ms or as a timedelta.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It does not run, or has another version.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2356,19 +2356,19 @@ class Jobs:
         """
     def start(self, id: str, version: int, *, lease: int | datetime.timedelta | None = None) -> Job:
         """
-        Begins the attempt of a claimed job.
+        Start the attempt of a claimed job.
 
         Args:
             id: The id of the job.
-            version: Of the claim.
-            lease: The length of the lease from now on, in ms or as a timedelta; as before where not given.
+            version: The version of the claim.
+            lease: The duration of the lease from now on, in ms or as a timedelta; default: unchanged.
 
         Returns:
             The job.
 
         Raises:
-            NotFound: It does not exist.
-            Conflict: It is not claimed, or has another version; it may have expired.
+            NotFound: The job does not exist.
+            Conflict: The job is not claimed, has another version, or has expired.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2381,11 +2381,11 @@ class Jobs:
         self, jobs: collections.abc.Iterable[tuple[str, int]], *, lease: int | datetime.timedelta | None = None
     ) -> list[int]:
         """
-        Begins the attempts of several claimed jobs in one transaction, each for itself.
+        Start the attempts of several claimed jobs in one transaction, independently of each other.
 
         Args:
             jobs: Pairs of id and version.
-            lease: As in `start`, for all of them.
+            lease: As in `start`, for all jobs.
 
         Returns:
             The status of each: 200, 404 or 409.
@@ -2398,7 +2398,7 @@ class Jobs:
 
 class Queues:
     """
-    The queues of a store: `store.queues`. A queue exists once it has had a job, or once it is set.
+    The queues of a store: `store.queues`. The first job of a queue, or `set`, creates it.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -2409,10 +2409,10 @@ class Queues:
     """
     def get(self, name: str) -> dict[str, typing.Any]:
         """
-        The queue, as on the wire.
+        Return the queue, as on the wire.
 
         Raises:
-            NotFound: It does not exist.
+            NotFound: The queue does not exist.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2422,7 +2422,7 @@ class Queues:
         """
     def list(self) -> builtins.list[dict[str, typing.Any]]:
         """
-        All queues by name, as on the wire.
+        Return all queues by name, as on the wire.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).queues.list()
@@ -2430,10 +2430,10 @@ class Queues:
         """
     def pause(self, name: str) -> dict[str, typing.Any]:
         """
-        Stops claims from a queue; jobs that run go on. Doing it twice is doing it once.
+        Stop claims from a queue; claimed and running jobs continue. It has no effect on a paused queue.
 
         Raises:
-            NotFound: The queue does not exist; `set(name)` makes it. The queue `default` always exists.
+            NotFound: The queue does not exist; `set(name)` creates it. The queue `default` always exists.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2443,7 +2443,7 @@ class Queues:
         """
     def resume(self, name: str) -> dict[str, typing.Any]:
         """
-        Lets claims go on.
+        Allow claims from a paused queue again.
 
         Raises:
             NotFound: The queue does not exist.
@@ -2456,24 +2456,23 @@ class Queues:
         """
     def set(self, name: str, **kwargs: typing.Any) -> dict[str, typing.Any]:
         """
-        Sets members of a queue, which is made where it does not exist (JOBS 4, 5). What is not given stays; None clears.
+        Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
 
         Args:
             name: The name of the queue.
-            **given: `lifecycle`: "asynq", "horsies" or None; what its jobs get that say nothing themselves. `weight`: 1..1000, its share
-                where a claim names several queues. `concurrency`: how many of its jobs may be claimed or running at once, or None.
+            **given: `lifecycle`: "asynq", "horsies" or None; for jobs that set none. `weight`: 1..1000, its share
+                of claims that name several queues. `concurrency`: the maximum of its claimed and running jobs, or None.
                 `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
-                `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; when the jobs of a group are ready: so many of them, so
-                long after the last one joined (a minute where nothing is said), or after the first. `defaults`: what its jobs
-                get that say nothing themselves, before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout",
-                "priority"}, or None.
+                `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; a batch is ready when it has `size` jobs, `grace` after
+                the last one joined (default: a minute), or `maxDelay` after the first. `defaults`: members of jobs that do not set them,
+                before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority"}, or None.
 
         Returns:
             The queue, as on the wire.
 
         Raises:
-            Invalid: A value that breaks a rule.
-            TypeError: A member that queues do not have.
+            Invalid: A value breaks a rule.
+            TypeError: The member is unknown.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2482,14 +2481,14 @@ class Queues:
         """
     def stats(self, name: str | None = None) -> builtins.list[dict[str, typing.Any]]:
         """
-        How many jobs of each state queues hold, how long the oldest that may be claimed has waited, and what was processed per UTC day.
+        Return for each queue its jobs by state, the wait of the oldest pending job, and the attempts per UTC day.
 
         Args:
             name: One queue; None: all.
 
         Returns:
-            Of each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with how many
-            attempts were `processed` and how many of them `failed`.
+            For each queue `counts` by state, `oldestPendingAt` (Unix ms), `latency` (ms), `active`, and `days`, at most 90, each with the
+            number of attempts that ended (`processed`) and that did not complete (`failed`).
 
         Raises:
             NotFound: The queue does not exist.
@@ -2505,7 +2504,7 @@ class Queues:
 
 class Recording:
     """
-    A recording that is under way: `Store.record`. A context manager that closes it.
+    A recording of a store, made by `Store.record`. A context manager that closes it.
 
     Example:
         >>> import io
@@ -2521,10 +2520,10 @@ class Recording:
     def __repr__(self) -> str: ...
     def close(self) -> None:
         """
-        Ends the recording and closes the file; a file object is flushed and left open. Without effect where it has ended.
+        End the recording and close the file; a file object is flushed and stays open. It has no effect on an ended recording.
 
         Raises:
-            StoreError: A line could not be written. What it would have told has been done nevertheless.
+            StoreError: A line could not be written. The request itself was not affected.
 
         Example:
             >>> import io
@@ -2540,12 +2539,12 @@ class Recording:
     @property
     def lines(self) -> int:
         """
-        How many lines were written.
+        The number of lines written.
         """
 
 class Replay:
     """
-    How a trace came out when it was run again: `replay`. True in a condition when all of it came out as recorded.
+    The result of `replay`. It is true in a condition if every line gave the recorded result.
 
     Example:
         >>> import io
@@ -2561,47 +2560,47 @@ class Replay:
     @property
     def difference(self) -> str | None:
         """
-        Where it first differs, in words; None where it does not.
+        The first difference in words; None if no line differs.
         """
     @property
     def expected(self) -> str | None:
         """
-        That line as it was recorded; None where there is none.
+        That line as it was recorded; None if no line differs.
         """
     @property
     def got(self) -> str | None:
         """
-        That line as it came out now; None where nothing came.
+        That line as the replay wrote it; None if it wrote none.
         """
     @property
     def line(self) -> int | None:
         """
-        The first line that did not, counted from 1; None where all did.
+        The first line that differs, counted from 1; None if no line differs.
         """
     @property
     def ok(self) -> bool:
         """
-        Whether every line came out as recorded.
+        Whether every line gave the recorded result.
         """
     @property
     def steps(self) -> int:
         """
-        How many lines came out as recorded.
+        The number of lines that gave the recorded result.
         """
 
 class RequestLimits:
     """
-    How large a request may be, and how long what it asks for may last; what is beyond is answered with status 400.
+    Limits of a request's size and of the durations in it. A request beyond a limit is refused with status 400.
 
     Args:
-        id_bytes: Of an id, a pid, an address or the name of a tag.
-        tags: Tags of a promise, headers of a value.
-        list_length: Tasks of a heartbeat, actions of a suspend.
-        nesting: Levels of brackets in the JSON.
-        lease: Ms for which a job may be claimed or started.
-        ttl: Ms for which a task may be acquired.
-        delay: Ms that a job, a message or a next attempt may lie ahead.
-        clock: Tells how far ahead an instant is. Without one, instants may be any.
+        id_bytes: Bytes of an id, a pid, an address or the name of a tag.
+        tags: Number of tags of a promise, and of headers of a value.
+        list_length: Number of tasks of a heartbeat, and of actions of a suspend.
+        nesting: Depth of the JSON.
+        lease: Longest lease of a job, in ms.
+        ttl: Longest lease of a task, in ms.
+        delay: Longest delay of a job, a message or a retry, in ms.
+        clock: The clock that `delay` counts from. Without a clock, instants are not limited.
 
     Example:
         >>> from resonate_core import Envelope, RequestLimits
@@ -2623,11 +2622,11 @@ class RequestLimits:
 
 class Envelope:
     """
-    A request as a server holds it: decoded once, judged, then run by `Store.run`.
+    A request in a server: decoded once, checked, then run by `Store.run`.
 
     Args:
-        text: JSON in UTF-8. Whatever it is, it makes an envelope; a malformed one is `refused` and answered with status 400.
-        limits: How large it may be.
+        text: JSON in UTF-8. Any text makes an envelope; a malformed one is `refused` and gets status 400.
+        limits: The limits of the request.
 
     Example:
         >>> from resonate_core import Envelope, RequestLimits
@@ -2641,7 +2640,7 @@ class Envelope:
     def __init__(self, text: bytes, limits: RequestLimits) -> None: ...
     def forget_debug_time(self) -> None:
         """
-        Makes it run at the store's own instant, whatever its `resonate:debug_time` says.
+        Ignore its `resonate:debug_time`: it runs at the store's instant.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -2649,7 +2648,7 @@ class Envelope:
         """
     def refusal(self, status: typing.SupportsInt | typing.SupportsIndex, message: str) -> bytes:
         """
-        The envelope, as JSON, that answers it with this status and text.
+        Return the envelope of a reply with this status and text, as JSON.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -2658,7 +2657,7 @@ class Envelope:
         """
     def restrict(self, prefix: str) -> None:
         """
-        Makes what the request finds by itself (searches, preloads, all leases of a pid) only what has an id that begins with `prefix`.
+        Restrict the results of the request (searches, preloads, all leases of a pid) to ids that begin with `prefix`.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -2668,59 +2667,64 @@ class Envelope:
     @property
     def advice(self) -> list[str]:
         """
-        A sentence for each tag that has no meaning though it looks like one that has. Fit for a log.
+        A sentence for each tag that looks like a tag of the protocol but is not, for a log.
         """
     @property
     def auth(self) -> str | None:
         """
-        head.auth; None where there is none, or an empty one.
+        head.auth; None if it is missing or empty.
         """
     @property
     def corr_id(self) -> str:
         """
-        What its answer repeats.
+        The correlation id, which the reply repeats.
         """
     @property
     def debug(self) -> bool:
         """
-        Whether it is a debug operation. It is run alone.
+        Whether it is a debug operation, which runs alone.
         """
     @property
     def ids(self) -> list[str]:
         """
-        Every id that it names, those of the actions inside it among them; of a schedule also how the ids of its promises begin.
+        Every id that it names, including those of its inner actions; for a schedule also the constant beginning of the ids of its promises.
         """
     @property
     def kind(self) -> str:
         """
-        What is asked for, as far as it can be told; any text where it is refused.
+        The kind of the request; any text if it is refused.
         """
     @property
     def queues(self) -> list[str]:
         """
-        Every queue that it enqueues into, claims from or looks for jobs in. The name of a queue that it sets, pauses or reads is an id.
+        Every queue that it enqueues into, claims from or searches. The name of a queue that it sets, pauses or reads is an id.
+        """
+    @property
+    def read(self) -> bool:
+        """
+        Whether it changes nothing. On a file, a batch of such requests does not wait for a commit.
         """
     @property
     def refused(self) -> bool:
         """
-        Whether it is malformed or too large, and so answered with status 400.
+        Whether it is malformed or too large, and gets status 400.
         """
     @property
     def search(self) -> bool:
         """
-        Whether it may look at every row. Run alone it keeps nobody waiting.
+        Whether it may read every row: a search, or a change of all jobs that match a filter. Run alone, it does not block other requests.
         """
     @property
     def version(self) -> str:
         """
-        The dialect in which it is answered.
+        The dialect of the reply.
         """
 
 class Watch:
     """
-    Rings when a store has something to do for whoever ticks it and delivers its messages; `Store.watch` makes it.
+    Wakes the code that ticks a store and delivers its messages when there is work; `Store.watch` creates it.
 
-    Ringing is one byte written to a descriptor. After it there is silence until `rearm`.
+    It wakes by writing one byte to a descriptor, once until `rearm`.
 
     Example:
         >>> import os
@@ -2735,7 +2739,7 @@ class Watch:
     """
     def close(self) -> None:
         """
-        Ends it. The descriptor is not written to afterwards; whoever opened it closes it.
+        End the watch. It does not write to the descriptor afterwards, and does not close it.
 
         Example:
             >>> import os
@@ -2747,12 +2751,12 @@ class Watch:
         """
     def rearm(self, until: int | None = None) -> None:
         """
-        Makes it ring again: at the next message, and at the next change that makes something due before `until`.
+        Arm the watch again, for the next message and the next change that makes a step due before `until`.
 
-        Whatever happened since it last rang did not ring, so whoever calls this looks at the store once more afterwards.
+        Changes since it last woke the caller did not wake it again, so check the store once after this call.
 
         Args:
-            until: The instant, in Unix ms, at which the caller looks again anyway; None: never.
+            until: The instant, in Unix ms, at which the caller checks the store anyway; None: never.
 
         Example:
             >>> import os
@@ -2764,12 +2768,12 @@ class Watch:
     @property
     def closed(self) -> bool:
         """
-        Whether it was closed.
+        Whether it is closed.
         """
     @property
     def job_attempts(self) -> dict[str, int]:
         """
-        How many attempts of jobs ended so, by outcome, in commits of this store since the watch was made.
+        The number of job attempts that ended, by outcome, in commits of this store since the watch was created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2782,7 +2786,7 @@ class Watch:
     @property
     def job_states(self) -> dict[str, int]:
         """
-        How many jobs came into a state, by state, in commits of this store since the watch was made.
+        The number of jobs that entered a state, by state, in commits of this store since the watch was created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2794,29 +2798,29 @@ class Watch:
 
 class Store:
     """
-    A store of durable promises, tasks and schedules: one engine, its rows and its clock (DESIGN 1).
+    A store of durable promises, tasks, schedules and jobs: one engine, its rows and its clock.
 
-    Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may go on with its copy.
+    Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may continue with its copy.
 
     Args:
-        path_or_url: Where the rows live: the path of a SQLite file, which is made where there is none; None is memory.
+        path_or_url: The path of a SQLite file, which is created if it does not exist; None: memory.
         clock: A `ManualClock` for simulation, or None for the system's.
-        rules: `compatible` takes what every published client sends, `strict` holds to the formal model (PROTOCOL 2.1).
-        retry_timeout: From one message of a pending task to the next, in ms or as a timedelta; `ttl`: that of the task's last lease.
-        catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (later than a minute).
-        check: Look at the properties of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
+        rules: `compatible` accepts every request of a published client, `strict` follows the formal model (PROTOCOL 2.1).
+        retry_timeout: The time until a pending task is dispatched again, in ms or as a timedelta; `ttl`: that of its last lease.
+        catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (if they are more than a minute late).
+        check: Check the invariants of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
         debug: Serve `debug.*` envelopes; None: on a manual clock only.
-        unblock_retention: How long an unblock message waits to be taken, in ms or as a timedelta.
-        durability: Of a file. `full`: what was answered survives a loss of power (fsync at each commit). `normal`: it survives the death
-            of the process; a loss of power may undo the last commits, never half of one.
-        busy_timeout: How long a call waits for another process that writes to the same file, in ms or as a timedelta.
-        read_only: Open a file to look at it: whatever would change it raises ReadOnly.
+        unblock_retention: How long an undelivered unblock message is kept, in ms or as a timedelta.
+        durability: For a file. `full`: every answered request survives a loss of power (fsync at each commit). `normal`: it survives a
+            crash of the process; a loss of power may undo the last commits, each as a whole.
+        busy_timeout: How long a call waits while another process writes to the file, in ms or as a timedelta.
+        read_only: Open a file only for reading: a change raises ReadOnly.
 
     Raises:
-        StoreError: The file cannot be opened, is no store's, or is damaged; it is left as it was.
+        StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged.
         StoreBusy: Another process held the file for longer than `busy_timeout`.
-        Unsupported: A URL of a database that this version does not know.
-        Invalid: An option that is none of those above.
+        Unsupported: This version does not support the URL's database.
+        Invalid: An option has another value than those above.
 
     Example:
         >>> with rc.Store(clock=rc.ManualClock()) as store:
@@ -2845,17 +2849,17 @@ class Store:
     def _repr_html_(self) -> str: ...
     def acknowledge(self, numbers: collections.abc.Iterable[int]) -> list[int]:
         """
-        Takes the messages of these numbers out of the outbox: they were delivered (PROTOCOL 5).
+        Acknowledge delivered messages: take those with these numbers out of the outbox (PROTOCOL 5).
 
         Args:
-            numbers: `Message.number` of each. One that does not wait any more is passed over.
+            numbers: `Message.number` of each. Numbers that are no longer in the outbox are skipped.
 
         Returns:
-            Those that waited, in order. Of several callers who name one message one is told its number.
+            The numbers that were removed, in order. If several callers acknowledge one message, only one of them gets its number.
 
         Raises:
-            Closed: The store was closed.
-            StoreError: The commit failed; all of them still wait.
+            Closed: The store is closed.
+            StoreError: The commit failed; no message was removed.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2866,27 +2870,27 @@ class Store:
     @typing.overload
     def apply(self, envelope: dict[str, typing.Any], now: int | None = None, atomic: bool = False) -> dict[str, typing.Any]:
         """
-        Runs a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
+        Run a request in its envelope, of either dialect, or a list of them in one transaction (PROTOCOL 2, 8).
 
-        Whatever is refused is answered, a malformed envelope with status 400; nothing that a client sends raises.
+        A refused request gets a reply, a malformed envelope one with status 400. No request of a client raises.
 
         Args:
             envelope: `{"kind", "head", "data"}`, or a list of such.
             now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
-                the same. An instant that has passed is answered with status 400.
-            atomic: The first refusal undoes all of a list.
+                the same. An instant that has passed is refused with status 400.
+            atomic: The first refusal undoes the whole list.
 
         Returns:
-            The answering envelope, or a list of them in the same order.
+            The envelope of the reply, or a list of them in the same order.
 
         Raises:
-            Closed: The store was closed.
-            TypeError: `now` is no int.
+            Closed: The store is closed.
+            TypeError: `now` is not an int.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
             >>> head = {"corrId": "1", "version": "2026-04-01"}
-            >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})["head"]["status"]
+            >>> store.apply({"kind": "promise.get", "head": head, "data": {"id": "none"}})["head"]["status"]
             404
             >>> store.apply(["no envelope"])[0]["head"]
             {'corrId': '0', 'status': 400, 'version': '2026-04-01'}
@@ -2896,53 +2900,53 @@ class Store:
         self, envelope: list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
     ) -> list[dict[str, typing.Any]]:
         """
-        A list of them, in one transaction.
+        Run a list of them in one transaction.
         """
     def apply_async(
         self, envelope: dict[str, typing.Any] | list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
     ) -> collections.abc.Awaitable[typing.Any]:
         """
-        As `apply`, for asyncio: the request runs off the loop's thread, and the tasks of one loop share commits.
+        Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
 
-        Requests that come in one turn of the loop, or while a commit is under way, run in one transaction, in the order in which they came.
-        Each gets its own answer. A commit that fails raises in all of them, and nothing of it was done.
+        Requests of one iteration of the loop, or that arrive while a commit is under way, run in one transaction, in their order of arrival.
+        Each gets its own reply. A commit that fails raises in all of them and changes nothing.
 
         Args:
             envelope: An envelope, or a list of such.
             now: On a manual clock: the instant of the request, in Unix ms.
-            atomic: The first refusal undoes all of a list, which then has a transaction of its own.
+            atomic: The first refusal undoes the whole list, which then runs in a separate transaction.
 
         Returns:
-            An awaitable of the answering envelope, or of a list of them.
+            An awaitable of the reply's envelope, or of a list of them.
 
         Raises:
-            Closed: The store was closed.
+            Closed: The store is closed.
 
         Example:
             >>> import asyncio
             >>> store = rc.Store(clock=rc.ManualClock())
             >>> async def main():
             ...     head = {"corrId": "1", "version": "2026-04-01"}
-            ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "nobody"}})
+            ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "none"}})
             >>> asyncio.run(main())["head"]["status"]
             404
         """
     @typing.overload
     def apply_json(self, envelope: bytes | str, now: int | None = None, atomic: bool = False) -> bytes:
         """
-        As `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text is none and answered with status 400.
+        Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts; a JSON array in one text gets status 400.
 
         Args:
             envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
             now: The instant of the request on a manual clock, in Unix ms.
-            atomic: The first refusal undoes all of a list.
+            atomic: The first refusal undoes the whole list.
 
         Returns:
-            The answer as JSON in ASCII, or a list of them in the same order.
+            The reply as JSON in ASCII, or a list of them in the same order.
 
         Raises:
-            Closed: The store was closed.
-            TypeError: Neither bytes nor str nor a list of them; `now` is no int.
+            Closed: The store is closed.
+            TypeError: The envelope is not bytes, str or a list of them, or `now` is not an int.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2952,17 +2956,17 @@ class Store:
     @typing.overload
     def apply_json(self, envelope: list[bytes] | list[str], now: int | None = None, atomic: bool = False) -> list[bytes]:
         """
-        A list of them, in one transaction.
+        Run a list of them in one transaction.
         """
     def backup(self, path: str | os.PathLike[str]) -> None:
         """
-        Writes the whole state, as of one instant, into a new SQLite file that `Store(path)` opens. Others read and write meanwhile.
+        Write the whole state, as of one instant, into a new SQLite file for `Store(path)`. Other callers read and write meanwhile.
 
         Args:
-            path: Where no file is yet. It appears once it is complete and on the disk.
+            path: The path of the new file. It appears when it is complete and synced.
 
         Raises:
-            StoreError: There is a file already, or it cannot be written; nothing is left behind.
+            StoreError: The file exists or cannot be written; no partial file remains.
 
         Example:
             >>> import tempfile, pathlib
@@ -2976,10 +2980,10 @@ class Store:
         """
     def check(self) -> list[Violation]:
         """
-        Every property of PROTOCOL 6 that does not hold, by name, and every problem that the store works around (`problems`); empty when there
-        is none. It looks at the whole state.
+        Return every violated invariant of PROTOCOL 6 by name, and every problem that the store works around (`problems`). It reads the
+        whole state.
 
-        A store made with `check=True` looks at what each request and step changed, and raises InvariantViolation.
+        A store created with `check=True` checks the changes of each request and step, and raises InvariantViolation.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).check()
@@ -2987,8 +2991,8 @@ class Store:
         """
     def close(self) -> None:
         """
-        Closes the store: what it held in memory is gone, what it held in a file is there for the next that opens it. Every later call
-        raises Closed. Without effect where it is closed.
+        Close the store: a state in memory is lost, a state in a file remains. Every later call
+        raises Closed. It has no effect on a closed store.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -2998,7 +3002,7 @@ class Store:
         """
     def counts(self) -> dict[str, typing.Any]:
         """
-        How many promises and tasks there are in each state, how many schedules and messages. It looks at the whole state.
+        Return the numbers of promises and tasks by state, of schedules and of messages. It reads the whole state.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3008,14 +3012,14 @@ class Store:
         """
     def deliver(self) -> int:
         """
-        Hands what waits now to the functions that `on_message` was given, in order of queueing; how many messages they took.
+        Deliver the waiting messages to the functions of `on_message`, in the order of queueing, and return their number.
 
-        A function that raises is logged and keeps nothing from the others.
+        An exception of a function is logged and does not affect the others.
 
         Raises:
-            Invalid: A function that it calls calls it again.
-            Closed: The store was closed.
-            StoreError: What was taken could not be taken out of the store, and will be delivered again.
+            Invalid: A function that it calls calls `deliver` again.
+            Closed: The store is closed.
+            StoreError: Delivered messages could not be removed from the outbox, and will be delivered again.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).deliver()
@@ -3023,7 +3027,7 @@ class Store:
         """
     def digest(self) -> str:
         """
-        A hash of the whole state in hex: equal states have equal digests, in every process and storage.
+        Return a hash of the whole state in hex: equal states have equal digests, in every process and storage.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()
@@ -3031,8 +3035,8 @@ class Store:
         """
     def fork(self, clock: Clock | None = None) -> Store:
         """
-        An independent copy of the store in memory. Of a store in memory it is cheap however much that holds: rows are shared until one of
-        the two changes them. Of a file everything is read once, and the file is never touched by what happens to the copy.
+        Return an independent copy of the store in memory. A copy of a store in memory is cheap for any size: rows are shared until one of
+        the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
 
         Args:
             clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
@@ -3053,12 +3057,12 @@ class Store:
         addresses: collections.abc.Iterable[str] | None = None,
     ) -> list[Message]:
         """
-        What waits in the outbox, in order of queueing (PROTOCOL 5). It stays there.
+        Return the undelivered messages in the order of queueing, without taking them (PROTOCOL 5).
 
         Args:
-            limit: How many at most.
-            after: Only those with a greater `number`.
-            addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so.
+            limit: The maximum of messages.
+            after: Only messages with a greater `number`.
+            addresses: Only messages to these addresses; an address that ends in `*` is a prefix.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3068,7 +3072,7 @@ class Store:
         """
     def next_due(self) -> int | None:
         """
-        The next instant at which anything is due, in Unix ms, never in the past; None where nothing ever will be.
+        Return the next instant at which a step is due, in Unix ms, never in the past; None if no step will ever be due.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3080,24 +3084,24 @@ class Store:
         self, scheme: str, handler: collections.abc.Callable[[Message], typing.Any], *, background: bool | None = None
     ) -> resonate_core._messages.Subscription:
         """
-        Hands the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
+        Pass the messages of all addresses with this scheme to a function of this process (PROTOCOL 5).
 
-        A message was delivered when the function returned; one that raised gets it again, after a pause that grows. The function is called
-        with one message at a time, at least once, and should return soon. Whatever it raises in the thread is logged, even what ends a thread
-        (SystemExit). When the program ends, the thread is given a second to return from it.
+        A message is delivered when the function returns; if it raises, it gets the message again after a growing delay. The function is called
+        with one message at a time, at least once, and should return soon. Every exception in the thread is logged, even SystemExit.
+        When the program ends, the function gets 1 s to return.
 
         Args:
-            scheme: What stands before the colon of the addresses, in lower case.
-            handler: Is given a `Message`.
-            background: Whether a thread calls it as soon as a message is queued; else `deliver` does. By default that depends on the clock:
-                a system clock's store delivers by itself, a manual clock's when it is told to, so that runs repeat.
+            scheme: The text before the colon of the addresses, in lower case.
+            handler: The function; it gets a `Message`.
+            background: Whether a thread calls it as soon as a message is queued; otherwise `deliver` calls it. Default: a thread
+                with a system clock, `deliver` with a manual clock, so that runs are repeatable.
 
         Returns:
             A Subscription, whose `close` ends it. It ends with the store too.
 
         Raises:
-            Invalid: No scheme, or one that has a handler.
-            TypeError: `handler` cannot be called.
+            Invalid: The scheme is empty or has a handler already.
+            TypeError: `handler` is not callable.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3109,8 +3113,8 @@ class Store:
         """
     def outbox_counts(self) -> dict[str, int]:
         """
-        How many messages wait, and how many unblocks were dropped since the store began, because nobody took them within its
-        `unblock_retention`.
+        Return the number of undelivered messages, and of unblocks that were dropped after `unblock_retention` since the store was
+        created.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3120,13 +3124,13 @@ class Store:
         """
     def problems(self) -> list[Violation]:
         """
-        What the store works around and somebody should mend, by name. The state is sound, and everything else goes on.
+        Return the problems that the store works around and a person should solve, by name. No invariant is violated.
 
-        - `schedule_set_aside`: a schedule that cannot be fired: its time zone is missing, say. It is looked at again every minute, and goes on by
-          itself; `catchup` decides about the occurrences that it missed. `check` also names one that could not be fired if it were due now.
+        - `schedule_set_aside`: a schedule cannot be fired, for example because its time zone is missing. It is examined again every minute, and
+          fires again once it can; `catchup` decides about the missed occurrences. `check` also lists schedules that could not be fired now.
 
-        - `clock_ahead`: an instant was stored that the system's clock reaches in more than a minute: that clock was wrong then, or is now.
-          `reset_clock` mends it.
+        - `clock_ahead`: the last stored instant is more than a minute ahead of the system's clock: that clock was wrong then, or is now.
+          `reset_clock` corrects it.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).problems()
@@ -3134,18 +3138,18 @@ class Store:
         """
     def purge(self, *, settled_before: int) -> int:
         """
-        Deletes promises that were settled before an instant, with their tasks. An id that comes back later is a new promise.
+        Delete promises that were settled before an instant, with their tasks. A later create with such an id creates a new promise.
 
-        A promise stays while an undelivered message, a callback or a task that has not been told yet refers to it, and while the root of its
-        workflow (`resonate:origin`) is pending, since the workflow's next run reads what it has settled. What is due is fired first. It goes
-        in transactions of a few hundred rows, so that other callers are not kept waiting, and can be interrupted (Ctrl-C) between them. A
-        file keeps the room for what comes next; `vacuum()` gives it back.
+        A promise stays while an undelivered message, a callback or a task that was never dispatched refers to it, and while the root of its
+        workflow (`resonate:origin`) is pending, since the workflow's next run reads its settled promises. Due steps run first. The deletion
+        uses transactions of a few hundred rows, so that other callers wait only briefly, and Ctrl-C stops it between them. A
+        file keeps the freed space for later rows; `vacuum()` returns it to the file system.
 
         Args:
-            settled_before: In Unix ms; not later than now.
+            settled_before: An instant in Unix ms, not later than now.
 
         Returns:
-            How many promises were deleted.
+            The number of deleted promises.
 
         Raises:
             Invalid: The instant has not passed.
@@ -3161,18 +3165,18 @@ class Store:
         """
     def record(self, target: str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]) -> Recording:
         """
-        Writes everything that changes the store from now on, one JSON line a request or internal step, for `replay`.
+        Record every following change of the store, one JSON line per request or internal step, for `replay`.
 
         Args:
-            target: The path of a file, which is made anew, or an object with `write`. That is called while the store is locked: it must
-                not wait for a thread that uses the store, and what it calls of the store itself raises Invalid and ends the recording.
+            target: The path of a file, which is overwritten, or an object with `write`. It is called while the store is locked: it must
+                not wait for a thread that uses the store; if it calls the store, the call raises Invalid and the recording ends.
 
         Returns:
             The recording, a context manager; it ends with `close()`, or with the store.
 
         Raises:
             StoreError: The file cannot be opened.
-            Invalid: The store is being recorded already.
+            Invalid: The store has a recording already.
 
         Example:
             >>> import io
@@ -3185,20 +3189,20 @@ class Store:
         """
     def reset_clock(self, *, dry_run: bool = False) -> dict[str, typing.Any]:
         """
-        Sets the last instant that the store has seen back to the system's clock, with all that was stored ahead of it, after that clock had been
-        wrong. `docs/time.md` says what becomes of deadlines, leases, retries and schedules. It reads the whole state into memory, and writes it
-        in one transaction; other processes that use the file go on with the new instant.
+        Set the last instant of the store, and all later stored instants, back to the system's clock, after that clock was
+        wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
+        it in one transaction; other processes that use the file continue with the new instant.
 
         Args:
-            dry_run: Change nothing, and say what would change.
+            dry_run: Change nothing, and return what would change.
 
         Returns:
-            "from" and "to", the instants; how many "promises" (with their tasks and jobs), "schedules", "queues" and "messages" hold other
-            instants afterwards; how many occurrences of schedules ahead of the clock, which nobody had begun, were "removed".
+            "from" and "to", the instants; the number of changed "promises" (with their tasks and jobs), "schedules", "queues" and
+            "messages"; and the number of unused occurrences of schedules ahead of the clock that were "removed".
 
         Raises:
             Invalid: The clock is a `ManualClock`.
-            InvariantViolation: A property of the state would hold no longer; nothing was changed.
+            InvariantViolation: The corrected state would violate an invariant; nothing was changed.
 
         Example:
             >>> done = rc.Store().reset_clock(dry_run=True)
@@ -3207,15 +3211,15 @@ class Store:
         """
     def restore(self, snapshot: dict[str, typing.Any], check: bool = True) -> None:
         """
-        Replaces the whole state by that of a full snapshot, in one step. A manual clock moves forward to the snapshot's instant.
+        Replace the whole state by that of a full snapshot, in one transaction. A manual clock moves forward to the snapshot's instant.
 
         Args:
-            snapshot: What `snapshot()` gave.
-            check: Look at every property of PROTOCOL 6 first.
+            snapshot: The result of `snapshot()`.
+            check: Check every invariant of PROTOCOL 6 first.
 
         Raises:
-            Invalid: No full snapshot; the message names the member. Nothing was replaced then.
-            InvariantViolation: A property does not hold. Nothing was replaced then.
+            Invalid: It is not a full snapshot; the message names the member. Nothing was replaced.
+            InvariantViolation: An invariant is violated. Nothing was replaced.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3227,17 +3231,17 @@ class Store:
         """
     def run(self, envelopes: list[Envelope]) -> list[tuple[int, bytes]]:
         """
-        Runs envelopes in one transaction, in order, each with its own answer (PROTOCOL 8). For servers.
+        Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
 
         Args:
-            envelopes: Each is run once. A debug operation is answered with 400 unless it comes alone.
+            envelopes: Each may run only once. A debug operation among others gets status 400.
 
         Returns:
-            Of each its status and its answer as JSON in ASCII.
+            For each envelope its status and its reply as JSON in ASCII.
 
         Raises:
-            Closed: The store was closed.
-            StoreError: The commit failed, and nothing of it was done.
+            Closed: The store is closed.
+            StoreError: The commit failed; nothing was changed.
 
         Example:
             >>> from resonate_core import Envelope, RequestLimits
@@ -3246,13 +3250,13 @@ class Store:
         """
     def snapshot(self, format: typing.Literal["full", "debug"] = "full") -> dict[str, typing.Any]:
         """
-        The whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
+        Return the whole state as a JSON-able dict: stored rows, not projected (PROTOCOL 8).
 
         Args:
-            format: `full` is what `restore` takes; `debug` is the shape of debug.snap (WIRE 5), without schedules.
+            format: `full` for `restore`; `debug` has the form of debug.snap (WIRE 5), without schedules.
 
         Raises:
-            Invalid: Another format.
+            Invalid: The format is another one.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3264,14 +3268,14 @@ class Store:
         self, limit: int | None = None, *, addresses: collections.abc.Iterable[str] | None = None
     ) -> list[dict[str, typing.Any]]:
         """
-        Takes messages out of the outbox, in order of queueing: their delivery is acknowledged with that (PROTOCOL 5).
+        Take messages out of the outbox in the order of queueing, which acknowledges their delivery (PROTOCOL 5).
 
         Args:
-            limit: How many at most.
-            addresses: Only those to one of these addresses; one that ends in `*` stands for all that begin so. The others stay queued.
+            limit: The maximum of messages.
+            addresses: Only messages to these addresses; an address that ends in `*` is a prefix. The others stay queued.
 
         Returns:
-            Dicts of `key`, `address` and `message`, the last as it goes over the wire.
+            Dicts of `key`, `address` and `message`, the last as on the wire.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3285,19 +3289,19 @@ class Store:
         """
     def tick(self, now: int | None = None, *, limit: int | None = None) -> list[Fired]:
         """
-        Fires everything that is due, to the last step, with one instant for all of it (PROTOCOL 4).
+        Run all due steps at one instant (PROTOCOL 4).
 
         Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
         Args:
-            now: On a manual clock: the instant to which the clock is moved, in Unix ms; None for the clock's own.
-            limit: How many steps at most, 1 or more; the rest stays due. With `limit` steps fired there may be more.
+            now: On a manual clock: the instant to which the clock is moved, in Unix ms; None: the clock's instant.
+            limit: The maximum of steps, at least 1; further steps stay due.
 
         Returns:
-            What fired, in order.
+            The steps that fired, in order.
 
         Raises:
-            Invalid: An instant that has passed, or any instant where the clock is the system's; a limit below 1.
+            Invalid: The instant has passed, an instant is given with the system's clock, or the limit is below 1.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3307,30 +3311,30 @@ class Store:
         """
     def vacuum(self) -> None:
         """
-        Gives the room of deleted promises back to the file system. It writes the whole file anew, and others wait for it. Without effect in
+        Return the space of deleted promises to the file system. It rewrites the whole file and blocks other callers. It has no effect in
         memory.
 
         Raises:
             StoreBusy: Another process uses the file.
-            StoreError: The disk has no room for the copy; the file is as it was.
+            StoreError: The disk has no space for the copy; the file is unchanged.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).vacuum()
         """
     def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex) -> Watch:
         """
-        Makes this store write a byte to a descriptor as soon as a message was queued, or something became due sooner than was known.
+        Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
-        Commits of this store ring, from whatever thread they come; those of other processes on the same file do not.
+        Commits of this store from any thread wake the descriptor; those of other processes on the same file do not.
 
         Args:
-            descriptor: Of a pipe or a socket that does not block; -1: the watch only counts.
+            descriptor: A pipe or a socket that does not block; -1: the watch only counts.
 
         Returns:
-            A Watch. The ringing ends with it.
+            A Watch. When it is closed, nothing is written any more.
 
         Raises:
-            Closed: The store was closed.
+            Closed: The store is closed.
 
         Example:
             >>> import os
@@ -3346,17 +3350,17 @@ class Store:
     @property
     def clock(self) -> Clock:
         """
-        The clock that it was made with, or its system clock.
+        The clock that it was created with, or its system clock.
         """
     @property
     def clock_ahead(self) -> int:
         """
-        By how many ms the last instant that the store has seen is ahead of the system's clock; 0 where it is not, or where the clock is a `ManualClock`.
+        By how many ms the last instant of the store is ahead of the system's clock; 0 if it is not, or if the clock is a `ManualClock`.
         """
     @property
     def closed(self) -> bool:
         """
-        Whether it was closed.
+        Whether it is closed.
         """
     @property
     def debug(self) -> bool:
@@ -3371,17 +3375,17 @@ class Store:
     @property
     def now(self) -> int:
         """
-        The present instant of its clock, in Unix ms.
+        The current instant of its clock, in Unix ms.
         """
     @property
     def path(self) -> str | None:
         """
-        The absolute path of its file; None where it lives in memory.
+        The absolute path of its file; None in memory.
         """
     @property
     def paused(self) -> bool:
         """
-        Between debug.start and debug.stop: whoever ticks this store in the background should hold still.
+        Whether it is between debug.start and debug.stop; background ticks must pause.
         """
     @property
     def promises(self) -> Promises:
@@ -3391,12 +3395,12 @@ class Store:
     @property
     def queues(self) -> Queues:
         """
-        Its queues of jobs.
+        The queues of its jobs.
         """
     @property
     def retry_timeout(self) -> int | typing.Literal["ttl"]:
         """
-        From one message of a pending task to the next, in ms, or `ttl`.
+        The time until a pending task is dispatched again, in ms, or `ttl`.
         """
     @property
     def rules(self) -> str:
@@ -3416,15 +3420,15 @@ class Store:
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
     """
-    Looks for damage in a store's file: commits in its log that cannot be read any more, damaged pages, indexes that disagree with their
-    tables, a schema that is not ours, rows that cannot be read. The properties of the state are `Store.check`'s; `python -m resonate_core
-    check FILE` looks at both. Damage that makes another valid value cannot be seen; the page on storage says what that means.
+    Check a store's file for damage: unreadable commits in its log, damaged pages, indexes that disagree with their
+    tables, an unknown schema, unreadable rows. `Store.check` checks the invariants of the state; `python -m resonate_core
+    check FILE` does both. Damage that makes another valid value is not detected; see the page on storage.
 
     Returns:
         A line for each problem, beginning with `log`, `integrity`, `schema` or `rows`; empty for a sound file.
 
     Raises:
-        StoreError: The file cannot be opened as a store at all.
+        StoreError: The file cannot be opened as a store.
 
     Example:
         >>> import tempfile, pathlib
@@ -3437,19 +3441,19 @@ def check_file(path: str | os.PathLike[str]) -> list[str]:
 
 def cron_next(text: str, after: int, count: int = 1) -> list[int]:
     """
-    The next occurrences of a cron expression, as a schedule takes them (PROTOCOL 4, 8).
+    Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
 
     Args:
-        text: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@hourly`; in UTC,
+        text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
             unless it begins with `CRON_TZ=Area/City`.
         after: Unix ms; occurrences are later than this.
-        count: How many.
+        count: The number of occurrences.
 
     Returns:
-        Unix ms in order; fewer than `count` where the calendar (up to the year 9999) holds no more.
+        Unix ms in order; fewer than `count` if there are no more up to the year 9999.
 
     Raises:
-        Invalid: An expression that is none or can never fire, or a negative count.
+        Invalid: The expression is invalid or never fires, or the count is negative.
 
     Example:
         >>> rc.cron_next("*/15 * * * *", after=0, count=3)
@@ -3458,16 +3462,16 @@ def cron_next(text: str, after: int, count: int = 1) -> list[int]:
 
 def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:
     """
-    Runs a recorded trace again, on a new store in memory, and compares what happens with what was recorded.
+    Run a recorded trace again on a new store in memory, and compare the results with the recorded ones.
 
     Args:
         trace: The path of a file, or the lines: a list, or an open file.
 
     Returns:
-        Whether all came out the same, and where it first differs.
+        Whether all results are equal, and the first difference.
 
     Raises:
-        Invalid: A line that is none of a trace, by its number.
+        Invalid: A line is not part of a trace; the message has its number.
         OSError: The file cannot be read.
 
     Example:

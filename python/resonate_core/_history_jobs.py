@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from resonate_core.history import Life
+from resonate_core._lives import Life
 
 __all__ = ["ENDED_AT", "JobLives", "of_snapshot"]
 
@@ -31,12 +30,12 @@ class JobLives:
 
     Args:
         lives: All lives, by id.
-        born: Makes a life: of an id, from an instant, up to a deadline, with tags.
+        create: Makes a life: of an id, from an instant, up to a deadline, with tags.
     """
 
-    def __init__(self, lives: dict[str, Life], born: Any) -> None:
+    def __init__(self, lives: dict[str, Life], create: Any) -> None:
         self._lives = lives
-        self._born = born
+        self._create = create
 
     # --- records ------------------------------------------------------------------------------------------------------------
 
@@ -45,7 +44,7 @@ class JobLives:
         state, enqueued_at = record["state"], record.get("enqueuedAt")
         life = self._lives.get(record["id"])
         if life is None:
-            life = self._born(record["id"], now, record.get("deadline", NEVER), record.get("tags", {}))
+            life = self._create(record["id"], now, record.get("deadline", NEVER), record.get("tags", {}))
         elif life.state != "pending" and state not in ENDED_AT:
             life.begin_again()
         since = now if life.job is not None else life.created_at
@@ -145,7 +144,7 @@ class JobLives:
         return None
 
     def _failed(self, life: Life, at: int, code: str) -> None:
-        """As the machine does it: whether there is another attempt stands in the record."""
+        """As the machine does it: the record says whether there is another attempt."""
         job: dict[str, Any] = life.job or {}
         codes = job.get("retryPolicy", {}).get("codes")
         if job["retryCount"] < job["maxRetries"] and (codes is None or code in codes):
@@ -168,7 +167,7 @@ class JobLives:
         return self._gathers(member) and mine.get("batch", batch) == batch
 
     def end(self, now: int) -> None:
-        """What has expired by the end of the trace, though no step has said so."""
+        """Ends the jobs that have expired by the end of the trace without a step."""
         for life in self._lives.values():
             good_until = NEVER if life.job is None else life.job.get("goodUntil", NEVER)
             if good_until <= now and life.task is not None and life.task.state in _MAY_EXPIRE:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
-import os
 import re
-import selectors
 import threading
 import time
 from collections.abc import Callable
@@ -16,10 +13,11 @@ from weakref import WeakKeyDictionary, WeakMethod, ref
 
 from ._core import ManualClock
 from ._stopwatch import doubled, seconds
+from ._wakeup import Wakeup
 from .errors import Closed, Invalid
 
 if TYPE_CHECKING:
-    from ._core import Message, Store, Watch
+    from ._core import Message, Store
 
 __all__ = ["Subscription", "deliver", "handled_schemes", "on_message", "tell_of_ends"]
 
@@ -34,8 +32,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
 _LOOK = 1.0
 #: How long a program that ends waits for a handler that is being called, in seconds.
 _LAST_WORDS = 1.0
-#: Takes every descriptor; select() takes those below 1024 only.
-_Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class _Failed:
@@ -57,19 +53,7 @@ class _Post:
         self.ending = False
         self.delivering = threading.Lock()
         self._deliverer: int | None = None  # the thread that holds it
-        self._watch: Watch | None = None
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
-        self._selector = _Selector()
-        self._selector.register(self._reader, selectors.EVENT_READ)
-
-    def __del__(self) -> None:
-        if self._watch is not None:
-            self._watch.close()  # before its descriptor is somebody else's
-        self._selector.close()
-        os.close(self._reader)
-        os.close(self._writer)
+        self.wakeup: Wakeup | None = None  # of the thread
 
     def deliver(self, store: Store, survived: type[BaseException] = Exception) -> int:
         """Hands out what waits now; how many messages were taken.
@@ -128,33 +112,27 @@ class _Post:
 
     def start(self, store: Store) -> None:
         """Begins to deliver whenever a message is queued."""
+        if self.wakeup is None:
+            self.wakeup = Wakeup(store.watch)
         if self.thread is None or not self.thread.is_alive():
-            if self._watch is None:
-                self._watch = store.watch(self._writer)
-            self.thread = threading.Thread(target=_run, args=(ref(self), self._watch), name="resonate-messages", daemon=True)
+            self.thread = threading.Thread(target=_run, args=(ref(self), self.wakeup), name="resonate-messages", daemon=True)
             self.thread.start()
-        self.wake()
+        self.wakeup.wake()
 
-    def wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # full: it is awake
-            os.write(self._writer, b"!")
-
-    def wait(self) -> None:
-        """Until a message was queued, one that failed is to be tried again, or it is time to look around."""
+    def pause(self) -> float:
+        """Seconds until a message that failed is to be tried again, or it is time to look around."""
         pauses = [failed.again_at - seconds() for failed in self.failed.values()]
-        if self._selector.select(max(0.0, min([_LOOK, *pauses]))):
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._reader, 64)
+        return max(0.0, min([_LOOK, *pauses]))
 
 
-def _run(post: ref[_Post], watch: Watch) -> None:
+def _run(post: ref[_Post], wakeup: Wakeup) -> None:
     """The thread of a store's handlers. It ends with the store, or with the last handler."""
     while True:
         here = post()
         store = here.store() if here is not None else None
         if here is None or store is None or here.ending or not here.handlers:
             return
-        watch.rearm(0)  # timers are somebody else's
+        wakeup.rearm(0)  # timers are somebody else's
         try:
             here.deliver(store, BaseException)  # what ends a thread, such as SystemExit, would end it for all later messages
         except Closed:
@@ -162,9 +140,9 @@ def _run(post: ref[_Post], watch: Watch) -> None:
         except Exception:
             _log.exception("messages could not be read or taken out of the store; trying again in %.0f s", _LOOK)
             time.sleep(_LOOK)
-        del store
-        here.wait()
-        del here
+        pause = here.pause()
+        del store, here  # neither is kept alive by a thread that waits
+        wakeup.wait(pause)
 
 
 _posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
@@ -178,7 +156,8 @@ def _end_threads() -> None:
     posts = [post for post in list(_posts.values()) if post.thread is not None and post.thread.is_alive()]
     for post in posts:
         post.ending = True
-        post.wake()
+        if post.wakeup is not None:
+            post.wakeup.wake()
     for post in posts:
         if post.thread is not None and post.thread is not threading.current_thread():
             post.thread.join(_LAST_WORDS)
@@ -227,9 +206,9 @@ class Subscription:
 def on_message(store: Store, scheme: str, handler: Handler, background: bool | None) -> Subscription:
     """What `Store.on_message` gives."""
     if not _SCHEME.fullmatch(scheme):
-        raise Invalid(f"scheme is {scheme!r}; it has to be what stands before the colon of an address, such as 'local'")
+        raise Invalid(f"scheme must be the text before the colon of an address, such as 'local', got {scheme!r}")
     if not callable(handler):
-        raise TypeError(f"handler has to be callable, unlike {handler!r}")
+        raise TypeError(f"handler must be callable, got {handler!r}")
     post = _posts.get(store)
     if post is None:
         post = _posts[store] = _Post(store)

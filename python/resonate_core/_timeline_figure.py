@@ -45,11 +45,11 @@ LINES: dict[str, tuple[str, Any, str]] = {
 }
 # kind: (marker, size, colour, height in the row, what the legend says)
 MARKS = {
-    "dispatch": ("^", 5.5, "#2f6f9f", -0.40, "offered to a worker"),
+    "dispatch": ("^", 5.5, "#2f6f9f", -0.40, "dispatched"),
     "heartbeat": ("|", 6.0, "#ffffff", 0.0, "heartbeat"),
-    "lease_expiry": ("X", 8.0, "#c0392b", 0.0, "lease ran out"),
+    "lease_expiry": ("X", 8.0, "#c0392b", 0.0, "lease expired"),
     "promise_timeout": ("D", 6.0, "#d08a1d", 0.0, "deadline"),
-    "listener_drain": ("o", 6.0, "#3c7d5a", 0.0, "listener told"),
+    "listener_drain": ("o", 6.0, "#3c7d5a", 0.0, "listener notified"),
     "schedule": ("d", 5.5, "#2f6f9f", 0.0, "schedule fired"),
     "schedule_set_aside": ("d", 5.5, "#c0392b", 0.0, "schedule set aside"),
     "refused": ("x", 6.0, "#c0392b", 0.36, "refused"),
@@ -162,7 +162,7 @@ class _Picture:
                 self._mark(mark.at, mark.kind, row, mark.text)
 
     def _apart(self, drawn: dict[str, float], kind: str, at: int, most: int) -> bool:
-        """Whether the eye can tell it from the one of its kind before: there may be thousands, such as offers that nobody takes."""
+        """Whether it is far enough from the mark of its kind before: there may be thousands, such as repeated dispatches."""
         if self.x(at) - drawn.get(kind, float("-inf")) < self.width / most:
             return False
         drawn[kind] = self.x(at)

@@ -8,10 +8,10 @@ Example:
     ...     app = create_app(rc.Store())
     ...     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
     ...         head = {"corrId": "1", "version": "2026-04-01"}
-    ...         request = {"kind": "promise.get", "head": head, "data": {"id": "nobody"}}
+    ...         request = {"kind": "promise.get", "head": head, "data": {"id": "none"}}
     ...         return (await client.post("http://server/", json=request)).json()["data"]
     >>> asyncio.run(main())
-    'promise "nobody" does not exist'
+    'promise "none" does not exist'
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ def create_app(
     push: PushSettings | None = None,
     delivery: DeliverySettings | None = None,
 ) -> ResonateApp:
-    """Makes the app that serves a store over HTTP: both protocol dialects, poll streams, health and metrics.
+    """Create the app that serves a store over HTTP: both protocol dialects, poll streams, health and metrics.
 
-    While it runs it ticks the store and delivers its messages. That begins with ASGI's lifespan; an app that this one is
-    mounted into enters `ResonateApp.lifespan` in its own, else it begins with the first request.
+    While it runs, it ticks the store and delivers its messages. This begins with ASGI's lifespan. An app that mounts this one
+    enters `ResonateApp.lifespan` in its own lifespan; otherwise this begins with the first request.
 
     Args:
-        store: What is served. It stays open when the app stops.
-        server: Of its fields `url`, `cors_origins`, `metrics`, `metrics_open`, `debug` and `tracing` mean something here.
-        auth: Tokens; without a key nobody is asked for one.
-        limits: What a request and a client may take.
+        store: The store to serve. It stays open when the app stops.
+        server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `debug` and `tracing` have an effect.
+        auth: Tokens; without a key no token is required.
+        limits: Limits of a request and of all clients.
         streams: Lifetimes of poll streams.
-        push: Delivery to http and https addresses. Only public addresses are called unless `allow` says otherwise.
-        delivery: Whether this app ticks and delivers at all.
+        push: Delivery to http and https addresses. Only public addresses and those in `allow` are called.
+        delivery: Whether this app ticks and delivers.
 
     Raises:
-        TypeError: `store` is no Store, such as the path of one.
+        TypeError: `store` is not a Store, but for example a path.
         ValueError: A key cannot be read, or an algorithm does not fit it.
     """
     if not isinstance(store, Store):

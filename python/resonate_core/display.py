@@ -1,4 +1,4 @@
-"""HTML of stores and records, for notebooks: plain tables, everything in them escaped.
+"""HTML of stores and records for notebooks: plain tables with escaped text.
 
 The `_repr_html_` methods of the module call these functions by name.
 """
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     )
 
 SHOWN_ROWS = 20
-"""How many records of a page are shown."""
+"""The maximum of records shown of a page."""
 
 SHOWN_TEXT = 80
-"""How many characters of a text are shown."""
+"""The maximum of characters shown of a text."""
 
 COUNTED_PROMISES = 200_000
-"""Up to how many promises a store's table counts by state; counting looks at each of them."""
+"""The maximum of promises that a store's table counts by state; counting reads each of them."""
 
 
 def text_cell(value: object) -> str:
-    """A value as escaped text, cut where it is long.
+    """Return a value as escaped text, cut if it is long.
 
     Example:
         >>> from resonate_core import display
@@ -53,12 +53,12 @@ def text_cell(value: object) -> str:
 
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption: str = "") -> str:
-    """A plain HTML table; every cell is escaped.
+    """Return a plain HTML table with escaped cells.
 
     Args:
         rows: The cells, row by row.
         header: The names of the columns, or none.
-        caption: What stands above it, or nothing.
+        caption: The text above the table, or nothing.
 
     Example:
         >>> from resonate_core import display
@@ -73,7 +73,7 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption:
 
 
 def value_text(value: Value) -> str:
-    """What a value says, as short as it can be: its JSON, else its raw data.
+    """Return a short text of a value: its JSON, else its raw data.
 
     Example:
         >>> from resonate_core import Value, display
@@ -94,12 +94,12 @@ def _members(kind: str, members: Mapping[str, Any]) -> str:
 
 
 def value_html(value: Value) -> str:
-    """A table of a value's members."""
+    """Return a table of a value's members."""
     return _members("Value", {"headers": value.headers, "data": value.data, "json": value_text(value)})
 
 
 def promise_html(promise: Promise) -> str:
-    """A table of a promise's members."""
+    """Return a table of a promise's members."""
     return _members(
         "Promise",
         {
@@ -116,13 +116,13 @@ def promise_html(promise: Promise) -> str:
 
 
 def task_html(task: Task) -> str:
-    """A table of a task's members."""
+    """Return a table of a task's members."""
     names = ("id", "state", "version", "resumes", "ttl", "pid")
     return _members("Task", {name: getattr(task, name) for name in names})
 
 
 def schedule_html(schedule: Schedule) -> str:
-    """A table of a schedule's members."""
+    """Return a table of a schedule's members."""
     return _members(
         "Schedule",
         {
@@ -139,7 +139,7 @@ def schedule_html(schedule: Schedule) -> str:
 
 
 def job_html(job: Job) -> str:
-    """A table of a job's members; its attempts as a count and the last outcome."""
+    """Return a table of a job's members; its attempts as a count and the last outcome."""
     members: dict[str, Any] = {name: getattr(job, name) for name in ("id", "type", "queue", "state", "version", "priority")}
     members["payload"] = value_text(job.payload)
     if job.state == "completed":
@@ -165,23 +165,23 @@ def job_html(job: Job) -> str:
 
 
 def message_html(message: Message) -> str:
-    """A table of a message's members."""
+    """Return a table of a message's members."""
     names = ("kind", "id", "version", "address", "attempts", "queued_at", "key")
     return _members("Message", {name: getattr(message, name) for name in names})
 
 
 def fired_html(fired: Fired) -> str:
-    """A table of a step's members."""
+    """Return a table of a step's members."""
     return _members("Fired", fired.to_dict())
 
 
 def violation_html(violation: Violation) -> str:
-    """A table of a violation's members."""
+    """Return a table of a violation's members."""
     return _members("Violation", violation.to_dict())
 
 
 def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:
-    """A table of the first records of a page or batch."""
+    """Return a table of the first records of a page or batch."""
     size = len(page)
     records: list[Any] = [page[place] for place in range(min(size, SHOWN_ROWS))]
     dicts = [record.to_dict() for record in records]
@@ -193,7 +193,7 @@ def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBa
 
 
 def store_html(store: Store) -> str:
-    """A table of what a store holds, by state, and what is due next."""
+    """Return a table of what a store holds, by state, and what is due next."""
     if store.closed:
         return table([["closed"]], caption="Store")
     rows: list[tuple[str, object]] = []

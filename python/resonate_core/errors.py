@@ -1,18 +1,18 @@
-"""What the typed calls raise.
+"""The exceptions of the typed calls.
 
-A refusal of the protocol carries its status; envelopes (`Store.apply`, `Store.apply_json`) never raise for one, they answer it::
+A refusal of the protocol carries its status. Envelopes (`Store.apply`, `Store.apply_json`) do not raise; they return a reply::
 
     ResonateError
-    ├── Invalid              400  the request itself is wrong (also a ValueError)
+    ├── Invalid              400  the request is invalid (also a ValueError)
     ├── NotFound             404  the promise, task or schedule does not exist
-    ├── Conflict             409  the state or version is another one
-    ├── Unprocessable        422  what the request relates to cannot be used so
+    ├── Conflict             409  the state or version is not the expected one
+    ├── Unprocessable        422  a promise or task that the request relates to does not fit
     ├── StoreError           500  the storage failed
-    │   ├── Closed                the store was closed
+    │   ├── Closed                the store is closed
     │   ├── StoreBusy             another process held the file for too long
-    │   └── ReadOnly              the store was opened to be looked at only
-    ├── Unsupported          501  this version or storage cannot do it
-    └── InvariantViolation   500  a property of PROTOCOL 6 does not hold
+    │   └── ReadOnly              the store was opened for reading only
+    ├── Unsupported          501  this version or storage does not support it
+    └── InvariantViolation   500  an invariant of PROTOCOL 6 is violated
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ __all__ = [
 
 
 class ResonateError(Exception):
-    """The base of everything that a store raises on purpose.
+    """The base class of the exceptions of a store.
 
     Attributes:
-        status: The protocol's status (PROTOCOL 2), as an envelope would carry it.
-        message: What was wrong, naming the value.
+        status: The protocol's status (PROTOCOL 2), as in an envelope.
+        message: The problem, with the value.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
         >>> try:
-        ...     store.promises.get("nobody")
+        ...     store.promises.get("none")
         ... except rc.errors.ResonateError as error:
         ...     print(type(error).__name__, error.status)
         NotFound 404
@@ -67,7 +67,7 @@ class ResonateError(Exception):
 
 
 class Invalid(ResonateError, ValueError):
-    """400: the request is wrong in itself, whatever the store holds (PROTOCOL 3, shape rules).
+    """400: the request is invalid for any state of the store (PROTOCOL 3, shape rules).
 
     Example:
         >>> rc.ManualClock().advance(-1)
@@ -93,7 +93,7 @@ class NotFound(ResonateError):
 
 
 class Conflict(ResonateError):
-    """409: the state, version or idempotency key is another one than the request expects.
+    """409: the state, version or idempotency key is not the one that the request expects.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -108,7 +108,7 @@ class Conflict(ResonateError):
 
 
 class Unprocessable(ResonateError):
-    """422: what the request relates to cannot be used so, such as an awaiter without a target.
+    """422: a promise or task that the request relates to does not fit, such as an awaiter without a target.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -123,7 +123,7 @@ class Unprocessable(ResonateError):
 
 
 class StoreError(ResonateError):
-    """500: the storage failed, or a file could not be written. Nothing was half done.
+    """500: the storage failed, or a file could not be written. No request is half done.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -137,7 +137,7 @@ class StoreError(ResonateError):
 
 
 class Closed(StoreError):
-    """The store was closed.
+    """The store is closed.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -150,7 +150,7 @@ class Closed(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Another process held the store's file for longer than `busy_timeout`. Nothing was done; it may be tried again.
+    """Another process held the store's file for longer than `busy_timeout`. Nothing was changed; the call may be repeated.
 
     Example:
         >>> import sqlite3, tempfile, pathlib
@@ -187,7 +187,7 @@ class ReadOnly(StoreError):
 
 
 class Unsupported(ResonateError):
-    """501: this version or this storage cannot do it.
+    """501: this version or this storage does not support it.
 
     Example:
         >>> rc.Store("mysql://localhost/promises")
@@ -200,10 +200,10 @@ class Unsupported(ResonateError):
 
 
 class InvariantViolation(ResonateError):
-    """Properties of PROTOCOL 6 do not hold: raised by a store made with ``check=True``, and by `Store.restore`.
+    """Invariants of PROTOCOL 6 are violated: raised by a store with ``check=True``, and by `Store.restore`.
 
     Attributes:
-        violations: Each broken property, with its name, the id concerned and what was found.
+        violations: Each violated invariant, with its name, the id and the finding.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -226,9 +226,9 @@ class InvariantViolation(ResonateError):
 
 
 class ClockWarning(RuntimeWarning):
-    """A store was opened whose last instant is more than a minute ahead of the system's clock.
+    """The last instant of an opened store is more than a minute ahead of the system's clock.
 
-    One of the two is wrong. `Store.clock_ahead` says by how much, `Store.reset_clock` and ``resonate-core clock reset`` mend the store.
+    One of the two is wrong. `Store.clock_ahead` is the difference; `Store.reset_clock` and ``resonate-core clock reset`` correct the store.
 
     Example:
         >>> import pathlib, tempfile, warnings

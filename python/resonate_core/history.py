@@ -8,105 +8,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from resonate_core._core import Store
 from resonate_core._history_jobs import JobLives, of_snapshot
+from resonate_core._lives import Life, Mark, Span
 from resonate_core.errors import Invalid
+
+__all__ = ["History", "Life", "Mark", "Source", "Span"]
 
 Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
 
 TIMER = "resonate:timer"
 TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target", "resonate:invoke")}
 NEVER = 2**63 - 1
-
-
-#: What a job is called whose promise came to that end.
-JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
-#: How an attempt ended that was under way then.
-OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
-
-
-@dataclass
-class Span:
-    """A stretch of a task's or a job's life.
-
-    Of a task: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`. Of a job: `scheduled`, `pending`,
-    `claimed` and `running` (`pid`), `retry` or `archived`; one that is `running` is an attempt, with its `number`, and once it is
-    over its `outcome` and the `code` of its error.
-    """
-
-    state: str
-    start: int
-    end: int | None = None
-    pid: str | None = None
-    number: int | None = None
-    outcome: str | None = None
-    code: str | None = None
-
-
-@dataclass
-class Mark:
-    """Something that happened at one instant: an internal step by its name, `heartbeat`, or `refused` with its status."""
-
-    at: int
-    kind: str
-    text: str = ""
-
-
-@dataclass
-class Life:
-    """One promise and its task or job, or one schedule (which has no deadline).
-
-    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`.
-    """
-
-    id: str
-    created_at: int
-    timeout_at: int | None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    state: str = "pending"
-    settled_at: int | None = None
-    schedule: str | None = None
-    spans: list[Span] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    job: dict[str, Any] | None = None
-
-    @property
-    def task(self) -> Span | None:
-        """The stretch that goes on; None for a promise without a task and for a fulfilled one."""
-        return self.spans[-1] if self.spans and self.spans[-1].end is None else None
-
-    def enter(self, state: str, at: int, pid: str | None = None) -> None:
-        """The task enters a state, unless it is in it."""
-        if self.task is not None and (self.task.state, self.task.pid) == (state, pid) and state != "acquired":
-            return
-        self.leave(at)
-        self.spans.append(Span(state, at, pid=pid))
-
-    def leave(self, at: int) -> None:
-        """The stretch that goes on ends."""
-        if self.task is not None:
-            self.task.end = max(at, self.task.start)
-
-    def settle(self, state: str, at: int) -> None:
-        """The promise is settled, and its task fulfilled; an attempt that goes on is over."""
-        if self.state != "pending":
-            return
-        span = self.task
-        if self.job is not None:
-            late, state = state == "rejected_timedout", JOB_ENDS.get(state, state)
-            if span is not None and span.number is not None and span.outcome is None:
-                span.outcome = "timed_out" if late else OUTCOMES.get(state)
-        self.state, self.settled_at = state, at
-        self.leave(at)
-
-    def begin_again(self) -> None:
-        """The id was enqueued once more, after the job that had it was gone."""
-        self.state, self.settled_at = "pending", None
-        for span in self.spans:
-            span.number = None  # they count from 1 again
 
 
 class History:
@@ -137,7 +52,7 @@ class History:
         self.start: int | None = None
         self.end = 0
         self._schedules: dict[str, Mapping[str, Any]] = {}
-        self._jobs = JobLives(self.lives, self._born_job)
+        self._jobs = JobLives(self.lives, self._created_job)
         if isinstance(source, Store):
             self._open(source.snapshot(), source.now)
             self._see(source.now)
@@ -198,7 +113,7 @@ class History:
             life.settle(record["state"], record["settledAt"])
         return life
 
-    def _born_job(self, id: str, at: int, deadline: int, tags: Mapping[str, str]) -> Life:
+    def _created_job(self, id: str, at: int, deadline: int, tags: Mapping[str, str]) -> Life:
         return self._promise({"id": id, "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags})
 
     def _schedule(self, record: Mapping[str, Any]) -> None:
@@ -224,11 +139,11 @@ class History:
         elif kind == "schedule.delete":
             self.lives[data["id"]].settled_at = now
         for record in _promise_records(res["data"]):
-            self._born(kind, record, now, res["head"]["version"])
+            self._created(kind, record, now, res["head"]["version"])
         if kind.startswith("task."):
             self._task(kind, now, data, res)
 
-    def _born(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> None:
+    def _created(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> None:
         new = record["id"] not in self.lives
         life = self._promise(record)
         has_task = any(tag in record["tags"] for tag in TARGETS[version])
@@ -285,8 +200,8 @@ class History:
             return
         deadline = min(at + record["promiseTimeout"], NEVER)
         tags = record["promiseTags"]
-        born = {"id": res["promise_id"], "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags}
-        life = self._promise(born, schedule=schedule_id)
+        created = {"id": res["promise_id"], "state": "pending", "createdAt": at, "timeoutAt": deadline, "tags": tags}
+        life = self._promise(created, schedule=schedule_id)
         if "job" in record:
             ready = record["job"].get("processIn", 0) == 0 and "group" not in record["job"]
             made = {**record["job"], "id": life.id, "tags": tags, "deadline": deadline, "sentAt": at, "attempts": []}

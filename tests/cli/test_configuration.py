@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from doors import Run
 
-from resonate_core.cli.flags import flag_of, parameters
+from resonate_core.cli.configuration import flag_of
+from resonate_core.cli.flags import parameters
 from resonate_core.server.settings import Settings
 
 SECRET = "correct-horse-battery-staple-32-bytes"
@@ -105,6 +106,9 @@ WRONG = [
     (["--durability", "none"], {}, "", ["store.durability = 'none'", "full"]),
     (["--workers", "2"], {}, "", ["store.path"]),
     (["--tls-key", "k.pem"], {}, "", ["server", "tls_certificate and tls_key"]),
+    (["--engine", "granian"], {}, "", ["engine must be left out", "'granian'", "create_app", "docs/server.md"]),
+    ([], {"RESONATE_SERVER__ENGINE": "uvicorn"}, "", ["engine must be left out", "'uvicorn'"]),
+    ([], {}, "[server]\nengine = 'granian'", ["engine must be left out", "'granian'"]),
     (["--push-allow", "localhost"], {}, "", ["push.allow", "localhost"]),
     ([], {"RESONATE_STORE": "{"}, "", ["environment", "store"]),
 ]
@@ -135,7 +139,7 @@ def test_a_variable_that_names_no_table_is_named(run: Run, monkeypatch: pytest.M
     monkeypatch.setenv("RESONATE_TASKS__RETRY_TIMEOUT", "500")
     ran = run("config", "show")
     assert ran.code == 2
-    assert "RESONATE_TASKS__RETRY_TIMEOUT: there is no table 'tasks' of settings; there are store, server," in ran.err
+    assert "RESONATE_TASKS__RETRY_TIMEOUT must name a table of settings, got 'tasks'; tables: store, server," in ran.err
     monkeypatch.delenv("RESONATE_TASKS__RETRY_TIMEOUT")
     monkeypatch.setenv("RESONATE_URL", "http://localhost:1")  # the clients'
     assert run("config", "show").code == 0

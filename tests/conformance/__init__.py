@@ -1,1 +1,1 @@
-"""What PROTOCOL.md says, as tests: tables held as data, checkers beside them."""
+"""What docs/spec/protocol.md says, as tests: tables held as data, checkers beside them."""

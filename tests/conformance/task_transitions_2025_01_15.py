@@ -1,4 +1,4 @@
-"""Seed 003 as data: the 80 transitions of a task in the dialect 2025-01-15, in that dialect's own numbers.
+"""The 80 transitions of a task in the dialect 2025-01-15 as data, in that dialect's own numbers.
 
 Columns: number, operation, state before, state after, result, side effect. A state is ⊥ (no task) or ⟨state, e, l, v, c, R⟩
 with the states p(ending), a(cquired), s(uspended), f(ulfilled); e expiry, l ttl, v version, c current, R resumes; behind a

@@ -66,10 +66,16 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
         before, schedule = door.send("job.search", {}).data, door.send("schedule.get", {"id": "s"}).data
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.executescript("""
+            UPDATE promises SET job_state = coalesce(job_state, 1), enqueued_at = coalesce(enqueued_at, 0) WHERE job IS NOT NULL;
             DROP INDEX promises_by_batch;
             ALTER TABLE promises DROP COLUMN batch_key;
             ALTER TABLE schedules DROP COLUMN job;
             DROP INDEX messages_by_address;
+            DROP INDEX messages_unblock;
+            DROP INDEX messages_unblock_by_id;
+            ALTER TABLE messages DROP COLUMN unblock_of;
+            CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
+            CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
             ALTER TABLE promises DROP COLUMN execute_waits;
             ALTER TABLE counters DROP COLUMN messages;
             DROP INDEX schedules_by_due;

@@ -1,4 +1,4 @@
-"""Asynq's documented example (seed 004), to the millisecond: a task in 24 hours, one at once, one that is kept for two hours."""
+"""Asynq's documented example, to the millisecond: a task in 24 hours, one at once, one that is kept for two hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Horsies' documented lifecycle (seed 001), to the millisecond: each transition with each instant that it sets."""
+"""Horsies' documented lifecycle, to the millisecond: each transition with each instant that it sets."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_s4_a_tick_stops_at_its_limit_and_leaves_the_rest_due(make_store: Any) -
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_s4_a_tick_needs_a_limit_of_a_step(make_store: Any, limit: int) -> None:
-    with pytest.raises(Invalid, match=f"limit must be 1 or more, got {limit}"):
+    with pytest.raises(Invalid, match=f"limit must be at least 1, got {limit}"):
         make_store().tick(limit=limit)
 
 

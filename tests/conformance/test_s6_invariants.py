@@ -45,7 +45,7 @@ def message(kind: str, id: str, address: str = ADDRESS, **more: Any) -> dict[str
 
 # fmt: off
 BREAKS = [
-    # the properties of seed 000
+    # the properties of the formal model
     Break("orphan_tasks", "plain", lambda s, p, t: p["plain"].update(task=None), by_format=True),
     Break("orphan_tasks", "plain", lambda s, p, t: s["messages"].append(message("execute", "plain", version=0)), by_format=True),
     Break("pending_task_no_ttimeout", "idle", lambda s, p, t: t["idle"].pop("retryAt")),

@@ -101,7 +101,7 @@ def test_s8_an_atomic_batch_is_all_or_nothing(store: Any) -> None:
 
 @pytest.mark.parametrize("door", ["apply", "apply_json"])
 def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, door: str) -> None:
-    """Also the steps that would have followed it, and the clock: else an ordinary 404 would do (DESIGN 1)."""
+    """Also the steps that would have followed it, and the clock: else an ordinary 404 would do."""
     Door(store).create("p", timeout=50, tags=EXT, now=5).must()
     before = store.snapshot()
     bad = request("promise.settle", {"id": "nobody", "state": "resolved"})

@@ -1,4 +1,4 @@
-"""The 80 rows of seed 003, each brought about by requests of the dialect 2025-01-15 (PROTOCOL 2).
+"""The 80 rows of the table of 2025-01-15, each brought about by requests of the dialect 2025-01-15 (PROTOCOL 2).
 
 A row is run once for every binding of its symbols that the dialect can reach: current = Invoke or Resume, with and without
 queued resumes, several versions, several wrong versions, time just at and long past the expiry.

@@ -1,4 +1,4 @@
-"""Every state × request of a task in dialect 2026-04-01, from the table in transitions_2026_04_01.py (seed 000)."""
+"""Every state × request of a task in dialect 2026-04-01, from the table in transitions_2026_04_01.py."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_timers_of_each_state(store: Any) -> None:
 
 
 def test_lease_expiry_keeps_the_version_and_sends_again(store: Any) -> None:
-    """The lease's end gives the task back with its version; the successor's acquisition raises it (seed 000)."""
+    """The lease's end gives the task back with its version; the successor's acquisition raises it (PROTOCOL 3.10)."""
     door = Door(store)
     door.task_create(TASK, FAR, ttl=1_000, now=0).must()
     assert executes(store) == []

@@ -1,4 +1,4 @@
-"""Seed 000 as data: what each request and each internal step does from each state of a task, in dialect 2026-04-01.
+"""The formal model of 2026-04-01 as data: what each request and each internal step does from each state of a task, in dialect 2026-04-01.
 
 A cell is a status, then the state after where it differs, then "send" where one execute message goes out. Rows without a
 status ("·") are internal steps. "absent" is no promise, "plain" a promise without target. "stale" marks a request that

@@ -83,4 +83,4 @@ def texts(picture: Path) -> list[str]:
 def test_the_committed_picture_is_what_the_order_looks_like(tmp_path: Path) -> None:
     runpy.run_path(str(DOCS / "pictures" / "order.py"))["draw"](tmp_path / "order.svg")
     assert texts(PICTURE) == texts(tmp_path / "order.svg")
-    assert {"order.charge", "held by cleo", "lease ran out", "409"} <= set(texts(PICTURE))
+    assert {"order.charge", "held by cleo", "lease expired", "409"} <= set(texts(PICTURE))

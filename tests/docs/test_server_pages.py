@@ -68,4 +68,4 @@ def test_the_table_of_clients_is_the_one_that_is_run() -> None:
     told = {row[0].strip("`"): row[1:] for row in rows(text, "program | `python-0.8`") if row[0]}
     expected = {one.name: ["limit" if client.name in one.limits else "ok" for client in CLIENTS] for one in PROGRAMS}
     assert told == expected
-    assert [row[0].strip("`") for row in rows(text, "program | what has to come of it")] == list(expected)
+    assert [row[0].strip("`") for row in rows(text, "program | expected result")] == list(expected)

@@ -69,9 +69,7 @@ def test_rows_bars_and_legend(trace: io.StringIO) -> None:
     assert rows(figure) == ["parent", "child", "other"]
     assert axes_of(figure).get_title(loc="left") == "A story"
     assert axes_of(figure).get_xlabel() == "seconds"
-    assert {"held by bob", "held by cleo", "suspended", "lease ran out", "offered to a worker", "wakes its awaiter"} <= explained(
-        figure
-    )
+    assert {"held by bob", "held by cleo", "suspended", "lease expired", "dispatched", "wakes its awaiter"} <= explained(figure)
     assert "held by ann" not in explained(figure)  # for no time at all
     assert bars(figure, "#4e79a7") == [(0, 10)]
     assert bars(figure, "#b07aa1") == [(12, 20)]
@@ -89,7 +87,7 @@ def test_a_part_of_it(trace: io.StringIO) -> None:
     figure = rc.display.timeline(trace, ids="c*", start=11 * SECOND, end=15 * SECOND)
     assert rows(figure) == ["child"]
     assert bars(figure, "#4e79a7") == [(12, 15)]  # the first holder that is seen has the first colour
-    assert "lease ran out" not in explained(figure)
+    assert "lease expired" not in explained(figure)
 
 
 def test_on_axes_of_somebody_else(trace: io.StringIO) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import include_rules  # noqa: F401 - its rules join RULES
 import resonate_core
 from codebase_rules import RULES, Files, Rule, project_version
 

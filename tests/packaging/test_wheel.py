@@ -16,7 +16,7 @@ import pytest
 from once import made_once
 
 # A wheel is a whole build: minutes on a busy machine, before the first of these tests has begun.
-pytestmark = [pytest.mark.packaging, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = ["3.10", "3.13"]

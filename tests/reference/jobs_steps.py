@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import jobs_course as course, jobs_groups as groups, jobs_queues as queues, jobs_work as work
+from .jobs_course import NEVER
 from .world import later, project, settle
 
 SOONEST, LATEST = 1000, 3_600_000
@@ -12,7 +13,8 @@ def timers(world, row):
     """All (instant, kind) of a job's row beside its promise's deadline."""
     job, task = row["job"], row["task"]
     if row["state"] != "pending":
-        return [(job["reclaimAt"], "job_retention")] if "reclaimAt" in job else []
+        # The last instant reclaims nothing: a row that is still named would be due at that same instant again.
+        return [(job["reclaimAt"], "job_retention")] if job.get("reclaimAt", NEVER) < NEVER else []
     found = []
     if job["state"] in course.MAY_EXPIRE and job.get("goodUntil", row["timeoutAt"]) < row["timeoutAt"]:
         found.append((job["goodUntil"], "job_expiry"))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import pytest
 
-from server.test_granian import Granian
+from server.served import served
 
 SECRET = "RESONATE_AUTH__SECRET"
 
 
-@pytest.mark.parametrize("engine", ["uvicorn", "granian"])
 @pytest.mark.parametrize(
     ("flags", "level"),
     [
@@ -23,11 +21,10 @@ SECRET = "RESONATE_AUTH__SECRET"
         (("--host", "localhost"), None),
     ],
 )
-def test_it_is_said_at_the_start(tmp_path: Path, engine: str, flags: tuple[str, ...], level: str | None) -> None:
-    served = Granian(tmp_path, "--engine", engine, *flags).started()
-    with contextlib.closing(served):
-        said = [line for line in served.said().splitlines() if "no key" in line]
-        assert len(said) == (level is not None), served.said()
+def test_it_is_said_at_the_start(tmp_path: Path, flags: tuple[str, ...], level: str | None) -> None:
+    with served(tmp_path, *flags) as server:
+        said = [line for line in server.said().splitlines() if "no key" in line]
+        assert len(said) == (level is not None), server.said()
         if level is not None:
             assert f" {level}" in said[0] and "127.0.0.1" in said[0]
             assert ("DELETE EVERYTHING" in said[0]) == ("--debug" in flags)
@@ -36,6 +33,5 @@ def test_it_is_said_at_the_start(tmp_path: Path, engine: str, flags: tuple[str, 
 def test_with_a_key_there_is_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "resonate.toml"
     config.write_text('[auth]\nsecret = "a secret of the tests, thirty-two bytes or more"\n')
-    served = Granian(tmp_path, "--engine", "uvicorn", "--host", "0.0.0.0", "--config", config).started()
-    with contextlib.closing(served):
-        assert "no key" not in served.said()
+    with served(tmp_path, "--host", "0.0.0.0", "--config", config) as server:
+        assert "no key" not in server.said()

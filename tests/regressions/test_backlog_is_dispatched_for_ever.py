@@ -209,6 +209,11 @@ def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> N
     with contextlib.closing(sqlite3.connect(file)) as older:
         older.executescript("""
             DROP INDEX messages_by_address;
+            DROP INDEX messages_unblock;
+            DROP INDEX messages_unblock_by_id;
+            ALTER TABLE messages DROP COLUMN unblock_of;
+            CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
+            CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
             ALTER TABLE promises DROP COLUMN execute_waits;
             ALTER TABLE counters DROP COLUMN messages;
             UPDATE promises SET due_at = retry_at, due_kind = 3;

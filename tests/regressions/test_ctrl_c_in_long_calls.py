@@ -214,4 +214,7 @@ def test_while_it_works(tmp_path: Path, deed: str, home: str) -> None:
         [sys.executable, "-c", LONG, path, deed, str(count)], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "['c_exception'] []\nTrue\n"
+    ended, held = done.stdout.splitlines()
+    # Python reports the end of every call of C++ from 3.12 on. Earlier ones report some: there the state alone tells of the others.
+    assert ended == "['c_exception'] []" or (ended == "[] []" and sys.version_info < (3, 12))
+    assert held == "True"

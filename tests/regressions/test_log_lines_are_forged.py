@@ -9,10 +9,8 @@ import sys
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-
 from resonate_core.server.settings import LogSettings
-from server.test_granian import Granian
+from server.served import served
 
 FORGED = "2026-01-01 00:00:00,000 ERROR   resonate_core.server: forged"
 RECORD = re.compile(r"\d{4}-\d\d-\d\d\S* .*")
@@ -62,20 +60,16 @@ def test_in_json() -> None:
     assert [json.loads(line)["message"][:5] for line in lines] == ["about", "faile"] * (len(TEXTS) + 1)
 
 
-@pytest.mark.parametrize("engine", ["uvicorn", "granian"])
-def test_by_a_kind_and_whatever_else_a_client_sends(tmp_path: Any, engine: str) -> None:
-    served = Granian(tmp_path, "--engine", engine, "--log-level", "debug", "--access-log").started()
-    try:
+def test_by_a_kind_and_whatever_else_a_client_sends(tmp_path: Any) -> None:
+    with served(tmp_path, "--log-level", "debug", "--access-log") as server:
         for text in (f"x\n{FORGED}", f"x\r{FORGED}"):
             for sent in (
                 {"kind": text, "head": {"corrId": "c", "version": "2026-04-01"}, "data": {}},
                 {"kind": "promise.get", "head": {"corrId": text, "version": text}, "data": {}},
                 {"kind": "promise.get", "head": {"corrId": text, "version": "2026-04-01"}, "data": {"id": text}},
             ):
-                assert served.client.post(served.url, json=sent).status_code in (400, 404)
-            served.client.get(f"{served.url}/poll/{quote(text)}/x/y?{quote(text)}")
-        lines = served.said().split("\n")
+                assert server.client.post(server.url, json=sent).status_code in (400, 404)
+            server.client.get(f"{server.url}/poll/{quote(text)}/x/y?{quote(text)}")
+        lines = server.said().split("\n")
         assert any("answered with" in line for line in lines)
         assert not any(line.lstrip("\r").startswith("2026-01-01") for line in lines)
-    finally:
-        served.close()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
+from resonate_core._damper import Damper
 from resonate_core.server import delivery, driver
-from resonate_core.server.damper import Damper
 from resonate_core.server.delivery import Delivery, NotNow, Send
 from resonate_core.server.driver import Driver
 from resonate_core.server.lines import Line

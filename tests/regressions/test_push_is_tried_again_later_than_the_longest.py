@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import socket
 
 import pytest
@@ -18,7 +17,6 @@ from resonate_core.asgi import PushSettings, create_app
 def test_no_pause_is_longer(caplog: pytest.LogCaptureFixture, seed: int, first: float, longest: float) -> None:
     """What the log says is what is waited for; those at the limit differ all the same."""
     print(f"seed {seed}")
-    random.seed(seed)
     caplog.set_level(logging.WARNING, "resonate_core.delivery")
 
     def pauses() -> list[float]:
@@ -29,6 +27,7 @@ def test_no_pause_is_longer(caplog: pytest.LogCaptureFixture, seed: int, first: 
             nobody.bind(("127.0.0.1", 0))  # and does not listen
             push = PushSettings(allow="127.0.0.0/8", first_retry=first, longest_retry=longest)
             app = create_app(store, push=push)
+            app.random.seed(seed)
             async with app.lifespan():
                 store.promises.create("p", 10**15, tags={"resonate:external": "true"})
                 store.promises.register_listener("p", f"http://127.0.0.1:{nobody.getsockname()[1]}/")

@@ -11,6 +11,9 @@ import sys
 
 import pytest
 
+import resonate_core as rc
+from reference.model import Model
+
 PROGRAM = """
 import resonate_core as rc
 END = 2**63 - 1
@@ -43,3 +46,15 @@ def test_the_last_instant_is_reached(tmp_path: object, path: str | None, move: s
         [sys.executable, "-c", limits + program], capture_output=True, text=True, check=False, cwd=str(tmp_path), timeout=30
     )
     assert (ran.returncode, ran.stdout) == (0, "completed []\n"), ran.stderr[-2000:]
+
+
+@pytest.mark.parametrize("retention", [2**63 - 2, 2**63 - 1])
+def test_the_model_agrees_that_the_last_instant_reclaims_nothing(retention: int) -> None:
+    store, model = rc.Store(clock=rc.ManualClock(0)), Model(start=0)
+    for kind, data in [
+        ("job.enqueue", {"id": "a", "queue": "q", "type": "t", "deadline": 10**9, "retention": retention}),
+        ("promise.settle", {"id": "a", "state": "resolved"}),
+    ]:
+        envelope = {"kind": kind, "head": {"corrId": "c", "version": "2026-04-01"}, "data": data}
+        assert store.apply(envelope)["head"]["status"] == model.apply(envelope)["head"]["status"] == 200
+    assert store.next_due() == model.next_due() == (None if retention == 2**63 - 1 else retention)

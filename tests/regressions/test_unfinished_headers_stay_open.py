@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,20 +124,3 @@ def test_a_large_head_in_one_piece_is_refused() -> None:
         with connected(live.port) as connection:
             connection.send(post({**GET, "data": {"id": "x" * 1000}}, "X: " + "x" * 7000))
             assert connection.answer().status == 404
-
-
-def test_granian_is_told_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("granian")
-    from server.test_granian import Granian
-
-    served = Granian(tmp_path, "--limits-header-timeout", "0.5", "--limits-header-bytes", "8192").started()
-    with contextlib.closing(served):
-        port = int(served.url.rpartition(":")[2])
-        with connected(port) as connection:
-            connection.send(HEAD)
-            rest(connection)
-        with connected(port) as connection:
-            with contextlib.suppress(ConnectionError):
-                connection.send(HEAD + b"X: " + b"y" * 2_000_000)
-            said = rest(connection)
-            assert said == b"" or said.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 ")), said

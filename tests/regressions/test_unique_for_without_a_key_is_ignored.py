@@ -31,7 +31,7 @@ DOORS: dict[str, Callable[[Worker], Any]] = {
     "batch task": lambda worker: worker.batch_task("t", unique_for=1000)(print).enqueue(1),
     "job of a task": lambda worker: worker.task("t")(print).enqueue(1, unique_for=1000),
     "worker": lambda worker: worker.enqueue("t", 1, unique_for=1000),
-    "door": lambda worker: worker.door.enqueue("t", 1, {"unique_for": 1000}),
+    "client": lambda worker: worker.client.enqueue("t", 1, {"unique_for": 1000}),
     "periodic task": lambda worker: worker.periodic("@daily", worker.task("t", unique_for=1000)(print)),
     "periodic type": lambda worker: worker.periodic("@daily", "t", unique_for=1000),
     "cron": lambda worker: worker.cron("@daily", unique_for=1000)(print),

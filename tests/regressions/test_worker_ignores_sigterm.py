@@ -117,7 +117,7 @@ def test_a_second_signal_ends_a_blocked_worker_at_once(tmp_path: Path) -> None:
             program.wait(0.5)  # the first one leaves it its hour
         program.send_signal(signal.SIGTERM)
         code, _, err = ended(program)
-    assert code == 1 and "job 'the-job' (blocks): the event loop is blocked" in err
+    assert code == 1 and "job 'the-job' (blocks): the event loop has been blocked" in err
 
 
 def test_a_second_signal_cuts_the_grace(tmp_path: Path) -> None:

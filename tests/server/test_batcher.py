@@ -21,6 +21,7 @@ class Runs:
         self.store = Store(clock=ManualClock(1000), debug=True)
         self.fails = fails
         self.kinds: list[list[str]] = []
+        self.path = self.store.path
 
     def run(self, envelopes: list[Envelope]) -> list[Answer]:
         self.kinds.append([envelope.kind for envelope in envelopes])

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 import resonate_core as rc
+from resonate_core._damper import FIRST_PAUSE, LONGEST_PAUSE, Damper
 from resonate_core.asgi import create_app
-from resonate_core.server.damper import FIRST_PAUSE, LONGEST_PAUSE, Damper
 
 FAR = 4_000_000_000_000
 
@@ -32,7 +32,7 @@ def test_the_first_release_is_offered_at_once_and_then_less_and_less_often(time)
     damper = Damper(time)
     pauses = []
     for _ in range(10):
-        damper.released("t")
+        damper.run_ended("task.release", "t")
         pauses.append(round(damper.wait("t"), 6))
         time.now += pauses[-1]
         assert damper.wait("t") == 0
@@ -43,25 +43,36 @@ def test_the_first_release_is_offered_at_once_and_then_less_and_less_often(time)
 def test_who_gets_further_begins_anew(time):
     damper = Damper(time)
     for _ in range(5):
-        damper.released("t")
-    damper.got_further("t")
+        damper.run_ended("task.release", "t")
+    damper.run_ended("task.suspend", "t")
     assert not damper
-    damper.released("t")
+    damper.run_ended("task.release", "t")
     assert damper.wait("t") == 0
 
 
 def test_releases_that_are_far_apart_are_not_in_a_row(time):
     damper = Damper(time)
     for _ in range(5):
-        damper.released("t")
+        damper.run_ended("task.release", "t")
         time.now += 61
     assert damper.wait("t") == 0
+
+
+def test_releases_in_a_row_are_counted_until_time_goes_by(time):
+    damper = Damper(time, in_a_row=0)
+    for count in range(1, 4):
+        damper.run_ended("task.release", "t")
+        assert damper.releases("t") == count
+    time.now += 0.001
+    assert damper.releases("t") == 0
+    damper.run_ended("task.release", "t")
+    assert damper.releases("t") == 1
 
 
 def test_what_is_remembered_is_bounded(time):
     damper = Damper(time)
     for n in range(20_000):
-        damper.released(f"t{n}")
+        damper.run_ended("task.release", f"t{n}")
     assert len(damper._released) == 10_000
 
 

@@ -1,4 +1,4 @@
-"""serve with a certificate: the protocol and the streams over https. (granian: test_granian.py.)"""
+"""serve with a certificate: the protocol and the streams over https."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def test_a_path_may_be_spelt_in_several_ways(path, spelling):
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ("", rc.Invalid, "names no file"),
-        (":memory:", rc.Invalid, "without a path"),
+        ("", rc.Invalid, "name a file"),
+        (":memory:", rc.Invalid, "left out"),
         ("a\0b", rc.Invalid, "NUL"),
         ("mysql://localhost/x", rc.Unsupported, "mysql"),
         ("none/app.db", rc.StoreError, "none"),

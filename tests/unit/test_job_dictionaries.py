@@ -42,7 +42,7 @@ def test_a_member_that_is_misspelt_is_named_and_changes_nothing(store: rc.Store,
 @pytest.mark.parametrize("argument", CALLS)
 @pytest.mark.parametrize("given", ["mail", 5, [1]], ids=repr)
 def test_what_is_no_mapping_is_named(store: rc.Store, argument: str, given):
-    with pytest.raises(TypeError, match=f"{argument} has to be a mapping, not {type(given).__name__}"):
+    with pytest.raises(TypeError, match=f"{argument} must be a mapping, got {type(given).__name__}"):
         CALLS[argument][0](store, given)
 
 

@@ -133,7 +133,7 @@ def test_its_thread_ends_with_the_store():
 
 @pytest.mark.parametrize("scheme", ["", "Local", "local:", "a b", "1x"])
 def test_what_is_no_scheme_is_refused(store, scheme):
-    with pytest.raises(rc.Invalid, match="scheme is"):
+    with pytest.raises(rc.Invalid, match="scheme must be"):
         store.on_message(scheme, print)
 
 
@@ -150,7 +150,7 @@ def test_a_handler_can_be_called(store):
 
 def test_the_server_leaves_a_handled_scheme_alone():
     pytest.importorskip("starlette")
-    from resonate_core.server.damper import Damper
+    from resonate_core._damper import Damper
     from resonate_core.server.delivery import Delivery, NotNow
     from resonate_core.server.metrics import Metrics
 

@@ -9,7 +9,7 @@ import pytest
 from waiting import until
 
 from resonate_core.worker import JobContext, current_job
-from resonate_core.worker.attempts import Attempts
+from resonate_core.worker.executor import Executor
 
 LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
 
@@ -250,17 +250,17 @@ def test_what_is_called_off_before_its_first_step_frees_its_slot(worker, store):
 
     async def main() -> list[str]:
         wake = asyncio.Event()
-        attempts = Attempts(worker, asyncio.get_running_loop(), wake)
+        executor = Executor(worker._parts(), asyncio.get_running_loop(), wake)
         jobs = store.jobs.claim("default", 2, worker=worker.name, lease=60_000, start=2)
-        attempts.ready.extend((job,) for job in jobs)
-        attempts.begin_ready()
-        held = attempts.held()
-        attempts.call_off([id for id, _ in held], held, "cancelled")
+        executor.ready.extend((job,) for job in jobs)
+        executor.begin_ready()
+        held = executor.held()
+        executor.call_off([id for id, _ in held], held, "cancelled")
         for _ in range(3):
             await asyncio.sleep(0)
-        attempts.collect()
-        assert (len(held), attempts.slots, attempts.held()) == (2, worker.concurrency, [])
-        return [verdict.outcome for _, verdict in attempts.take_told()]
+        executor.collect()
+        assert (len(held), executor.slots, executor.held()) == (2, worker.settings.concurrency, [])
+        return [outcome.kind for _, outcome in executor.take_unreported()]
 
     assert asyncio.run(main()) == ["dropped", "dropped"]
     assert ran == []

@@ -315,9 +315,9 @@ def test_a_task_is_its_function(worker: Worker):
 
 def test_a_type_has_one_handler(worker: Worker):
     worker.task("t")(whole)
-    with pytest.raises(rc.errors.Invalid, match="'t' has a handler"):
+    with pytest.raises(rc.errors.Invalid, match="'t', which has a handler"):
         worker.task("t")(members)
-    with pytest.raises(rc.errors.Invalid, match="type is ''"):
+    with pytest.raises(rc.errors.Invalid, match="type must not be empty"):
         worker.task("")(members)
 
 

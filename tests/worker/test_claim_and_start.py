@@ -11,13 +11,14 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
-from resonate_core.worker.doors import StoreDoor
+from resonate_core.worker.environment import Environment
+from resonate_core.worker.store_client import StoreClient
 
 LIFECYCLES = pytest.mark.parametrize("lifecycle", [None, "asynq", "horsies"])
 
 
-class Watched(StoreDoor):
-    """A door that keeps what was asked of it."""
+class Watched(StoreClient):
+    """A client that keeps what was asked of it."""
 
     def __init__(self, store: rc.Store) -> None:
         super().__init__(store)
@@ -34,15 +35,15 @@ class Watched(StoreDoor):
 
 
 def watched(store: rc.Store, **options: Any) -> tuple[Worker, Watched]:
-    worker = Worker(store, **{"poll_interval": 50, **options})
-    door = worker._door = Watched(store)
-    return worker, door
+    client = Watched(store)
+    environment = Environment(connect=lambda target, token: client)
+    return Worker(store, environment=environment, **{"poll_interval": 50, **options}), client
 
 
 @LIFECYCLES
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_no_start_where_there_are_slots(live_store: rc.Store, lifecycle, asynchronous):
-    worker, door = watched(live_store, concurrency=4, lifecycle=lifecycle)
+    worker, client = watched(live_store, concurrency=4, lifecycle=lifecycle)
     if asynchronous:
 
         @worker.task("t", retention="kept")
@@ -57,15 +58,15 @@ def test_no_start_where_there_are_slots(live_store: rc.Store, lifecycle, asynchr
     jobs = body.enqueue_many([None] * 40)
     with worker:
         until(lambda: worker.counts.completed == 40, worker.counts)
-    assert door.started == []
-    assert all(start == count <= 4 for count, start in door.claims)
+    assert client.started == []
+    assert all(start == count <= 4 for count, start in client.claims)
     found = [live_store.jobs.get(job.id) for job in jobs]
     assert [(job.result.json(), len(job.attempts)) for job in found] == [(1, 1)] * 40
 
 
 @pytest.mark.parametrize("lifecycle", [None, "horsies"])
 def test_no_more_start_than_there_are_slots(live_store: rc.Store, lifecycle):
-    worker, door = watched(live_store, concurrency=2, batch=3, lifecycle=lifecycle)
+    worker, client = watched(live_store, concurrency=2, batch=3, lifecycle=lifecycle)
     began, go_on = threading.Semaphore(0), threading.Event()
 
     @worker.task("t", retention="kept")
@@ -82,14 +83,14 @@ def test_no_more_start_than_there_are_slots(live_store: rc.Store, lifecycle):
         for _ in range(2):
             assert began.acquire(timeout=60)
         assert states() == ["running"] * 2 + ["claimed"] * 3 + ["pending"]
-        assert (door.claims[0], door.started) == ((5, 2), [])
+        assert (client.claims[0], client.started) == ((5, 2), [])
         go_on.set()
         until(lambda: worker.counts.completed == 6, worker.counts)
-    assert sum(door.started) >= 3 and states() == ["completed"] * 6
+    assert sum(client.started) >= 3 and states() == ["completed"] * 6
 
 
 def test_what_the_claim_starts_has_the_lease_of_what_runs(live_store: rc.Store):
-    worker, door = watched(live_store, concurrency=1, batch=1, lease=500_000, run_lease=900_000)
+    worker, client = watched(live_store, concurrency=1, batch=1, lease=500_000, run_lease=900_000)
     began, go_on = threading.Event(), threading.Event()
 
     @worker.task("t")
@@ -107,41 +108,41 @@ def test_what_the_claim_starts_has_the_lease_of_what_runs(live_store: rc.Store):
 
 
 def test_what_is_not_good_any_more_does_not_run(store: rc.Store, clock: rc.ManualClock):
-    worker, door = watched(store)
+    worker, client = watched(store)
     ran: list[str] = []
     task = worker.task("t")(ran.append)
     late, good = task.enqueue("late", good_for=1000), task.enqueue("good", good_for=1001)
     clock.advance(1000)
     assert worker.run_until_idle().outcomes == {"completed": 1}
-    assert ran == ["good"] and door.started == []
+    assert ran == ["good"] and client.started == []
     assert (store.jobs.get(late.id).state, store.jobs.get(late.id).attempts) == ("expired", [])
     assert store.jobs.get(good.id).state == "completed"
 
 
 @LIFECYCLES
 def test_a_drain_starts_with_the_claim(store: rc.Store, lifecycle):
-    worker, door = watched(store, lifecycle=lifecycle)
+    worker, client = watched(store, lifecycle=lifecycle)
     worker.task("t")(lambda n: n).enqueue_many(range(3))
     assert [run.result for run in worker.run_until_idle()] == [0, 1, 2]
-    assert door.claims == [(1, 1)] * 4 and door.started == []
+    assert client.claims == [(1, 1)] * 4 and client.started == []
 
 
 def test_a_drain_that_claims_ahead_starts_the_first(store: rc.Store):
-    worker, door = watched(store, batch=3)
+    worker, client = watched(store, batch=3)
     jobs = worker.task("t")(lambda: 1).enqueue_many([None] * 3)
     assert len(worker.run_until_idle(limit=1)) == 1
-    assert door.claims == [(3, 1)] and door.started == []
+    assert client.claims == [(3, 1)] and client.started == []
     assert [store.jobs.get(job.id).state for job in jobs] == ["completed", "pending", "pending"]
 
 
 def test_the_rest_of_a_batch_is_started_with_its_first(store: rc.Store):
-    worker, door = watched(store)
+    worker, client = watched(store)
     store.queues.set("default", groups={"size": 4})
     calls: list[list[int]] = []
     task = worker.batch_task("t", group="g")(calls.append)
     jobs = task.enqueue_many(range(4))
     worker.run_until_idle()
-    assert calls == [[0, 1, 2, 3]] and door.started == [3]
+    assert calls == [[0, 1, 2, 3]] and client.started == [3]
     assert [len(store.jobs.get(job.id).attempts) for job in jobs] == [1] * 4
 
 
@@ -151,8 +152,7 @@ def test_who_cannot_be_started_any_more_is_left_out_of_its_batch(store: rc.Store
             store.jobs.cancel("b")
             return super().start_many(held, lease)
 
-    worker = Worker(store)
-    worker._door = Cancelling(store)
+    worker = Worker(store, environment=Environment(connect=lambda target, token: Cancelling(store)))
     store.queues.set("default", groups={"size": 3})
     calls: list[list[str]] = []
     task = worker.batch_task("t", group="g")(calls.append)
@@ -164,7 +164,7 @@ def test_who_cannot_be_started_any_more_is_left_out_of_its_batch(store: rc.Store
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_start_that_fails_is_made_again_for_the_whole_batch(live_store: rc.Store, asynchronous):
-    worker, door = shaky(live_store, rc.errors.StoreBusy("locked"), {"concurrency": 1}, start_many=2)
+    worker, client = shaky(live_store, rc.errors.StoreBusy("locked"), {"concurrency": 1}, start_many=2)
     live_store.queues.set("default", groups={"size": 3})
     calls: list[list[int]] = []
 
@@ -182,17 +182,17 @@ def test_a_start_that_fails_is_made_again_for_the_whole_batch(live_store: rc.Sto
     jobs = body.enqueue_many(range(3))
     with worker:
         until(lambda: worker.counts.completed == 3, worker.counts)
-    assert door.raised == ["start_many"] * 2 and calls == [[0, 1, 2]]
+    assert client.raised == ["start_many"] * 2 and calls == [[0, 1, 2]]
     assert [len(live_store.jobs.get(job.id).attempts) for job in jobs] == [1] * 3
 
 
 def test_a_stop_gives_back_a_batch_of_which_some_were_started(live_store: rc.Store):
     """The claim started its first job, and the store could not be asked for the others before the stop."""
-    worker, door = shaky(live_store, rc.errors.StoreBusy("locked"), {"concurrency": 1}, start_many=10**9)
+    worker, client = shaky(live_store, rc.errors.StoreBusy("locked"), {"concurrency": 1}, start_many=10**9)
     live_store.queues.set("default", groups={"size": 3})
     jobs = worker.batch_task("t", group="g")(lambda payloads: None).enqueue_many(range(3))
     with worker:
-        until(lambda: door.raised)
+        until(lambda: client.raised)
     found = [live_store.jobs.get(job.id) for job in jobs]
     assert [job.state for job in found] == ["pending"] * 3
     assert [job.retry_count for job in found] == [0] * 3

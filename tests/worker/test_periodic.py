@@ -143,6 +143,6 @@ def test_what_cannot_be_periodic(worker: Worker, cron, options, says):
 
 def test_two_of_one_type_need_two_names(worker: Worker):
     worker.periodic("@daily", "t")
-    with pytest.raises(rc.errors.Invalid, match="name of its own"):
+    with pytest.raises(rc.errors.Invalid, match="name= of its own"):
         worker.periodic("@hourly", "t")
     assert repr(worker.periodic("@hourly", "t", name="often")) == "<Periodic 'often' '@hourly'>"

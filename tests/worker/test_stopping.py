@@ -205,7 +205,7 @@ def test_it_opens_and_closes_the_store_of_a_path(tmp_path):
 
 @pytest.mark.parametrize("wrong", [5, object(), ["a.db"]])
 def test_what_has_no_jobs(wrong):
-    with pytest.raises(TypeError, match="a worker needs"):
+    with pytest.raises(TypeError, match="store_or_url must be a Store"):
         rc.worker.Worker(wrong)
 
 
@@ -239,5 +239,5 @@ def test_its_store_is_not_taken_from_it_while_it_runs(make_worker, live_store):
     worker = make_worker()
     with worker:
         for change in (worker.close, lambda: worker.bind(live_store)):
-            with pytest.raises(rc.errors.Invalid, match="runs: stop it first"):
+            with pytest.raises(rc.errors.Invalid, match="stop it first"):
                 change()

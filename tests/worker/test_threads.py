@@ -84,4 +84,4 @@ def test_one_that_cannot_report_does_not_end_its_thread(caplog: pytest.LogCaptur
     threads.submit(range(3))
     until(lambda: done == [1, 2])
     threads.close()
-    assert "could not say how its job ended" in caplog.text
+    assert "has lost the outcome of its job" in caplog.text

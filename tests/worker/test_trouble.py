@@ -11,11 +11,13 @@ from waiting import until
 
 import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
-from resonate_core.worker.doors import StoreDoor
+from resonate_core.worker.environment import Environment
+from resonate_core.worker.outcomes import Outcome
+from resonate_core.worker.store_client import StoreClient
 
 
-class Shaky(StoreDoor):
-    """A door that raises an error at certain calls: by name, how often."""
+class Shaky(StoreClient):
+    """A client that raises an error at certain calls: by name, how often."""
 
     def __init__(self, store: rc.Store, error: Exception, **failing: int) -> None:
         super().__init__(store)
@@ -35,11 +37,19 @@ class Shaky(StoreDoor):
             return refuse
         return super().__getattribute__(name)
 
+    def end_many(self, held: Any, outcome: Outcome) -> list[int]:
+        name = {"failed": "fail", "snoozed": "snooze", "released": "release"}[outcome.kind]
+        if self.failing.get(name, 0) > 0:
+            self.failing[name] -= 1
+            self.raised.append(name)
+            raise self.error
+        return super().end_many(held, outcome)
+
 
 def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | None = None, **failing: int) -> tuple[Worker, Shaky]:
-    worker = Worker(store, poll_interval=20, **(worker_options or {}))
-    door = worker._door = Shaky(store, error, **failing)
-    return worker, door
+    client = Shaky(store, error, **failing)
+    environment = Environment(connect=lambda target, token: client)
+    return Worker(store, poll_interval=20, environment=environment, **(worker_options or {})), client
 
 
 @pytest.mark.parametrize(
@@ -48,7 +58,7 @@ def shaky(store: rc.Store, error: Exception, worker_options: dict[str, Any] | No
 @pytest.mark.parametrize("call", ["claim", "start_many", "complete_many", "fail", "snooze"])
 def test_a_call_that_fails_is_made_again(live_store: rc.Store, caplog: pytest.LogCaptureFixture, call, error):
     # What is claimed ahead of its slot is not started by the claim.
-    worker, door = shaky(live_store, error, {"concurrency": 1, "batch": 3} if call == "start_many" else None, **{call: 2})
+    worker, client = shaky(live_store, error, {"concurrency": 1, "batch": 3} if call == "start_many" else None, **{call: 2})
 
     @worker.task("t", max_retries=0)
     def body(n, job: JobContext):
@@ -60,7 +70,7 @@ def test_a_call_that_fails_is_made_again(live_store: rc.Store, caplog: pytest.Lo
     jobs = body.enqueue_many(range(3))
     with worker:
         until(lambda: worker.counts.completed == 2 and worker.counts.failed == 1, worker.counts)
-    assert door.raised == [call] * 2
+    assert client.raised == [call] * 2
     assert [live_store.jobs.get(job.id).state for job in jobs] == ["completed", "archived", "completed"]
     assert [len(live_store.jobs.get(job.id).attempts) for job in jobs] == [1, 1, 2]
     assert "again in" in caplog.text
@@ -82,7 +92,7 @@ def test_a_store_that_refuses_the_worker_ends_it(live_store: rc.Store):
 
 
 def test_jobs_whose_leases_could_not_be_renewed_are_called_off(live_store: rc.Store, caplog: pytest.LogCaptureFixture):
-    worker, door = shaky(live_store, rc.errors.StoreError("gone"), {"lease": 90}, heartbeat=10**9)
+    worker, client = shaky(live_store, rc.errors.StoreError("gone"), {"lease": 90}, heartbeat=10**9)
     reasons: list[str | None] = []
     began = threading.Event()
 
@@ -118,12 +128,12 @@ def test_a_defect_of_the_upkeep_ends_the_worker(live_store: rc.Store):
 
 
 def test_a_periodic_job_that_cannot_be_enqueued_is_tried_again(live_store: rc.Store, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("resonate_core.worker.upkeep._LATEST", 0.05)
-    worker, door = shaky(live_store, rc.errors.StoreError("gone"), enqueue=2)
+    monkeypatch.setattr("resonate_core.worker.session._LATEST", 0.05)
+    worker, client = shaky(live_store, rc.errors.StoreError("gone"), enqueue=2)
     worker.periodic("@yearly", worker.task("t")(lambda: 1))
     with worker:
         until(lambda: len(live_store.jobs.search(state="scheduled")) == 1)
-    assert door.raised == ["enqueue"] * 2
+    assert client.raised == ["enqueue"] * 2
 
 
 @pytest.mark.parametrize("call", ["release", "snooze"])

@@ -266,7 +266,7 @@ def test_refusals_are_the_errors_of_a_store(worker: Worker):
     with pytest.raises(rc.errors.Invalid):
         worker.enqueue("t", priority=1000)
     with pytest.raises(rc.errors.NotFound):
-        worker.door.get("nobody")
+        worker.client.get("nobody")
     with pytest.raises(rc.errors.Unsupported):
         worker.run_until_idle()
 
@@ -300,7 +300,7 @@ def test_what_is_no_server_of_the_protocol(store: rc.Store, url: str):
 
 def test_a_password_in_a_url_is_not_shown():
     worker = Worker("http://user:secret@127.0.0.1:1")
-    assert "secret" not in repr(worker.door)
+    assert "secret" not in repr(worker.client)
     worker.close()
 
 

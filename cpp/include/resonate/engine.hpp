@@ -3,9 +3,10 @@
 //
 // Thread-safe: one lock, held for one transaction and handed on in order of arrival. What takes long (a long tick, a purge) is cut
 // into transactions of a few ms between which others run; what only reads a lot (a search, a check, a snapshot) works on a snapshot
-// of the storage, beside the writer. Where commits are durable, callers that arrive during one share the next (group commit). A
-// call made by the thread that is inside another call of the same engine (by a trace sink, by an interrupt hook) is refused: Error
-// (invalid). Nothing here reads a clock except through the Clock it was given. Long calls can be interrupted (interruption.hpp).
+// of the storage, beside the writer, and so does what reads a little while a file is being written to. Where commits are durable,
+// callers that arrive during one share the next (group commit). A call made by the thread that is inside another call of the same
+// engine (by a trace sink, by an interrupt hook) is refused: Error (invalid). Nothing here reads a clock except through the Clock
+// it was given. Long calls can be interrupted (interruption.hpp).
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "resonate/clock.hpp"
@@ -54,9 +54,6 @@ inline constexpr Duration kClockTolerance = 60'000;
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  // The internal steps that follow a request, at most (PROTOCOL 4). The reference model has the same number.
-  static constexpr std::size_t kPortion = 64;
-
   Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
   ~Engine();
   static std::shared_ptr<Engine> create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);
@@ -85,7 +82,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The same for messages to some addresses. It reads what waits for these, or the outbox from `after` on, whichever is less.
   std::vector<std::pair<MessageRef, RowRef>> messages_to(std::span<const AddressPattern> addresses, std::int64_t after,
                                                          std::size_t limit);
-  // Removes the messages: an acknowledged delivery. The timer of a task whose execute goes is armed (PROTOCOL 4).
+  // Removes the messages that wait when it begins: an acknowledged delivery. The timer of a task whose execute goes is armed
+  // (PROTOCOL 4). In bounded transactions; where one of them fails, what was taken before it is the result.
   std::vector<std::pair<MessageRef, RowRef>> take_messages(std::size_t limit = SIZE_MAX);
   // The same for those that `wanted` accepts.
   std::vector<std::pair<MessageRef, RowRef>> take_messages_if(const std::function<bool(const OutboxMessage&)>& wanted,
@@ -175,8 +173,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::optional<StorageTransaction> reading_;
   };
   std::unique_ptr<Storage> begin_snapshot();
+  std::unique_ptr<Storage> idle_snapshot();
   void index_in_slices();
   Reply search(Request& request);
+  void choose_beside(Request& request);
+  std::vector<Reply> read_beside(std::span<Request> requests);
+  std::unique_ptr<Storage> begin_beside_writer();
 
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first, Caller* last);
@@ -195,14 +197,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<MessageRef> select_messages_to(std::span<const AddressPattern> addresses, std::int64_t after, std::size_t limit);
   template <class Select>
   std::vector<std::pair<MessageRef, RowRef>> take(Select select, std::size_t limit);
-  void remove_messages(std::vector<MessageRef> messages);
-  RowRef with_timer(const RowRef& row, Instant now) const;
+  template <class Select>
+  std::vector<std::pair<MessageRef, RowRef>> take_some(Select select, std::int64_t after, std::size_t limit, std::int64_t& last);
+  void remove_messages(Transaction& transaction, const std::vector<MessageRef>& messages);
   void ring(const Changes& changes) noexcept;
   void ring_all() noexcept;
   void tell(const TraceEvent& event) noexcept;
   void tell_replaced();
-  void each_page(Access access, const std::function<void(std::span<const RowRef>)>& body);
-  std::size_t purge_page(std::span<const RowRef> rows, Instant settled_before, const std::unordered_set<std::string>& kept);
+  void each_page(Access access, const std::function<void(WorkingSet&, std::span<const RowRef>)>& body);
   void end_trace();
 
   OwnedMutex mutex_{
@@ -217,6 +219,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Transaction> transaction_;
   Instant seen_ = 0;  // the last stored instant that was read
   TraceSink trace_;
+  std::atomic<bool> traced_{false};  // for whoever does not hold the lock
   std::exception_ptr trace_problem_;
   std::vector<std::weak_ptr<Watch>> watches_;
   std::atomic<bool> paused_{false};

@@ -26,6 +26,8 @@ class FairMutex {
     State expected = State::open;
     return state_.compare_exchange_strong(expected, State::held, std::memory_order_acquire, std::memory_order_relaxed);
   }
+  // Whether somebody has it at this moment.
+  bool is_held() const noexcept { return state_.load(std::memory_order_relaxed) != State::open; }
   void unlock() {
     State expected = State::held;
     if (!state_.compare_exchange_strong(expected, State::open, std::memory_order_release, std::memory_order_relaxed)) hand_on();

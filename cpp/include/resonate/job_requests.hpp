@@ -117,6 +117,8 @@ struct JobFilter {
   std::optional<std::string> state;
   std::optional<std::string> group;
   StringMap tags;
+  // Of those that match only these: who looked for them beside the writer says so. Never part of a request on the wire.
+  std::optional<std::vector<std::string>> among{};
 };
 struct JobCancel {
   JobFilter which;

@@ -137,13 +137,6 @@ const JobError& expired_job_error();
 const JobError& deadline_job_error();
 const Value& expired_job_value();
 
-// Jobs of a queue that may be claimed, in the order in which they are.
-struct ClaimKey {
-  int priority = 0;
-  Instant enqueued_at = 0;
-  std::string id;
-};
-
 inline constexpr std::int64_t kMostGathered = 1000;
 
 struct RateLimit {

@@ -24,6 +24,7 @@ class OwnedMutex {
     owner_.store(std::thread::id(), std::memory_order_relaxed);
     mutex_.unlock();
   }
+  bool is_held() const noexcept { return mutex_.is_held(); }
   // Error (invalid) in the thread that holds it.
   void refuse_owner() const {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) throw Error(ErrorCode::invalid, refusal_);

@@ -51,6 +51,11 @@ struct Due {
   friend auto operator<=>(const Due&, const Due&) = default;
 };
 
+// The verdict of a deadline (PROTOCOL 1.2).
+constexpr PromiseState timeout_verdict(bool timer) noexcept {
+  return timer ? PromiseState::resolved : PromiseState::rejected_timedout;
+}
+
 struct Row final : Counted {
   Shared<const Birth> birth;
 
@@ -92,46 +97,20 @@ struct Row final : Counted {
   bool dead_at(Instant now) const noexcept {
     return state == PromiseState::pending && ends_at() <= now && !(job && ends_at() == kNever);
   }
+  // The state in which it ends by itself.
+  PromiseState verdict() const noexcept { return expires() ? PromiseState::rejected : timeout_verdict(birth->timer); }
+  // The states that everybody sees at an instant: timeout always wins (PROTOCOL 1.2). The whole row then: machine/settle.hpp.
+  PromiseState state_at(Instant now) const noexcept { return dead_at(now) ? verdict() : state; }
+  bool pending_at(Instant now) const noexcept { return state == PromiseState::pending && !dead_at(now); }
+  TaskState task_at(Instant now) const noexcept { return has_task() && dead_at(now) ? TaskState::fulfilled : task; }
+  // The value of its settlement; empty while it is pending.
+  const Value& result() const noexcept {
+    static const Value kNone;
+    return value ? value->value : kNone;
+  }
   const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : birth->param; }
 };
 using RowRef = Shared<const Row>;
-
-// The verdict of a deadline (PROTOCOL 1.2).
-constexpr PromiseState timeout_verdict(bool timer) noexcept {
-  return timer ? PromiseState::resolved : PromiseState::rejected_timedout;
-}
-
-// A row as every response, guard and search sees it at one instant: timeout always wins (PROTOCOL 1.2).
-class Projected {
- public:
-  Projected(const Row& row, Instant now) noexcept : row_(row), dead_(row.dead_at(now)), expired_(dead_ && row.expires()) {}
-
-  const Row& row() const noexcept { return row_; }
-  PromiseState state() const noexcept {
-    if (expired_) return PromiseState::rejected;
-    return dead_ ? timeout_verdict(row_.birth->timer) : row_.state;
-  }
-  bool pending() const noexcept { return state() == PromiseState::pending; }
-  Instant settled_at() const noexcept { return dead_ ? row_.ends_at() : row_.settled_at; }
-  const Value& value() const noexcept {
-    static const Value kNoValue;
-    if (expired_) return expired_job_value();
-    return dead_ || !row_.value ? kNoValue : row_.value->value;
-  }
-  TaskState task() const noexcept { return dead_ && row_.has_task() ? TaskState::fulfilled : row_.task; }
-  std::size_t resumes() const noexcept { return dead_ || !row_.resumes ? 0 : row_.resumes->items.size(); }
-  // Of a job.
-  JobState job() const noexcept {
-    if (expired_) return JobState::expired;
-    return dead_ ? JobState::failed : row_.job->state;
-  }
-  bool dead() const noexcept { return dead_; }
-
- private:
-  const Row& row_;
-  bool dead_;
-  bool expired_;
-};
 
 // The version of a task as a dialect shows it (PROTOCOL 2).
 constexpr std::int64_t shown_version(const Dialect& dialect, TaskState state, std::int64_t acquisitions) noexcept {

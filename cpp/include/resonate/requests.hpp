@@ -1,4 +1,4 @@
-// Requests and replies as the engine takes and gives them: no envelopes, no JSON, no names of fields (see protocol/ for those).
+// Requests and replies as the engine takes and gives them: no envelopes, no JSON, no names of fields (see codec/ and protocol/).
 #pragma once
 
 #include <cstdint>
@@ -140,8 +140,11 @@ struct Request {
 
 // True for requests that neither store anything nor are followed by internal steps.
 bool is_read(const Operation& operation) noexcept;
-// True for reads that may look at every row.
-bool is_search(const Operation& operation) noexcept;
+// True for requests that may look at every row: searches, and changes of all jobs that a filter chooses.
+bool looks_at_many(const Operation& operation) noexcept;
+// The filter of a change of all jobs that it chooses; null for every other request.
+const JobFilter* choosing_filter(const Operation& operation) noexcept;
+JobFilter* choosing_filter(Operation& operation) noexcept;
 
 // Statuses of the protocol.
 namespace status {
@@ -155,7 +158,7 @@ inline constexpr int kUnprocessable = 422;
 inline constexpr int kFault = 500;
 }  // namespace status
 
-// What replies on jobs and queues hold. Rows are shown projected at the reply's instant.
+// The part of a reply about jobs and queues.
 struct JobReply final : Counted {
   struct Item {  // of a request about many
     int status = status::kOk;
@@ -176,8 +179,8 @@ struct JobReply final : Counted {
   std::vector<Statistics> statistics;
 };
 
-// What a reply holds beside its status: members that the request does not answer stay empty. Rows are what they were when the
-// request ran and are to be shown projected at `now`.
+// The status of a request, and its results: members that the request does not answer stay empty. Rows are as everybody sees them
+// at `now`.
 struct Reply {
   int status = status::kOk;
   Instant now = 0;

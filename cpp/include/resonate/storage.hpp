@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "resonate/index_keys.hpp"
 #include "resonate/records.hpp"
 
 namespace resonate {
@@ -41,6 +42,10 @@ struct Counters {
 
 // What one transaction changes. Applied whole or not at all.
 struct Changes {
+  bool replaces_all = false;  // everything that was there is deleted first
+  // The instant is stored even if nothing else changes. Else a storage may keep it in memory for a while: a clock that moves is not
+  // worth a commit, and nothing that was replied depends on it.
+  bool stores_instant = false;
   std::vector<RowChange> rows;
   std::vector<ScheduleChange> schedules;
   std::vector<QueueChange> queues;
@@ -51,21 +56,14 @@ struct Changes {
   Counters counters;
 };
 
-struct DueEntry {
-  Due due;
-  RowRef row;  // one of the two
-  ScheduleRef schedule;
-  std::string_view id() const noexcept { return row ? std::string_view(row->id()) : std::string_view(schedule->id); }
-};
-
-// Rows ordered by id bytewise, those after `after` (empty: all), at most `limit`.
-struct RowScan {
-  enum class By { id, branch, pid, job_state };  // pid: of tasks that are no jobs
+// Schedules by id, those after `after`; by due, those after (after_at, after) that are due until then; at most `limit`.
+struct ScheduleRange {
+  enum class By : std::uint8_t { id, due, set_aside };  // set_aside: those that cannot be fired, by id
   By by = By::id;
-  std::string key;      // branch or pid
-  JobState state = {};  // job_state: of jobs whose stored state it is, one that is_set_aside()
-  std::string after;
-  std::size_t limit = 0;
+  std::string after = {};
+  Instant after_at = kAtOnce;
+  Instant until = kNever;
+  std::size_t limit = SIZE_MAX;
 };
 
 // The addresses that are equal to `text`, or that begin with it.
@@ -73,6 +71,17 @@ struct AddressPattern {
   std::string text;
   bool prefix = false;
   bool matches(std::string_view address) const noexcept { return prefix ? address.starts_with(text) : address == text; }
+};
+
+// Messages in order of queueing, those with seq > after; to addresses that begin with `text` in order of (address, seq), those
+// after both; at most `limit`.
+struct MessageRange {
+  enum class By : std::uint8_t { seq, address, prefix, unblock, unblock_of };
+  By by = By::seq;
+  std::string_view text = {};  // the address, its beginning, or the id of the promise
+  std::string_view after_address = {};
+  std::int64_t after = 0;
+  std::size_t limit = SIZE_MAX;
 };
 
 enum class Access : std::uint8_t { read, write };
@@ -87,10 +96,7 @@ class Storage {
   // A transaction: what is read until end() is one state. Where others may write to the same rows (another process), Access::write
   // lets one in at a time; Error (busy) when its turn has not come within the storage's patience.
   virtual void begin(Access) {}
-  // What was cleared and not written is undone.
   virtual void end() noexcept {}
-  // Whether commits outlive the process. Then they cost, and callers share them.
-  virtual bool durable() const noexcept { return false; }
 
   virtual Counters counters() = 0;
 
@@ -102,21 +108,9 @@ class Storage {
 
   // The earliest instant at which anything is due; kNever when nothing is.
   virtual Instant first_due() = 0;
-  // Entries with due.at <= until in order of (at, kind, id), after the entry `after` where one is given, at most `limit`.
-  virtual std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) = 0;
+  virtual std::vector<RowRef> rows(const RowRange& range) = 0;
+  virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;
 
-  virtual std::vector<RowRef> scan(const RowScan& scan) = 0;
-  virtual std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) = 0;
-  // Those that cannot be fired, by id, at most `limit`. Here: by a look at all of them.
-  virtual std::vector<ScheduleRef> schedules_set_aside(std::size_t limit);
-
-  // Jobs of a queue that wait to be claimed, in order of (priority, enqueued_at, id), after `after` where one is given, at most
-  // `limit`.
-  virtual std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) = 0;
-  // Jobs of a queue with this unique key that are not over.
-  virtual std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) = 0;
-  // Jobs of a queue whose batch_key() it is, by id.
-  virtual std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) = 0;
   virtual QueueRef load_queue(std::string_view name) = 0;
   // All of them, by name.
   virtual std::vector<QueueRef> queues() = 0;
@@ -125,30 +119,17 @@ class Storage {
   virtual std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) = 0;
   virtual bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) = 0;
 
-  // Messages in order of queueing, those with seq > after_seq, at most `limit`.
-  virtual std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) = 0;
-  // Messages to these addresses in order of (address, seq), those after (after_address, after_seq), at most `limit`. Of one address
-  // that is the order of queueing, and after_address plays no part.
-  virtual std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                              std::size_t limit) = 0;
-  // The oldest queued unblock with seq > after_seq, or null.
-  virtual MessageRef oldest_unblock(std::int64_t after_seq) = 0;
-  // Numbers of the queued unblocks of one promise.
-  virtual std::vector<std::int64_t> unblocks_of(std::string_view id) = 0;
+  virtual std::vector<MessageRef> messages(const MessageRange& range) = 0;
 
   // Commits. On an exception nothing has changed.
   virtual void write(const Changes& changes) = 0;
-  // Deletes everything, counters included; durable with the write() that follows in the same transaction.
-  virtual void clear() = 0;
-
-  // Commits the instant and nothing else. write() may keep an instant that came with no other change to itself for a while, as a
-  // clock that moves is not worth a commit; nothing that was replied depends on it.
-  virtual void store_instant(Instant now) = 0;
 
   // Gives the room of what was deleted back, where the back end holds on to it. Outside a transaction.
   virtual void vacuum() {}
   // Where the rows are: a path; empty: in memory.
   virtual std::string location() const { return {}; }
+  // Whether commits outlive the process. Then they cost, and callers share them.
+  bool durable() const { return !location().empty(); }
   // Sizes, for reports.
   virtual std::size_t row_count() = 0;
   virtual std::size_t message_count() = 0;
@@ -177,7 +158,7 @@ class StorageTransaction {
 
 std::unique_ptr<Storage> make_memory_storage();
 
-// Makes `to`, which is empty, hold what `from` holds; its messages and edges get numbers after `numbers_after`.
+// Makes `to` hold what `from` holds and nothing else; its messages and edges get numbers after `numbers_after`.
 void copy_state(Storage& from, Storage& to, std::int64_t numbers_after = 0);
 
 }  // namespace resonate

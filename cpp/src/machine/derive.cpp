@@ -67,17 +67,6 @@ Instant shown_retry_at(const Row& row, Instant now, std::optional<Duration> retr
   return saturating_add(now, static_cast<Duration>(interval - since % interval));
 }
 
-std::string leader_key(const JobSpec& spec) { return "g" + std::to_string(spec.type.size()) + ":" + spec.type + spec.group->text; }
-
-std::string member_key(const SharedString& batch) { return "b" + batch.text; }
-
-std::string batch_key(const Row& row) {
-  const Job* const job = row.job.get();
-  if (!job || !job->batch || row.state != PromiseState::pending) return {};
-  if (job->flight) return leader_key(*job->spec);
-  return job->gathering || job->state == JobState::pending ? member_key(*job->batch) : std::string();
-}
-
 namespace {
 
 std::size_t bytes_of(const StringMap& strings) noexcept {

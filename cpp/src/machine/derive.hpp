@@ -1,7 +1,6 @@
 // Members of rows that follow from others.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -27,21 +26,6 @@ Duration retry_interval(const Row& row, std::optional<Duration> retry_timeout) n
 // retryAt as everybody sees it: while an execute waits it is the next multiple of the interval after `now`, as if the message had
 // been sent again each time (PROTOCOL 4).
 Instant shown_retry_at(const Row& row, Instant now, std::optional<Duration> retry_timeout) noexcept;
-
-// Whether a task that was told of the job's end is not over, so that it may read it again. row_of(id): what it is now, or null.
-template <class RowOf>
-bool may_be_read_again(const Job& job, Instant now, RowOf row_of) {
-  return std::any_of(job.awaiters.begin(), job.awaiters.end(), [&](const std::string& id) {
-    const auto awaiter = row_of(id);
-    return awaiter && Projected(*awaiter, now).pending();
-  });
-}
-
-// What the jobs of a queue that belong together are found by: of one that leads a gathering group its leader_key, of one that
-// gathers with it, or that waits to be claimed with its batch, the member_key of that batch; of others it is empty.
-std::string batch_key(const Row& row);
-std::string leader_key(const JobSpec& spec);
-std::string member_key(const SharedString& batch);
 
 // The delivery address that tags name in a dialect, or none.
 const std::string* target_of(const StringMap& tags, const Dialect& dialect) noexcept;

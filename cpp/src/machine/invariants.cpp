@@ -111,7 +111,7 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
 
 // A task without a timer, because its execute waits: nothing would ever offer it again if it did not.
 void check_waiting_execute(Storage& storage, const Row& row, Report& report) {
-  const std::vector<MessageRef> found = storage.messages(row.execute_seq - 1, 1);
+  const std::vector<MessageRef> found = storage.messages({.after = row.execute_seq - 1, .limit = 1});
   report.require(row.execute_seq > 0 && !found.empty() && found.front()->seq == row.execute_seq &&
                      found.front()->kind == MessageKind::execute && found.front()->id == row.id(),
                  "pending_task_no_ttimeout", "its execute is not in the outbox, and its timer is not armed");
@@ -120,7 +120,7 @@ void check_waiting_execute(Storage& storage, const Row& row, Report& report) {
 void check_outbox(Storage& storage, std::vector<Violation>& found) {
   std::set<std::pair<std::string, std::string>> keys;
   for (std::int64_t after = 0;;) {
-    const std::vector<MessageRef> page = storage.messages(after, kPage);
+    const std::vector<MessageRef> page = storage.messages({.after = after, .limit = kPage});
     for (const MessageRef& message : page) {
       Report report(found, message->id);
       const bool execute = message->kind == MessageKind::execute;
@@ -147,7 +147,16 @@ void check_schedule_can_fire(const Schedule& schedule, std::vector<Violation>& f
   if (problem.kind == ScheduleProblem::Kind::of_template) found.push_back({"schedule_template_invalid", schedule.id, problem.text});
 }
 
+std::string text_of(const std::vector<Violation>& violations) {
+  std::string text = std::to_string(violations.size()) + " broken propert" + (violations.size() == 1 ? "y" : "ies") + ":";
+  for (const Violation& violation : violations) text += "\n  " + violation.name + " on " + violation.id + ": " + violation.detail;
+  return text;
+}
+
 }  // namespace
+
+InvariantError::InvariantError(std::vector<Violation> violations)
+    : Error(ErrorCode::invariant, text_of(violations)), violations_(std::move(violations)) {}
 
 void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation>& found) {
   Report report(found, row.id());
@@ -176,10 +185,9 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
   std::unordered_set<std::string> awaiters;
   std::vector<RowRef> suspended;
   JobCensus jobs;
-  RowScan scan;
-  scan.limit = kPage;
+  RowRange range{.limit = kPage};
   for (;;) {
-    const std::vector<RowRef> page = storage.scan(scan);
+    const std::vector<RowRef> page = storage.rows(range);
     for (const RowRef& row : page) {
       check_row(*row, now, rules, found);
       if (row->job) jobs.see(row, now);
@@ -189,7 +197,7 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
       if (row->task == TaskState::suspended && !row->dead_at(now)) suspended.push_back(row);
     }
     if (page.size() < kPage) break;
-    scan.after = page.back()->id();
+    range.after.id = page.back()->id();
   }
   for (const RowRef& row : suspended) {
     Report report(found, row->id());
@@ -197,7 +205,7 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
   }
   std::string after;
   for (;;) {
-    const std::vector<ScheduleRef> page = storage.scan_schedules(after, kPage);
+    const std::vector<ScheduleRef> page = storage.schedules({.after = after, .limit = kPage});
     for (const ScheduleRef& schedule : page) {
       check_schedule(*schedule, found);
       check_schedule_can_fire(*schedule, found);

@@ -25,19 +25,19 @@ std::int64_t level_at(const Queue& queue, Instant now) {
 // One queue that takes part in a claim.
 struct Source {
   const QueueChoice* choice;
-  WorkingSet::ClaimScan scan;
+  WorkingSet::Cursor scan;
 };
 
 }  // namespace
 
-Reply Machine::job_claim(JobClaim& request) {
+Reply Machine::run(JobClaim& request) {
   const auto eligible = [this](const Row& row) { return !row.dead_at(now_) && in_scope(row.id()); };
   std::vector<Source> sources;
   sources.reserve(request.queues.size());
   const auto wanted = static_cast<std::size_t>(request.count);
   for (const QueueChoice& choice : request.queues) {
     const Queue* queue = set_.find_queue(choice.name);
-    if (queue && !queue->paused) sources.push_back({&choice, WorkingSet::ClaimScan(set_, choice.name, wanted, eligible)});
+    if (queue && !queue->paused) sources.push_back({&choice, set_.claims(choice.name, wanted, eligible)});
   }
   const Shared<const SharedString> worker(new SharedString(request.worker));
   const Duration run_lease = request.run_lease.value_or(request.lease);
@@ -86,7 +86,7 @@ Reply Machine::job_claim(JobClaim& request) {
       Queue& queue = set_.edit_queue(chosen->choice->name);
       queue.current = saturating_sub(queue.current, weights);
     }
-    Entry* const entry = chosen->scan.peek();
+    Entry* const entry = &chosen->scan.entry();
     chosen->scan.pop();
     if (Queue& queue = set_.edit_queue(chosen->choice->name); queue.rate) {
       queue.level = saturating_sub(level_at(queue, now_), queue.rate->per);
@@ -100,7 +100,7 @@ Reply Machine::job_claim(JobClaim& request) {
     const Shared<const SharedString> batch = entry->now->job->batch;
     claim(*entry);
     if (!batch) continue;
-    for (Entry* other : set_.batch(chosen->choice->name, member_key(*batch)))
+    for (Entry* other : set_.all_of(jobs_of_batch(chosen->choice->name, batch->text)))
       if (eligible(*other->now)) claim(*other);
   }
   reply.jobs = std::move(told);

@@ -45,7 +45,7 @@ std::string generated_name(std::string_view prefix, std::int64_t number) {
 
 void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
   const Shared<const JobSpec> spec = entry.now->job->spec;
-  WorkingSet::Entry* leader = set.first_of_batch(spec->queue, leader_key(*spec));
+  WorkingSet::Entry* leader = set.first_of(leaders_of_group(*spec));
   if (leader && leader->now->retry_at <= at) {  // due, and its step has not been taken yet
     make_batch_ready(set, *leader, leader->now->retry_at);
     leader = nullptr;
@@ -73,33 +73,36 @@ void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
   if (whole) make_batch_ready(set, *leader, flight->last_at);
 }
 
+void leave_group(Job& job) {
+  if (!job.gathering) return;
+  job.gathering = false;
+  job.batch = nullptr;
+  job.flight = nullptr;
+}
+
 void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
   if (!entry.now->job || !entry.now->job->gathering) return;
   const Shared<const Job> left = entry.now->job;
   const Instant ready_at = entry.now->retry_at;
-  Job& job = edit_job(set.edit(entry));
-  job.gathering = false;
-  job.batch = nullptr;
-  job.flight = nullptr;
-  const std::string& queue = left->spec->queue;
+  leave_group(edit_job(set.edit(entry)));
   if (!left->flight) {
-    WorkingSet::Entry* const leader = set.first_of_batch(queue, leader_key(*left->spec));
+    WorkingSet::Entry* const leader = set.first_of(leaders_of_group(*left->spec));
     if (!leader) return;  // only where a snapshot was written by hand
     return lead(set, *leader, with_count(*leader->now->job->flight, saturating_sub(leader->now->job->flight->count, 1)),
                 leader->now->retry_at);
   }
-  if (WorkingSet::Entry* const next = set.first_of_batch(queue, member_key(*left->batch)))
+  if (WorkingSet::Entry* const next = set.first_of(jobs_of_batch(left->spec->queue, left->batch->text)))
     lead(set, *next, with_count(*left->flight, saturating_sub(left->flight->count, 1)), ready_at);
 }
 
 void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at) {
-  std::vector<WorkingSet::Entry*> jobs = set.batch(leader.now->job->spec->queue, member_key(*leader.now->job->batch));
+  std::vector<WorkingSet::Entry*> jobs = set.all_of(jobs_of_batch(leader.now->job->spec->queue, leader.now->job->batch->text));
   jobs.push_back(&leader);
   for (WorkingSet::Entry* one : jobs) {
     Job& job = edit_job(set.edit(*one));
     job.gathering = false;
     job.flight = nullptr;
-    make_ready(set, *one, at);
+    make_ready(set, *one, JobEvent::ready, at);
   }
 }
 

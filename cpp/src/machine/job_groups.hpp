@@ -8,8 +8,9 @@ namespace resonate {
 
 // A scheduled job that is not gathering joins its group as of `at`, or begins one.
 void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at);
-// Without effect on a job that does not gather.
+// Without effect on a job that does not gather. The overload with a working set also updates the other members of the group.
 void leave_group(WorkingSet& set, WorkingSet::Entry& entry);
+void leave_group(Job& job);
 // Those that gather with this leader may be claimed from `at` on.
 void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at);
 

@@ -7,6 +7,7 @@
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
+#include "machine/settle.hpp"
 
 namespace resonate {
 
@@ -21,32 +22,40 @@ bool Machine::matches(const JobFilter& filter, const Row& row) const {
   if (filter.queue && *filter.queue != row.job->spec->queue) return false;
   if (filter.type && *filter.type != row.job->spec->type) return false;
   if (filter.group && !(row.job->spec->group && row.job->spec->group->text == *filter.group)) return false;
-  if (filter.state && *filter.state != name_of(Projected(row, now_).job())) return false;
+  if (filter.state && *filter.state != name_of(job_state_at(row, now_))) return false;
   return row.birth->tags.contains(filter.tags);
 }
 
 // The rows among which a filter's jobs are. What an instant has ended without a step is failed or expired, and stored as something
 // else: those are found in their state only while nothing is due.
-RowScan Machine::scan_for(const JobFilter& filter) {
-  RowScan scan;
+RowRange Machine::range_for(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
-  if (!state || !is_set_aside(*state)) return scan;
+  if (!state || !is_set_aside(*state)) return {};
   const bool by_instant = *state == JobState::failed || *state == JobState::expired;
-  if (by_instant && set_.next_due(now_)) return scan;
-  scan.by = RowScan::By::job_state;
-  scan.state = *state;
-  return scan;
+  if (by_instant && set_.next_due(now_)) return {};
+  return jobs_in_state(*state);
 }
 
-// Of the jobs that match and that `wanted` accepts, as many as one request changes.
-template <class Wanted, class Change>
-Reply Machine::change_chosen(const JobFilter& filter, Wanted wanted, Change change) {
-  RowScan scan = scan_for(filter);
-  scan.limit = kChangedAtOnce + 1;
-  std::vector<RowRef> rows = set_.scan(std::move(scan), [&](const Row& row) { return matches(filter, row) && wanted(row); });
+// Of the jobs that match and that `wanted` accepts, as many as one request changes, and one more where there are others.
+std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted) {
+  const auto fits = [&](const Row& row) { return matches(filter, row) && wanted(row); };
+  if (!filter.among) {
+    RowRange range = range_for(filter);
+    range.limit = kChangedAtOnce + 1;
+    return set_.scan(std::move(range), fits);
+  }
+  std::vector<RowRef> rows;
+  for (const std::string& id : *filter.among)
+    if (const Entry* entry = set_.find(id); entry && fits(*entry->now)) rows.push_back(entry->now);
+  return rows;
+}
+
+template <class Change>
+Reply Machine::change_chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted, Change change) {
+  std::vector<RowRef> rows = chosen(filter, wanted);
   Shared<JobReply> told(new JobReply);
-  told->more = rows.size() > kChangedAtOnce;
-  if (told->more) rows.pop_back();
+  told->more = std::max(rows.size(), filter.among ? filter.among->size() : 0) > kChangedAtOnce;
+  if (rows.size() > kChangedAtOnce) rows.pop_back();
   told->count = static_cast<std::int64_t>(rows.size());
   for (const RowRef& row : rows) change(*set_.find(row->id()));
   Reply reply = ok();
@@ -62,26 +71,42 @@ Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_
     change(*entry);
     return answer(*entry);
   }
-  return change_chosen(
-      filter, [&](const Row& row) { return applies(event, Projected(row, now_).job()); }, change);
+  return change_chosen(filter, meets(event), change);
 }
 
-Reply Machine::job_cancel(JobCancel& request) {
+std::function<bool(const Row&)> Machine::meets(JobEvent event) const {
+  return [this, event](const Row& row) { return applies(event, job_state_at(row, now_)); };
+}
+
+std::vector<std::string> Machine::choose(const Operation& operation) {
+  std::vector<RowRef> rows;
+  if (const auto* cancel = std::get_if<JobCancel>(&operation)) rows = chosen(cancel->which, meets(JobEvent::cancel));
+  if (const auto* run = std::get_if<JobRun>(&operation)) rows = chosen(run->which, meets(JobEvent::run));
+  if (const auto* archive = std::get_if<JobArchive>(&operation)) rows = chosen(archive->which, meets(JobEvent::archive));
+  if (const auto* deletion = std::get_if<JobDelete>(&operation))
+    rows = chosen(deletion->which, [this](const Row& row) { return may_be_deleted(row); });
+  std::vector<std::string> ids;
+  ids.reserve(rows.size());
+  for (const RowRef& row : rows) ids.push_back(row->id());
+  return ids;
+}
+
+Reply Machine::run(JobCancel& request) {
   return change_jobs(request.which, JobEvent::cancel, "cancelled", [this](Entry& entry) { cancel_job(set_, entry, now_); });
 }
 
-Reply Machine::job_run(JobRun& request) {
-  return change_jobs(request.which, JobEvent::run, "run", [this](Entry& entry) { make_ready(set_, entry, now_); });
+Reply Machine::run(JobRun& request) {
+  return change_jobs(request.which, JobEvent::run, "run", [this](Entry& entry) { make_ready(set_, entry, JobEvent::run, now_); });
 }
 
-Reply Machine::job_archive(JobArchive& request) {
+Reply Machine::run(JobArchive& request) {
   return change_jobs(request.which, JobEvent::archive, "archived", [this](Entry& entry) { archive_job(set_, entry); });
 }
 
 std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
   const Row& row = *entry.now;
-  const JobState state = Projected(row, now_).job();
-  if (is_held(state))
+  const JobState state = job_state_at(row, now_);
+  if (!applies(JobEvent::remove, state))
     return refusal(status::kConflict, "job " + quoted(row.id()) + " is " + std::string(name_of(state)) +
                                           " and cannot be deleted: cancel it, or wait until its worker is done");
   if (!is_terminal(state) && (row.callbacks || row.listeners))
@@ -104,7 +129,7 @@ void Machine::delete_job(Entry& entry) {
   set_.touched(entry);
 }
 
-Reply Machine::job_delete(JobDelete& request) {
+Reply Machine::run(JobDelete& request) {
   if (request.which.id) {
     Entry* entry = set_.find(*request.which.id);
     if (!entry || !entry->now->job) return no_job(*request.which.id);
@@ -112,11 +137,13 @@ Reply Machine::job_delete(JobDelete& request) {
     delete_job(*entry);
     return ok();
   }
-  const auto free = [this](const Row& row) {
-    const bool awaited = !Projected(row, now_).dead() && row.state == PromiseState::pending && (row.callbacks || row.listeners);
-    return !row.job->deleted && !awaited;
-  };
-  return change_chosen(request.which, free, [this](Entry& entry) { delete_job(entry); });
+  return change_chosen(
+      request.which, [this](const Row& row) { return may_be_deleted(row); }, [this](Entry& entry) { delete_job(entry); });
+}
+
+bool Machine::may_be_deleted(const Row& row) const {
+  const bool awaited = row.pending_at(now_) && (row.callbacks || row.listeners);
+  return !row.job->deleted && !awaited;
 }
 
 // Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as
@@ -136,15 +163,15 @@ bool Machine::none_counted(const JobFilter& filter) {
   return std::none_of(queues.begin(), queues.end(), [&](const QueueRef& queue) { return some(*queue); });
 }
 
-Reply Machine::job_search(JobSearch& request) {
+Reply Machine::run(JobSearch& request) {
   const auto limit = static_cast<std::size_t>(request.limit.value_or(100));
-  RowScan scan = scan_for(request.filter);
-  scan.after = request.cursor;
-  scan.limit = limit + 1;
+  RowRange range = range_for(request.filter);
+  range.after.id = request.cursor;
+  range.limit = limit + 1;
   Reply reply = ok();
   if (none_counted(request.filter)) return reply;
   const std::optional<Glob> glob = request.filter.id ? std::optional<Glob>(*request.filter.id) : std::nullopt;
-  reply.rows = set_.scan(std::move(scan), [&](const Row& row) {
+  reply.rows = set_.scan(std::move(range), [&](const Row& row) {
     if (!matches(request.filter, row)) return false;
     if (request.unique_key && row.job->spec->unique_key != request.unique_key) return false;
     return !glob || glob->matches(row.id());

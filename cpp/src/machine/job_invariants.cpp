@@ -90,13 +90,8 @@ bool gathering_agrees(const Row& row) noexcept {
 
 // The instant of a job's end, of those that have one.
 Instant ended_at(const Job& job) noexcept {
-  switch (job.state) {
-    case JobState::completed: return job.completed_at;
-    case JobState::cancelled: return job.cancelled_at;
-    case JobState::expired: return job.expired_at;
-    case JobState::failed: return job.failed_at;
-    default: return kUnset;
-  }
+  Instant Job::*const instant = end_instant(job.state);
+  return instant ? job.*instant : kUnset;
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "calendar.hpp"
-#include "machine/derive.hpp"
+#include "machine/calendar.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_policy.hpp"
-#include "machine/machine.hpp"
+#include "machine/settle.hpp"
 
 namespace resonate {
 
@@ -15,21 +14,16 @@ namespace {
 
 constexpr Duration kDay = 86'400'000;
 
+bool has_open_attempt(const Job& job) noexcept { return !job.attempts.empty() && job.attempts.back().outcome == Outcome::open; }
+
 // Numbers of a restored state may be anything; check() says what is wrong with them.
 void count(Queue& queue, JobState state, int by) {
   std::int64_t& counted = queue.counts[static_cast<std::size_t>(state)];
   counted = saturating_add(counted, by);
 }
 
-void move(WorkingSet& set, Job& job, JobState to) {
-  Queue& queue = set.edit_queue(job.spec->queue);
-  count(queue, job.state, -1);
-  count(queue, to, 1);
-  job.state = to;
-}
-
-void count_run(WorkingSet& set, const Job& job, Instant at, bool failed) {
-  auto& days = set.edit_queue(job.spec->queue).days;
+void count_run(Queue& queue, Instant at, bool failed) {
+  auto& days = queue.days;
   const std::int64_t day = calendar::floor_div(at, kDay);
   auto place = std::lower_bound(days.begin(), days.end(), day, [](const QueueDay& a, std::int64_t b) { return a.day < b; });
   if (place == days.end() || place->day != day) {
@@ -54,15 +48,6 @@ void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant no
   job.started_at = now;
 }
 
-void close_attempt(WorkingSet& set, Job& job, Outcome outcome, Instant at, const JobError* error) {
-  if (job.attempts.empty() || job.attempts.back().outcome != Outcome::open) return;
-  Attempt& attempt = job.attempts.back();
-  attempt.outcome = outcome;
-  attempt.finished_at = at;
-  if (error) attempt.error = *error;
-  if (outcome != Outcome::snoozed && outcome != Outcome::cancelled) count_run(set, job, at, outcome != Outcome::completed);
-}
-
 // A job that nobody holds, and that nobody may claim yet.
 void put_back(Job& job) {
   job.claimed_at = kUnset;
@@ -71,32 +56,10 @@ void put_back(Job& job) {
   job.enqueued_at = kUnset;
 }
 
-void set_retention(Job& job) {
-  if (job.spec->retention != kKept) job.reclaim_at = saturating_add(job.completed_at, job.spec->retention);
-}
-
 // Its task waits for that instant.
 void wait_until(Row& row, Instant at) {
   clear_task(row, TaskState::pending);
   row.retry_at = at;
-}
-
-void end_with_error(WorkingSet& set, Job& job, JobState to, Instant at, const JobError& error) {
-  move(set, job, to);
-  job.run_lease = 0;
-  (to == JobState::failed ? job.failed_at : to == JobState::cancelled ? job.cancelled_at : job.expired_at) = at;
-  job.next_retry_at = kUnset;
-  job.error = error;
-}
-
-const JobError& cancelled_error() {
-  static const JobError kError{"Cancelled", "the job was cancelled", {}};
-  return kError;
-}
-
-const JobError& rejected_error() {
-  static const JobError kError{"Rejected", "the promise was rejected from outside", {}};
-  return kError;
 }
 
 Shared<const SharedValue> shared(Value value) { return Shared<const SharedValue>(new SharedValue(std::move(value))); }
@@ -108,139 +71,139 @@ Job& edit_job(Row& row) {
   return const_cast<Job&>(*row.job);
 }
 
+void move(Job& job, JobEvent event) { job.state = *transition(event).to; }
+
+void close_attempt(Job& job, Outcome outcome, Instant at, const JobError* error) {
+  if (!has_open_attempt(job)) return;
+  Attempt& attempt = job.attempts.back();
+  attempt.outcome = outcome;
+  attempt.finished_at = at;
+  if (error) attempt.error = *error;
+}
+
 void count_job(WorkingSet& set, const Job& job, int by) { count(set.edit_queue(job.spec->queue), job.state, by); }
 
-void make_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant enqueued_at) {
+JobCount::JobCount(const Job& job) noexcept : state_(job.state), attempting_(has_open_attempt(job)) {}
+
+void JobCount::change_to(WorkingSet& set, const Job& job) const {
+  Queue& queue = set.edit_queue(job.spec->queue);
+  count(queue, state_, -1);
+  count(queue, job.state, 1);
+  if (!attempting_ || has_open_attempt(job)) return;
+  const Attempt& closed = job.attempts.back();
+  if (closed.outcome != Outcome::snoozed && closed.outcome != Outcome::cancelled)
+    count_run(queue, closed.finished_at, closed.outcome != Outcome::completed);
+}
+
+bool may_be_read_again(const Job& job, WorkingSet& set, Instant now) {
+  return std::any_of(job.awaiters.begin(), job.awaiters.end(), [&](const std::string& id) {
+    const WorkingSet::Entry* const awaiter = set.find(id);
+    return awaiter && awaiter->now->pending_at(now);
+  });
+}
+
+void make_ready(WorkingSet& set, WorkingSet::Entry& entry, JobEvent event, Instant enqueued_at) {
   leave_group(set, entry);
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  move(set, job, JobState::pending);
-  put_back(job);
-  job.next_retry_at = kUnset;
-  job.enqueued_at = enqueued_at;
-  wait_until(row, row.birth->timeout_at);
-  set.touched(entry);
+  change_job(set, entry, [&](Row& row, Job& job) {
+    move(job, event);
+    put_back(job);
+    job.next_retry_at = kUnset;
+    job.enqueued_at = enqueued_at;
+    wait_until(row, row.birth->timeout_at);
+  });
 }
 
 void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
                Duration run_lease, bool start, Instant now) {
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  if (start) lease = run_lease;
-  job.run_lease = start ? 0 : run_lease;
-  move(set, job, start ? JobState::running : JobState::claimed);
-  job.claimed_at = now;
-  clear_task(row, TaskState::acquired);
-  row.acquisitions = saturating_add(row.acquisitions, 1);
-  row.pid = worker;
-  row.ttl = lease;
-  row.expires_at = saturating_add(now, lease);
-  if (start) open_attempt(job, worker, now);
-  set.touched(entry);
+  change_job(set, entry, [&](Row& row, Job& job) {
+    move(job, start ? JobEvent::claim_and_start : JobEvent::claim);
+    job.run_lease = start ? 0 : run_lease;
+    job.claimed_at = now;
+    clear_task(row, TaskState::acquired);
+    row.acquisitions = saturating_add(row.acquisitions, 1);
+    row.pid = worker;
+    row.ttl = start ? run_lease : lease;
+    row.expires_at = saturating_add(now, row.ttl);
+    if (start) open_attempt(job, worker, now);
+  });
 }
 
 void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instant now) {
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  move(set, job, JobState::running);
-  job.run_lease = 0;
-  row.ttl = lease;
-  row.expires_at = saturating_add(now, lease);
-  open_attempt(job, row.pid, now);
-  set.touched(entry);
+  change_job(set, entry, [&](Row& row, Job& job) {
+    move(job, JobEvent::start);
+    job.run_lease = 0;
+    row.ttl = lease;
+    row.expires_at = saturating_add(now, lease);
+    open_attempt(job, row.pid, now);
+  });
 }
 
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now) {
-  settle(set, entry, PromiseState::resolved, now, result.empty() ? nullptr : shared(std::move(result)), nullptr);
+  Settlement end{.at = now, .event = JobEvent::complete};
+  if (!result.empty()) end.value = shared(std::move(result));
+  settle(set, entry, std::move(end));
 }
 
 void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Outcome outcome, bool retryable,
                   std::optional<Duration> retry_after, Instant now) {
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  close_attempt(set, job, outcome, now, &error);
-  const RetryPolicy& policy = job.spec->policy;
-  if (retryable && job.retry_count < job.spec->max_retries && retries_after(policy, error.code)) {
+  const Job& failed = *entry.now->job;
+  const RetryPolicy& policy = failed.spec->policy;
+  if (retryable && failed.retry_count < failed.spec->max_retries && retries_after(policy, error.code)) {
     const Duration delay =
-        retry_after ? *retry_after : retry_delay(policy, job.batch ? job.batch->text : row.id(), job.retry_count);
-    move(set, job, JobState::retry);
-    put_back(job);
-    job.retry_count = saturating_add(job.retry_count, 1);
-    job.next_retry_at = saturating_add(now, delay);
-    job.error = std::move(error);
-    wait_until(row, job.next_retry_at);
-    set.touched(entry);
-    return;
+        retry_after ? *retry_after : retry_delay(policy, failed.batch ? failed.batch->text : entry.now->id(), failed.retry_count);
+    return change_job(set, entry, [&](Row& row, Job& job) {
+      close_attempt(job, outcome, now, &error);
+      move(job, JobEvent::retry);
+      put_back(job);
+      job.retry_count = saturating_add(job.retry_count, 1);
+      job.next_retry_at = saturating_add(now, delay);
+      job.error = std::move(error);
+      wait_until(row, job.next_retry_at);
+    });
   }
-  if (job.spec->on_exhausted == OnExhausted::archived) {
-    move(set, job, JobState::archived);
-    put_back(job);
-    job.failed_at = now;
-    job.error = std::move(error);
-    clear_task(row, TaskState::halted);
-    set.touched(entry);
-    return;
+  if (failed.spec->on_exhausted == OnExhausted::archived) {
+    return change_job(set, entry, [&](Row& row, Job& job) {
+      close_attempt(job, outcome, now, &error);
+      move(job, JobEvent::exhaust);
+      put_back(job);
+      job.failed_at = now;
+      job.error = std::move(error);
+      clear_task(row, TaskState::halted);
+    });
   }
-  end_with_error(set, job, JobState::failed, now, error);
-  settle(set, entry, PromiseState::rejected, now, shared(error_value(error)), nullptr);
+  settle(set, entry,
+         {.state = PromiseState::rejected,
+          .at = now,
+          .value = shared(error_value(error)),
+          .event = JobEvent::fail,
+          .outcome = outcome,
+          .error = &error});
 }
 
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now) {
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  close_attempt(set, job, Outcome::snoozed, now, nullptr);
-  move(set, job, JobState::scheduled);
-  put_back(job);
-  job.process_at = saturating_add(now, delay);
-  wait_until(row, job.process_at);
-  set.touched(entry);
+  change_job(set, entry, [&](Row& row, Job& job) {
+    close_attempt(job, Outcome::snoozed, now, nullptr);
+    move(job, JobEvent::snooze);
+    put_back(job);
+    job.process_at = saturating_add(now, delay);
+    wait_until(row, job.process_at);
+  });
 }
 
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
-  settle(set, entry, PromiseState::rejected_canceled, now, shared(error_value(cancelled_error())), nullptr);
+  Settlement end = settlement(PromiseState::rejected_canceled, now);
+  end.value = shared(error_value(*end.error));
+  settle(set, entry, std::move(end));
 }
 
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry) {
   leave_group(set, entry);
-  Row& row = set.edit(entry);
-  Job& job = edit_job(row);
-  move(set, job, JobState::archived);
-  put_back(job);
-  job.next_retry_at = kUnset;
-  clear_task(row, TaskState::halted);
-  set.touched(entry);
-}
-
-void expire_job(WorkingSet& set, WorkingSet::Entry& entry) {
-  const Instant at = entry.now->ends_at();
-  end_with_error(set, edit_job(set.edit(entry)), JobState::expired, at, expired_job_error());
-  settle(set, entry, PromiseState::rejected, at, shared(expired_job_value()), nullptr);
-}
-
-void settle_job(WorkingSet& set, Row& row, PromiseState state, Instant at) {
-  Job& job = edit_job(row);
-  switch (state) {
-    case PromiseState::resolved:
-      close_attempt(set, job, Outcome::completed, at, nullptr);
-      move(set, job, JobState::completed);
-      job.run_lease = 0;
-      job.completed_at = at;
-      job.failed_at = kUnset;
-      job.next_retry_at = kUnset;
-      job.error.reset();
-      set_retention(job);
-      return;
-    case PromiseState::rejected_canceled:
-      close_attempt(set, job, Outcome::cancelled, at, nullptr);
-      return end_with_error(set, job, JobState::cancelled, at, cancelled_error());
-    case PromiseState::rejected_timedout:
-      close_attempt(set, job, Outcome::timed_out, at, &deadline_job_error());
-      return end_with_error(set, job, JobState::failed, at, deadline_job_error());
-    case PromiseState::rejected:
-    case PromiseState::pending:
-      close_attempt(set, job, Outcome::failed, at, &rejected_error());
-      return end_with_error(set, job, JobState::failed, at, rejected_error());
-  }
+  change_job(set, entry, [](Row& row, Job& job) {
+    move(job, JobEvent::archive);
+    put_back(job);
+    job.next_retry_at = kUnset;
+    clear_task(row, TaskState::halted);
+  });
 }
 
 }  // namespace resonate

@@ -1,8 +1,10 @@
-// The job lifecycle as a table (JOBS 3): which event takes a job from which state to which. A pair that is not here is refused (a
-// request) or without effect (an internal step).
+// The job lifecycle as a table (JOBS 3): for each event the states in which it may meet a job, and the state that it takes the job
+// to. In any other state it is refused (a request) or without effect (an internal step).
 #pragma once
 
 #include <array>
+#include <initializer_list>
+#include <optional>
 
 #include "resonate/jobs.hpp"
 
@@ -18,69 +20,94 @@ enum class JobEvent : std::uint8_t {
   expire,
   complete,
   retry,    // a failed attempt, another follows
-  exhaust,  // a failed attempt, none follows
+  exhaust,  // a failed attempt, none follows: kept for an operator
+  fail,     // a failed attempt, none follows: over
   snooze,
   cancel,
   run,
   archive,
-  settle,  // the promise was settled from outside, or by its deadline
+  remove,   // the job is deleted
+  resolve,  // the promise was resolved from outside
+  reject,   // the promise was rejected from outside
+  time_out  // the promise's deadline has passed
+};
+
+class JobStates {
+ public:
+  constexpr JobStates(std::initializer_list<JobState> states) noexcept {
+    for (const JobState state : states) bits_ |= bit(state);
+  }
+  constexpr bool contains(JobState state) const noexcept { return (bits_ & bit(state)) != 0; }
+
+ private:
+  static constexpr unsigned bit(JobState state) noexcept { return 1U << static_cast<unsigned>(state); }
+  unsigned bits_ = 0;
 };
 
 struct JobTransition {
   JobEvent event;
-  JobState from;
-  JobState to;
+  JobStates from;
+  std::optional<JobState> to;  // none: the job goes
 };
 
-inline constexpr std::array kJobTransitions = {
-    JobTransition{JobEvent::ready, JobState::scheduled, JobState::pending},
-    JobTransition{JobEvent::ready, JobState::retry, JobState::pending},
-    JobTransition{JobEvent::claim, JobState::pending, JobState::claimed},
-    JobTransition{JobEvent::claim_and_start, JobState::pending, JobState::running},
-    JobTransition{JobEvent::start, JobState::claimed, JobState::running},
-    JobTransition{JobEvent::release, JobState::claimed, JobState::pending},
-    JobTransition{JobEvent::lose_claim, JobState::claimed, JobState::pending},
-    JobTransition{JobEvent::expire, JobState::scheduled, JobState::expired},
-    JobTransition{JobEvent::expire, JobState::pending, JobState::expired},
-    JobTransition{JobEvent::expire, JobState::claimed, JobState::expired},
-    JobTransition{JobEvent::expire, JobState::retry, JobState::expired},
-    JobTransition{JobEvent::complete, JobState::running, JobState::completed},
-    JobTransition{JobEvent::retry, JobState::running, JobState::retry},
-    JobTransition{JobEvent::exhaust, JobState::running, JobState::archived},
-    JobTransition{JobEvent::exhaust, JobState::running, JobState::failed},
-    JobTransition{JobEvent::snooze, JobState::running, JobState::scheduled},
-    JobTransition{JobEvent::cancel, JobState::scheduled, JobState::cancelled},
-    JobTransition{JobEvent::cancel, JobState::pending, JobState::cancelled},
-    JobTransition{JobEvent::cancel, JobState::claimed, JobState::cancelled},
-    JobTransition{JobEvent::cancel, JobState::running, JobState::cancelled},
-    JobTransition{JobEvent::cancel, JobState::retry, JobState::cancelled},
-    JobTransition{JobEvent::cancel, JobState::archived, JobState::cancelled},
-    JobTransition{JobEvent::run, JobState::scheduled, JobState::pending},
-    JobTransition{JobEvent::run, JobState::retry, JobState::pending},
-    JobTransition{JobEvent::run, JobState::archived, JobState::pending},
-    JobTransition{JobEvent::archive, JobState::scheduled, JobState::archived},
-    JobTransition{JobEvent::archive, JobState::pending, JobState::archived},
-    JobTransition{JobEvent::archive, JobState::retry, JobState::archived},
-};
+// In the order of JobEvent.
+inline constexpr auto kJobTransitions = [] {
+  using enum JobState;
+  constexpr JobStates kNotOver{scheduled, pending, claimed, running, retry, archived};
+  return std::array{
+      JobTransition{JobEvent::ready, {scheduled, retry}, pending},
+      JobTransition{JobEvent::claim, {pending}, claimed},
+      JobTransition{JobEvent::claim_and_start, {pending}, running},
+      JobTransition{JobEvent::start, {claimed}, running},
+      JobTransition{JobEvent::release, {claimed}, pending},
+      JobTransition{JobEvent::lose_claim, {claimed}, pending},
+      JobTransition{JobEvent::expire, {scheduled, pending, claimed, retry}, expired},
+      JobTransition{JobEvent::complete, {running}, completed},
+      JobTransition{JobEvent::retry, {running}, retry},
+      JobTransition{JobEvent::exhaust, {running}, archived},
+      JobTransition{JobEvent::fail, {running}, failed},
+      JobTransition{JobEvent::snooze, {running}, scheduled},
+      JobTransition{JobEvent::cancel, kNotOver, cancelled},
+      JobTransition{JobEvent::run, {scheduled, retry, archived}, pending},
+      JobTransition{JobEvent::archive, {scheduled, pending, retry}, archived},
+      JobTransition{JobEvent::remove, {scheduled, pending, retry, archived, completed, failed, cancelled, expired}, {}},
+      JobTransition{JobEvent::resolve, kNotOver, completed},
+      JobTransition{JobEvent::reject, kNotOver, failed},
+      JobTransition{JobEvent::time_out, kNotOver, failed},
+  };
+}();
+
+constexpr const JobTransition& transition(JobEvent event) noexcept { return kJobTransitions[static_cast<std::size_t>(event)]; }
 
 // Whether the event may meet a job in that state.
-constexpr bool applies(JobEvent event, JobState from) noexcept {
-  if (event == JobEvent::settle) return !is_terminal(from);
-  for (const JobTransition& row : kJobTransitions)
-    if (row.event == event && row.from == from) return true;
-  return false;
-}
+constexpr bool applies(JobEvent event, JobState from) noexcept { return transition(event).from.contains(from); }
 
 // Whether any event takes a job along this edge.
 constexpr bool job_edge_allowed(JobState from, JobState to) noexcept {
   if (from == to) return true;
-  const bool settled = to == JobState::completed || to == JobState::failed || to == JobState::cancelled;
-  if (settled && applies(JobEvent::settle, from)) return true;
   for (const JobTransition& row : kJobTransitions)
-    if (row.from == from && row.to == to) return true;
+    if (row.from.contains(from) && row.to == to) return true;
   return false;
 }
 
+// The member that says when a job came to such an end; null: the state is no end.
+constexpr Instant Job::*end_instant(JobState state) noexcept {
+  switch (state) {
+    case JobState::completed: return &Job::completed_at;
+    case JobState::failed: return &Job::failed_at;
+    case JobState::cancelled: return &Job::cancelled_at;
+    case JobState::expired: return &Job::expired_at;
+    default: return nullptr;
+  }
+}
+
+static_assert([] {
+  for (std::size_t i = 0; i < kJobTransitions.size(); ++i)
+    if (kJobTransitions[i].event != static_cast<JobEvent>(i)) return false;
+  for (std::size_t i = 0; i < kJobStates; ++i)
+    if (applies(JobEvent::expire, static_cast<JobState>(i)) != may_expire(static_cast<JobState>(i))) return false;
+  return kJobTransitions.size() == static_cast<std::size_t>(JobEvent::time_out) + 1;
+}());
 static_assert(!applies(JobEvent::complete, JobState::claimed));
 static_assert(!job_edge_allowed(JobState::completed, JobState::pending));
 static_assert(!job_edge_allowed(JobState::running, JobState::expired));

@@ -8,6 +8,7 @@
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
+#include "machine/settle.hpp"
 #include "machine/validate_jobs.hpp"
 #include "resonate/errors.hpp"
 
@@ -86,7 +87,7 @@ Reply Machine::no_job(const std::string& id) const { return refusal(status::kNot
 
 std::optional<Reply> Machine::job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const {
   if (!entry || !entry->now->job) return no_job(id);
-  const JobState state = Projected(*entry->now, now_).job();
+  const JobState state = job_state_at(*entry->now, now_);
   if (applies(event, state)) return std::nullopt;
   return refusal(status::kConflict,
                  "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
@@ -111,12 +112,11 @@ Reply Machine::enqueue(JobOrder& order) {
     return refusal(status::kConflict, "job " + quoted(*order.id) + " exists, with another queue, type or payload");
   }
   if (existing) {
-    const Projected seen(*existing->now, now_);
     if (existing->now->has_task())
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and has a task of its own");
     if (existing->now->birth->timer) return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
-    if (!seen.pending())
-      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(seen.state())));
+    if (const PromiseState state = existing->now->state_at(now_); state != PromiseState::pending)
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(state)));
   }
   if (order.unique_key) {
     if (const Entry* holder = set_.holder_of_key(order.queue, *order.unique_key, now_))
@@ -174,18 +174,13 @@ Reply Machine::enqueue(JobOrder& order) {
   count_job(set_, *job, 1);
   row.job = std::move(job);
   set_.touched(*entry);
-  set_.note_job(*entry);
   if (gathers && row.state == PromiseState::pending) join_group(set_, *entry, now_);
   return answer(*entry);
 }
 
-namespace {
+JobReply::Item Machine::item_of(Reply reply) const { return {reply.status, std::move(reply.error), shown_at(reply.promise, now_)}; }
 
-JobReply::Item item_of(Reply reply) { return {reply.status, std::move(reply.error), std::move(reply.promise)}; }
-
-}  // namespace
-
-Reply Machine::job_enqueue(JobEnqueue& request) { return enqueue_asked(request.order.front()); }
+Reply Machine::run(JobEnqueue& request) { return enqueue_asked(request.order.front()); }
 
 // As asked by somebody who can be refused. An occurrence of a schedule cannot: it is enqueued without retries, should its queue
 // have lost its policy.
@@ -214,7 +209,7 @@ std::optional<std::string> Machine::refuse_retries(const QueueSet& request) cons
   return "defaults: " + needs_policy(*defaults->max_retries);
 }
 
-Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
+Reply Machine::run(JobEnqueueMany& request) {
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.orders.size());
   for (JobOrder& order : request.orders) {
@@ -229,35 +224,35 @@ Reply Machine::job_enqueue_many(JobEnqueueMany& request) {
   return reply;
 }
 
-Reply Machine::job_get(JobGet& request) {
+Reply Machine::run(JobGet& request) {
   const Entry* entry = set_.find(request.id);
   return entry && entry->now->job ? answer(*entry) : no_job(request.id);
 }
 
-Reply Machine::job_start(JobStart& request) {
+Reply Machine::run(JobStart& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::start, "started")) return *std::move(refused);
   start_job(set_, *entry, request.lease.value_or(entry->now->job->run_lease), now_);
   return answer(*entry);
 }
 
-Reply Machine::job_start_many(JobStartMany& request) {
+Reply Machine::run(JobStartMany& request) {
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.jobs.size());
   for (const JobRef& one : request.jobs) {
     JobStart start{.id = one.id, .version = one.version, .lease = request.lease};
-    jobs->items.push_back(item_of(job_start(start)));
+    jobs->items.push_back(item_of(run(start)));
   }
   Reply reply = ok();
   reply.jobs = std::move(jobs);
   return reply;
 }
 
-Reply Machine::job_heartbeat(JobHeartbeat& request) {
+Reply Machine::run(JobHeartbeat& request) {
   Shared<JobReply> told(new JobReply);
   for (const JobRef& held : request.jobs) {
     Entry* entry = set_.find(held.id);
-    const JobState state = entry && entry->now->job ? Projected(*entry->now, now_).job() : JobState::failed;
+    const JobState state = entry && entry->now->job ? job_state_at(*entry->now, now_) : JobState::failed;
     if (state == JobState::cancelled) {
       told->cancelled.push_back(held.id);
     } else if (!is_held(state) || entry->now->acquisitions != held.version || entry->now->pid->text != request.worker) {
@@ -273,7 +268,7 @@ Reply Machine::job_heartbeat(JobHeartbeat& request) {
   return reply;
 }
 
-Reply Machine::job_complete(JobComplete& request) {
+Reply Machine::run(JobComplete& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::complete, "completed"))
     return *std::move(refused);
@@ -281,31 +276,31 @@ Reply Machine::job_complete(JobComplete& request) {
   return answer(*entry);
 }
 
-Reply Machine::job_complete_many(JobCompleteMany& request) {
+Reply Machine::run(JobCompleteMany& request) {
   Shared<JobReply> jobs(new JobReply);
   jobs->items.reserve(request.jobs.size());
-  for (JobComplete& one : request.jobs) jobs->items.push_back(item_of(job_complete(one)));
+  for (JobComplete& one : request.jobs) jobs->items.push_back(item_of(run(one)));
   Reply reply = ok();
   reply.jobs = std::move(jobs);
   return reply;
 }
 
-Reply Machine::job_fail(JobFail& request) {
+Reply Machine::run(JobFail& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::retry, "failed")) return *std::move(refused);
   fail_attempt(set_, *entry, std::move(request.error), Outcome::failed, request.retryable, request.retry_after, now_);
   return answer(*entry);
 }
 
-Reply Machine::job_release(JobRelease& request) {
+Reply Machine::run(JobRelease& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::release, "released"))
     return *std::move(refused);
-  make_ready(set_, *entry, entry->now->job->enqueued_at);
+  make_ready(set_, *entry, JobEvent::release, entry->now->job->enqueued_at);
   return answer(*entry);
 }
 
-Reply Machine::job_snooze(JobSnooze& request) {
+Reply Machine::run(JobSnooze& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::snooze, "snoozed")) return *std::move(refused);
   snooze_job(set_, *entry, request.delay, now_);

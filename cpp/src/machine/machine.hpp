@@ -4,9 +4,11 @@
 // nothing. What differs between dialects and rule sets is read from their tables (resonate/rules.hpp).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "machine/job_transitions.hpp"
 #include "machine/transitions.hpp"
@@ -22,62 +24,64 @@ class Machine {
   Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options, std::string_view scope = {})
       : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules, dialect)), options_(options), scope_(scope) {}
 
-  // Runs a request that validation accepted. Moves what it stores out of the operation.
+  // Runs a request that validation accepted. Moves what it stores out of the operation. Its rows are as shown_at() its instant.
   Reply run(Operation& operation);
-
-  Reply promise_get(PromiseGet& request);
-  Reply promise_create(PromiseCreate& request);
-  Reply promise_settle(PromiseSettle& request);
-  Reply register_callback(RegisterCallback& request);
-  Reply register_listener(RegisterListener& request);
-  Reply promise_search(PromiseSearch& request);
-
-  Reply task_get(TaskGet& request);
-  Reply task_create(TaskCreate& request);
-  Reply task_acquire(TaskAcquire& request);
-  Reply task_release(TaskRelease& request);
-  Reply task_suspend(TaskSuspend& request);
-  Reply task_fulfill(TaskFulfill& request);
-  Reply task_fence(TaskFence& request);
-  Reply task_heartbeat(TaskHeartbeat& request);
-  Reply task_halt(TaskHalt& request);
-  Reply task_continue(TaskContinue& request);
-  Reply task_search(TaskSearch& request);
-
-  Reply schedule_get(ScheduleGet& request);
-  Reply schedule_create(ScheduleCreate& request);
-  Reply schedule_delete(ScheduleDelete& request);
-  Reply schedule_search(ScheduleSearch& request);
-
-  Reply job_enqueue(JobEnqueue& request);
-  Reply job_enqueue_many(JobEnqueueMany& request);
-  Reply job_get(JobGet& request);
-  Reply job_claim(JobClaim& request);
-  Reply job_start(JobStart& request);
-  Reply job_start_many(JobStartMany& request);
-  Reply job_heartbeat(JobHeartbeat& request);
-  Reply job_complete(JobComplete& request);
-  Reply job_complete_many(JobCompleteMany& request);
-  Reply job_fail(JobFail& request);
-  Reply job_release(JobRelease& request);
-  Reply job_snooze(JobSnooze& request);
-  Reply job_cancel(JobCancel& request);
-  Reply job_run(JobRun& request);
-  Reply job_archive(JobArchive& request);
-  Reply job_delete(JobDelete& request);
-  Reply job_search(JobSearch& request);
-  Reply job_stats(JobStats& request);
-  Reply queue_set(QueueSet& request);
-  Reply queue_get(QueueGet& request);
-  Reply queue_pause(QueuePause& request);
-  Reply queue_resume(QueueResume& request);
-  Reply queue_list(QueueList& request);
-
+  // The jobs that a change of all that a filter chooses would change, for JobFilter::among: as many as one request changes, and one
+  // more where there are others. Changes nothing.
+  std::vector<std::string> choose(const Operation& operation);
   // A job that is enqueued, or why it is not. Moves what it stores out of the order.
   Reply enqueue(JobOrder& order);
 
  private:
   using Entry = WorkingSet::Entry;
+
+  Reply run(PromiseGet& request);
+  Reply run(PromiseCreate& request);
+  Reply run(PromiseSettle& request);
+  Reply run(RegisterCallback& request);
+  Reply run(RegisterListener& request);
+  Reply run(PromiseSearch& request);
+
+  Reply run(TaskGet& request);
+  Reply run(TaskCreate& request);
+  Reply run(TaskAcquire& request);
+  Reply run(TaskRelease& request);
+  Reply run(TaskSuspend& request);
+  Reply run(TaskFulfill& request);
+  Reply run(TaskFence& request);
+  Reply run(TaskHeartbeat& request);
+  Reply run(TaskHalt& request);
+  Reply run(TaskContinue& request);
+  Reply run(TaskSearch& request);
+
+  Reply run(ScheduleGet& request);
+  Reply run(ScheduleCreate& request);
+  Reply run(ScheduleDelete& request);
+  Reply run(ScheduleSearch& request);
+
+  Reply run(JobEnqueue& request);
+  Reply run(JobEnqueueMany& request);
+  Reply run(JobGet& request);
+  Reply run(JobClaim& request);
+  Reply run(JobStart& request);
+  Reply run(JobStartMany& request);
+  Reply run(JobHeartbeat& request);
+  Reply run(JobComplete& request);
+  Reply run(JobCompleteMany& request);
+  Reply run(JobFail& request);
+  Reply run(JobRelease& request);
+  Reply run(JobSnooze& request);
+  Reply run(JobCancel& request);
+  Reply run(JobRun& request);
+  Reply run(JobArchive& request);
+  Reply run(JobDelete& request);
+  Reply run(JobSearch& request);
+  Reply run(JobStats& request);
+  Reply run(QueueSet& request);
+  Reply run(QueueGet& request);
+  Reply run(QueuePause& request);
+  Reply run(QueueResume& request);
+  Reply run(QueueList& request);
 
   Reply ok() const;
   Reply answer(const Entry& entry) const;
@@ -103,6 +107,7 @@ class Machine {
   Reply search_rows(SearchQuery& query, bool tasks);
 
   Reply no_job(const std::string& id) const;
+  JobReply::Item item_of(Reply reply) const;
   Reply enqueue_asked(JobOrder& order);
   // Why its retries cannot be had: its lifecycle has some by a policy only.
   std::optional<std::string> refuse_retries(const JobOrder& order) const;
@@ -115,10 +120,13 @@ class Machine {
   // The job of an id, or all that a filter chooses.
   template <class Change>
   Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
-  template <class Wanted, class Change>
-  Reply change_chosen(const JobFilter& filter, Wanted wanted, Change change);
+  template <class Change>
+  Reply change_chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted, Change change);
+  std::vector<RowRef> chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted);
+  std::function<bool(const Row&)> meets(JobEvent event) const;
+  bool may_be_deleted(const Row& row) const;
   bool matches(const JobFilter& filter, const Row& row) const;
-  RowScan scan_for(const JobFilter& filter);
+  RowRange range_for(const JobFilter& filter);
   bool none_counted(const JobFilter& filter);
   std::optional<Reply> delete_refusal(const Entry& entry) const;
   void delete_job(Entry& entry);
@@ -135,13 +143,21 @@ class Machine {
   std::string_view scope_;
 };
 
-// Shared by requests and steps.
-void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
-            Shared<const SharedString> iku);
-// Stores what a row that is dead at some instant is shown as.
-void settle_dead(WorkingSet& set, WorkingSet::Entry& entry);
-void clear_task(Row& row, TaskState state);
+// The task becomes pending; of requests and steps.
 void enter_pending(Row& row, Instant at);
+
+// The internal steps that follow a request, at most (PROTOCOL 4). The reference model has the same number.
+inline constexpr std::size_t kPortion = 64;
+// The internal steps that are taken before a request, at most: of a claim the portion and one a job that is asked for, since what
+// is due may be claimed.
+std::size_t steps_before(const Operation& operation) noexcept;
+
+// At the beginning of a request that is no read, and of a tick: the store has seen `now`, and unblocks that were queued too long
+// ago are dropped (decision 7). The last instant that the store has seen.
+Instant arrive(WorkingSet& set, Instant now, const Options& options);
+
+// The message leaves the outbox. The timer of a task whose execute it is runs from the instant that was shown (PROTOCOL 4).
+void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now, const Options& options);
 
 // Takes the internal step that is due first at `now`; none when nothing is due.
 std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options);

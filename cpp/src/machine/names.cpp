@@ -1,5 +1,7 @@
-// The names of states and steps, as they stand on the wire.
-#include "resonate/errors.hpp"
+// The names of states and steps, of what jobs are made of: ours, as they stand on the wire, and those of asynq and horsies (JOBS
+// 1).
+#include <iterator>
+
 #include "resonate/requests.hpp"
 
 namespace resonate {
@@ -10,6 +12,33 @@ constexpr std::string_view kTaskStates[] = {"none", "pending", "acquired", "susp
 constexpr std::string_view kSteps[] = {"promise_timeout", "listener_drain", "callback_drain",    "lease_expiry", "dispatch",
                                        "schedule",        "job_ready",      "job_batch",         "job_expiry",   "job_lease",
                                        "job_timeout",     "job_retention",  "schedule_set_aside"};
+
+struct StateNames {
+  std::string_view ours;
+  std::string_view asynq;
+  std::string_view horsies;
+};
+constexpr StateNames kStates[] = {
+    {"scheduled", "scheduled", "PENDING"},   {"pending", "pending", "PENDING"}, {"claimed", "active", "CLAIMED"},
+    {"running", "active", "RUNNING"},        {"retry", "retry", "PENDING"},     {"archived", "archived", "FAILED"},
+    {"completed", "completed", "COMPLETED"}, {"failed", "archived", "FAILED"},  {"cancelled", "archived", "CANCELLED"},
+    {"expired", "archived", "EXPIRED"},
+};
+static_assert(std::size(kStates) == kJobStates);
+constexpr std::string_view kLifecycles[] = {"", "asynq", "horsies"};
+constexpr std::string_view kExhausted[] = {"archived", "failed"};
+constexpr std::string_view kPolicies[] = {"asynq", "fixed", "exponential"};
+constexpr std::string_view kOutcomes[] = {"", "completed", "failed", "crashed", "timed_out", "snoozed", "cancelled"};
+
+template <class Enum, std::size_t N>
+std::optional<Enum> named(const std::string_view (&names)[N], std::string_view name) noexcept {
+  for (std::size_t i = 0; i < N; ++i)
+    if (!name.empty() && names[i] == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+const StateNames& names(JobState state) noexcept { return kStates[static_cast<std::size_t>(state)]; }
+
 }  // namespace
 
 std::string_view name_of(PromiseState state) noexcept { return kPromiseStates[static_cast<std::size_t>(state)]; }
@@ -28,29 +57,22 @@ std::optional<TaskState> task_state_named(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-bool is_read(const Operation& operation) noexcept {
-  return std::holds_alternative<PromiseGet>(operation) || std::holds_alternative<TaskGet>(operation) ||
-         std::holds_alternative<ScheduleGet>(operation) || std::holds_alternative<PromiseSearch>(operation) ||
-         std::holds_alternative<TaskSearch>(operation) || std::holds_alternative<ScheduleSearch>(operation) ||
-         std::holds_alternative<JobGet>(operation) || std::holds_alternative<JobSearch>(operation) ||
-         std::holds_alternative<JobStats>(operation) || std::holds_alternative<QueueGet>(operation) ||
-         std::holds_alternative<QueueList>(operation);
-}
+std::string_view name_of(JobState state) noexcept { return names(state).ours; }
+std::string_view asynq_name_of(JobState state) noexcept { return names(state).asynq; }
+std::string_view horsies_name_of(JobState state) noexcept { return names(state).horsies; }
+std::string_view name_of(Lifecycle lifecycle) noexcept { return kLifecycles[static_cast<std::size_t>(lifecycle)]; }
+std::string_view name_of(OnExhausted what) noexcept { return kExhausted[static_cast<std::size_t>(what)]; }
+std::string_view name_of(PolicyKind kind) noexcept { return kPolicies[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(Outcome outcome) noexcept { return kOutcomes[static_cast<std::size_t>(outcome)]; }
 
-bool is_search(const Operation& operation) noexcept {
-  return std::holds_alternative<PromiseSearch>(operation) || std::holds_alternative<TaskSearch>(operation) ||
-         std::holds_alternative<ScheduleSearch>(operation) || std::holds_alternative<JobSearch>(operation);
+std::optional<JobState> job_state_named(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kJobStates; ++i)
+    if (kStates[i].ours == name) return static_cast<JobState>(i);
+  return std::nullopt;
 }
-
-namespace {
-std::string text_of(const std::vector<Violation>& violations) {
-  std::string text = std::to_string(violations.size()) + " broken propert" + (violations.size() == 1 ? "y" : "ies") + ":";
-  for (const Violation& violation : violations) text += "\n  " + violation.name + " on " + violation.id + ": " + violation.detail;
-  return text;
-}
-}  // namespace
-
-InvariantError::InvariantError(std::vector<Violation> violations)
-    : Error(ErrorCode::invariant, text_of(violations)), violations_(std::move(violations)) {}
+std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept { return named<Lifecycle>(kLifecycles, name); }
+std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept { return named<OnExhausted>(kExhausted, name); }
+std::optional<PolicyKind> policy_named(std::string_view name) noexcept { return named<PolicyKind>(kPolicies, name); }
+std::optional<Outcome> outcome_named(std::string_view name) noexcept { return named<Outcome>(kOutcomes, name); }
 
 }  // namespace resonate

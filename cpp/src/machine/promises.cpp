@@ -1,65 +1,27 @@
-// Requests on promises (PROTOCOL 3.1-3.7) and what settling does to a row.
+// Requests on promises (PROTOCOL 3.1-3.7).
+#include <algorithm>
 #include <charconv>
 
 #include "machine/derive.hpp"
 #include "machine/glob.hpp"
-#include "machine/job_groups.hpp"
-#include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
+#include "machine/settle.hpp"
 #include "machine/transitions.hpp"
 
 namespace resonate {
 
 Reply Machine::run(Operation& operation) {
-  struct Visitor {
-    Machine& m;
-    Reply operator()(PromiseGet& r) { return m.promise_get(r); }
-    Reply operator()(PromiseCreate& r) { return m.promise_create(r); }
-    Reply operator()(PromiseSettle& r) { return m.promise_settle(r); }
-    Reply operator()(RegisterCallback& r) { return m.register_callback(r); }
-    Reply operator()(RegisterListener& r) { return m.register_listener(r); }
-    Reply operator()(PromiseSearch& r) { return m.promise_search(r); }
-    Reply operator()(TaskGet& r) { return m.task_get(r); }
-    Reply operator()(TaskCreate& r) { return m.task_create(r); }
-    Reply operator()(TaskAcquire& r) { return m.task_acquire(r); }
-    Reply operator()(TaskRelease& r) { return m.task_release(r); }
-    Reply operator()(TaskSuspend& r) { return m.task_suspend(r); }
-    Reply operator()(TaskFulfill& r) { return m.task_fulfill(r); }
-    Reply operator()(TaskFence& r) { return m.task_fence(r); }
-    Reply operator()(TaskHeartbeat& r) { return m.task_heartbeat(r); }
-    Reply operator()(TaskHalt& r) { return m.task_halt(r); }
-    Reply operator()(TaskContinue& r) { return m.task_continue(r); }
-    Reply operator()(TaskSearch& r) { return m.task_search(r); }
-    Reply operator()(ScheduleGet& r) { return m.schedule_get(r); }
-    Reply operator()(ScheduleCreate& r) { return m.schedule_create(r); }
-    Reply operator()(ScheduleDelete& r) { return m.schedule_delete(r); }
-    Reply operator()(ScheduleSearch& r) { return m.schedule_search(r); }
-    Reply operator()(JobEnqueue& r) { return m.job_enqueue(r); }
-    Reply operator()(JobEnqueueMany& r) { return m.job_enqueue_many(r); }
-    Reply operator()(JobGet& r) { return m.job_get(r); }
-    Reply operator()(JobClaim& r) { return m.job_claim(r); }
-    Reply operator()(JobStart& r) { return m.job_start(r); }
-    Reply operator()(JobStartMany& r) { return m.job_start_many(r); }
-    Reply operator()(JobHeartbeat& r) { return m.job_heartbeat(r); }
-    Reply operator()(JobComplete& r) { return m.job_complete(r); }
-    Reply operator()(JobCompleteMany& r) { return m.job_complete_many(r); }
-    Reply operator()(JobFail& r) { return m.job_fail(r); }
-    Reply operator()(JobRelease& r) { return m.job_release(r); }
-    Reply operator()(JobSnooze& r) { return m.job_snooze(r); }
-    Reply operator()(JobCancel& r) { return m.job_cancel(r); }
-    Reply operator()(JobRun& r) { return m.job_run(r); }
-    Reply operator()(JobArchive& r) { return m.job_archive(r); }
-    Reply operator()(JobDelete& r) { return m.job_delete(r); }
-    Reply operator()(JobSearch& r) { return m.job_search(r); }
-    Reply operator()(JobStats& r) { return m.job_stats(r); }
-    Reply operator()(QueueSet& r) { return m.queue_set(r); }
-    Reply operator()(QueueGet& r) { return m.queue_get(r); }
-    Reply operator()(QueuePause& r) { return m.queue_pause(r); }
-    Reply operator()(QueueResume& r) { return m.queue_resume(r); }
-    Reply operator()(QueueList& r) { return m.queue_list(r); }
+  Reply reply = std::visit([this](auto& request) { return run(request); }, operation);
+  const auto show = [this](RowRef& row) {
+    if (row && row->dead_at(now_)) row = shown_at(row, now_);
   };
-  return std::visit(Visitor{*this}, operation);
+  show(reply.promise);
+  show(reply.task);
+  show(reply.awaited);
+  std::ranges::for_each(reply.preload, show);
+  std::ranges::for_each(reply.rows, show);
+  return reply;
 }
 
 Reply Machine::ok() const {
@@ -85,7 +47,7 @@ Reply Machine::no_promise(const std::string& id) const {
   return refusal(status::kNotFound, "promise " + quoted(id) + " does not exist");
 }
 
-Reply Machine::promise_get(PromiseGet& request) {
+Reply Machine::run(PromiseGet& request) {
   const Entry* entry = set_.find(request.id);
   return entry ? answer(*entry) : no_promise(request.id);
 }
@@ -131,7 +93,7 @@ Instant first_dispatch(const Birth& birth, Instant now) {
 }
 }  // namespace
 
-Reply Machine::promise_create(PromiseCreate& request) {
+Reply Machine::run(PromiseCreate& request) {
   if (const Entry* existing = set_.find(request.id)) {
     if (auto conflict = creation_conflict(*existing, request)) return *std::move(conflict);
     return answer(*existing);
@@ -148,11 +110,10 @@ Reply Machine::promise_create(PromiseCreate& request) {
   return answer(set_.create(std::move(row)));
 }
 
-Reply Machine::promise_settle(PromiseSettle& request) {
+Reply Machine::run(PromiseSettle& request) {
   Entry* entry = set_.find(request.id);
   if (!entry) return no_promise(request.id);
-  const Projected seen(*entry->now, now_);
-  if (!seen.pending()) {
+  if (!entry->now->pending_at(now_)) {
     // A deadline settles without a key, whether or not it is stored yet.
     const SharedString* key = entry->now->dead_at(now_) ? nullptr : entry->now->iku.get();
     if (request.iku && (!key || key->text != *request.iku))
@@ -161,42 +122,11 @@ Reply Machine::promise_settle(PromiseSettle& request) {
                                             quoted(*request.iku));
     return answer(*entry);
   }
-  settle(set_, *entry, *promise_state_named(request.state), now_,
-         request.value.empty() ? nullptr : Shared<const SharedValue>(new SharedValue(std::move(request.value))),
-         request.iku ? Shared<const SharedString>(new SharedString(*std::move(request.iku))) : nullptr);
+  Settlement end = settlement(*promise_state_named(request.state), now_);
+  if (!request.value.empty()) end.value = Shared<const SharedValue>(new SharedValue(std::move(request.value)));
+  if (request.iku) end.iku = Shared<const SharedString>(new SharedString(*std::move(request.iku)));
+  settle(set_, *entry, std::move(end));
   return answer(*entry);
-}
-
-void clear_task(Row& row, TaskState state) {
-  row.task = state;
-  row.pid = nullptr;
-  row.expires_at = kUnset;
-  row.retry_at = kUnset;
-  row.execute_waits = false;
-}
-
-void settle(WorkingSet& set, WorkingSet::Entry& entry, PromiseState state, Instant settled_at, Shared<const SharedValue> value,
-            Shared<const SharedString> iku) {
-  leave_group(set, entry);
-  Row& row = set.edit(entry);
-  if (row.job && !is_terminal(row.job->state)) settle_job(set, row, state, settled_at);
-  row.state = state;
-  row.settled_at = settled_at;
-  row.value = std::move(value);
-  row.iku = std::move(iku);
-  if (row.has_task()) {
-    clear_task(row, next_state(TaskEvent::settle, row.task).value_or(TaskState::fulfilled));
-    row.ttl = 0;
-    row.resumes = nullptr;
-    row.current = nullptr;
-  }
-  set.touched(entry);
-}
-
-void settle_dead(WorkingSet& set, WorkingSet::Entry& entry) {
-  const Birth& birth = *entry.now->birth;
-  if (entry.now->expires()) return expire_job(set, entry);
-  settle(set, entry, timeout_verdict(birth.timer), birth.timeout_at, nullptr, nullptr);
 }
 
 std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
@@ -215,7 +145,7 @@ void Machine::add_edge(EdgeKind kind, Entry& awaited, const std::string& other) 
   set_.touched(awaited);
 }
 
-Reply Machine::register_callback(RegisterCallback& request) {
+Reply Machine::run(RegisterCallback& request) {
   Entry* awaited = set_.find(request.awaited);
   if (!awaited) return no_promise(request.awaited);
   Entry* awaiter = set_.find(request.awaiter);
@@ -227,20 +157,19 @@ Reply Machine::register_callback(RegisterCallback& request) {
   if (dialect_.awaiter_needs_target && !awaiter->now->birth->target)
     return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " has no resonate:target to be resumed at");
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
-  if (Projected(*awaited->now, now_).pending() && Projected(*awaiter->now, now_).pending())
-    add_edge(EdgeKind::callback, *awaited, request.awaiter);
+  if (awaited->now->pending_at(now_) && awaiter->now->pending_at(now_)) add_edge(EdgeKind::callback, *awaited, request.awaiter);
   return answer(*awaited);
 }
 
-Reply Machine::register_listener(RegisterListener& request) {
+Reply Machine::run(RegisterListener& request) {
   Entry* awaited = set_.find(request.awaited);
   if (!awaited) return no_promise(request.awaited);
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
-  if (Projected(*awaited->now, now_).pending()) add_edge(EdgeKind::listener, *awaited, request.address);
+  if (awaited->now->pending_at(now_)) add_edge(EdgeKind::listener, *awaited, request.address);
   return answer(*awaited);
 }
 
-Reply Machine::promise_search(PromiseSearch& request) { return search_rows(request.query, false); }
+Reply Machine::run(PromiseSearch& request) { return search_rows(request.query, false); }
 
 Reply Machine::search_rows(SearchQuery& query, bool tasks) {
   const Filter& filter = query.filter;
@@ -248,17 +177,14 @@ Reply Machine::search_rows(SearchQuery& query, bool tasks) {
   const auto limit = static_cast<std::size_t>(query.limit.value_or(100));
   auto wanted = [&](const Row& row) {
     if (!in_scope(row.id()) || (tasks && !row.has_task())) return false;
-    const Projected seen(row, now_);
-    if (filter.state && *filter.state != (tasks ? name_of(seen.task()) : name_of(seen.state()))) return false;
+    if (filter.state && *filter.state != (tasks ? name_of(row.task_at(now_)) : name_of(row.state_at(now_)))) return false;
     if (filter.target && (!row.birth->target || *row.birth->target != *filter.target)) return false;
     if (!row.birth->tags.contains(filter.tags)) return false;
     return !glob || glob->matches(row.id());
   };
-  RowScan scan;
-  scan.after = query.cursor;
-  scan.limit = limit + 1;
+  RowRange range{.after = {.id = query.cursor}, .limit = limit + 1};
   Reply reply = ok();
-  reply.rows = set_.scan(std::move(scan), wanted);
+  reply.rows = set_.scan(std::move(range), wanted);
   if (reply.rows.size() > limit) {
     reply.rows.pop_back();
     reply.cursor = reply.rows.back()->id();

@@ -18,7 +18,7 @@ Reply Machine::no_queue(const std::string& name) const {
   return refusal(status::kNotFound, "queue " + quoted(name) + " does not exist");
 }
 
-Reply Machine::queue_set(QueueSet& request) {
+Reply Machine::run(QueueSet& request) {
   if (auto refused = refuse_retries(request)) return refusal(status::kInvalid, *std::move(refused));
   Queue& queue = set_.edit_queue(request.queue);
   if (request.lifecycle.given)
@@ -35,7 +35,7 @@ Reply Machine::queue_set(QueueSet& request) {
   return queue_reply(queue);
 }
 
-Reply Machine::queue_get(QueueGet& request) {
+Reply Machine::run(QueueGet& request) {
   const Queue* queue = set_.find_queue(request.queue);
   return queue ? queue_reply(*queue) : no_queue(request.queue);
 }
@@ -50,11 +50,11 @@ Reply Machine::set_paused(const std::string& name, bool paused) {
   return queue_reply(queue);
 }
 
-Reply Machine::queue_pause(QueuePause& request) { return set_paused(request.queue, true); }
+Reply Machine::run(QueuePause& request) { return set_paused(request.queue, true); }
 
-Reply Machine::queue_resume(QueueResume& request) { return set_paused(request.queue, false); }
+Reply Machine::run(QueueResume& request) { return set_paused(request.queue, false); }
 
-Reply Machine::queue_list(QueueList&) {
+Reply Machine::run(QueueList&) {
   Shared<JobReply> told(new JobReply);
   for (QueueRef& queue : set_.queues())
     if (in_scope(queue->name)) told->queues.push_back(std::move(queue));
@@ -63,7 +63,7 @@ Reply Machine::queue_list(QueueList&) {
   return reply;
 }
 
-Reply Machine::job_stats(JobStats& request) {
+Reply Machine::run(JobStats& request) {
   if (request.queue && !set_.find_queue(*request.queue)) return no_queue(*request.queue);
   Shared<JobReply> told(new JobReply);
   for (QueueRef& queue : set_.queues()) {

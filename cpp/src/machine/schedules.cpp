@@ -114,7 +114,7 @@ std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::s
 
 }  // namespace
 
-Reply Machine::schedule_get(ScheduleGet& request) {
+Reply Machine::run(ScheduleGet& request) {
   const auto* entry = set_.find_schedule(request.id);
   if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
   Reply reply = ok();
@@ -122,7 +122,7 @@ Reply Machine::schedule_get(ScheduleGet& request) {
   return reply;
 }
 
-Reply Machine::schedule_create(ScheduleCreate& request) {
+Reply Machine::run(ScheduleCreate& request) {
   Reply reply = ok();
   if (const auto* existing = set_.find_schedule(request.id)) {
     reply.schedule = existing->now;
@@ -157,14 +157,14 @@ Reply Machine::schedule_create(ScheduleCreate& request) {
   return reply;
 }
 
-Reply Machine::schedule_delete(ScheduleDelete& request) {
+Reply Machine::run(ScheduleDelete& request) {
   auto* entry = set_.find_schedule(request.id);
   if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
   set_.remove_schedule(*entry);
   return ok();
 }
 
-Reply Machine::schedule_search(ScheduleSearch& request) {
+Reply Machine::run(ScheduleSearch& request) {
   const SearchQuery& query = request.query;
   const std::optional<Glob> glob = query.filter.id ? std::optional<Glob>(*query.filter.id) : std::nullopt;
   const auto limit = static_cast<std::size_t>(query.limit.value_or(10));

@@ -130,8 +130,7 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
       continue;
     }
     const WorkingSet::Entry* awaiter = set.find(edge->other);
-    if (!awaiter || !awaiter->now->has_task() || awaiter->now->job ||
-        Projected(*awaiter->now, context.now).task() == TaskState::fulfilled)
+    if (!awaiter || !awaiter->now->has_task() || awaiter->now->job || awaiter->now->task_at(context.now) == TaskState::fulfilled)
       continue;
     const auto& resumes = awaiter->now->resumes;
     checker.require(resumes && std::count(resumes->items.begin(), resumes->items.end(), edge->owner) == 1, "consumed_callback_lost",

@@ -8,6 +8,7 @@
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
 #include "machine/schedules.hpp"
+#include "machine/settle.hpp"
 #include "machine/transitions.hpp"
 #include "resonate/errors.hpp"
 
@@ -32,7 +33,7 @@ Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Instant times_out_at = row.job->times_out_at();
   if (row.job->state == JobState::claimed) {
     Fired fired = fired_by(StepKind::job_lease, row, row.expires_at, now);
-    make_ready(set, entry, row.job->enqueued_at);
+    make_ready(set, entry, JobEvent::lose_claim, row.job->enqueued_at);
     return fired;
   }
   const bool crashed = row.expires_at < times_out_at;
@@ -50,7 +51,7 @@ Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   if (job.spec->group && entry.now->acquisitions == 0) {  // who was claimed before, and put off, waits for nobody again
     join_group(set, entry, at);
   } else {
-    make_ready(set, entry, at);
+    make_ready(set, entry, JobEvent::ready, at);
   }
   return fired;
 }
@@ -71,11 +72,7 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
   const Row& row = *entry.now;
-  const auto row_of = [&set](const std::string& id) {
-    const WorkingSet::Entry* const awaiter = set.find(id);
-    return awaiter ? awaiter->now : RowRef();
-  };
-  if (may_be_read_again(*row.job, now, row_of) || set.has_unblock(row.id())) {
+  if (may_be_read_again(*row.job, set, now) || set.has_unblock(row.id())) {
     const Duration waited = saturating_sub(now, row.settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
@@ -165,6 +162,28 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 }
 
 }  // namespace
+
+Instant arrive(WorkingSet& set, Instant now, const Options& options) {
+  Instant& seen = set.counters().now;
+  seen = std::max(seen, now);
+  set.drop_unblocks(saturating_sub(seen, options.unblock_retention));
+  return seen;
+}
+
+void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now, const Options& options) {
+  set.remove_message(message.seq);
+  WorkingSet::Entry* const entry = message.kind == MessageKind::execute ? set.find(message.id) : nullptr;
+  if (!entry || !entry->now->execute_waits || entry->now->execute_seq != message.seq) return;
+  Row& row = set.edit(*entry);
+  row.retry_at = shown_retry_at(row, now, options.retry_timeout);
+  row.execute_waits = false;
+  set.touched(*entry);
+}
+
+std::size_t steps_before(const Operation& operation) noexcept {
+  const auto* claim = std::get_if<JobClaim>(&operation);
+  return claim ? kPortion + static_cast<std::size_t>(claim->count) : 0;
+}
 
 std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options) {
   while (const auto next = set.next_due(now)) {

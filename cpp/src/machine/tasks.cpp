@@ -4,6 +4,7 @@
 #include "machine/derive.hpp"
 #include "machine/machine.hpp"
 #include "machine/quoted.hpp"
+#include "machine/settle.hpp"
 #include "machine/transitions.hpp"
 #include "machine/validate.hpp"
 
@@ -33,7 +34,7 @@ std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::strin
                                             std::string_view deed) const {
   if (!entry || !entry->now->has_task()) return no_task(id);
   if (entry->now->job && event != TaskEvent::fulfill && event != TaskEvent::fence) return is_a_job(id, deed);
-  const TaskState state = Projected(*entry->now, now_).task();
+  const TaskState state = entry->now->task_at(now_);
   if (!next_state(event, state))
     return refusal(status::kConflict,
                    "task " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
@@ -78,12 +79,8 @@ void Machine::add_preload(Reply& reply, const Row& row) const {
   if (!dialect_.preloads) return;
   reply.has_preload = true;
   if (!row.birth->branch) return;
-  RowScan scan;
-  scan.by = RowScan::By::branch;
-  scan.key = *row.birth->branch;
-  scan.limit = SIZE_MAX;
   std::size_t bytes = 0;
-  reply.preload = set_.scan_until(std::move(scan), [&](const Row& other) {
+  reply.preload = set_.scan_until(rows_of_branch(*row.birth->branch), [&](const Row& other) {
     if (other.id() == row.id() || !in_scope(other.id())) return WorkingSet::Seen::unwanted;
     bytes += payload_bytes(other);
     reply.preload_cut = bytes > kMostPreloaded;
@@ -91,7 +88,7 @@ void Machine::add_preload(Reply& reply, const Row& row) const {
   });
 }
 
-Reply Machine::task_get(TaskGet& request) {
+Reply Machine::run(TaskGet& request) {
   const Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
   Reply reply = ok();
@@ -100,7 +97,7 @@ Reply Machine::task_get(TaskGet& request) {
   return reply;
 }
 
-Reply Machine::task_create(TaskCreate& request) {
+Reply Machine::run(TaskCreate& request) {
   if (Entry* existing = set_.find(request.action.id)) {
     if (auto conflict = creation_conflict(*existing, request.action)) return *std::move(conflict);
     if (existing->now->job) return is_a_job(request.action.id, "acquired");
@@ -111,7 +108,7 @@ Reply Machine::task_create(TaskCreate& request) {
       return refusal(targeted ? rules_.task_create_without_targeted_task_status : rules_.task_create_without_task_status,
                      "promise " + quoted(id) + " exists and has no task");
     }
-    const TaskState state = Projected(*existing->now, now_).task();
+    const TaskState state = existing->now->task_at(now_);
     if (state == TaskState::fulfilled) {
       Reply reply = answer(*existing);
       reply.task = existing->now;
@@ -139,7 +136,7 @@ Reply Machine::task_create(TaskCreate& request) {
   return claimed(set_.create(std::move(row)));
 }
 
-Reply Machine::task_acquire(TaskAcquire& request) {
+Reply Machine::run(TaskAcquire& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::acquire, "acquired")) return *std::move(refused);
   acquire(*entry, request.pid, request.ttl);
@@ -149,7 +146,7 @@ Reply Machine::task_acquire(TaskAcquire& request) {
   return reply;
 }
 
-Reply Machine::task_release(TaskRelease& request) {
+Reply Machine::run(TaskRelease& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::release, "released")) return *std::move(refused);
   enter_pending(set_.edit(*entry), now_);
@@ -157,7 +154,7 @@ Reply Machine::task_release(TaskRelease& request) {
   return ok();
 }
 
-Reply Machine::task_suspend(TaskSuspend& request) {
+Reply Machine::run(TaskSuspend& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::suspend, "suspended")) return *std::move(refused);
   const std::string* settled = nullptr;
@@ -166,7 +163,7 @@ Reply Machine::task_suspend(TaskSuspend& request) {
     Entry* awaited = set_.find(action.awaited);
     if (!awaited) return refusal(status::kUnprocessable, "awaited promise " + quoted(action.awaited) + " does not exist");
     if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
-    if (!settled && !Projected(*awaited->now, now_).pending()) settled = &action.awaited;
+    if (!settled && !awaited->now->pending_at(now_)) settled = &action.awaited;
     awaiteds.push_back(awaited);
   }
   const bool pops = dialect_.suspend_pops_resumes && entry->now->resumes;
@@ -194,13 +191,13 @@ Reply Machine::task_suspend(TaskSuspend& request) {
   return ok();
 }
 
-Reply Machine::task_fulfill(TaskFulfill& request) {
+Reply Machine::run(TaskFulfill& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::fulfill, "fulfilled")) return *std::move(refused);
-  return promise_settle(request.action);
+  return run(request.action);
 }
 
-Reply Machine::task_fence(TaskFence& request) {
+Reply Machine::run(TaskFence& request) {
   Entry* entry = set_.find(request.id);
   if (auto refused = claim_refusal(entry, request.id, request.version, TaskEvent::fence, "fenced")) return *std::move(refused);
   Reply inner = std::visit(
@@ -209,10 +206,10 @@ Reply Machine::task_fence(TaskFence& request) {
         if constexpr (std::is_same_v<Action, PromiseCreate>) {
           // Under rules that refuse a fenced action outside, validation has done so before.
           if (auto refused = refuse_action(action, dialect_, rules_)) return refusal(status::kInvalid, *std::move(refused));
-          return promise_create(action);
+          return run(action);
         } else {
           if (auto refused = refuse_action(action)) return refusal(status::kInvalid, *std::move(refused));
-          return promise_settle(action);
+          return run(action);
         }
       },
       request.action);
@@ -224,19 +221,15 @@ Reply Machine::task_fence(TaskFence& request) {
   return reply;
 }
 
-Reply Machine::task_heartbeat(TaskHeartbeat& request) {
+Reply Machine::run(TaskHeartbeat& request) {
   auto renew = [this](Entry& entry) {
     Row& row = set_.edit(entry);
     row.expires_at = saturating_add(now_, row.ttl);
     set_.touched(entry);
   };
   if (request.tasks.empty() && rules_.empty_heartbeat_renews_all) {
-    RowScan scan;
-    scan.by = RowScan::By::pid;
-    scan.key = request.pid;
-    scan.limit = SIZE_MAX;
     const auto alive = [this](const Row& row) { return in_scope(row.id()) && !row.dead_at(now_); };
-    for (const RowRef& row : set_.scan(std::move(scan), alive)) renew(*set_.find(row->id()));
+    for (const RowRef& row : set_.scan(tasks_held_by(request.pid), alive)) renew(*set_.find(row->id()));
     return ok();
   }
   std::size_t missing = 0;
@@ -247,7 +240,7 @@ Reply Machine::task_heartbeat(TaskHeartbeat& request) {
       continue;
     }
     const Row& row = *entry->now;
-    if (next_state(TaskEvent::heartbeat, Projected(row, now_).task()) && row.pid->text == request.pid &&
+    if (next_state(TaskEvent::heartbeat, row.task_at(now_)) && row.pid->text == request.pid &&
         shown_version(dialect_, row.task, row.acquisitions) == task.version)
       renew(*entry);
   }
@@ -256,11 +249,11 @@ Reply Machine::task_heartbeat(TaskHeartbeat& request) {
   return ok();
 }
 
-Reply Machine::task_halt(TaskHalt& request) {
+Reply Machine::run(TaskHalt& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
   if (entry->now->job) return is_a_job(request.id, "halted");
-  const TaskState state = Projected(*entry->now, now_).task();
+  const TaskState state = entry->now->task_at(now_);
   const auto halted = next_state(TaskEvent::halt, state);
   if (!halted)
     return refusal(status::kConflict,
@@ -271,11 +264,11 @@ Reply Machine::task_halt(TaskHalt& request) {
   return ok();
 }
 
-Reply Machine::task_continue(TaskContinue& request) {
+Reply Machine::run(TaskContinue& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
   if (entry->now->job) return is_a_job(request.id, "continued");
-  const TaskState state = Projected(*entry->now, now_).task();
+  const TaskState state = entry->now->task_at(now_);
   if (!next_state(TaskEvent::resume_halted, state))
     return refusal(status::kConflict,
                    "task " + quoted(request.id) + " is " + std::string(name_of(state)) + ": only a halted task can be continued");
@@ -286,6 +279,6 @@ Reply Machine::task_continue(TaskContinue& request) {
   return ok();
 }
 
-Reply Machine::task_search(TaskSearch& request) { return search_rows(request.query, true); }
+Reply Machine::run(TaskSearch& request) { return search_rows(request.query, true); }
 
 }  // namespace resonate

@@ -1,4 +1,4 @@
-// The task lifecycle as a table (seed 000, PROTOCOL 3 and 4): which event takes a task from which state to which. A pair that is
+// The task lifecycle as a table (PROTOCOL 3 and 4): which event takes a task from which state to which. A pair that is
 // not here is refused (a request) or without effect (an internal step).
 #pragma once
 

@@ -1,10 +1,10 @@
 #include "machine/validate_jobs.hpp"
 
-#include <initializer_list>
 #include <string_view>
 #include <unordered_set>
 
 #include "machine/derive.hpp"
+#include "machine/job_transitions.hpp"
 #include "machine/quoted.hpp"
 #include "machine/refusals.hpp"
 
@@ -56,8 +56,8 @@ Refusal refuse_held(const std::string& id, std::int64_t version) {
   return first(refuse_text("id", id), refuse_below("version", version, 0));
 }
 
-// `states`: those that a filter may name; none: it names no state.
-Refusal refuse_filter(const JobFilter& which, std::initializer_list<JobState> states) {
+// `states`: those of which a filter must name one; null: it names no state.
+Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
   if (which.id) {
     if (which.queue || which.type || which.state || which.group || !which.tags.empty())
       return "give the id " + quoted(*which.id) + " or a filter, not both";
@@ -66,12 +66,14 @@ Refusal refuse_filter(const JobFilter& which, std::initializer_list<JobState> st
   if (Refusal refused =
           first(refuse_optional("queue", which.queue), refuse_optional("type", which.type), refuse_optional("group", which.group)))
     return refused;
-  if (states.size() == 0) {
+  if (!states) {
     if (which.queue || which.type || which.group || !which.tags.empty()) return std::nullopt;
     return std::string("give an id, a queue, a type, a group or tags");
   }
   std::string names;
-  for (const JobState state : states) {
+  for (std::size_t i = 0; i < kJobStates; ++i) {
+    const auto state = static_cast<JobState>(i);
+    if (!states->contains(state)) continue;
     if (which.state && *which.state == name_of(state)) return std::nullopt;
     names += (names.empty() ? "" : ", ") + std::string(name_of(state));
   }
@@ -211,20 +213,17 @@ std::optional<std::string> refuse_job_request(const JobSnooze& r) {
 
 std::optional<std::string> refuse_job_request(const JobCancel& r) {
   if (r.which.state) return std::string("job.cancel takes no state: it cancels what is not over");
-  return refuse_filter(r.which, {});
+  return refuse_filter(r.which, nullptr);
 }
 
-std::optional<std::string> refuse_job_request(const JobRun& r) {
-  return refuse_filter(r.which, {JobState::archived, JobState::retry, JobState::scheduled});
-}
+std::optional<std::string> refuse_job_request(const JobRun& r) { return refuse_filter(r.which, &transition(JobEvent::run).from); }
 
 std::optional<std::string> refuse_job_request(const JobArchive& r) {
-  return refuse_filter(r.which, {JobState::pending, JobState::scheduled, JobState::retry});
+  return refuse_filter(r.which, &transition(JobEvent::archive).from);
 }
 
 std::optional<std::string> refuse_job_request(const JobDelete& r) {
-  return refuse_filter(r.which, {JobState::pending, JobState::scheduled, JobState::retry, JobState::archived, JobState::completed,
-                                 JobState::failed, JobState::cancelled, JobState::expired});
+  return refuse_filter(r.which, &transition(JobEvent::remove).from);
 }
 
 std::optional<std::string> refuse_job_request(const JobSearch& r) {

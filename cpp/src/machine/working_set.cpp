@@ -46,15 +46,14 @@ void WorkingSet::clear() {
   if (!schedules_.empty()) schedules_.clear();
   if (!queues_of_jobs_.empty()) queues_of_jobs_.clear();
   last_queue_ = nullptr;
-  own_ready_.clear();
-  if (!claim_pages_.empty()) claim_pages_.clear();
-  if (!own_claims_.empty()) own_claims_.clear();
-  if (!own_keys_.empty()) own_keys_.clear();
-  if (!batches_.empty()) batches_.clear();
+  if (!absent_.empty()) absent_.clear();
+  touched_.clear();
+  if (overlaid_) overlays_ = {};
+  overlaid_ = false;
   heap_.clear();
-  page_.clear();
-  page_at_ = 0;
-  page_after_.reset();
+  if (due_rows_.read_until != kUnset || !due_rows_.items.empty()) due_rows_ = {.range = rows_by_due()};
+  if (due_schedules_.read_until != kUnset || !due_schedules_.items.empty())
+    due_schedules_ = {.range = {.by = ScheduleRange::By::due}};
   if (!queues_.empty()) queues_.clear();
   if (!edge_states_.empty()) edge_states_.clear();
   added_edges_.clear();
@@ -118,12 +117,18 @@ WorkingSet::Entry& WorkingSet::remember(RowRef row) {
 
 void WorkingSet::prefetch(std::span<const std::string_view> ids) {
   std::vector<RowRef> rows = storage_->load_many(ids);
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (rows[i] && !known(ids[i])) remember(std::move(rows[i]));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!rows[i]) {
+      absent_.emplace(ids[i]);
+    } else if (!known(ids[i])) {
+      remember(std::move(rows[i]));
+    }
+  }
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
   if (Entry* entry = known(id)) return entry->gone ? nullptr : entry;
+  if (!absent_.empty() && absent_.contains(id)) return nullptr;
   RowRef row = storage_->load(id);
   return row ? &remember(std::move(row)) : nullptr;
 }
@@ -140,10 +145,7 @@ void WorkingSet::touched(Entry& entry) { touched(entry, resonate::next_due(*entr
 void WorkingSet::touched(Entry& entry, Due due) {
   const_cast<Row&>(*entry.now).due = due;
   if (due.kind != DueKind::none) push_due({due, entry.now->id(), &entry, nullptr});
-  const Job* const job = entry.now->job.get();
-  if (!job || entry.now->state != PromiseState::pending) return;
-  if (job->state == JobState::pending) own_ready_.push_back(&entry);
-  if (job->batch) note_batch(entry);
+  touched_.push_back(&entry);
 }
 
 WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
@@ -158,6 +160,11 @@ WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
   return entry;
 }
 
+void WorkingSet::remove(Entry& entry) {
+  entry.changed = true;
+  entry.gone = true;
+}
+
 WorkingSet::ScheduleEntry* WorkingSet::find_schedule(std::string_view id) {
   if (auto found = schedules_.find(id); found != schedules_.end()) return found->second.now ? &found->second : nullptr;
   ScheduleRef stored = storage_->load_schedule(id);
@@ -170,64 +177,12 @@ void WorkingSet::put_schedule(ScheduleRef schedule) {
   entry.now = std::move(schedule);
   entry.changed = true;
   // The map's own id: the schedule goes when the next one takes its place, the item in the heap stays.
-  if (const Instant at = entry.now->due_at(); at != kNever) push_due({{at, DueKind::schedule}, id, nullptr, &entry});
+  if (const auto due = due_key(*entry.now)) push_due({*due, id, nullptr, &entry});
 }
 
 void WorkingSet::remove_schedule(ScheduleEntry& entry) {
   entry.now = nullptr;
   entry.changed = true;
-}
-
-std::vector<RowRef> WorkingSet::scan(RowScan scan, const std::function<bool(const Row&)>& wanted) {
-  return scan_until(std::move(scan), [&wanted](const Row& row) { return wanted(row) ? Seen::wanted : Seen::unwanted; });
-}
-
-std::vector<RowRef> WorkingSet::scan_until(RowScan scan, const std::function<Seen(const Row&)>& judge) {
-  // Rows that this transaction changed may belong to the result without being in storage's, or the other way round.
-  std::vector<RowRef> own;
-  each_entry([&](Entry& entry) {
-    if (!entry.changed || !entry.now || entry.gone || (!scan.after.empty() && entry.now->id() <= scan.after)) return;
-    const Row& row = *entry.now;
-    if (scan.by == RowScan::By::branch && !(row.birth->branch && *row.birth->branch == scan.key)) return;
-    if (scan.by == RowScan::By::pid && !(!row.job && row.task == TaskState::acquired && row.pid && row.pid->text == scan.key))
-      return;
-    if (scan.by == RowScan::By::job_state && !(row.job && row.job->state == scan.state)) return;
-    own.push_back(entry.now);
-  });
-  std::sort(own.begin(), own.end(), [](const RowRef& a, const RowRef& b) { return a->id() < b->id(); });
-
-  std::vector<RowRef> found;
-  const std::size_t limit = scan.limit;
-  auto next_own = own.begin();
-  bool ended = limit == 0;
-  auto add = [&](const RowRef& row) {
-    const Seen seen = judge(*row);
-    if (seen == Seen::wanted) found.push_back(row);
-    ended = seen == Seen::end || found.size() == limit;
-    return !ended;
-  };
-  // Rows may be large: what ends soon does not read many of them.
-  std::size_t page_size = limit == SIZE_MAX ? kPage / 16 : std::clamp<std::size_t>(limit, kPage / 16, kPage);
-  for (bool more = !ended; more; page_size = std::min(2 * page_size, 4 * kPage)) {
-    scan.limit = std::min(page_size, rows_left_);
-    if (rows_left_ == 0) {
-      cut_ = true;
-      return found;
-    }
-    const std::vector<RowRef> page = storage_->scan(scan);
-    if (rows_left_ != SIZE_MAX) rows_left_ -= page.size();
-    for (const RowRef& stored : page) {
-      while (more && next_own != own.end() && (*next_own)->id() < stored->id()) more = add(*next_own++);
-      if (!more) break;
-      const Entry* mine = entries_ ? known(stored->id()) : nullptr;
-      if (mine && mine->changed) continue;  // comes, or not, with `own`
-      if (!(more = add(stored))) break;
-    }
-    if (page.size() < scan.limit) break;
-    scan.after = page.back()->id();
-  }
-  while (!ended && next_own != own.end()) add(*next_own++);
-  return found;
 }
 
 std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std::size_t limit,
@@ -240,7 +195,7 @@ std::vector<ScheduleRef> WorkingSet::scan_schedules(std::string_view after, std:
     return found.size() < limit;
   };
   for (bool more = limit > 0; more;) {
-    const std::vector<ScheduleRef> page = storage_->scan_schedules(from, kPage);
+    const std::vector<ScheduleRef> page = storage_->schedules({.after = from, .limit = kPage});
     for (const ScheduleRef& stored : page) {
       while (more && own != schedules_.end() && own->first <= stored->id) more = add((own++)->second.now);
       if (!more) break;
@@ -309,19 +264,29 @@ void WorkingSet::remove_message(std::int64_t seq) {
 void WorkingSet::drop_unblocks(Instant until) {
   // Queued in order of time: the first that is young enough ends the search.
   for (;;) {
-    const MessageRef oldest = storage_->oldest_unblock(last_dropped_);
-    if (!oldest) break;
-    if (oldest->queued_at > until) return;
-    changes_.messages_removed.push_back(last_dropped_ = oldest->seq);
+    const auto oldest = storage_->messages({.by = MessageRange::By::unblock, .after = last_dropped_, .limit = 1});
+    if (oldest.empty()) break;
+    if (oldest.front()->queued_at > until) return;
+    changes_.messages_removed.push_back(last_dropped_ = oldest.front()->seq);
     ++changes_.counters.dropped;
   }
   for (; next_own_unblock_ < added_messages_.size(); ++next_own_unblock_) {
     const OutboxMessage& message = *added_messages_[next_own_unblock_];
-    if (message.kind != MessageKind::unblock) continue;
+    if (!unblock_key(message)) continue;
     if (message.queued_at > until) return;
     gone_messages_.insert(message.seq);
     ++changes_.counters.dropped;
   }
+}
+
+bool WorkingSet::has_unblock(std::string_view id) {
+  const auto& removed = changes_.messages_removed;
+  for (const MessageRef& stored : storage_->messages({.by = MessageRange::By::unblock_of, .text = id}))
+    if (std::find(removed.begin(), removed.end(), stored->seq) == removed.end()) return true;
+  return std::any_of(added_messages_.begin(), added_messages_.end(), [&](const MessageRef& message) {
+    const std::string* const key = unblock_key(*message);
+    return key && *key == id && !gone_messages_.contains(message->seq);
+  });
 }
 
 void WorkingSet::push_due(HeapItem item) {
@@ -331,32 +296,57 @@ void WorkingSet::push_due(HeapItem item) {
 
 bool WorkingSet::holds(const HeapItem& item) {
   if (item.row) return item.row->now && !item.row->gone && item.row->now->due == item.due;
-  return item.schedule->now && item.due.at == item.schedule->now->due_at();
+  return item.schedule->now && due_key(*item.schedule->now) == item.due;
 }
 
-bool WorkingSet::changed_here(const DueEntry& entry) {
-  if (entry.schedule) {
-    const auto own = schedules_.find(entry.schedule->id);
-    return own != schedules_.end() && own->second.changed;
-  }
-  const Entry* own = known(entry.row->id());
+bool WorkingSet::changed_here(const Row& row) {
+  const Entry* const own = known(row.id());
   return own && own->changed;
 }
 
-// The first of storage's due entries that this transaction has not changed. Storage stands still meanwhile, so a page stays true.
-const DueEntry* WorkingSet::storage_due(Instant now) {
+bool WorkingSet::changed_here(const Schedule& schedule) {
+  const auto own = schedules_.find(schedule.id);
+  return own != schedules_.end() && own->second.changed;
+}
+
+namespace {
+
+Due due_of(const Row& row) { return row.due; }
+Due due_of(const Schedule& schedule) { return {schedule.due_at(), DueKind::schedule}; }
+
+void go_on_after(RowRange& range, const Row& row) { range.after = place_in(range, row); }
+void go_on_after(ScheduleRange& range, const Schedule& schedule) {
+  range.after = schedule.id;
+  range.after_at = schedule.due_at();
+}
+
+}  // namespace
+
+// The first that this transaction has not changed; null where none is due.
+template <class Pages, class Read>
+auto WorkingSet::first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data()) {
   for (;;) {
-    while (page_at_ < page_.size()) {
-      const DueEntry& entry = page_[page_at_];
-      if (entry.due.at > now) return nullptr;
-      if (!changed_here(entry)) return &entry;
-      ++page_at_;
+    for (; pages.at < pages.items.size(); ++pages.at) {
+      auto& item = pages.items[pages.at];
+      if (due_of(*item).at > now) return nullptr;
+      if (!changed_here(*item)) return &item;
     }
-    if (!page_.empty()) page_after_ = page_.back();
-    page_ = storage_->due(now, kPage, page_after_ ? &*page_after_ : nullptr);
-    page_at_ = 0;
-    if (page_.empty()) return nullptr;
+    if (now <= pages.read_until) return nullptr;
+    pages.range.until = now;
+    pages.range.limit = kPage;
+    pages.items = read(pages.range);
+    pages.at = 0;
+    if (pages.items.size() < kPage) pages.read_until = now;
+    if (!pages.items.empty()) go_on_after(pages.range, *pages.items.back());
   }
+}
+
+const RowRef* WorkingSet::stored_due_row(Instant now) {
+  return first_due_of(due_rows_, now, [this](const RowRange& range) { return storage_->rows(range); });
+}
+
+const ScheduleRef* WorkingSet::stored_due_schedule(Instant now) {
+  return first_due_of(due_schedules_, now, [this](const ScheduleRange& range) { return storage_->schedules(range); });
 }
 
 std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
@@ -365,13 +355,20 @@ std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
     heap_.pop_back();
   }
   const HeapItem* own = heap_.empty() || heap_.front().due.at > now ? nullptr : &heap_.front();
-  const DueEntry* stored = storage_->first_due() <= now ? storage_due(now) : nullptr;
-  if (!own && !stored) return std::nullopt;
-  if (own && (!stored || own->due < stored->due || (own->due == stored->due && own->id < stored->id())))
+  const bool any_stored = storage_->first_due() <= now;
+  const RowRef* const row = any_stored ? stored_due_row(now) : nullptr;
+  const ScheduleRef* const schedule = any_stored ? stored_due_schedule(now) : nullptr;
+  const auto is_first = [](Due due, std::string_view id, Due other, std::string_view its) {
+    return due < other || (due == other && id < its);
+  };
+  const bool by_schedule = schedule && (!row || due_of(**schedule) < due_of(**row));  // at one instant rows are first
+  if (!own && !row && !schedule) return std::nullopt;
+  if (own && (!row || is_first(own->due, own->id, (*row)->due, (*row)->id())) &&
+      (!schedule || is_first(own->due, own->id, due_of(**schedule), (*schedule)->id)))
     return Next{own->due, own->row, own->schedule};
-  if (stored->schedule) return Next{stored->due, nullptr, find_schedule(stored->schedule->id)};
-  Entry* entry = known(stored->row->id());
-  return Next{stored->due, entry ? entry : &remember(stored->row), nullptr};
+  if (by_schedule) return Next{due_of(**schedule), nullptr, find_schedule((*schedule)->id)};
+  Entry* const entry = known((*row)->id());
+  return Next{(*row)->due, entry ? entry : &remember(*row), nullptr};
 }
 
 bool WorkingSet::changed() const noexcept {

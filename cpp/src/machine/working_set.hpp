@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -64,7 +65,7 @@ class WorkingSet {
   }
   bool has_more_to_look_at() const noexcept { return cut_; }
 
-  // Loads the rows that a batch names in one go.
+  // Loads the rows that a batch names in one go, and remembers which do not exist.
   void prefetch(std::span<const std::string_view> ids);
 
   // Null where the promise does not exist. Pointers stay valid as long as the set.
@@ -78,8 +79,6 @@ class WorkingSet {
   Entry& create(Shared<Row> row);
   // The row goes.
   void remove(Entry& entry);
-  // A job was put on the row: its unique key, if any, is found from now on.
-  void note_job(Entry& entry);
 
   // Null where the queue does not exist.
   const Queue* find_queue(std::string_view name);
@@ -88,9 +87,9 @@ class WorkingSet {
   std::vector<QueueRef> queues();
   // The job of a queue that holds the key at `now`, or null.
   Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);
-  // The jobs of a queue whose batch_key() it is, and the first of them or null, by id.
-  std::vector<Entry*> batch(const std::string& queue, const std::string& key);
-  Entry* first_of_batch(const std::string& queue, const std::string& key);
+  // The rows of a range that one transaction may read many times, and the first of them or null.
+  std::vector<Entry*> all_of(RowRange range);
+  Entry* first_of(RowRange range);
   // Since when the job waits that has waited longest of those that may be claimed; kUnset: none waits.
   Instant oldest_pending(std::string_view queue, Instant now);
   // Whether an unblock of the promise waits to be delivered.
@@ -100,11 +99,11 @@ class WorkingSet {
   void put_schedule(ScheduleRef schedule);
   void remove_schedule(ScheduleEntry& entry);
 
-  // Rows ordered by id: storage's, with this transaction's in their place, those that `wanted` accepts.
-  std::vector<RowRef> scan(RowScan scan, const std::function<bool(const Row&)>& wanted);
+  // A range of an index: storage's rows, with this transaction's in their place, those that `wanted` accepts.
+  std::vector<RowRef> scan(RowRange range, const std::function<bool(const Row&)>& wanted);
   // The same, before the first at which `judge` says that it is enough.
   enum class Seen : std::uint8_t { unwanted, wanted, end };
-  std::vector<RowRef> scan_until(RowScan scan, const std::function<Seen(const Row&)>& judge);
+  std::vector<RowRef> scan_until(RowRange range, const std::function<Seen(const Row&)>& judge);
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
                                           const std::function<bool(const Schedule&)>& wanted);
 
@@ -139,65 +138,74 @@ class WorkingSet {
   StepView since_checkpoint();
 
  private:
-  // What a transaction has read of the jobs that storage holds as claimable; those at its front that this transaction changed are
-  // dropped for good.
-  struct ClaimPage {
+  // Rows of a group that storage holds, as far as they were read.
+  struct Page {
     std::vector<RowRef> rows;
-    std::size_t front = 0;
-    bool whole = false;
+    std::size_t front = 0;  // this transaction has changed those before it
+    bool whole = false;     // storage has none after them
   };
-  struct OwnClaim {
-    int priority;
-    Instant enqueued_at;
+  // A row that this transaction changed, at a place in a group. It may have left the place since.
+  struct OwnRow {
+    std::int64_t major;
+    std::int64_t minor;
     std::string_view id;
     Entry* entry;
-    friend bool operator<(const OwnClaim& a, const OwnClaim& b) noexcept {
-      if (a.priority != b.priority) return a.priority < b.priority;
-      return a.enqueued_at != b.enqueued_at ? a.enqueued_at < b.enqueued_at : a.id < b.id;
+    friend bool operator<(const OwnRow& a, const OwnRow& b) noexcept {
+      return std::tie(a.major, a.minor, a.id) < std::tie(b.major, b.minor, b.id);
     }
   };
-  using OwnClaims = std::set<OwnClaim>;
+  using OwnRows = std::set<OwnRow>;
+  struct Group {
+    Page page;  // kept for a group that one transaction may read many times
+    OwnRows own;
+  };
+  // The state of one index in this transaction. Most transactions read none.
+  struct Overlay {
+    std::map<std::string, Group, std::less<>> groups;
+    std::size_t touches = 0;  // so many of touched_ are in the groups
+  };
 
  public:
-  // Jobs of one queue that wait to be claimed and that `wanted` accepts, in the order of claims. Claim what it gives, and others of
-  // that queue only right after pop().
-  class ClaimScan {
+  // Goes through a range of an index as the transaction sees it: storage's rows and its own, merged, those that `wanted` accepts
+  // (all without one). A row that the cursor stands at may change before pop(), others of its group right after it.
+  class Cursor {
    public:
-    ClaimScan(WorkingSet& set, std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted);
+    enum class Reads : std::uint8_t { once, often };  // often: what was read of storage is kept for the next cursor
+    Cursor(WorkingSet& set, RowRange range, std::size_t expected, Reads reads, std::function<bool(const Row&)> wanted);
     // The first of them; null at the end.
-    Entry* peek();
+    const RowRef* peek();
+    // That row, to be changed.
+    Entry& entry();
     void pop();
 
    private:
-    const Row* stored();
+    const RowRef* stored();
+    bool read_more();
+    const RowRef* own();
+    Page& page() noexcept { return kept_ ? *kept_ : page_; }
 
     WorkingSet& set_;
-    std::string queue_;
+    RowRange range_;
     std::size_t page_size_;
     std::function<bool(const Row&)> wanted_;
-    ClaimPage* page_;
-    OwnClaims* own_;
-    OwnClaims::iterator next_own_;
+    Page page_;
+    Page* kept_ = nullptr;
     std::size_t next_stored_ = 0;  // into the page
-    Entry* found_ = nullptr;
+    OwnRows* own_ = nullptr;
+    OwnRows::iterator next_own_;
+    const RowRef* found_ = nullptr;
     bool found_is_own_ = false;
   };
+  // The jobs of a queue that may be claimed and that `wanted` accepts, in the order of claims.
+  Cursor claims(std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted) {
+    return {*this, jobs_to_claim(queue), expected, Cursor::Reads::often, std::move(wanted)};
+  }
 
  private:
-  // Jobs with one batch_key(): what storage holds, as it was read once, and what came to it here. Either may have lost the key
-  // since.
-  struct Batch {
-    std::vector<RowRef> stored;
-    std::vector<Entry*> own;
-    std::size_t front = 0;  // stored ones before it are changed for good
-    bool read = false;
-  };
-  Batch& batch_of(const std::string& queue, const std::string& key);
-  template <class Visit>
-  void each_of_batch(const std::string& queue, const std::string& key, Visit visit);
-  void note_batch(Entry& entry);
-  bool still_claimable(const OwnClaim& claim, std::string_view queue) const;
-  OwnClaims& own_claims(std::string_view queue);
+  static std::string name_of_group(std::string_view queue, std::string_view text, std::string_view type);
+  Overlay& overlay(Index index);
+  OwnRows* own_rows(const RowRange& range);
+  bool still_at(const OwnRow& row, const RowRange& range) const;
   QueueEntry* known_queue(std::string_view name);
 
   struct HeapItem {
@@ -220,8 +228,20 @@ class WorkingSet {
   Entry& remember(RowRef row);
   void push_due(HeapItem item);
   static bool holds(const HeapItem& item);
-  const DueEntry* storage_due(Instant now);
-  bool changed_here(const DueEntry& entry);
+  // Storage's that are due, a page at a time; it stands still meanwhile, so a page stays true.
+  template <class Range, class Ref>
+  struct DuePages {
+    Range range;
+    std::vector<Ref> items = {};
+    std::size_t at = 0;
+    Instant read_until = kUnset;  // storage has none after them up to that instant
+  };
+  template <class Pages, class Read>
+  auto first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data());
+  const RowRef* stored_due_row(Instant now);
+  const ScheduleRef* stored_due_schedule(Instant now);
+  bool changed_here(const Row& row);
+  bool changed_here(const Schedule& schedule);
   template <class Visit>
   void each_entry(Visit visit);
 
@@ -241,17 +261,20 @@ class WorkingSet {
   bool checking_ = false;        // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
-  std::map<std::string, ClaimPage, std::less<>> claim_pages_;  // by queue
-  std::vector<Entry*> own_ready_;                              // became claimable here, since the last look at own_claims_
-  std::map<std::string, OwnClaims, std::less<>> own_claims_;   // by queue; stale ones are skipped
-  QueueEntry* last_queue_ = nullptr;                           // most transactions are about one queue
-  std::unordered_multimap<std::string, Entry*> own_keys_;      // by unique key
-  std::unordered_map<std::string, Batch> batches_;             // by queue and batch_key()
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_set<std::string, TextHash, std::equal_to<>> absent_;  // ids that storage does not have
+
+  std::vector<Entry*> touched_;             // rows that changed, in order; some several times
+  std::array<Overlay, kIndexes> overlays_;  // by index
+  bool overlaid_ = false;                   // something is in them
+  QueueEntry* last_queue_ = nullptr;        // most transactions are about one queue
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
-  std::vector<DueEntry> page_;  // a page of storage's due entries
-  std::size_t page_at_ = 0;
-  std::optional<DueEntry> page_after_;  // the last entry of the page before
+  DuePages<RowRange, RowRef> due_rows_{.range = rows_by_due()};
+  DuePages<ScheduleRange, ScheduleRef> due_schedules_{.range = {.by = ScheduleRange::By::due}};
 
   struct EdgeQueue {
     std::int64_t consumed = 0;    // seq of the last edge that was consumed here

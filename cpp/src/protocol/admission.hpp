@@ -22,13 +22,15 @@ struct RequestLimits {
   Duration delay = kNever;             // until a job, a message or a next attempt
 };
 
-// Every id that a request names, those of the actions inside it among them; of a schedule also how the ids of its promises begin.
-// What it finds by itself is Request::scope's to bound.
-std::vector<std::string_view> touched_ids(const Operation& operation, std::string& room);
-
-// The queues that a request enqueues into, claims from or looks for jobs in. The name of a queue that it sets, pauses or reads is
-// an id (touched_ids).
-std::vector<std::string_view> touched_queues(const Operation& operation);
+struct Named {
+  // Every id, those of the actions inside the request among them; of a schedule also how the ids of its promises begin, which is
+  // kept in `room`. What a request finds by itself is Request::scope's to bound. The name of a queue that it sets, pauses or reads
+  // is an id.
+  std::vector<std::string_view> ids;
+  // The queues that it enqueues into, claims from or looks for jobs in.
+  std::vector<std::string_view> queues;
+};
+Named named_by(const Operation& operation, std::string& room);
 
 // The first limit that the request goes beyond, in words. Instants that are delays are measured from `clock`'s; without one they
 // are not.

@@ -4,9 +4,9 @@
 // corrId and version are salvaged for the answer wherever they have the right type.
 #pragma once
 
-#include "protocol/decode_request.hpp"
+#include "codec/decode_request.hpp"
+#include "codec/reader.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/reader.hpp"
 
 namespace resonate {
 namespace detail {

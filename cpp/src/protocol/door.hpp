@@ -16,12 +16,12 @@
 #include <variant>
 #include <vector>
 
+#include "codec/node.hpp"
+#include "codec/state_view.hpp"
 #include "protocol/decode.hpp"
 #include "protocol/encode.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/node.hpp"
 #include "resonate/engine.hpp"
-#include "state_view.hpp"
 
 namespace resonate {
 

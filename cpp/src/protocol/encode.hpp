@@ -3,12 +3,12 @@
 
 #include <string_view>
 
+#include "codec/node.hpp"
+#include "codec/records_encode.hpp"
+#include "codec/schedules_encode.hpp"
+#include "codec/snapshot_encode.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/jobs_encode_reply.hpp"
-#include "protocol/node.hpp"
-#include "protocol/records_encode.hpp"
-#include "protocol/schedules_encode.hpp"
-#include "snapshot_encode.hpp"
 
 namespace resonate {
 namespace detail {
@@ -34,23 +34,23 @@ void begin_envelope(Sink& sink, std::string_view kind, std::string_view corr_id,
 template <DocumentSink Sink>
 class Records {
  public:
-  Records(Sink& sink, DialectId dialect, Instant now) : sink_(sink), dialect_(dialect), now_(now) {}
+  Records(Sink& sink, DialectId dialect) : sink_(sink), dialect_(dialect) {}
 
   void promise(Field key, const RowRef& row) {
     if (!row) return;
     sink_.key(key);
-    encode_promise(sink_, dialect_, Projected(*row, now_));
+    encode_promise(sink_, dialect_, *row);
   }
   void task(const RowRef& row) {
     if (!row) return;
     sink_.key(Field::task);
-    encode_task(sink_, dialect_, Projected(*row, now_));
+    encode_task(sink_, dialect_, *row);
   }
   void preload(const Reply& reply) {
     if (!reply.has_preload) return;
     sink_.key(Field::preload);
     sink_.begin_array();
-    for (const RowRef& row : reply.preload) encode_promise(sink_, dialect_, Projected(*row, now_));
+    for (const RowRef& row : reply.preload) encode_promise(sink_, dialect_, *row);
     sink_.end_array();
     if (!reply.preload_cut) return;
     sink_.key(Field::preload_cut);
@@ -59,13 +59,13 @@ class Records {
   void promises(const std::vector<RowRef>& rows) {
     sink_.key(Field::promises);
     sink_.begin_array();
-    for (const RowRef& row : rows) encode_promise(sink_, dialect_, Projected(*row, now_));
+    for (const RowRef& row : rows) encode_promise(sink_, dialect_, *row);
     sink_.end_array();
   }
   void tasks(const std::vector<RowRef>& rows) {
     sink_.key(Field::tasks);
     sink_.begin_array();
-    for (const RowRef& row : rows) encode_task(sink_, dialect_, Projected(*row, now_));
+    for (const RowRef& row : rows) encode_task(sink_, dialect_, *row);
     sink_.end_array();
   }
   void schedules(const std::vector<ScheduleRef>& rows) {
@@ -83,7 +83,6 @@ class Records {
  private:
   Sink& sink_;
   DialectId dialect_;
-  Instant now_;
 };
 
 // What 2025-01-15 answers to an acquire: the run that begins, by `current`.
@@ -115,7 +114,7 @@ void encode_fenced(Sink& sink, Records<Sink>& records, const ReplyHead& head, co
 
 template <DocumentSink Sink>
 void encode_data(Sink& sink, const ReplyHead& head, const Reply& reply) {
-  Records<Sink> records(sink, head.dialect, reply.now);
+  Records<Sink> records(sink, head.dialect);
   sink.begin_object();
   switch (head.kind) {
     case Kind::promise_search:

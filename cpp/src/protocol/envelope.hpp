@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "protocol/kinds.hpp"
+#include "codec/kinds.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {

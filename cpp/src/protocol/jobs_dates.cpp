@@ -1,6 +1,6 @@
 #include <string>
 
-#include "calendar.hpp"
+#include "machine/calendar.hpp"
 
 namespace resonate::detail {
 

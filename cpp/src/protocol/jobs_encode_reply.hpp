@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "codec/jobs_encode.hpp"
 #include "protocol/envelope.hpp"
-#include "protocol/jobs_encode.hpp"
 #include "resonate/requests.hpp"
 
 namespace resonate {
@@ -51,12 +51,12 @@ class JobReplyEncoder {
   void job() {
     if (!reply_.promise) return;
     sink_.key(Field::job);
-    encode_job(sink_, *reply_.promise, reply_.now);
+    encode_job(sink_, *reply_.promise);
   }
   void jobs() {
     sink_.key(Field::jobs);
     sink_.begin_array();
-    for (const RowRef& row : reply_.rows) encode_job(sink_, *row, reply_.now);
+    for (const RowRef& row : reply_.rows) encode_job(sink_, *row);
     sink_.end_array();
   }
   void items() {
@@ -67,7 +67,7 @@ class JobReplyEncoder {
       parts_.integer(Field::status, item.status);
       if (item.status == status::kOk) {
         sink_.key(Field::job);
-        encode_job(sink_, *item.row, reply_.now);
+        encode_job(sink_, *item.row);
       } else {
         parts_.text(Field::error, item.error);
       }

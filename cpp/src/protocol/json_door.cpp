@@ -1,7 +1,7 @@
 // The door for JSON texts.
+#include "codec/json_document.hpp"
+#include "codec/json_sink.hpp"
 #include "protocol/door.hpp"
-#include "protocol/json_document.hpp"
-#include "protocol/json_sink.hpp"
 
 namespace resonate {
 

@@ -1,4 +1,4 @@
-#include "state_view.hpp"
+#include "codec/state_view.hpp"
 
 namespace resonate {
 
@@ -24,16 +24,9 @@ RowRef later(const RowRef& row, std::int64_t by) {
 
 }  // namespace
 
-std::vector<ScheduleRef> Storage::schedules_set_aside(std::size_t limit) {
-  std::vector<ScheduleRef> found;
-  each_schedule(*this, [&](const ScheduleRef& schedule) {
-    if (schedule->aside && found.size() < limit) found.push_back(schedule);
-  });
-  return found;
-}
-
 void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   Changes all;
+  all.replaces_all = true;
   all.counters = from.counters();
   all.counters.sequence += numbers_after;
   each_promise(from, [&](StateView::Promise promise) {

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "machine/derive.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 
@@ -39,18 +38,18 @@ MemoryStorage::DueKey::DueKey(Due due, const std::string& of) noexcept : at(due.
   head = ordered_words<2>(bytes);
 }
 
-MemoryStorage::ClaimKeyOfRow::ClaimKeyOfRow(std::string_view of_queue, int of_priority, Instant since, std::string_view of) noexcept
-    : queue_head(head_of<1>(of_queue)[0]),
-      priority(of_priority),
-      enqueued_at(since),
-      id_head(head_of<3>(of)),
-      queue(of_queue),
-      id(of) {}
-
-MemoryStorage::ClaimKeyOfRow::ClaimKeyOfRow(const Row& row) noexcept
-    : ClaimKeyOfRow(row.job->spec->queue, row.job->spec->priority, row.job->enqueued_at, row.id()) {
-  spec = row.job->spec;
+MemoryStorage::GroupKey::GroupKey(const IndexKey& key, const std::string& of) noexcept
+    : major(key.major), minor(key.minor), id_head(head_of<3>(of)), text(key.text), queue(key.queue), type(key.type), id(&of) {
+  const std::string_view first = IndexKey::view(text);
+  const std::string_view second = IndexKey::view(queue);
+  head = head_of<1>(first.empty() ? second : first)[0];
+  // Where there are several texts, the head is not all of them.
+  bytes = first.size() + second.size() + IndexKey::view(type).size() + (first.empty() || second.empty() ? 0 : sizeof(head));
 }
+
+// A place and not an entry: it points into the range.
+MemoryStorage::GroupKey::GroupKey(const RowRange& after) noexcept
+    : GroupKey(IndexKey{&after.queue, &after.text, &after.type, after.after.major, after.after.minor}, after.after.id) {}
 
 void MemoryStorage::require_whole() const {
   if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory inside a commit and cannot be used any more");
@@ -76,37 +75,9 @@ ScheduleRef MemoryStorage::load_schedule(std::string_view id) {
 }
 
 Instant MemoryStorage::first_due() {
-  const DueKey* first = due_.first();
-  return first ? first->at : kNever;
-}
-
-DueEntry MemoryStorage::entry_of(const DueKey& key) const {
-  DueEntry entry;
-  entry.due = {key.at, key.kind()};
-  if (key.kind() == DueKind::schedule) {
-    entry.schedule = *schedules_.find(std::string_view(*key.id));
-  } else {
-    entry.row = *rows_.find(*key.id);
-  }
-  return entry;
-}
-
-std::vector<DueEntry> MemoryStorage::due(Instant until, std::size_t limit, const DueEntry* after) {
-  require_whole();
-  std::vector<DueEntry> found;
-  auto collect = [&](const DueKey& key) {
-    if (key.at > until || found.size() >= limit) return false;
-    if (after && key.at == after->due.at && key.kind() == after->due.kind && *key.id == after->id()) return true;
-    found.push_back(entry_of(key));
-    return found.size() < limit;
-  };
-  if (after) {
-    const std::string& id = after->row ? after->row->id() : after->schedule->id;
-    due_.visit_from(DueKey(after->due, id), collect);
-  } else {
-    due_.visit_all(collect);
-  }
-  return found;
+  const DueKey* const row = due_.first();
+  const DueKey* const schedule = schedules_due_.first();
+  return std::min(row ? row->at : kNever, schedule ? schedule->at : kNever);
 }
 
 bool MemoryStorage::is_there(const Birth& birth) const {
@@ -125,46 +96,57 @@ bool MemoryStorage::index_some(std::size_t most) {
   return true;
 }
 
-std::vector<RowRef> MemoryStorage::scan(const RowScan& scan) {
+std::vector<RowRef> MemoryStorage::rows(const RowRange& range) {
   require_whole();
-  if (scan.limit >= kLongPage) allow_interrupt(Pause::working);
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<RowRef> found;
-  auto take = [&](const Birth* birth) {
-    if (birth->id == scan.after && !scan.after.empty()) return true;
-    found.push_back(*rows_.find(birth->id));
-    return found.size() < scan.limit;
+  if (range.limit == 0) return found;
+  const auto take = [&](const std::string& id) {
+    found.push_back(*rows_.find(id));
+    return found.size() < range.limit;
   };
-  if (scan.limit == 0) return found;
-  switch (scan.by) {
-    case RowScan::By::id:
+  switch (range.index) {
+    case Index::id:
       index_some(SIZE_MAX);
-      by_id_.visit_from(std::string_view(scan.after), take);
+      by_id_.visit_from(std::string_view(range.after.id),
+                        [&](const Birth* birth) { return birth->id == range.after.id || take(birth->id); });
       break;
-    case RowScan::By::branch:
-      by_branch_.visit_from(GroupProbe{scan.key, scan.after},
-                            [&](const Birth* birth) { return *birth->branch == scan.key && take(birth); });
+    case Index::due:
+      due_.visit_from(DueKey({range.after.major, static_cast<DueKind>(range.after.minor)}, range.after.id), [&](const DueKey& key) {
+        return key.at <= range.until && ((key.at == range.after.major && *key.id == range.after.id) || take(*key.id));
+      });
       break;
-    case RowScan::By::pid:
-      by_pid_.visit_from(GroupProbe{scan.key, scan.after},
-                         [&](const PidKey& key) { return key.pid->text == scan.key && take(key.birth); });
-      break;
-    case RowScan::By::job_state:
-      by_job_state_.visit_from(StateProbe{scan.state, scan.after},
-                               [&](const StateKey& key) { return key.state == scan.state && take(key.birth); });
-      break;
+    default: {
+      const GroupKey after(range);
+      constexpr GroupLess less;
+      groups_[place_of(range.index)].visit_from(after, [&](const GroupKey& key) {
+        if (!range.has({key.queue, key.text, key.type, key.major, key.minor})) return false;
+        return !less(after, key) || take(*key.id);
+      });
+    }
   }
   return found;
 }
 
-std::vector<ScheduleRef> MemoryStorage::scan_schedules(std::string_view after, std::size_t limit) {
+std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
   require_whole();
   std::vector<ScheduleRef> found;
-  if (limit == 0) return found;
-  schedules_.visit_from(after, [&](const ScheduleRef& schedule) {
-    if (!after.empty() && schedule->id == after) return true;
+  if (range.limit == 0) return found;
+  const auto take = [&](const ScheduleRef& schedule) {
     found.push_back(schedule);
-    return found.size() < limit;
-  });
+    return found.size() < range.limit;
+  };
+  if (range.by == ScheduleRange::By::due) {
+    schedules_due_.visit_from(DueKey({range.after_at, DueKind::schedule}, range.after), [&](const DueKey& key) {
+      if (key.at > range.until) return false;
+      return (key.at == range.after_at && *key.id == range.after) || take(*schedules_.find(std::string_view(*key.id)));
+    });
+  } else {
+    schedules_.visit_from(std::string_view(range.after), [&](const ScheduleRef& schedule) {
+      if (range.by == ScheduleRange::By::set_aside && !schedule->aside) return true;
+      return schedule->id == range.after || take(schedule);
+    });
+  }
   return found;
 }
 
@@ -185,86 +167,34 @@ bool MemoryStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_
   return edge_pairs_.find(EdgePairProbe{kind, owner, other}) != nullptr;
 }
 
-std::vector<MessageRef> MemoryStorage::messages(std::int64_t after_seq, std::size_t limit) {
+std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
   require_whole();
-  if (limit >= kLongPage) allow_interrupt(Pause::working);
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<MessageRef> found;
-  if (limit == 0) return found;
-  messages_.visit_from(after_seq + 1, [&](const MessageRef& message) {
+  if (range.limit == 0) return found;
+  const auto take = [&](const MessageRef& message) {
     found.push_back(message);
-    return found.size() < limit;
-  });
-  return found;
-}
-
-std::vector<MessageRef> MemoryStorage::messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                                   std::size_t limit) {
-  require_whole();
-  std::vector<MessageRef> found;
-  if (limit == 0) return found;
-  const AddressProbe from = to.prefix && after_address >= to.text ? AddressProbe{after_address, after_seq + 1}
-                                                                  : AddressProbe{to.text, to.prefix ? 0 : after_seq + 1};
-  messages_by_address_.visit_from(from, [&](const MessageRef& message) {
-    if (!to.matches(message->address)) return false;
-    found.push_back(message);
-    return found.size() < limit;
-  });
-  return found;
-}
-
-MessageRef MemoryStorage::oldest_unblock(std::int64_t after_seq) {
-  MessageRef oldest;
-  unblocks_.visit_from(after_seq + 1, [&](const MessageRef& message) {
-    oldest = message;
-    return false;
-  });
-  return oldest;
-}
-
-std::vector<std::int64_t> MemoryStorage::unblocks_of(std::string_view id) {
-  std::vector<std::int64_t> found;
-  unblocks_by_id_.visit_from(UnblockProbe{id, 0}, [&](const MessageRef& message) {
-    if (message->id != id) return false;
-    found.push_back(message->seq);
-    return true;
-  });
-  return found;
-}
-
-std::vector<RowRef> MemoryStorage::claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) {
-  require_whole();
-  std::vector<RowRef> found;
-  if (limit == 0) return found;
-  const ClaimKeyOfRow from =
-      after ? ClaimKeyOfRow(queue, after->priority, after->enqueued_at, after->id) : ClaimKeyOfRow(queue, 0, kAtOnce, {});
-  by_claim_.visit_from(from, [&](const ClaimKeyOfRow& key) {
-    if (key.queue != queue) return false;
-    if (after && key.priority == after->priority && key.enqueued_at == after->enqueued_at && key.id == after->id) return true;
-    found.push_back(*rows_.find(key.id));
-    return found.size() < limit;
-  });
-  return found;
-}
-
-std::vector<RowRef> MemoryStorage::unique_jobs(std::string_view queue, std::string_view key) {
-  require_whole();
-  std::vector<RowRef> found;
-  by_unique_key_.visit_from(UniqueProbe{queue, key, {}}, [&](const UniqueKeyOfRow& one) {
-    if (*one.spec->unique_key != key || one.spec->queue != queue) return false;
-    found.push_back(*rows_.find(one.birth->id));
-    return true;
-  });
-  return found;
-}
-
-std::vector<RowRef> MemoryStorage::batch_jobs(std::string_view queue, std::string_view key) {
-  require_whole();
-  std::vector<RowRef> found;
-  by_batch_.visit_from(UniqueProbe{queue, key, {}}, [&](const BatchKeyOfRow& one) {
-    if (one.key->text != key || one.spec->queue != queue) return false;
-    found.push_back(*rows_.find(one.birth->id));
-    return true;
-  });
+    return found.size() < range.limit;
+  };
+  const std::int64_t from = range.after + 1;
+  switch (range.by) {
+    case MessageRange::By::seq: messages_.visit_from(from, take); break;
+    case MessageRange::By::unblock: unblocks_.visit_from(from, take); break;
+    case MessageRange::By::unblock_of:
+      unblocks_by_id_.visit_from(UnblockProbe{range.text, from},
+                                 [&](const MessageRef& message) { return message->id == range.text && take(message); });
+      break;
+    case MessageRange::By::address:
+      messages_by_address_.visit_from(AddressProbe{range.text, from},
+                                      [&](const MessageRef& message) { return message->address == range.text && take(message); });
+      break;
+    case MessageRange::By::prefix: {
+      const bool within = range.after_address >= range.text;
+      messages_by_address_.visit_from(
+          within ? AddressProbe{range.after_address, from} : AddressProbe{range.text, 0},
+          [&](const MessageRef& message) { return message->address.starts_with(range.text) && take(message); });
+    }
+  }
   return found;
 }
 
@@ -284,37 +214,19 @@ std::vector<QueueRef> MemoryStorage::queues() {
   return all;
 }
 
-void MemoryStorage::index_job(const Row* before, const Row* after) {
-  const auto job_of = [](const Row* row) { return row ? row->job.get() : nullptr; };
-  const Job* const was = job_of(before);
-  const Job* const is = job_of(after);
-  if (!was && !is) return;
-  const auto waits = [](const Job* job) { return job && job->state == JobState::pending; };
-  const auto keyed = [](const Job* job) { return job && job->spec->unique_key && !is_terminal(job->state); };
-  if (waits(was) != waits(is) || (waits(was) && was->enqueued_at != is->enqueued_at)) {
-    if (waits(was)) by_claim_.erase(ClaimKeyOfRow(*before));
-    if (waits(is)) by_claim_.insert(ClaimKeyOfRow(*after));
+template <Index index>
+void MemoryStorage::move_key(const Row* before, const Row* after) {
+  const std::optional<IndexKey> was = before ? index_key<index>(*before) : std::nullopt;
+  const std::optional<IndexKey> is = after ? index_key<index>(*after) : std::nullopt;
+  if (was && is ? was->is(*is) : !was && !is) return;
+  if constexpr (index == Index::due) {
+    if (was) due_.erase(DueKey(before->due, before->id()));
+    if (is) due_.insert(DueKey(after->due, after->id()));
+  } else {
+    auto& keys = groups_[place_of(index)];
+    if (was) keys.erase(GroupKey(*was, before->id()));
+    if (is) keys.insert(GroupKey(*is, after->id()));
   }
-  const auto batched = [](const Job* job) { return job && job->batch; };
-  if (batched(was) || batched(is)) index_batch(before, after);
-  const auto aside = [](const Job* job) { return job && is_set_aside(job->state); };
-  if (aside(was) && !(is && is->state == was->state)) by_job_state_.erase(StateKey{was->state, before->birth.get()});
-  if (aside(is) && !(was && was->state == is->state)) by_job_state_.insert(StateKey{is->state, after->birth.get()});
-  if (keyed(was) != keyed(is)) {
-    if (keyed(was)) by_unique_key_.erase(UniqueKeyOfRow{was->spec, before->birth.get()});
-    if (keyed(is)) by_unique_key_.insert(UniqueKeyOfRow{is->spec, after->birth.get()});
-  }
-}
-
-void MemoryStorage::index_batch(const Row* before, const Row* after) {
-  const std::string was = before ? batch_key(*before) : std::string();
-  const std::string is = after ? batch_key(*after) : std::string();
-  if (was == is) return;
-  const auto key_of = [](const Row& row, const std::string& key) {
-    return BatchKeyOfRow{row.job->spec, Shared<const SharedString>(new SharedString(key)), row.birth.get()};
-  };
-  if (!was.empty()) by_batch_.erase(key_of(*before, was));
-  if (!is.empty()) by_batch_.insert(key_of(*after, is));
 }
 
 void MemoryStorage::apply_row(const RowChange& change) {
@@ -324,17 +236,20 @@ void MemoryStorage::apply_row(const RowChange& change) {
     apply_row({change.before, RowRef()});
     return apply_row({RowRef(), change.after});
   }
-  index_job(before, after);
-  const bool due_moved = !before || !after || before->due != after->due;
-  if (before && due_moved && before->due.kind != DueKind::none) due_.erase(DueKey(before->due, before->id()));
-  const auto held = [](const Row* row) { return row && !row->job && row->task == TaskState::acquired && row->pid; };
-  const bool held_before = held(before);
-  const bool held_after = held(after);
-  const bool holder_moved = held_before != held_after || (held_before && before->pid->text != after->pid->text);
-  if (held_before && holder_moved) by_pid_.erase(PidKey{before->pid, before->birth.get()});
-  if (!after) {
+  move_key<Index::due>(before, after);
+  move_key<Index::branch>(before, after);
+  move_key<Index::holder>(before, after);
+  if ((before && before->job) || (after && after->job)) {
+    move_key<Index::claim>(before, after);
+    move_key<Index::unique_key>(before, after);
+    move_key<Index::batch>(before, after);
+    move_key<Index::job_state>(before, after);
+  }
+  if (after) {
+    rows_.put(change.after);
+    if (!before) not_yet_by_id_.push_back(after->birth);  // by_id_ gets it later
+  } else {
     by_id_.erase(before->birth.get());
-    if (before->birth->branch) by_branch_.erase(before->birth.get());
     rows_.erase(before->id());
     // Where rows come and go and nobody searches, those that went are dropped now and then.
     if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size()) {
@@ -342,31 +257,24 @@ void MemoryStorage::apply_row(const RowChange& change) {
       indexed_ = 0;
       std::erase_if(not_yet_by_id_, [this](const Shared<const Birth>& birth) { return !is_there(*birth); });
     }
-    return;
   }
-  rows_.put(change.after);
-  if (!before) {
-    not_yet_by_id_.push_back(after->birth);
-    if (after->birth->branch) by_branch_.insert(after->birth.get());
-  }
-  if (due_moved && after->due.kind != DueKind::none) due_.insert(DueKey(after->due, after->id()));
-  if (held_after && holder_moved) by_pid_.insert(PidKey{after->pid, after->birth.get()});
 }
 
 void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   if (change.before) {
-    due_.erase(DueKey({change.before->due_at(), DueKind::schedule}, change.before->id));
+    if (const auto due = due_key(*change.before)) schedules_due_.erase(DueKey(*due, change.before->id));
     schedules_.erase(change.before);
   }
   if (change.after) {
     schedules_.insert(change.after);
-    if (const Instant at = change.after->due_at(); at != kNever) due_.insert(DueKey({at, DueKind::schedule}, change.after->id));
+    if (const auto due = due_key(*change.after)) schedules_due_.insert(DueKey(*due, change.after->id));
   }
 }
 
 void MemoryStorage::write(const Changes& changes) {
   require_whole();
   torn_ = true;
+  if (changes.replaces_all) clear();
   for (const RowChange& change : changes.rows) apply_row(change);
   for (const ScheduleChange& change : changes.schedules) apply_schedule(change);
   for (const QueueChange& change : changes.queues) {
@@ -385,7 +293,7 @@ void MemoryStorage::write(const Changes& changes) {
     const MessageRef* found = messages_.find(seq);
     if (!found) continue;
     const MessageRef message = *found;
-    if (message->kind == MessageKind::unblock) {
+    if (unblock_key(*message)) {
       unblocks_.erase(message);
       unblocks_by_id_.erase(message);
     }
@@ -395,7 +303,7 @@ void MemoryStorage::write(const Changes& changes) {
   for (const MessageRef& message : changes.messages_added) {
     messages_.insert(message);
     messages_by_address_.insert(message);
-    if (message->kind == MessageKind::unblock) {
+    if (unblock_key(*message)) {
       unblocks_.insert(message);
       unblocks_by_id_.insert(message);
     }
@@ -406,11 +314,10 @@ void MemoryStorage::write(const Changes& changes) {
 
 void MemoryStorage::clear() {
   due_.clear();
+  schedules_due_.clear();
   by_id_.clear();
   not_yet_by_id_.clear();
   indexed_ = 0;
-  by_branch_.clear();
-  by_pid_.clear();
   schedules_.clear();
   edges_.clear();
   edge_pairs_.clear();
@@ -418,14 +325,9 @@ void MemoryStorage::clear() {
   messages_by_address_.clear();
   unblocks_.clear();
   unblocks_by_id_.clear();
-  by_claim_.clear();
-  by_unique_key_.clear();
-  by_batch_.clear();
-  by_job_state_.clear();
+  for (auto& groups : groups_) groups.clear();
   queues_.clear();
   rows_.clear();
-  counters_ = {};
-  torn_ = false;
 }
 
 std::unique_ptr<Storage> MemoryStorage::fork() {

@@ -21,24 +21,14 @@ class MemoryStorage final : public Storage {
   std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
   ScheduleRef load_schedule(std::string_view id) override;
   Instant first_due() override;
-  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
-  std::vector<RowRef> scan(const RowScan& scan) override;
-  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
-  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
-  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
-  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override;
+  std::vector<RowRef> rows(const RowRange& range) override;
+  std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
-  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
-  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                      std::size_t limit) override;
-  MessageRef oldest_unblock(std::int64_t after_seq) override;
-  std::vector<std::int64_t> unblocks_of(std::string_view id) override;
+  std::vector<MessageRef> messages(const MessageRange& range) override;
   void write(const Changes& changes) override;
-  void clear() override;
-  void store_instant(Instant now) override { counters_.now = now; }
   std::size_t row_count() override { return rows_.size(); }
   std::size_t message_count() override { return messages_.size(); }
   std::unique_ptr<Storage> fork() override;
@@ -58,7 +48,6 @@ class MemoryStorage final : public Storage {
 
     DueKey() = default;
     DueKey(Due due, const std::string& of) noexcept;
-    DueKind kind() const noexcept { return static_cast<DueKind>(head[0] >> 56); }
   };
   struct DueLess {
     bool operator()(const DueKey& a, const DueKey& b) const noexcept {
@@ -72,30 +61,40 @@ class MemoryStorage final : public Storage {
     bool operator()(const Birth* a, std::string_view b) const noexcept { return a->id < b; }
     bool operator()(std::string_view a, const Birth* b) const noexcept { return a < b->id; }
   };
-  struct GroupProbe {
-    std::string_view group;
-    std::string_view id;
+  // A row's key in an index that has groups. It repeats the beginnings of its texts as the keys of the timers do; the whole texts
+  // are looked at where those are equal. They belong to the row as it is now: where a change makes them others, the key is
+  // replaced.
+  struct GroupKey {
+    std::uint64_t head = 0;   // of the group's texts
+    std::uint64_t bytes = 0;  // which they have
+    std::int64_t major = 0;
+    std::int64_t minor = 0;
+    std::array<std::uint64_t, 3> id_head{};
+    const std::string* text = nullptr;
+    const std::string* queue = nullptr;
+    const std::string* type = nullptr;
+    const std::string* id = nullptr;
+
+    GroupKey() = default;
+    GroupKey(const IndexKey& key, const std::string& of) noexcept;
+    explicit GroupKey(const RowRange& after) noexcept;
   };
-  struct BranchLess {
-    static GroupProbe probe(const Birth* birth) noexcept { return {*birth->branch, birth->id}; }
-    static GroupProbe probe(const GroupProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept {
-      const GroupProbe x = probe(a);
-      const GroupProbe y = probe(b);
-      return x.group != y.group ? x.group < y.group : x.id < y.id;
+  struct GroupLess {
+    bool operator()(const GroupKey& a, const GroupKey& b) const noexcept {
+      if (a.head != b.head) return a.head < b.head;
+      if (a.bytes != b.bytes) return a.bytes < b.bytes;
+      if (a.bytes > sizeof(a.head)) {
+        if (const int order = compare(a.text, b.text)) return order < 0;
+        if (const int order = compare(a.queue, b.queue)) return order < 0;
+        if (const int order = compare(a.type, b.type)) return order < 0;
+      }
+      if (a.major != b.major) return a.major < b.major;
+      if (a.minor != b.minor) return a.minor < b.minor;
+      if (a.id_head != b.id_head) return a.id_head < b.id_head;
+      return a.id != b.id && *a.id < *b.id;
     }
-  };
-  struct PidKey {
-    Shared<const SharedString> pid;
-    const Birth* birth = nullptr;
-  };
-  struct PidLess {
-    static GroupProbe probe(const PidKey& key) noexcept { return {key.pid->text, key.birth->id}; }
-    static GroupProbe probe(const GroupProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept {
-      const GroupProbe x = probe(a);
-      const GroupProbe y = probe(b);
-      return x.group != y.group ? x.group < y.group : x.id < y.id;
+    static int compare(const std::string* a, const std::string* b) noexcept {
+      return a == b ? 0 : IndexKey::view(a).compare(IndexKey::view(b));
     }
   };
   struct ScheduleLess {
@@ -154,78 +153,6 @@ class MemoryStorage final : public Storage {
     }
   };
 
-  // A job that may be claimed. As a key of the timers it repeats the beginnings of its texts, as numbers whose order is theirs; the
-  // whole texts are looked at where those are equal, and live as long as the entry.
-  struct ClaimKeyOfRow {
-    std::uint64_t queue_head = 0;
-    int priority = 0;
-    Instant enqueued_at = 0;
-    std::array<std::uint64_t, 3> id_head{};
-    std::string_view queue;
-    std::string_view id;
-    Shared<const JobSpec> spec;  // that of `queue`
-
-    ClaimKeyOfRow() = default;
-    ClaimKeyOfRow(std::string_view queue, int priority, Instant enqueued_at, std::string_view id) noexcept;
-    explicit ClaimKeyOfRow(const Row& row) noexcept;
-  };
-  struct ClaimLess {
-    bool operator()(const ClaimKeyOfRow& a, const ClaimKeyOfRow& b) const noexcept {
-      if (a.queue_head != b.queue_head) return a.queue_head < b.queue_head;
-      if (a.queue.size() > sizeof(a.queue_head) || b.queue.size() > sizeof(b.queue_head)) {
-        if (const int order = a.queue.compare(b.queue)) return order < 0;
-      }
-      if (a.priority != b.priority) return a.priority < b.priority;
-      if (a.enqueued_at != b.enqueued_at) return a.enqueued_at < b.enqueued_at;
-      if (a.id_head != b.id_head) return a.id_head < b.id_head;
-      return (a.id.size() > sizeof(a.id_head) || b.id.size() > sizeof(b.id_head)) && a.id < b.id;
-    }
-  };
-  struct StateProbe {
-    JobState state;
-    std::string_view id;
-  };
-  struct StateKey {
-    JobState state = {};
-    const Birth* birth = nullptr;
-  };
-  struct StateLess {
-    static StateProbe probe(const StateKey& key) noexcept { return {key.state, key.birth->id}; }
-    static StateProbe probe(const StateProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept {
-      const StateProbe x = probe(a);
-      const StateProbe y = probe(b);
-      return x.state != y.state ? x.state < y.state : x.id < y.id;
-    }
-  };
-  struct UniqueKeyOfRow {
-    Shared<const JobSpec> spec;
-    const Birth* birth = nullptr;
-  };
-  struct UniqueProbe {
-    std::string_view queue;
-    std::string_view key;
-    std::string_view id;
-  };
-  struct UniqueLess {
-    static UniqueProbe probe(const UniqueKeyOfRow& key) noexcept { return {key.spec->queue, *key.spec->unique_key, key.birth->id}; }
-    static UniqueProbe probe(const UniqueProbe& p) noexcept { return p; }
-    static bool less(const UniqueProbe& x, const UniqueProbe& y) noexcept {
-      if (x.key != y.key) return x.key < y.key;
-      return x.queue != y.queue ? x.queue < y.queue : x.id < y.id;
-    }
-    bool operator()(const auto& a, const auto& b) const noexcept { return less(probe(a), probe(b)); }
-  };
-  struct BatchKeyOfRow {
-    Shared<const JobSpec> spec;
-    Shared<const SharedString> key;
-    const Birth* birth = nullptr;
-  };
-  struct BatchLess {
-    static UniqueProbe probe(const BatchKeyOfRow& key) noexcept { return {key.spec->queue, key.key->text, key.birth->id}; }
-    static UniqueProbe probe(const UniqueProbe& p) noexcept { return p; }
-    bool operator()(const auto& a, const auto& b) const noexcept { return UniqueLess::less(probe(a), probe(b)); }
-  };
   struct QueueLess {
     static std::string_view probe(const QueueRef& q) noexcept { return q->name; }
     static std::string_view probe(std::string_view name) noexcept { return name; }
@@ -246,21 +173,21 @@ class MemoryStorage final : public Storage {
   };
 
   void require_whole() const;
-  void index_job(const Row* before, const Row* after);
-  void index_batch(const Row* before, const Row* after);
+  void clear();
   void apply_row(const RowChange& change);
+  template <Index index>
+  void move_key(const Row* before, const Row* after);
   void apply_schedule(const ScheduleChange& change);
   bool is_there(const Birth& birth) const;
-  DueEntry entry_of(const DueKey& key) const;
 
   RowTable rows_;
   CowTree<DueKey, DueLess> due_;
+  CowTree<DueKey, DueLess> schedules_due_;
   CowTree<const Birth*, IdLess> by_id_;
   // Creations since the last ordered scan: most stores are never searched. Some of them may be gone again.
   std::vector<Shared<const Birth>> not_yet_by_id_;
-  std::size_t indexed_ = 0;  // of not_yet_by_id_, from its front: those are in by_id_
-  CowTree<const Birth*, BranchLess> by_branch_;
-  CowTree<PidKey, PidLess> by_pid_;
+  std::size_t indexed_ = 0;                                    // of not_yet_by_id_, from its front: those are in by_id_
+  std::array<CowTree<GroupKey, GroupLess>, kIndexes> groups_;  // by index; those of id and due are above
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
@@ -268,10 +195,6 @@ class MemoryStorage final : public Storage {
   CowTree<MessageRef, AddressOrder> messages_by_address_;
   CowTree<MessageRef, MessageOrder> unblocks_;
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
-  CowTree<ClaimKeyOfRow, ClaimLess> by_claim_;
-  CowTree<UniqueKeyOfRow, UniqueLess> by_unique_key_;
-  CowTree<BatchKeyOfRow, BatchLess> by_batch_;
-  CowTree<StateKey, StateLess> by_job_state_;  // of those that are set aside
   CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;
   bool torn_ = false;  // a write was cut short (out of memory): nothing here can be trusted

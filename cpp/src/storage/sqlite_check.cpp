@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "codec/jobs_json.hpp"
 #include "machine/quoted.hpp"
-#include "protocol/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "storage/sqlite_file.hpp"
 #include "storage/sqlite_rows.hpp"
@@ -67,12 +67,12 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   constexpr std::int64_t kAll = -1;
   const auto each = [&](Use& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
   {
-    Use rows(statements[Sql::scan_by_id]);
+    Use rows(statements[Sql::rows_by_id]);
     rows.copied(std::string_view()).integer(kAll);
     each(rows, "promise", [&] { (void)read_row(rows.statement()); });
   }
   {
-    Use rows(statements[Sql::scan_schedules]);
+    Use rows(statements[Sql::schedules_by_id]);
     rows.copied(std::string_view()).integer(kAll);
     each(rows, "schedule", [&] { (void)read_schedule(rows.statement()); });
   }

@@ -3,9 +3,9 @@
 #include <limits>
 #include <string>
 
+#include "codec/jobs_json.hpp"
+#include "codec/strings_json.hpp"
 #include "machine/derive.hpp"
-#include "protocol/jobs_json.hpp"
-#include "protocol/strings_json.hpp"
 #include "resonate/errors.hpp"
 
 namespace resonate {
@@ -124,21 +124,43 @@ void bind_state(Use& use, const Row& row) {
   use.integer(row.execute_seq).integer(row.execute_waits);
 }
 
-// Of a job it stands in the job: nobody looks for jobs by it.
-void bind_pid(Use& use, const Row& row) { bind_shared(use, row.job ? nullptr : row.pid); }
+namespace {
+
+// Columns that are parts of a key, NULL where the index does not hold the row.
+template <Index index>
+void bind_text(Use& use, const Row& row) {
+  const auto key = index_key<index>(row);
+  use.text_or_null(key ? key->text : nullptr);
+}
+template <Index index>
+void bind_major(Use& use, const Row& row) {
+  const auto key = index_key<index>(row);
+  key ? use.integer(key->major) : use.null();
+}
+template <Index index>
+void bind_minor(Use& use, const Row& row) {
+  const auto key = index_key<index>(row);
+  key ? use.integer(key->minor) : use.null();
+}
+
+}  // namespace
+
+void bind_holder(Use& use, const Row& row) { bind_text<Index::holder>(use, row); }
 
 void bind_due(Use& use, const Row& row) {
-  if (row.due.kind == DueKind::none) {
-    use.null().null();
-  } else {
-    use.integer(row.due.at).integer(static_cast<std::int64_t>(row.due.kind));
-  }
+  bind_major<Index::due>(use, row);
+  bind_minor<Index::due>(use, row);
+}
+
+std::string batch_column(std::string_view text, std::string_view type) {
+  std::string column(type.empty() ? "b" : "g" + std::to_string(type.size()) + ":");
+  return column.append(type).append(text);
 }
 
 void bind_job_course(Use& use, const Row& row) {
-  const Job& job = *row.job;
-  use.copied(job_to_json(job, row.pid.get())).integer(static_cast<std::int64_t>(job.state));
-  use.integer(job.state == JobState::pending ? job.enqueued_at : 0);
+  use.copied(job_to_json(*row.job, row.pid.get()));
+  bind_major<Index::job_state>(use, row);
+  bind_minor<Index::claim>(use, row);
 }
 
 void bind_job(Use& use, const Row& row) {
@@ -147,30 +169,25 @@ void bind_job(Use& use, const Row& row) {
     return;
   }
   bind_job_course(use, row);
-  const JobSpec& spec = *row.job->spec;
-  use.text(spec.queue).integer(spec.priority);
-  use.text_or_null(spec.unique_key && !is_terminal(row.job->state) ? &*spec.unique_key : nullptr);
-  if (const std::string key = batch_key(row); key.empty()) {
-    use.null();
+  use.text(row.job->spec->queue).integer(row.job->spec->priority);
+  bind_text<Index::unique_key>(use, row);
+  if (const auto key = index_key<Index::batch>(row)) {
+    use.copied(batch_column(IndexKey::view(key->text), IndexKey::view(key->type)));
   } else {
-    use.copied(key);
+    use.null();
   }
-}
-
-bool same_job_keys(const Row& before, const Row& after) noexcept {
-  const Shared<const JobSpec>& spec = after.job->spec;
-  return before.job && before.job->spec == spec && !spec->unique_key && !spec->group;
 }
 
 void bind_new(Use& use, const Row& row) {
   const Birth& birth = *row.birth;
-  use.text(birth.id).text_or_null(birth.tags.find("resonate:origin")).text_or_null(birth.branch);
+  use.text(birth.id).text_or_null(birth.tags.find("resonate:origin"));
+  bind_text<Index::branch>(use, row);
   use.integer(dialect_number(birth.dialect)).integer(birth.timeout_at).integer(birth.created_at);
   bind_value(use, birth.param);
   bind_tags(use, birth.tags);
   bind_shared(use, birth.ikc);
   bind_state(use, row);
-  bind_pid(use, row);
+  bind_holder(use, row);
   bind_due(use, row);
 }
 
@@ -236,7 +253,8 @@ void bind_schedule(Use& use, const Schedule& schedule) {
   } else {
     use.copied(order_to_json(schedule.job->order));
   }
-  use.instant(schedule.due_at() == kNever ? kUnset : schedule.due_at());
+  const std::optional<Due> due = due_key(schedule);
+  use.instant(due ? due->at : kUnset);
   use.text_or_null(schedule.aside ? &schedule.aside->problem : nullptr);
 }
 
@@ -267,7 +285,7 @@ ScheduleRef read_schedule(SQLite::Statement& at) {
 void bind_message(Use& use, const OutboxMessage& message) {
   use.integer(message.seq).integer(static_cast<std::int64_t>(message.kind)).text(message.id).text(message.address);
   use.integer(message.version).integer(message.resume).integer(dialect_number(message.dialect));
-  use.integer(message.attempts).integer(message.queued_at);
+  use.integer(message.attempts).integer(message.queued_at).text_or_null(unblock_key(message));
 }
 
 MessageRef read_message(SQLite::Statement& at) {

@@ -11,13 +11,14 @@ namespace resonate {
 void bind_new(Use& use, const Row& row);
 // Those of update_row and its forms, up to the id.
 void bind_state(Use& use, const Row& row);
-void bind_pid(Use& use, const Row& row);
-// The job and what is indexed of it; its course is what may change from one step to the next.
+void bind_holder(Use& use, const Row& row);
+void bind_due(Use& use, const Row& row);
+// The job and its keys; its course is what may change from one step to the next.
 void bind_job(Use& use, const Row& row);
 void bind_job_course(Use& use, const Row& row);
-// Whether all but the course is stored already.
-bool same_job_keys(const Row& before, const Row& after) noexcept;
-void bind_due(Use& use, const Row& row);
+
+// The group of an index by batch as its column has it.
+std::string batch_column(std::string_view text, std::string_view type);
 
 // The row that a statement over the columns of promises stands at, and so on.
 RowRef read_row(SQLite::Statement& at);

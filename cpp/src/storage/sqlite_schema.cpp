@@ -127,7 +127,7 @@ CREATE TABLE queues (
 )sql";
 
 // Groups of jobs, and schedules that make jobs.
-//   batch_key  what jobs that belong together are found by (batch_key in machine/derive.hpp), else NULL
+//   batch_key  what jobs that belong together are found by (Index::batch), else NULL
 //   job (of schedules)  the order that each occurrence is, as a JSON object, as in a request
 // promises_by_job_state holds what it held, under a condition that costs nothing: for a list of numbers SQLite makes a table of
 // them whenever a row is written.
@@ -158,7 +158,26 @@ CREATE INDEX schedules_by_due ON schedules (due_at, id) WHERE due_at IS NOT NULL
 CREATE INDEX schedules_set_aside ON schedules (id) WHERE problem IS NOT NULL;
 )sql";
 
-constexpr std::array<const char*, 4> kMigrations = {kFirst, kJobs, kGroups, kFourth};
+// Columns that are keys: what is not in an index has NULL there, and which rows those are is said by index_key() alone.
+//   enqueued_at  set while the job may be claimed
+//   job_state  set while the job is in a state that few are in
+//   unblock_of (of messages)  the promise whose end is told
+constexpr const char* kKeys = R"sql(
+DROP INDEX promises_by_claim;
+DROP INDEX promises_by_job_state;
+UPDATE promises SET enqueued_at = NULL WHERE job_state <> 1;
+UPDATE promises SET job_state = NULL WHERE job_state BETWEEN 1 AND 3 OR job_state = 6;
+CREATE INDEX promises_by_claim ON promises (queue, priority, enqueued_at, id) WHERE enqueued_at IS NOT NULL;
+CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state IS NOT NULL;
+DROP INDEX messages_unblock;
+DROP INDEX messages_unblock_by_id;
+ALTER TABLE messages ADD COLUMN unblock_of TEXT;
+UPDATE messages SET unblock_of = id WHERE kind = 1;
+CREATE INDEX messages_unblock ON messages (seq) WHERE unblock_of IS NOT NULL;
+CREATE INDEX messages_unblock_by_id ON messages (unblock_of, seq) WHERE unblock_of IS NOT NULL;
+)sql";
+
+constexpr std::array<const char*, 5> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys};
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #include "storage/sqlite_statements.hpp"
 
-#include "protocol/strings_json.hpp"
+#include "codec/strings_json.hpp"
 #include "resonate/errors.hpp"
 
 namespace resonate {
@@ -14,6 +14,7 @@ namespace {
   "retry_at, resumes, current, execute_seq, execute_waits"
 #define RESONATE_PLAIN_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
 #define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
+#define RESONATE_ROWS "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE "
 #define RESONATE_SET_STATE                                                                                         \
   "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
   "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
@@ -31,6 +32,8 @@ namespace {
   "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
   "dialect, job, due_at, problem"
 #define RESONATE_MESSAGE_COLUMNS "seq, kind, id, address, version, resume, dialect, attempts, queued_at"
+#define RESONATE_SCHEDULES "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE "
+#define RESONATE_MESSAGES "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE "
 
 constexpr const char* text_of(Sql which) noexcept {
   switch (which) {
@@ -41,7 +44,8 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::data_version: return "PRAGMA data_version";
     case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages FROM counters";
     case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
-    case Sql::load_row: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id = ?";
+    case Sql::load_row: return RESONATE_ROWS "id = ?";
+    case Sql::load_rows: return RESONATE_ROWS "id IN (" RESONATE_MANY("?") ")";
     case Sql::insert_row: return RESONATE_INSERT_ROW RESONATE_PLAIN_VALUES;
     case Sql::insert_rows: return RESONATE_INSERT_ROW RESONATE_MANY(RESONATE_PLAIN_VALUES);
     case Sql::insert_job_row: return RESONATE_INSERT_JOB_ROW RESONATE_JOB_VALUES;
@@ -58,20 +62,19 @@ constexpr const char* text_of(Sql which) noexcept {
       return RESONATE_SET_STATE ", due_at = ?, due_kind = ?, job = ?, job_state = ?, enqueued_at = ? WHERE id = ?";
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" RESONATE_MANY("?") ")";
-    case Sql::scan_by_id: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE id > ? ORDER BY id LIMIT ?";
-    case Sql::scan_by_branch:
-      return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE branch = ? AND id > ? ORDER BY id LIMIT ?";
-    case Sql::scan_by_pid: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE pid = ? AND id > ? ORDER BY id LIMIT ?";
-    case Sql::scan_by_job_state:  // with the index's condition
-      return "SELECT " RESONATE_ROW_COLUMNS
-             " FROM promises WHERE job_state = ? AND job_state NOT BETWEEN 1 AND 3 AND job_state <> 6 AND id > ? "
-             "ORDER BY id LIMIT ?";
-    case Sql::claimable:
-      return "SELECT " RESONATE_ROW_COLUMNS
-             " FROM promises WHERE job_state = 1 AND queue = ? AND (priority, enqueued_at, id) > (?, ?, ?) "
-             "ORDER BY priority, enqueued_at, id LIMIT ?";
-    case Sql::unique_jobs: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE unique_key = ? AND queue = ? ORDER BY id";
-    case Sql::batch_jobs: return "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE batch_key = ? AND queue = ? ORDER BY id";
+    case Sql::rows_by_id: return RESONATE_ROWS "id > ?1 ORDER BY id LIMIT ?2";
+    case Sql::rows_by_due:
+      return RESONATE_ROWS "due_at <= ?1 AND (due_at, due_kind, id) > (?2, ?3, ?4) ORDER BY due_at, due_kind, id LIMIT ?5";
+    case Sql::rows_by_branch: return RESONATE_ROWS "branch = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+    case Sql::rows_by_holder: return RESONATE_ROWS "pid = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+    case Sql::rows_by_claim:
+      return RESONATE_ROWS
+          "queue = ?1 AND enqueued_at IS NOT NULL AND (priority, enqueued_at, id) > (?2, ?3, ?4) "
+          "ORDER BY priority, enqueued_at, id LIMIT ?5";
+    case Sql::rows_by_unique_key: return RESONATE_ROWS "queue = ?1 AND unique_key = ?2 AND id > ?3 ORDER BY id LIMIT ?4";
+    case Sql::rows_by_batch: return RESONATE_ROWS "queue = ?1 AND batch_key = ?2 AND id > ?3 ORDER BY id LIMIT ?4";
+    case Sql::rows_by_job_state:
+      return RESONATE_ROWS "job_state <= ?1 AND (job_state, id) > (?2, ?3) ORDER BY job_state, id LIMIT ?4";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
     case Sql::queues: return "SELECT body FROM queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
@@ -79,32 +82,23 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::count_rows: return "SELECT count(*) FROM promises";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(due_at) FROM schedules WHERE due_at IS NOT NULL";
-    case Sql::due_rows:
-      return "SELECT " RESONATE_ROW_COLUMNS
-             " FROM promises WHERE due_at <= ? AND (due_at, due_kind, id) > (?, ?, ?) ORDER BY due_at, due_kind, id LIMIT ?";
-    case Sql::due_schedules:
-      return "SELECT " RESONATE_SCHEDULE_COLUMNS
-             " FROM schedules WHERE due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
-    case Sql::load_schedule: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id = ?";
+    case Sql::load_schedule: return RESONATE_SCHEDULES "id = ?";
     case Sql::replace_schedule:
       return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
-    case Sql::scan_schedules: return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE id > ? ORDER BY id LIMIT ?";
-    case Sql::schedules_set_aside:
-      return "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE problem IS NOT NULL ORDER BY id LIMIT ?";
+    case Sql::schedules_by_id: return RESONATE_SCHEDULES "id > ? ORDER BY id LIMIT ?";
+    case Sql::schedules_by_due: return RESONATE_SCHEDULES "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
+    case Sql::schedules_set_aside: return RESONATE_SCHEDULES "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
     case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::has_edge: return "SELECT 1 FROM edges WHERE kind = ? AND owner = ? AND other = ?";
     case Sql::insert_edge: return "INSERT INTO edges (kind, owner, seq, other, dialect) VALUES (?,?,?,?,?)";
     case Sql::delete_edge: return "DELETE FROM edges WHERE kind = ? AND owner = ? AND seq = ?";
-    case Sql::messages: return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to:
-      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE address = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to_prefix:
-      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE (address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
-    case Sql::oldest_unblock:
-      return "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE kind = 1 AND seq > ? ORDER BY seq LIMIT 1";
-    case Sql::unblocks_of: return "SELECT seq FROM messages WHERE kind = 1 AND id = ? ORDER BY seq";
-    case Sql::insert_message: return "INSERT INTO messages (" RESONATE_MESSAGE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?)";
+    case Sql::messages: return RESONATE_MESSAGES "seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to: return RESONATE_MESSAGES "address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to_prefix: return RESONATE_MESSAGES "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
+    case Sql::unblocks: return RESONATE_MESSAGES "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::unblocks_of: return RESONATE_MESSAGES "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::insert_message: return "INSERT INTO messages (" RESONATE_MESSAGE_COLUMNS ", unblock_of) VALUES (?,?,?,?,?,?,?,?,?,?)";
     case Sql::delete_message: return "DELETE FROM messages WHERE seq = ?";
     case Sql::count: break;
   }

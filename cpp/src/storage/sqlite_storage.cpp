@@ -3,11 +3,12 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "protocol/jobs_json.hpp"
+#include "codec/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 #include "storage/sqlite_rows.hpp"
@@ -22,6 +23,25 @@ constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
 std::int64_t sql_limit(std::size_t limit) noexcept {
   return limit > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(limit);
 }
+
+// What the statement over an index takes, in this order; then an id and a limit.
+struct Takes {
+  bool queue = false;
+  bool text = false;
+  bool until = false;
+  bool major = false;
+  bool minor = false;
+};
+constexpr std::array<Takes, kIndexes> kTakes = {{
+    {},                                             // id
+    {.until = true, .major = true, .minor = true},  // due
+    {.text = true},                                 // branch
+    {.text = true},                                 // holder
+    {.queue = true, .major = true, .minor = true},  // claim
+    {.queue = true, .text = true},                  // unique_key
+    {.queue = true, .text = true},                  // batch
+    {.until = true, .major = true},                 // job_state
+}};
 
 // Every storage of the process, for close_sqlite_files_for_fork.
 struct Open {
@@ -66,7 +86,12 @@ SqliteStorage::~SqliteStorage() {
   try {
     file_->database().setBusyTimeout(0);
     begin(Access::write);
-    if (known_.counters.now < seen_now_) store_instant(seen_now_);
+    if (known_.counters.now < seen_now_) {
+      Changes only_now;
+      only_now.counters = counters();
+      only_now.stores_instant = true;
+      write(only_now);
+    }
   } catch (const std::exception&) {
   }
   end();
@@ -108,7 +133,6 @@ void SqliteStorage::begin(Access access) {
     guarded("begin", [&] {
       use(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
       in_transaction_ = true;
-      cleared_ = false;
       look_for_others();
     });
   } catch (...) {
@@ -169,9 +193,25 @@ RowRef SqliteStorage::load(std::string_view id) {
 }
 
 std::vector<RowRef> SqliteStorage::load_many(std::span<const std::string_view> ids) {
-  std::vector<RowRef> found;
-  found.reserve(ids.size());
-  for (const std::string_view id : ids) found.push_back(load(id));
+  std::vector<RowRef> found(ids.size());
+  std::vector<std::size_t> unknown;  // places in ids
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (!(found[i] = rows_.find(ids[i]))) unknown.push_back(i);
+  guarded("read", [&] {
+    std::span<const std::size_t> left = unknown;
+    for (; left.size() >= kRowsAtOnce; left = left.subspan(kRowsAtOnce)) {
+      const auto part = left.first(kRowsAtOnce);
+      Use rows = use(Sql::load_rows);
+      for (const std::size_t i : part) rows.copied(ids[i]);
+      while (rows.step()) {
+        const RowRef row = read_row(rows.statement());
+        rows_.put(row);
+        for (const std::size_t i : part)  // an id may be asked for twice
+          if (ids[i] == row->id()) found[i] = row;
+      }
+    }
+    for (const std::size_t i : left) found[i] = load(ids[i]);
+  });
   return found;
 }
 
@@ -197,83 +237,38 @@ Instant SqliteStorage::first_due() {
   return *known_.first_due;
 }
 
-std::vector<DueEntry> SqliteStorage::due_rows(Instant until, std::size_t limit, const DueEntry* after) {
-  std::vector<DueEntry> found;
-  Use rows = use(Sql::due_rows);
-  rows.integer(until).integer(after ? after->due.at : kAtOnce);
-  rows.integer(after ? static_cast<std::int64_t>(after->due.kind) : -1).copied(after ? after->id() : std::string_view());
-  rows.integer(sql_limit(limit));
-  while (rows.step()) {
-    RowRef row = read_row(rows.statement());
-    const Due due = row->due;
-    found.push_back({due, std::move(row), nullptr});
-  }
-  return found;
-}
-
-std::vector<DueEntry> SqliteStorage::due_schedules(Instant until, std::size_t limit, const DueEntry* after) {
-  std::vector<DueEntry> found;
-  Use schedules = use(Sql::due_schedules);
-  schedules.integer(until);
-  // At one instant schedules come after all rows.
-  const bool among_rows = after && after->due.kind < DueKind::schedule;
-  schedules.integer(after ? after->due.at : kAtOnce).copied(after && !among_rows ? after->id() : std::string_view());
-  schedules.integer(sql_limit(limit));
-  while (schedules.step()) {
-    ScheduleRef schedule = read_schedule(schedules.statement());
-    found.push_back({{schedule->due_at(), DueKind::schedule}, nullptr, std::move(schedule)});
-  }
-  return found;
-}
-
-std::vector<DueEntry> SqliteStorage::due(Instant until, std::size_t limit, const DueEntry* after) {
-  if (limit == 0 || first_due() > until) return {};
-  return guarded("read", [&] {
-    std::vector<DueEntry> rows = due_rows(until, limit, after);
-    std::vector<DueEntry> schedules = due_schedules(until, limit, after);
-    if (schedules.empty()) return rows;
-    std::vector<DueEntry> all;
-    all.reserve(rows.size() + schedules.size());
-    std::merge(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()),
-               std::make_move_iterator(schedules.begin()), std::make_move_iterator(schedules.end()), std::back_inserter(all),
-               [](const DueEntry& a, const DueEntry& b) { return a.due < b.due; });
-    if (all.size() > limit) all.resize(limit);
-    return all;
-  });
-}
-
-std::vector<RowRef> SqliteStorage::scan(const RowScan& scan) {
-  if (scan.limit >= kLongPage) allow_interrupt(Pause::working);
+std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
+  const Takes takes = kTakes[place_of(range.index)];
   return guarded("read", [&] {
     std::vector<RowRef> found;
-    constexpr Sql kScans[] = {Sql::scan_by_id, Sql::scan_by_branch, Sql::scan_by_pid, Sql::scan_by_job_state};
-    Use rows = use(kScans[static_cast<std::size_t>(scan.by)]);
-    if (scan.by == RowScan::By::job_state) {
-      rows.integer(static_cast<std::int64_t>(scan.state));
-    } else if (scan.by != RowScan::By::id) {
-      rows.text(scan.key);
+    Use rows = use(static_cast<Sql>(static_cast<std::size_t>(Sql::rows_by_id) + place_of(range.index)));
+    if (takes.queue) rows.text(range.queue);
+    if (takes.text) rows.copied(range.index == Index::batch ? batch_column(range.text, range.type) : range.text);
+    if (takes.until) rows.integer(range.until);
+    if (takes.major) rows.integer(range.after.major);
+    if (takes.minor) rows.integer(range.after.minor);
+    rows.text(range.after.id).integer(sql_limit(range.limit));
+    while (rows.step()) {
+      if (range.index != Index::claim) {
+        found.push_back(read_row(rows.statement()));
+        continue;
+      }
+      RowRef row = rows_.find(rows.text_at(0));  // jobs are claimed by those that made them, or soon afterwards
+      if (!row) rows_.put(row = read_row(rows.statement()));
+      found.push_back(std::move(row));
     }
-    rows.text(scan.after).integer(sql_limit(scan.limit));
-    while (rows.step()) found.push_back(read_row(rows.statement()));
     return found;
   });
 }
 
-std::vector<ScheduleRef> SqliteStorage::scan_schedules(std::string_view after, std::size_t limit) {
+std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
   return guarded("read", [&] {
+    constexpr std::array kRanges = {Sql::schedules_by_id, Sql::schedules_by_due, Sql::schedules_set_aside};
     std::vector<ScheduleRef> found;
-    Use schedules = use(Sql::scan_schedules);
-    schedules.copied(after).integer(sql_limit(limit));
-    while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
-    return found;
-  });
-}
-
-std::vector<ScheduleRef> SqliteStorage::schedules_set_aside(std::size_t limit) {
-  return guarded("read", [&] {
-    std::vector<ScheduleRef> found;
-    Use schedules = use(Sql::schedules_set_aside);
-    schedules.integer(sql_limit(limit));
+    Use schedules = use(kRanges[static_cast<std::size_t>(range.by)]);
+    if (range.by == ScheduleRange::By::due) schedules.integer(range.until).integer(range.after_at);
+    schedules.text(range.after).integer(sql_limit(range.limit));
     while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
     return found;
   });
@@ -302,94 +297,37 @@ bool SqliteStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_
                  [&] { return use(Sql::has_edge).integer(static_cast<std::int64_t>(kind)).copied(owner).copied(other).step(); });
 }
 
-std::vector<MessageRef> SqliteStorage::messages(std::int64_t after_seq, std::size_t limit) {
-  if (limit >= kLongPage) allow_interrupt(Pause::working);
+std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
+  using enum MessageRange::By;
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
+  // Asked for by every transaction that writes.
+  const bool oldest = range.by == unblock && range.limit == 1;
+  const MessageRef& known = known_.oldest_unblock;
+  if (oldest && known_.oldest_unblock_known && (!known || known->seq > range.after))
+    return known ? std::vector{known} : std::vector<MessageRef>();
   return guarded("read", [&] {
-    std::vector<MessageRef> found;
-    Use messages = use(Sql::messages);
-    messages.integer(after_seq).integer(sql_limit(limit));
-    while (messages.step()) found.push_back(read_message(messages.statement()));
-    return found;
-  });
-}
-
-std::vector<MessageRef> SqliteStorage::messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                                   std::size_t limit) {
-  return guarded("read", [&] {
-    std::vector<MessageRef> found;
-    Use messages = use(to.prefix ? Sql::messages_to_prefix : Sql::messages_to);
-    if (to.prefix) {
-      messages.copied(std::max(std::string_view(to.text), after_address));
-      messages.integer(after_address >= to.text ? after_seq : 0);
-    } else {
-      messages.text(to.text).integer(after_seq);
+    constexpr std::array kRanges = {Sql::messages, Sql::messages_to, Sql::messages_to_prefix, Sql::unblocks, Sql::unblocks_of};
+    Use messages = use(kRanges[static_cast<std::size_t>(range.by)]);
+    const bool within = range.by != prefix || range.after_address >= range.text;
+    if (range.by == prefix) {
+      messages.copied(within ? range.after_address : range.text);
+    } else if (range.by == address || range.by == unblock_of) {
+      messages.copied(range.text);
     }
-    messages.integer(sql_limit(limit));
-    while (found.size() < limit && messages.step()) {
+    messages.integer(within ? range.after : 0);
+    messages.integer(sql_limit(range.limit));
+    std::vector<MessageRef> found;
+    while (found.size() < range.limit && messages.step()) {
       MessageRef message = read_message(messages.statement());
-      if (!to.matches(message->address)) break;
+      if (range.by == prefix && !message->address.starts_with(range.text)) break;
       found.push_back(std::move(message));
     }
-    return found;
-  });
-}
-
-MessageRef SqliteStorage::oldest_unblock(std::int64_t after_seq) {
-  if (known_.oldest_unblock_known && (!known_.oldest_unblock || known_.oldest_unblock->seq > after_seq))
-    return known_.oldest_unblock;
-  return guarded("read", [&] {
-    Use messages = use(Sql::oldest_unblock);
-    messages.integer(after_seq);
-    MessageRef oldest = messages.step() ? read_message(messages.statement()) : nullptr;
-    if (after_seq == 0) {
+    if (oldest && range.after == 0) {
       known_.oldest_unblock_known = true;
-      known_.oldest_unblock = oldest;
-    }
-    return oldest;
-  });
-}
-
-std::vector<std::int64_t> SqliteStorage::unblocks_of(std::string_view id) {
-  return guarded("read", [&] {
-    std::vector<std::int64_t> found;
-    Use messages = use(Sql::unblocks_of);
-    messages.copied(id);
-    while (messages.step()) found.push_back(messages.integer_at(0));
-    return found;
-  });
-}
-
-std::vector<RowRef> SqliteStorage::claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) {
-  return guarded("read", [&] {
-    std::vector<RowRef> found;
-    Use jobs = use(Sql::claimable);
-    jobs.copied(queue).integer(after ? after->priority : 0).integer(after ? after->enqueued_at : kAtOnce);
-    jobs.copied(after ? std::string_view(after->id) : std::string_view()).integer(sql_limit(limit));
-    while (jobs.step()) {
-      RowRef row = rows_.find(jobs.text_at(0));
-      if (!row) rows_.put(row = read_row(jobs.statement()));
-      found.push_back(std::move(row));
+      known_.oldest_unblock = found.empty() ? nullptr : found.front();
     }
     return found;
   });
-}
-
-std::vector<RowRef> SqliteStorage::jobs_by_key(Sql which, std::string_view queue, std::string_view key) {
-  return guarded("read", [&] {
-    std::vector<RowRef> found;
-    Use jobs = use(which);
-    jobs.copied(key).copied(queue);
-    while (jobs.step()) found.push_back(read_row(jobs.statement()));
-    return found;
-  });
-}
-
-std::vector<RowRef> SqliteStorage::unique_jobs(std::string_view queue, std::string_view key) {
-  return jobs_by_key(Sql::unique_jobs, queue, key);
-}
-
-std::vector<RowRef> SqliteStorage::batch_jobs(std::string_view queue, std::string_view key) {
-  return jobs_by_key(Sql::batch_jobs, queue, key);
 }
 
 QueueRef SqliteStorage::load_queue(std::string_view name) {

@@ -25,32 +25,20 @@ class SqliteStorage final : public Storage {
 
   void begin(Access access) override;
   void end() noexcept override;
-  bool durable() const noexcept override { return true; }
 
   Counters counters() override;
   RowRef load(std::string_view id) override;
   std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
   ScheduleRef load_schedule(std::string_view id) override;
   Instant first_due() override;
-  std::vector<DueEntry> due(Instant until, std::size_t limit, const DueEntry* after) override;
-  std::vector<RowRef> scan(const RowScan& scan) override;
-  std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit) override;
-  std::vector<ScheduleRef> schedules_set_aside(std::size_t limit) override;
-  std::vector<RowRef> claimable(std::string_view queue, std::size_t limit, const ClaimKey* after) override;
-  std::vector<RowRef> unique_jobs(std::string_view queue, std::string_view key) override;
-  std::vector<RowRef> batch_jobs(std::string_view queue, std::string_view key) override;
+  std::vector<RowRef> rows(const RowRange& range) override;
+  std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
-  std::vector<MessageRef> messages(std::int64_t after_seq, std::size_t limit) override;
-  std::vector<MessageRef> messages_to(const AddressPattern& to, std::string_view after_address, std::int64_t after_seq,
-                                      std::size_t limit) override;
-  MessageRef oldest_unblock(std::int64_t after_seq) override;
-  std::vector<std::int64_t> unblocks_of(std::string_view id) override;
+  std::vector<MessageRef> messages(const MessageRange& range) override;
   void write(const Changes& changes) override;
-  void clear() override;
-  void store_instant(Instant now) override;
   void vacuum() override;
   std::string location() const override { return path_; }
   std::size_t row_count() override;
@@ -79,9 +67,7 @@ class SqliteStorage final : public Storage {
   void require(Access access);  // a connection that may do it
   void look_for_others();
   void forget();
-  std::vector<RowRef> jobs_by_key(Sql which, std::string_view queue, std::string_view key);
-  std::vector<DueEntry> due_rows(Instant until, std::size_t limit, const DueEntry* after);
-  std::vector<DueEntry> due_schedules(Instant until, std::size_t limit, const DueEntry* after);
+  void clear();
   void write_rows(const std::vector<RowChange>& changes);
   void update_row(const Row& before, const Row& after);
   template <class Bind>
@@ -102,7 +88,6 @@ class SqliteStorage final : public Storage {
   Known known_;
   Instant seen_now_ = kUnset;  // an instant that was seen and stored nothing: written with the next commit, or at the end
   bool in_transaction_ = false;
-  bool cleared_ = false;  // in this transaction
 };
 
 // SQLite's errors as the core's.

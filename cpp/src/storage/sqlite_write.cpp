@@ -1,7 +1,7 @@
 // What a SQLite storage writes, and what it remembers of that.
 #include <algorithm>
 
-#include "protocol/jobs_json.hpp"
+#include "codec/jobs_json.hpp"
 #include "storage/sqlite_rows.hpp"
 #include "storage/sqlite_storage.hpp"
 
@@ -10,10 +10,15 @@ namespace resonate {
 namespace {
 
 bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
-  return changes.rows.empty() && changes.schedules.empty() && changes.queues.empty() && changes.edges_added.empty() &&
-         changes.edges_removed.empty() && changes.messages_added.empty() && changes.messages_removed.empty() &&
-         changes.counters.sequence == before.sequence && changes.counters.dropped == before.dropped &&
-         changes.counters.jobs == before.jobs;
+  return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
+         changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
+         changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
+         changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
+}
+
+template <Index index>
+bool moved(const Row& before, const Row& after) {
+  return index_key<index>(before) != index_key<index>(after);
 }
 
 }  // namespace
@@ -56,26 +61,28 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
 void SqliteStorage::update_row(const Row& before, const Row& after) {
   // An index is written only where its columns are named.
   if (after.job) {
-    const bool course_only = same_job_keys(before, after);
+    const bool course_only = before.job && before.job->spec == after.job->spec && !moved<Index::unique_key>(before, after) &&
+                             !moved<Index::batch>(before, after);
     Use update = use(course_only ? Sql::update_job_course : Sql::update_job_row);
     bind_state(update, after);
-    if (!course_only) bind_pid(update, after);
+    if (!course_only) bind_holder(update, after);
     bind_due(update, after);
     (course_only ? bind_job_course : bind_job)(update, after);
     return update.text(after.id()).run();
   }
-  const bool due_moved = before.due != after.due;
-  const bool holder_moved = before.pid != after.pid;
+  const bool due_moved = moved<Index::due>(before, after);
+  const bool holder_moved = moved<Index::holder>(before, after);
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
                               : (holder_moved ? Sql::update_row_pid : Sql::update_row);
   Use update = use(which);
   bind_state(update, after);
-  if (holder_moved) bind_pid(update, after);
+  if (holder_moved) bind_holder(update, after);
   if (due_moved) bind_due(update, after);
   update.text(after.id()).run();
 }
 
 void SqliteStorage::write_all(const Changes& changes) {
+  if (changes.replaces_all) clear();
   write_rows(changes.rows);
   for (const ScheduleChange& change : changes.schedules) {
     if (change.after) {
@@ -116,18 +123,11 @@ void SqliteStorage::write_all(const Changes& changes) {
 }
 
 void SqliteStorage::write(const Changes& changes) {
-  if (!cleared_ && only_the_instant_moves(changes, known_.counters)) {
+  if (only_the_instant_moves(changes, known_.counters)) {
     seen_now_ = std::max(seen_now_, changes.counters.now);
     return;
   }
   commit(changes);
-}
-
-void SqliteStorage::store_instant(Instant now) {
-  Changes only_now;
-  only_now.counters = counters();
-  only_now.counters.now = now;
-  commit(only_now);
 }
 
 void SqliteStorage::commit(const Changes& changes) {
@@ -153,10 +153,12 @@ void SqliteStorage::keep_first_due(const Changes& changes) {
     if (after) first = std::min(first, *after);
   };
   const auto of_row = [](const RowRef& row) {
-    return row && row->due.kind != DueKind::none ? std::optional(row->due.at) : std::nullopt;
+    const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
+    return key ? std::optional(key->major) : std::nullopt;
   };
   const auto of_schedule = [](const ScheduleRef& schedule) {
-    return schedule && schedule->due_at() != kNever ? std::optional(schedule->due_at()) : std::nullopt;
+    const auto key = schedule ? due_key(*schedule) : std::nullopt;
+    return key ? std::optional(key->at) : std::nullopt;
   };
   for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
   for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
@@ -187,24 +189,20 @@ void SqliteStorage::keep(const Changes& changes) {
     const auto& removed = changes.messages_removed;
     if (!known_.oldest_unblock) {
       const auto first = std::find_if(changes.messages_added.begin(), changes.messages_added.end(),
-                                      [](const MessageRef& message) { return message->kind == MessageKind::unblock; });
+                                      [](const MessageRef& message) { return unblock_key(*message) != nullptr; });
       if (first != changes.messages_added.end()) known_.oldest_unblock = *first;
     } else if (std::find(removed.begin(), removed.end(), known_.oldest_unblock->seq) != removed.end()) {
       known_.oldest_unblock_known = false;
     }
   }
   known_.counters = changes.counters;
-  cleared_ = false;
 }
 
 void SqliteStorage::clear() {
-  guarded("clear", [&] {
-    for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
-      file_->database().exec(std::string("DELETE FROM ") + table);
-  });
+  for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
+    file_->database().exec(std::string("DELETE FROM ") + table);
   forget();
   seen_now_ = kUnset;
-  cleared_ = true;
 }
 
 }  // namespace resonate

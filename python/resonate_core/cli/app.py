@@ -35,7 +35,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     """The program.
 
     Args:
-        arguments: What it is about to be given; see `server.add_to`.
+        arguments: The arguments of the command; see `server.add_to`.
     """
     app = typer.Typer(
         name="resonate-core",

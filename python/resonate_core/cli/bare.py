@@ -17,7 +17,7 @@ __all__ = ["problems_of", "run_bare"]
 
 
 def problems_of(path: Path) -> tuple[list[str], str]:
-    """What is wrong with a file, a line each, and one line that sums it up.
+    """Return the problems of a file, one line each, and one line that sums them up.
 
     Raises:
         Failure: It cannot be read as a store (USAGE, as `check` has always said it).
@@ -56,7 +56,7 @@ def run_bare(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     checked = commands.add_parser(
         "check",
-        help="look for damage in a store's file",
+        help="check a store's file for damage",
         description="SQLite's own integrity check, the schema, and every property of the state by name. "
         "Exit status: 0 sound, 1 something is wrong, 2 the file cannot be read as a store.",
     )

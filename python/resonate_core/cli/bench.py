@@ -72,9 +72,11 @@ def _row(kind: str, seconds: list[float], elapsed: float) -> dict[str, Any]:
 
 def bench(
     session: Session,
-    connections: Annotated[int, typer.Option("--connections", "-c", metavar="NUMBER", help="how many at once", min=1, max=256)] = 4,
-    cycles: Annotated[int, typer.Option("--cycles", "-n", metavar="NUMBER", help="cycles of each connection", min=1)] = 200,
-    size: Annotated[int, typer.Option("--payload", metavar="BYTES", help="of param and of value, before base64", min=2)] = 64,
+    connections: Annotated[
+        int, typer.Option("--connections", "-c", metavar="NUMBER", help="number of connections", min=1, max=256)
+    ] = 4,
+    cycles: Annotated[int, typer.Option("--cycles", "-n", metavar="NUMBER", help="number of cycles per connection", min=1)] = 200,
+    size: Annotated[int, typer.Option("--payload", metavar="BYTES", help="size of param and value, before base64", min=2)] = 64,
 ) -> None:
     """Measure cycles of create, get and settle: each connection sends one request after the other.
 

@@ -24,27 +24,34 @@ _WHERE = "Which store"
 JSON = Annotated[bool, typer.Option("--json", help="print one JSON document, and errors as JSON too", show_default=False)]
 CONFIG = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="TOML file; else RESONATE_CONFIG, else ./resonate.toml", rich_help_panel=_WHERE),
+    typer.Option(
+        "--config", metavar="FILE", help="TOML file; default: RESONATE_CONFIG, then ./resonate.toml", rich_help_panel=_WHERE
+    ),
 ]
 _DB = Annotated[
     Path | None,
     typer.Option(
         "--db",
         metavar="FILE",
-        help="a store's file; else RESONATE_STORE__PATH, else store.path of the configuration",
+        help="a store's file; default: RESONATE_STORE__PATH, then store.path of the configuration",
         rich_help_panel=_WHERE,
     ),
 ]
-_URL = Annotated[str | None, typer.Option("--url", metavar="URL", help="a server; else RESONATE_URL", rich_help_panel=_WHERE)]
+_URL = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="a server's URL; default: RESONATE_URL", rich_help_panel=_WHERE)
+]
 _TOKEN = Annotated[
     str | None,
     typer.Option(
-        "--token", metavar="JWT", help="for the server; else RESONATE_TOKEN, which other users cannot see", rich_help_panel=_WHERE
+        "--token",
+        metavar="JWT",
+        help="token for the server; default: RESONATE_TOKEN, which other users cannot see",
+        rich_help_panel=_WHERE,
     ),
 ]
 _DIALECT = Annotated[str, typer.Option("--dialect", metavar="VERSION", help="2026-04-01 or 2025-01-15", rich_help_panel=_WHERE)]
 _MAKE = Annotated[
-    bool, typer.Option("--make", help="make the file where there is none", rich_help_panel=_WHERE, show_default=False)
+    bool, typer.Option("--make", help="create the file if it does not exist", rich_help_panel=_WHERE, show_default=False)
 ]
 
 
@@ -185,7 +192,7 @@ def on_store(app: typer.Typer, name: str, access: Access, *, dialects: Sequence[
     Args:
         app: What the command is added to.
         name: Its name.
-        access: What it does to a file.
+        access: The access to the file.
         dialects: In which it can be asked for; a single one is not asked about.
         look: Of `typer.Typer.command`.
     """

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
     from resonate_core.server.settings import Settings
 
-__all__ = ["Given", "config_file", "described", "load", "origins"]
+__all__ = ["Given", "config_file", "described", "flag_of", "load", "origins"]
 
 Given = dict[str, dict[str, Any]]
 PREFIX = "RESONATE_"
 DEFAULT_FILE = "resonate.toml"
 MASK = "********"
+# Tables whose keys need no prefix, and what is not named after its key.
+_BARE = ("store", "server")
+_NAMES = {("store", "path"): "--db", ("server", "cors_origins"): "--cors-origin", ("log", "access"): "--access-log"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,18 @@ class Described:
     value: Any
     origin: str
     source: str
+
+
+def flag_of(table: str, key: str) -> str:
+    """The flag of a setting.
+
+    Example:
+        >>> from resonate_core.cli.configuration import flag_of
+        >>> flag_of("store", "path"), flag_of("server", "tls_key"), flag_of("log", "level")
+        ('--db', '--tls-key', '--log-level')
+    """
+    name = key if table in _BARE else f"{table}_{key}"
+    return _NAMES.get((table, key), "--" + name.replace("_", "-"))
 
 
 def config_file(given: Path | None) -> Path | None:
@@ -122,8 +137,6 @@ def is_secret(table: str, key: str) -> bool:
 
 def _said(error: ValidationError, file: Path | None, given: Given) -> Iterator[str]:
     """A line for each broken rule; unions say the same of one value several times, and that is one line."""
-    from resonate_core.cli.flags import flag_of
-
     found: dict[tuple[str, ...], list[str]] = {}
     shown: dict[tuple[str, ...], str] = {}
     for one in error.errors(include_url=False, include_context=False):
@@ -148,8 +161,6 @@ def _said(error: ValidationError, file: Path | None, given: Given) -> Iterator[s
 def described(settings: Settings, file: Path | None, given: Given) -> list[Described]:
     """Every setting, in the order of the tables."""
     from pydantic import SecretStr
-
-    from resonate_core.cli.flags import flag_of
 
     rows = []
     for table in type(settings).model_fields:

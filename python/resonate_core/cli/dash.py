@@ -103,10 +103,10 @@ def _live(session: Session, reader: Reader, frame: Frame, pause: float) -> None:
 def dash(
     session: Session,
     queue: Annotated[
-        list[str] | None, typer.Option("--queue", "-q", metavar="NAME", help="only this; may be repeated", show_default=False)
+        list[str] | None, typer.Option("--queue", "-q", metavar="NAME", help="only this queue; may be repeated", show_default=False)
     ] = None,
-    interval: Annotated[str, typer.Option("--interval", metavar="LENGTH", help="how long each frame stays: 1s, 500ms")] = "1s",
-    once: Annotated[bool, typer.Option("--once", help="show one frame and end", show_default=False)] = False,
+    interval: Annotated[str, typer.Option("--interval", metavar="LENGTH", help="time between frames: 1s, 500ms")] = "1s",
+    once: Annotated[bool, typer.Option("--once", help="print one frame and end", show_default=False)] = False,
 ) -> None:
     """Watch queues, running jobs and the last failures, until Ctrl-C.
 

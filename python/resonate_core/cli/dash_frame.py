@@ -81,7 +81,7 @@ class Frame:
         running: Claimed and running jobs, those that began first before others.
         more_running: There are more of them.
         failures: Jobs that failed, the last first.
-        all_failures: Every one was looked at; else there may be later ones.
+        all_failures: Whether all failures were read; otherwise there may be later ones.
     """
 
     at: int
@@ -114,7 +114,7 @@ class Reader:
 
     Args:
         target: The store.
-        queues: Those that are shown; none: all.
+        queues: The shown queues; none: all.
 
     Attributes:
         took: How long the last frame took to read, in s.
@@ -209,7 +209,7 @@ class Reader:
         return frames
 
     def _failures(self, searches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-        """The last failures that are known, and whether all were looked at.
+        """The last known failures, and whether all were read.
 
         A page at least is read each time, and until a walk has ended, what the one before has found is shown with it.
         """

@@ -130,14 +130,14 @@ def _titled(count: int, shown: int, name: str) -> str:
 
 
 def drawn(frame: Frame, name: str, width: int, height: int | None, remark: str = "") -> Group:
-    """What is seen.
+    """The view of one frame.
 
     Args:
         frame: What there is.
         name: The store, as people call it.
         width: How many characters a line may have.
         height: How many lines there may be; None: as many as it needs.
-        remark: What is wrong with it, in red.
+        remark: Its problem, in red.
     """
     from rich.console import Group
     from rich.text import Text

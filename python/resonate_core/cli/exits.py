@@ -70,7 +70,7 @@ class Failure(Exception):
     """What ends a command: said on standard error, without a traceback.
 
     Attributes:
-        message: What is wrong, naming the value and the rule.
+        message: The problem, with the value and the rule.
         code: The exit code.
         status: The protocol's status, where the protocol refused.
     """
@@ -83,4 +83,4 @@ class Failure(Exception):
 
 
 class ReaderGone(Exception):
-    """Nobody reads standard output any more: no fault, and nothing more to do. No OSError, since typer would end with 1 at those."""
+    """The reader of standard output has ended: not a fault. It is not an OSError, because typer exits with 1 for those."""

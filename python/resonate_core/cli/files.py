@@ -1,4 +1,4 @@
-"""What is done to a store as a whole: its outbox, and its file."""
+"""Commands on a whole store: its outbox and its file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _waiting(target: Target, limit: int | None) -> list[dict[str, Any]]:
 
 def messages(
     session: Session,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="NUMBER", help="how many at most", min=1)] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="NUMBER", help="maximum number", min=1)] = None,
 ) -> None:
     """Show the messages that wait to be delivered.
 
@@ -84,7 +84,7 @@ def check(file: _FILE, json: JSON = False) -> None:
 
 def backup(
     file: _FILE,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="where no file is yet", show_default=False)],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="path of the new file", show_default=False)],
     json: JSON = False,
 ) -> None:
     """Copy a store's file as of one instant, while others use it."""
@@ -98,10 +98,10 @@ def backup(
 def purge(
     session: Session,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="LENGTH", help="settled longer ago than this: 7d, 12h")
+        str | None, typer.Option("--older-than", metavar="LENGTH", help="settled more than this time ago: 7d, 12h")
     ] = None,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="TIME", help="settled before this: 2026-05-01, -7d, or Unix ms")
+        str | None, typer.Option("--before", metavar="TIME", help="settled before this instant: 2026-05-01, -7d, or Unix ms")
     ] = None,
 ) -> None:
     """Delete promises that were settled long ago, with their tasks.
@@ -138,7 +138,7 @@ def _changes(done: dict[str, int]) -> list[str]:
 
 def reset(
     file: _FILE,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask", show_default=False)] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation", show_default=False)] = False,
     json: JSON = False,
 ) -> None:
     """Set a store's clock back to the system's, after that one had been wrong.

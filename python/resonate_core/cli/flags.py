@@ -12,26 +12,10 @@ import typer
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from resonate_core.cli.configuration import Given
+from resonate_core.cli.configuration import Given, flag_of
 from resonate_core.server.settings import Settings
 
-__all__ = ["flag_of", "given_by", "parameters"]
-
-# Tables whose keys need no prefix, and what is not named after its key.
-_BARE = ("store", "server")
-_NAMES = {("store", "path"): "--db", ("server", "cors_origins"): "--cors-origin", ("log", "access"): "--access-log"}
-
-
-def flag_of(table: str, key: str) -> str:
-    """The flag of a setting.
-
-    Example:
-        >>> from resonate_core.cli.flags import flag_of
-        >>> flag_of("store", "path"), flag_of("server", "tls_key"), flag_of("log", "level")
-        ('--db', '--tls-key', '--log-level')
-    """
-    name = key if table in _BARE else f"{table}_{key}"
-    return _NAMES.get((table, key), "--" + name.replace("_", "-"))
+__all__ = ["given_by", "parameters"]
 
 
 def _members(annotation: Any) -> list[Any]:

@@ -53,15 +53,16 @@ def invoke(
             "--kwarg", metavar="NAME=JSON", help="a keyword argument (Python workers); may be repeated", show_default=False
         ),
     ] = None,
-    func_version: Annotated[int, typer.Option("--func-version", metavar="NUMBER", help="the function's version")] = 1,
-    target: Annotated[str, typer.Option("--target", metavar="GROUP", help="the workers' group, or an address")] = "default",
+    func_version: Annotated[int, typer.Option("--func-version", metavar="NUMBER", help="version of the function")] = 1,
+    target: Annotated[str, typer.Option("--target", metavar="GROUP", help="group of the workers, or an address")] = "default",
     timeout: TIMEOUT = "+24h",
     tag: TAGS = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="wait until it is settled; exit code 1 if it is not resolved", show_default=False)
     ] = False,
     limit: Annotated[
-        str | None, typer.Option("--limit", metavar="LENGTH", help="with --wait: give up after this; the workflow goes on")
+        str | None,
+        typer.Option("--limit", metavar="LENGTH", help="with --wait: stop waiting after this time; the workflow continues"),
     ] = None,
 ) -> None:
     """Start a workflow: create its root promise, which a worker of the target group takes up.

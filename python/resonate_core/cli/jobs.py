@@ -1,4 +1,4 @@
-"""``resonate-core jobs``: what is queued, what became of it, and how many there are. What changes them is in jobs_enqueue and jobs_act."""
+"""``resonate-core jobs``: lists, shows and counts jobs. The commands that change jobs are in jobs_enqueue and jobs_act."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def list_jobs(
     state: JOB_STATE = None,
     tag: TAGS = None,
     group: GROUP = None,
-    unique_key: Annotated[str | None, typer.Option("--unique-key", metavar="TEXT", help="jobs that were given this key")] = None,
+    unique_key: Annotated[str | None, typer.Option("--unique-key", metavar="TEXT", help="jobs with this key")] = None,
     id: MATCH = None,
     limit: LIMIT = None,
     cursor: CURSOR = None,
     every: ALL = False,
 ) -> None:
-    """List the jobs that match, ordered by id."""
+    """List the matching jobs, ordered by id."""
     filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
     filters |= {"uniqueKey": unique_key, "id": id}
     search(session, "job.search", "jobs", filters, limit, cursor, every, show_jobs)
@@ -57,9 +57,9 @@ jobs_act.add_to(app)
 def stats(
     session: Session,
     queue: QUEUE = None,
-    days: Annotated[int, typer.Option("--days", metavar="NUMBER", help="of how many days", min=0, max=90)] = 7,
+    days: Annotated[int, typer.Option("--days", metavar="NUMBER", help="number of days", min=0, max=90)] = 7,
 ) -> None:
-    """Count jobs by queue and state, how long the oldest has waited, and what was done each day (UTC)."""
+    """Count jobs by queue and state, and attempts per day (UTC); print the wait of the oldest pending job."""
     data = session.target.send("job.stats", {} if queue is None else {"queue": queue})
     if session.out.as_json:
         shown = [{**one, "days": one["days"][-days:] if days else []} for one in data["queues"]]

@@ -21,9 +21,9 @@ __all__ = ["add_to"]
 
 _PAGE = 1000
 
-IDS = Annotated[list[str] | None, typer.Argument(metavar="ID", help="which; or --all", show_default=False)]
-EVERY = Annotated[bool, typer.Option("--all", help="all that match the following, instead of ids", show_default=False)]
-YES = Annotated[bool, typer.Option("--yes", "-y", help="with --all: do not ask", show_default=False)]
+IDS = Annotated[list[str] | None, typer.Argument(metavar="ID", help="ids of jobs; or --all", show_default=False)]
+EVERY = Annotated[bool, typer.Option("--all", help="all jobs that match the filters, instead of ids", show_default=False)]
+YES = Annotated[bool, typer.Option("--yes", "-y", help="with --all: do not ask for confirmation", show_default=False)]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Action:
 
     Attributes:
         word: Its name.
-        done: What is said of a job that it was done to.
+        done: The text printed for a changed job.
         states: Of which states it takes all (JOBS 3).
         asks_state: Whether the request names the state.
     """
@@ -68,7 +68,7 @@ def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
     """Asks whether all that match are meant.
 
     Raises:
-        Failure: Nobody can be asked (USAGE), or the answer is no (FAILED).
+        Failure: There is no terminal to ask on (USAGE), or the reply is no (FAILED).
     """
     if session.out.as_json or not sys.stdin.isatty():
         raise Failure(f"{action.word} --all asks first, and nobody is there to answer: give --yes", Exit.USAGE)
@@ -136,7 +136,7 @@ def act(
 
     Args:
         session: Where they are.
-        action: What is done.
+        action: The change.
         ids: Which; or
         every: All that match
         yes: without asking,
@@ -203,7 +203,7 @@ def archive(
     group: GROUP = None,
     yes: YES = False,
 ) -> None:
-    """Put jobs aside, for a person: nobody takes them until they are run."""
+    """Archive jobs: they are not claimed until a person runs them."""
     act(session, ARCHIVE, id, every, yes, _filters(queue, type, tag, group, state))
 
 
@@ -218,9 +218,9 @@ def delete(
     group: GROUP = None,
     yes: YES = False,
 ) -> None:
-    """Delete jobs that nobody holds.
+    """Delete unheld jobs.
 
-    One that something still refers to goes as soon as nothing does; one that is awaited and not settled stays.
+    A settled job is deleted as soon as nothing refers to it; a job that is awaited and not settled is refused.
     """
     act(session, DELETE, id, every, yes, _filters(queue, type, tag, group, state))
 
@@ -235,7 +235,7 @@ def cancel(
     group: GROUP = None,
     yes: YES = False,
 ) -> None:
-    """Cancel jobs that have not ended; a worker that runs one is told with its next heartbeat."""
+    """Cancel jobs that are not final; their workers are notified by the next heartbeat."""
     act(session, CANCEL, id, every, yes, _filters(queue, type, tag, group))
 
 

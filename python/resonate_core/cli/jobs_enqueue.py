@@ -36,12 +36,14 @@ def _option(flag: str, metavar: str, text: str) -> Any:
 
 def enqueue(
     session: Session,
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="what workers know it by, such as email:send", show_default=False)],
+    type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="name by which workers find it, such as email:send", show_default=False)
+    ],
     body: Annotated[str | None, _option("--payload", "JSON", "what it is given: JSON, @file, or - for standard input")] = None,
     raw: RAW = False,
     header: HEADERS = None,
     id: Annotated[str | None, _option("--id", "ID", "its id; else one is made")] = None,
-    queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="the queue; else default")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="name of the queue; default: default")] = None,
     priority: PRIORITY = None,
     tag: TAGS = None,
     process_at: Annotated[str | None, _option("--process-at", "TIME", f"not before this: {_TIME}")] = None,

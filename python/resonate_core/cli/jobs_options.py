@@ -31,7 +31,7 @@ __all__ = [
 
 QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue")]
 TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type")]
-GROUP = Annotated[str | None, typer.Option("--group", metavar="TEXT", help="jobs that are gathered by this")]
+GROUP = Annotated[str | None, typer.Option("--group", metavar="TEXT", help="jobs of this group")]
 JOB_STATE = Annotated[
     str | None,
     typer.Option(
@@ -40,15 +40,17 @@ JOB_STATE = Annotated[
         help="scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled or expired",
     ),
 ]
-PRIORITY = Annotated[int | None, typer.Option("--priority", metavar="NUMBER", help="1 is first, 100 is last")]
+PRIORITY = Annotated[int | None, typer.Option("--priority", metavar="NUMBER", help="1 (first) to 100 (last)")]
 ATTEMPT_TIMEOUT = Annotated[
-    str | None, typer.Option("--timeout", metavar="LENGTH", help="how long one attempt may take: 90s, 5m, or ms")
+    str | None, typer.Option("--timeout", metavar="LENGTH", help="longest duration of one attempt: 90s, 5m, or ms")
 ]
 RETENTION = Annotated[
     str | None,
-    typer.Option("--retention", metavar="LENGTH", help="how long it is kept once completed: 0, 2h, 7d, or keep for always"),
+    typer.Option(
+        "--retention", metavar="LENGTH", help="how long it is kept after it completed: 0, 2h, 7d, or keep (until deleted)"
+    ),
 ]
-MAX_RETRIES = Annotated[int | None, typer.Option("--max-retries", metavar="NUMBER", help="how often it is tried again")]
+MAX_RETRIES = Annotated[int | None, typer.Option("--max-retries", metavar="NUMBER", help="number of retries")]
 POLICY = Annotated[
     str | None,
     typer.Option(
@@ -62,14 +64,14 @@ RETRY_ON = Annotated[
     typer.Option(
         "--retry-on",
         metavar="CODE",
-        help="with --retry-policy: only errors of this code are tried again; may be repeated",
+        help="with --retry-policy: only errors with this code are retried; may be repeated",
         show_default=False,
     ),
 ]
 ON_EXHAUSTED = Annotated[
-    str | None, typer.Option("--on-exhausted", metavar="STATE", help="where it ends without retries left: archived or failed")
+    str | None, typer.Option("--on-exhausted", metavar="STATE", help="state after the last retry failed: archived or failed")
 ]
-LIFECYCLE = Annotated[str | None, typer.Option("--lifecycle", metavar="NAME", help="whose defaults hold: asynq or horsies")]
+LIFECYCLE = Annotated[str | None, typer.Option("--lifecycle", metavar="NAME", help="preset of defaults: asynq or horsies")]
 
 
 def course(

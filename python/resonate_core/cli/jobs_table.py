@@ -46,10 +46,10 @@ class Column:
 
     Attributes:
         name: Its head.
-        cell: What it shows of a record.
+        cell: The function that gives its text for a record.
         right: It stands to the right.
         spared: Where there is no room the highest go first; 0: never.
-        elastic: It takes what room is left, whatever it needs.
+        elastic: It takes the remaining width.
         always: It is there where it has nothing to show, too.
     """
 
@@ -87,11 +87,11 @@ def fitted(columns: Sequence[Column], rows: Sequence[Any], width: int, *, title:
     """A table that is no wider than it may be.
 
     Args:
-        columns: Those that it may have.
+        columns: The possible columns.
         rows: The records.
         width: In characters.
         title: What stands above it.
-        cut: What is too long ends with an ellipsis, so that each record has one line; else it goes on in the next line.
+        cut: Cut long text with an ellipsis, so that each record has one line; otherwise it is wrapped.
     """
     from rich import box
     from rich.table import Table

@@ -36,7 +36,7 @@ def read_policy(text: str, option: str, codes: list[str] | None = None) -> dict[
     Args:
         text: `asynq`; `fixed:` and the intervals, the last of which repeats; `exponential:` and the first delay, then any of `factor=`,
             `cap=` and `jitter=`; or its JSON, `@file` with it, or `-`.
-        option: What it was given for.
+        option: The name of the option, for errors.
         codes: The only errors that are retried; none: all.
 
     Raises:
@@ -112,7 +112,7 @@ def read_rate(text: str, option: str) -> dict[str, int]:
 
     Args:
         text: How many jobs in which time, `100/1m` or `100/m`, and how many at once after a pause, `,burst=20`.
-        option: What it was given for.
+        option: The name of the option, for errors.
 
     Raises:
         Failure: It is none (USAGE).

@@ -39,7 +39,7 @@ class Call:
 
     @property
     def func(self) -> str | None:
-        """The function that was called, where the param says so as the SDKs write it; of a job its type."""
+        """The called function, if the param has the form of the SDKs; for a job its type."""
         if self.job is not None:
             return str(self.job["type"])
         try:
@@ -51,7 +51,7 @@ class Call:
 
     @property
     def waits_for(self) -> list[str]:
-        """The ids that a suspended call can go on with: its own calls that are pending."""
+        """The ids that a suspended call waits for: its own calls that are pending."""
         if self.task is None or self.task.get("state") != "suspended":
             return []
         return [child.id for child in self.children if child.state == "pending"]

@@ -18,7 +18,7 @@ __all__ = ["app"]
 app = group("Promises: create, settle, look at, wait for.")
 
 _OLD = DIALECTS[1]
-_AWAITED = Annotated[str, typer.Argument(metavar="AWAITED", help="the promise that is waited for", show_default=False)]
+_AWAITED = Annotated[str, typer.Argument(metavar="AWAITED", help="id of the awaited promise", show_default=False)]
 
 
 @on_store(app, "get", Access.READ)
@@ -37,11 +37,11 @@ def create(
     header: HEADERS = None,
     tag: TAGS = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="ADDRESS", help="who works on it; short for --tag resonate:target=…")
+        str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
     ] = None,
     key: KEY = None,
 ) -> None:
-    """Create a promise, or show the one that exists under the id."""
+    """Create a promise, or show the existing promise with this id."""
     tags = pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target})
     data = {
         "id": id,
@@ -64,7 +64,7 @@ def settle_as(
 def resolve(session: Session, id: ID, value: VALUE = None, raw: RAW = False, header: HEADERS = None, key: KEY = None) -> None:
     """Settle a promise as resolved.
 
-    One that is settled already stays as it is, and is shown.
+    A promise that is already settled is shown unchanged.
     """
     settle_as(session, "resolved", id, value, raw, header, key)
 
@@ -93,7 +93,7 @@ def settle(
     header: HEADERS = None,
     key: KEY = None,
 ) -> None:
-    """Settle a promise in a state of the protocol's."""
+    """Settle a promise with a state of the protocol."""
     settle_as(session, state, id, value, raw, header, key)
 
 
@@ -101,7 +101,7 @@ def settle(
 def wait(
     session: Session,
     id: ID,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="LENGTH", help="give up after this: 30s, 5m")] = None,
+    limit: Annotated[str | None, typer.Option("--limit", metavar="LENGTH", help="stop waiting after this time: 30s, 5m")] = None,
 ) -> None:
     """Wait until a promise is settled, and show it.
 
@@ -123,7 +123,7 @@ def search_promises(
     cursor: CURSOR = None,
     every: ALL = False,
 ) -> None:
-    """List the promises that match, ordered by id."""
+    """List the matching promises, ordered by id."""
     filters = {"state": state, "tags": pairs(tag, "--tag"), "id": id}
     search(session, "promise.search", "promises", filters, limit, cursor, every)
 
@@ -133,10 +133,10 @@ def callback(
     session: Session,
     awaited: _AWAITED,
     awaiter: Annotated[
-        str, typer.Argument(metavar="AWAITER", help="the task that is resumed when it is settled", show_default=False)
+        str, typer.Argument(metavar="AWAITER", help="id of the task that is woken when the promise is settled", show_default=False)
     ],
 ) -> None:
-    """Let a task be resumed when a promise is settled."""
+    """Register a callback: wake a task when a promise is settled."""
     kind = "promise.register" if session.target.dialect == _OLD else "promise.register_callback"
     session.out.answer(session.target.send(kind, {"awaited": awaited, "awaiter": awaiter}))
 
@@ -149,6 +149,6 @@ def listen(
         str, typer.Argument(metavar="ADDRESS", help="such as https://example.com/hook or poll://uni@group/id", show_default=False)
     ],
 ) -> None:
-    """Let a message be sent to an address when a promise is settled."""
+    """Register a listener: send a message to an address when a promise is settled."""
     kind = "promise.subscribe" if session.target.dialect == _OLD else "promise.register_listener"
     session.out.answer(session.target.send(kind, {"awaited": awaited, "address": address}))

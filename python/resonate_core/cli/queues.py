@@ -40,7 +40,7 @@ def list_queues(session: Session) -> None:
 
 @on_store(app, "show", Access.READ, dialects=DIALECTS[:1])
 def show(session: Session, name: NAME) -> None:
-    """Show the settings of a queue, how many jobs it has in each state, and what it did on the last seven days."""
+    """Show the settings of a queue, its jobs by state, and its attempts of the last seven days."""
     data = session.target.send("queue.get", {"queue": name})
     stats = session.target.send("job.stats", {"queue": name})["queues"]
     if session.out.as_json:
@@ -76,23 +76,24 @@ def set_queue(
     session: Session,
     name: NAME,
     weight: Annotated[
-        int | None, typer.Option("--weight", metavar="NUMBER", help="its share beside other queues, 1 to 1000; 1 at first")
+        int | None,
+        typer.Option("--weight", metavar="NUMBER", help="share of claims that name several queues, 1 to 1000; default: 1"),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", metavar="NUMBER", help="how many of its jobs run at once, everywhere")
+        int | None, typer.Option("--concurrency", metavar="NUMBER", help="maximum of claimed and running jobs, over all workers")
     ] = None,
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="RATE", help="how many begin in a time: 100/1m, or 100/1m,burst=20")
+        str | None, typer.Option("--rate", metavar="RATE", help="maximum of claims per time: 100/1m, or 100/1m,burst=20")
     ] = None,
     group_size: Annotated[
-        int | None, typer.Option("--group-size", metavar="NUMBER", help="a group is ready with so many jobs, 1 to 1000")
+        int | None, typer.Option("--group-size", metavar="NUMBER", help="a batch is ready with this many jobs, 1 to 1000")
     ] = None,
     group_grace: Annotated[
-        str | None, typer.Option("--group-grace", metavar="LENGTH", help="or when no job has come for so long: 90s, 2h, or ms")
+        str | None, typer.Option("--group-grace", metavar="LENGTH", help="or when no job has joined for this time: 90s, 2h, or ms")
     ] = None,
     group_max_delay: Annotated[
         str | None,
-        typer.Option("--group-max-delay", metavar="LENGTH", help="or so long after its first job: 90s, 2h, ms; none: no limit"),
+        typer.Option("--group-max-delay", metavar="LENGTH", help="or this time after its first job: 90s, 2h, ms; none: no limit"),
     ] = None,
     lifecycle: LIFECYCLE = None,
     priority: PRIORITY = None,
@@ -107,9 +108,9 @@ def set_queue(
         typer.Option("--clear", metavar="NAME", help=f"unset {', '.join(_CLEARED)}; may be repeated", show_default=False),
     ] = None,
 ) -> None:
-    """Set what is given of a queue, and leave the rest; there need not be one of the name yet.
+    """Change the given settings of a queue, and create the queue if it does not exist.
 
-    Priority, timeout, retention, retries, policy and --on-exhausted are for jobs that are enqueued from then on and do not say otherwise.
+    Priority, timeout, retention, retries, policy and --on-exhausted are defaults of jobs that are enqueued from then on.
     """
     data: dict[str, Any] = {}
     for cleared in clear or []:
@@ -140,11 +141,11 @@ def set_queue(
 
 @on_store(app, "pause", Access.WRITE, dialects=DIALECTS[:1])
 def pause(session: Session, name: NAME) -> None:
-    """Let no more jobs of a queue be taken; those that run go on."""
+    """Stop claims from a queue; claimed and running jobs continue."""
     show_queue(session.out, session.target.send("queue.pause", {"queue": name}))
 
 
 @on_store(app, "resume", Access.WRITE, dialects=DIALECTS[:1])
 def resume(session: Session, name: NAME) -> None:
-    """Let the jobs of a queue be taken again."""
+    """Allow claims from a queue again."""
     show_queue(session.out, session.target.send("queue.resume", {"queue": name}))

@@ -74,17 +74,17 @@ def create(
         ),
     ],
     promise_id: Annotated[
-        str, typer.Option("--promise-id", metavar="TEMPLATE", help="the id of what it makes")
+        str, typer.Option("--promise-id", metavar="TEMPLATE", help="id of each promise or job")
     ] = "{{.id}}.{{.timestamp}}",
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="LENGTH", help="how long each promise or job has: 90s, 2h, or ms")
+        str, typer.Option("--timeout", metavar="LENGTH", help="time from an occurrence to the deadline: 90s, 2h, or ms")
     ] = "24h",
     param: PARAM = None,
     raw: RAW = False,
     header: HEADERS = None,
     tag: TAGS = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="ADDRESS", help="who works on them; short for --tag resonate:target=…")
+        str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
     ] = None,
     job_type: Annotated[
         str | None, _of_job("type", "TYPE", "each occurrence makes a job of this type; its payload is --param")
@@ -112,7 +112,7 @@ def create(
     ] = None,
     job_unique_for: Annotated[str | None, _of_job("unique-for", "LENGTH", "how long it holds the key at most")] = None,
 ) -> None:
-    """Create a schedule, or show the one that exists under the id."""
+    """Create a schedule, or show the existing schedule with this id."""
     texts = {"queue": job_queue, "lifecycle": job_lifecycle, "uniqueKey": job_unique_key, "group": job_group}
     times = {"processIn": job_process_in, "goodFor": job_good_for, "uniqueFor": job_unique_for}
     said = course(
@@ -134,7 +134,7 @@ def create(
 def delete(session: Session, id: ID) -> None:
     """Delete a schedule.
 
-    What it has made stays.
+    Its promises and jobs stay.
     """
     session.out.answer(session.target.send("schedule.delete", {"id": id}), done="deleted")
 
@@ -143,5 +143,5 @@ def delete(session: Session, id: ID) -> None:
 def search_schedules(
     session: Session, tag: TAGS = None, id: MATCH = None, limit: LIMIT = None, cursor: CURSOR = None, every: ALL = False
 ) -> None:
-    """List the schedules that match, ordered by id."""
+    """List the matching schedules, ordered by id."""
     search(session, "schedule.search", "schedules", {"tags": pairs(tag, "--tag"), "id": id}, limit, cursor, every, _show_many)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,12 @@ from resonate_core.cli.show import Output, say
 
 __all__ = ["add_to"]
 
+#: A flag of earlier releases: the settings refuse it, and say what to do instead.
+_ENGINE = Annotated[str | None, typer.Option("--engine", hidden=True)]
+
 
 def serve(**given: Any) -> None:
-    """Serve a store over HTTP, until it is told to stop (Ctrl-C, SIGTERM).
+    """Serve a store over HTTP until Ctrl-C or SIGTERM.
 
     A flag beats the environment (RESONATE_STORE__PATH for store.path), which beats the configuration file. Secrets are better given in the
     environment or the file: other users can see the flags of a process.
@@ -75,7 +78,7 @@ def add_to(app: typer.Typer, arguments: Sequence[str]) -> None:
     if _wants_flags(arguments):
         from resonate_core.cli.flags import parameters
 
-        flags = parameters()
+        flags = [*parameters(), _keyword("server__engine", _ENGINE, None)]
     config = _keyword("config", CONFIG, None)
     app.command("serve")(dressed(serve, [*flags, config], serve))
     shown = group("The configuration: flags, environment and file together.")

@@ -1,4 +1,4 @@
-"""What commands print: one JSON document, tables for people, or bare lines where nobody looks (a pipe, a file)."""
+"""The output of commands: one JSON document, tables for people, or plain lines for a pipe or a file."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ class Output:
             self.console.print(table)
 
     def tree(self, tree: Callable[[], Tree]) -> None:
-        """Prints a tree, without colours and with no line cut where nobody looks."""
+        """Prints a tree; to a pipe or a file without colours and with whole lines."""
         if self.is_rich:
             self.console.print(tree())
             return

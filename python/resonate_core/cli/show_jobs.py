@@ -45,7 +45,7 @@ _LENGTHS = ("retention", "timeout", "processIn", "goodFor", "uniqueFor")
 
 
 def next_at(job: Mapping[str, Any]) -> int | None:
-    """When a job moves by itself, in Unix ms: it is due, is tried again, or its lease runs out; None where nothing is set.
+    """When a job moves by itself, in Unix ms: it is due, is retried, or its lease expires; None if nothing is set.
 
     Example:
         >>> from resonate_core.cli.show_jobs import next_at
@@ -56,7 +56,7 @@ def next_at(job: Mapping[str, Any]) -> int | None:
 
 
 def ended_at(job: Mapping[str, Any]) -> int | None:
-    """When a job ended, in Unix ms, an archived one too: as far as it comes by itself; None where it goes on.
+    """When a job ended or was archived, in Unix ms; None if it continues.
 
     Example:
         >>> from resonate_core.cli.show_jobs import ended_at
@@ -118,7 +118,7 @@ def show_jobs(out: Output, data: dict[str, Any]) -> None:
 
 
 def _when(job: Mapping[str, Any], present: int) -> str:
-    """What a person asks of a job: when it goes on, since when it waits or runs, how long ago it ended."""
+    """The time of a job for a person: until it continues, since it waits or runs, or since it ended."""
     since = {"pending": "enqueuedAt", "claimed": "claimedAt", "running": "startedAt"}.get(job["state"])
     at = job.get(since) if since else next_at(job) or ended_at(job)
     if job.get("gathering"):
@@ -203,7 +203,7 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
 
 
 def order_text(members: Mapping[str, Any]) -> dict[str, str]:
-    """What is said of jobs to come, by a queue or a schedule, as the options that set it take it.
+    """The defaults of a queue's or a schedule's jobs, in the form of the options that set them.
 
     Example:
         >>> from resonate_core.cli.show_jobs import order_text

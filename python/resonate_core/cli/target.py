@@ -77,7 +77,7 @@ class Target(ABC):
         return {"kind": kind, "head": head, "data": data}
 
     def ask(self, kind: str, data: dict[str, Any]) -> tuple[int, Any]:
-        """Status and data of an answer, whatever it is."""
+        """Status and data of any reply."""
         (answer,) = self.exchange([self.envelope(kind, data)])
         return answer["head"]["status"], answer["data"]
 
@@ -117,7 +117,7 @@ class FileTarget(Target):
 
     Args:
         path: The file.
-        access: What is done with it; READ and WRITE want it to be there.
+        access: The access to it; READ and WRITE require that it exists.
         dialect: The version that requests are in.
         options: Of `resonate_core.Store`.
 
@@ -194,7 +194,7 @@ class UrlTarget(Target):
 
     @property
     def name(self) -> str:
-        """The URL, without a password that may stand in it."""
+        """The URL, without its password."""
         import httpx
 
         url = httpx.URL(self._url)

@@ -49,7 +49,9 @@ def create(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", metavar="ADDRESS", help="who works on it when the lease is lost; short for --tag resonate:target=…"
+            "--target",
+            metavar="ADDRESS",
+            help="address for dispatch after the lease has expired; short for --tag resonate:target=…",
         ),
     ] = None,
     ttl: TTL = "60s",
@@ -60,7 +62,7 @@ def create(
     tag: TAGS = None,
     key: KEY = None,
 ) -> None:
-    """Create a promise and hold its task at once; a pending task that exists is acquired."""
+    """Create a promise and acquire its task; an existing pending task is acquired too."""
     promise: dict[str, Any] = {
         "id": id,
         "timeoutAt": instant(timeout, "--timeout"),
@@ -73,7 +75,7 @@ def create(
 
 @on_store(app, "acquire", Access.WRITE)
 def acquire(session: Session, id: ID, pid: PID, task_version: TASK_VERSION, ttl: TTL = "60s") -> None:
-    """Take a pending task under a lease."""
+    """Acquire a pending task under a lease."""
     session.out.answer(
         session.target.send("task.acquire", {"id": id, "version": task_version, "pid": pid, "ttl": duration(ttl, "--ttl")})
     )
@@ -81,7 +83,7 @@ def acquire(session: Session, id: ID, pid: PID, task_version: TASK_VERSION, ttl:
 
 @on_store(app, "release", Access.WRITE)
 def release(session: Session, id: ID, task_version: TASK_VERSION) -> None:
-    """Give an acquired task back; it is offered again at once."""
+    """Release an acquired task; it is dispatched again at once."""
     session.out.answer(session.target.send("task.release", {"id": id, "version": task_version}), done="released")
 
 
@@ -112,12 +114,12 @@ def suspend(
     id: ID,
     task_version: TASK_VERSION,
     awaiting: Annotated[
-        list[str], typer.Option("--await", metavar="ID", help="a promise to wait for; may be repeated", show_default=False)
+        list[str], typer.Option("--await", metavar="ID", help="id of an awaited promise; may be repeated", show_default=False)
     ],
 ) -> None:
-    """Let an acquired task wait for promises.
+    """Suspend an acquired task until a promise is settled.
 
-    Where one is settled already it goes on, and what it may read is shown.
+    If one is already settled, the task stays acquired, and its preload is shown.
     """
     kind = "promise.register" if session.target.dialect == DIALECTS[1] else "promise.register_callback"
     actions = [session.target.envelope(kind, {"awaited": awaited, "awaiter": id}) for awaited in awaiting]
@@ -136,12 +138,12 @@ def heartbeat(
     pid: ACTOR,
     task: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID=VERSION]...", help="leases to renew; none: all that the pid holds", show_default=False),
+        typer.Argument(metavar="[ID=VERSION]...", help="leases to renew; default: all leases of the pid", show_default=False),
     ] = None,
 ) -> None:
     """Renew leases.
 
-    What the pid does not hold any more is skipped.
+    Tasks that the pid no longer holds are skipped.
     """
     tasks = []
     for text in task or []:
@@ -154,13 +156,13 @@ def heartbeat(
 
 @on_store(app, "halt", Access.WRITE)
 def halt(session: Session, id: ID) -> None:
-    """Stop a task until `continue`: nobody holds it, and it is not offered."""
+    """Halt a task until `continue`: it loses its lease and is not dispatched."""
     session.out.answer(session.target.send("task.halt", {"id": id}), done="halted")
 
 
 @on_store(app, "continue", Access.WRITE)
 def continue_(session: Session, id: ID) -> None:
-    """Let a halted task go on; it is offered at once."""
+    """Resume a halted task; it is dispatched at once."""
     session.out.answer(session.target.send("task.continue", {"id": id}), done="pending again")
 
 
@@ -171,12 +173,12 @@ def search_tasks(
         str | None, typer.Option("--state", metavar="STATE", help="pending, acquired, suspended, halted or fulfilled")
     ] = None,
     tag: TAGS = None,
-    target: Annotated[str | None, typer.Option("--target", metavar="ADDRESS", help="tasks of this address")] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="ADDRESS", help="tasks with this target")] = None,
     id: MATCH = None,
     limit: LIMIT = None,
     cursor: CURSOR = None,
     every: ALL = False,
 ) -> None:
-    """List the tasks that match, ordered by id."""
+    """List the matching tasks, ordered by id."""
     filters = {"state": state, "tags": pairs(tag, "--tag"), "target": target, "id": id}
     search(session, "task.search", "tasks", filters, limit, cursor, every)

@@ -37,7 +37,7 @@ def duration(text: str, option: str) -> int:
 
     Args:
         text: Such as `90s`, `1h30m`, `2d`, `250ms`, or a bare number of ms.
-        option: What it was given for, to be named when it is wrong.
+        option: The name of the option, for errors.
 
     Raises:
         Failure: It is none (USAGE).
@@ -65,7 +65,7 @@ def instant(text: str, option: str, *, clock: Callable[[], int] = now) -> int:
     Args:
         text: ISO 8601 (UTC where it names no offset), `+10m` from now, `-7d` before now, a bare length of time from now (`10m`), or Unix
             ms as a number.
-        option: What it was given for.
+        option: The name of the option, for errors.
         clock: Says what now is.
 
     Raises:
@@ -129,7 +129,7 @@ def _given(text: str, option: str) -> str:
 
 
 def read_json(text: str, option: str) -> Any:
-    """What a JSON text says, which may stand in a file or come from standard input.
+    """Decode a JSON text, from the option, a file or standard input.
 
     Raises:
         Failure: It is no JSON, or cannot be read (USAGE).
@@ -163,7 +163,7 @@ def payload(text: str | None, option: str, *, raw: bool, headers: dict[str, str]
 
     Args:
         text: JSON, `@file` with it, or `-` for standard input; None: no data.
-        option: What it was given for.
+        option: The name of the option, for errors.
         raw: Give the text as it is, instead of its JSON in base64.
         headers: The headers.
 

@@ -104,17 +104,21 @@ def _log_to_stderr(level: str | None, format: str | None) -> None:
 
 def worker(
     place: Annotated[
-        str, typer.Argument(metavar="MODULE:NAME", help="where it stands, such as shop.jobs:worker", show_default=False)
+        str,
+        typer.Argument(metavar="MODULE:NAME", help="module and name of the worker, such as shop.jobs:worker", show_default=False),
     ],
-    folder: Annotated[Path, typer.Option("--app-dir", metavar="FOLDER", help="where modules are looked for first")] = Path("."),
+    folder: Annotated[
+        Path, typer.Option("--app-dir", metavar="FOLDER", help="folder from which modules are imported first")
+    ] = Path("."),
     log_level: Annotated[
         str | None, typer.Option(metavar="LEVEL", envvar="RESONATE_LOG__LEVEL", help="debug, info (default), warning or error")
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", envvar="RESONATE_LOG__FORMAT", help="text (default), or json: one object a line")
+        str | None,
+        typer.Option(metavar="FORMAT", envvar="RESONATE_LOG__FORMAT", help="text (default), or json: one object per line"),
     ] = None,
 ) -> None:
-    """Run a worker of jobs: import the object of that name and call its run(), until it is told to stop (Ctrl-C, SIGTERM)."""
+    """Run a worker of jobs: import the object of that name and call its run(), until SIGTERM or Ctrl-C (Ctrl-C, SIGTERM)."""
     if not folder.is_dir():
         raise Failure(f"--app-dir: there is no folder {str(folder)!r}", Exit.USAGE)
     sys.path.insert(0, str(folder.resolve()))

@@ -1,9 +1,8 @@
 """Programs of PyPI ``resonate-sdk`` on a `Store`, in this process, without a server.
 
-A `Connection` is the SDK's ``Network`` and ``Source`` at once: requests go straight into the store, and the messages
-of its outbox come back to the worker that serves their address. Time is the store's: on a
-`resonate_core.ManualClock` the SDK's deadlines, retries and heartbeats stand on that clock too, so that a month of
-``ctx.sleep`` takes no real time and runs the same way twice.
+A `Connection` is both the SDK's ``Network`` and its ``Source``: the store answers requests directly, and the messages of its
+outbox are delivered to the worker that serves their address. Time is the store's: on a `resonate_core.ManualClock`, the SDK's
+deadlines, retries and heartbeats use that clock too, so that a month of ``ctx.sleep`` takes no real time and is repeatable.
 
 Example:
     >>> import asyncio, datetime

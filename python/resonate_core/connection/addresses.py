@@ -13,33 +13,33 @@ _SHAPE = re.compile(r"poll://(any|uni)@([^/]+)(?:/(.*))?", re.DOTALL)
 class Address(NamedTuple):
     """One parsed address: any member of a group (a given one by preference), or exactly one."""
 
-    anybody: bool
+    any_stream: bool
     group: str
     pid: str | None
 
 
 def unicast(group: str, pid: str) -> str:
-    """Returns the address of one worker alone."""
+    """Return the address of one worker alone."""
     return f"poll://uni@{group}/{pid}"
 
 
 def anycast(group: str) -> str:
-    """Returns the address of any one member of a group."""
+    """Return the address of any one member of a group."""
     return f"poll://any@{group}"
 
 
 def parse(address: str) -> Address:
-    """Takes an address apart.
+    """Take an address apart.
 
     Raises:
         ValueError: It is not a ``poll://`` address.
     """
     match = _SHAPE.fullmatch(address)
     if match is None:
-        raise ValueError(f"not a poll:// address: {address!r}")
+        raise ValueError(f"address must be a poll:// address, got {address!r}")
     return Address(match[1] == "any", match[2], match[3] or None)
 
 
 def served_by(group: str, pid: str) -> tuple[str, str, str]:
-    """Returns what one worker serves, as patterns for ``Store.take_messages``: a final ``*`` matches by prefix."""
+    """Return what one worker serves, as patterns for ``Store.take_messages``: a final ``*`` matches by prefix."""
     return anycast(group), anycast(group) + "/*", unicast(group, pid)

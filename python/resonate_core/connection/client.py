@@ -1,4 +1,4 @@
-"""`Connection`: one worker's way into a store, as the SDK's ``Network`` and ``Source``."""
+"""`Connection`: connects one SDK worker to a store, as the SDK's ``Network`` and ``Source``."""
 
 from __future__ import annotations
 
@@ -29,21 +29,27 @@ __all__ = ["Connection"]
 _T = TypeVar("_T")
 
 
+def random_pid() -> str:
+    """Return a name that no other worker has, on any machine."""
+    return uuid.uuid4().hex
+
+
 class Connection:
     """One worker of the SDK on a store in this process.
 
-    It is both halves of what ``Resonate(network=...)`` takes: requests are answered by the store at once, and messages
-    for ``poll://any@<group>`` and ``poll://uni@<group>/<pid>`` are handed to the worker that they name. Any number of
-    connections may stand on one store; those of one group share its work in turn. Messages for other addresses stay
+    It is both the network and the source of ``Resonate(...)``: the store answers requests at once, and messages
+    to ``poll://any@<group>`` and ``poll://uni@<group>/<pid>`` are delivered to the worker that they name. Any number of
+    connections may use one store; those of one group share its work in rotation. Messages to other addresses stay
     in the store's outbox.
 
-    It belongs to the event loop that it was first used on, and is to be used from that loop's thread.
+    It belongs to the event loop and the thread of its first use.
 
     Args:
-        store: The store, on system or manual time; rule set "compatible" (the SDK breaks strict rules).
-        group: The group whose work this worker takes, in an address as it is: no ``/`` and no ``*``.
-        pid: The name that it leases tasks under. By default a fresh one: random on system time, and on a manual clock
-            ``<group>-1``, ``<group>-2`` ... in order of first use, so that runs repeat.
+        store: The store, with the system's or a manual clock; rule set "compatible" (the SDK breaks strict rules).
+        group: The group of this worker, as in an address: without ``/`` and ``*``.
+        pid: The name under which it holds leases. Default: a random one with the system's clock, and with a manual clock
+            ``<group>-1``, ``<group>-2`` ... in order of first use, so that runs are repeatable.
+        new_pid: Returns a new name, with the system's clock. A simulator passes its own function, so that runs are repeatable.
 
     Raises:
         SdkMissing: The SDK is not installed, or Python is older than 3.12.
@@ -64,16 +70,19 @@ class Connection:
         hello world
     """
 
-    def __init__(self, store: Store, group: str = "default", pid: str | None = None) -> None:
+    def __init__(
+        self, store: Store, group: str = "default", pid: str | None = None, *, new_pid: Callable[[], str] = random_pid
+    ) -> None:
         self._connector_error = sdk_module("resonate_base.error").ConnectorError
         self._sdk = sdk_module("resonate.resonate")
         if not group or any(sign in group for sign in "/*\0"):
-            raise ValueError(f"a group is a non-empty text without '/', '*' and NUL, unlike {group!r}")
+            raise ValueError(f"group must be a non-empty text without '/', '*' and NUL, got {group!r}")
         if pid is not None and (not pid or any(sign in pid for sign in "*\0")):
-            raise ValueError(f"a pid is a non-empty text without '*' and NUL, unlike {pid!r}")
+            raise ValueError(f"pid must be a non-empty text without '*' and NUL, got {pid!r}")
         self.store = store
         self.group = group
         self._pid = pid
+        self._new_pid = new_pid
         self._exchange: Exchange | None = None
         self._receivers: list[Callable[[str], None]] = []
         self._context = contextvars.Context()
@@ -86,7 +95,7 @@ class Connection:
 
     @property
     def exchange(self) -> Exchange:
-        """What this worker shares with the others on its store and event loop.
+        """The exchange that this worker shares with the others on its store and event loop.
 
         Raises:
             RuntimeError: No event loop is running, or the connection is in use on another one.
@@ -101,19 +110,19 @@ class Connection:
 
     @property
     def pid(self) -> str:
-        """The name that this worker leases tasks under."""
+        """The name under which this worker holds leases."""
         if self._pid is None:
             exchange = self.exchange
-            self._pid = exchange.next_name(self.group) if exchange.manual else uuid.uuid4().hex
+            self._pid = exchange.next_name(self.group) if exchange.manual else self._new_pid()
         return self._pid
 
     # -- what the SDK is given ----------------------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        """Returns the arguments that make a ``resonate.resonate.Resonate`` a worker of this connection.
+        """Return the arguments that make a ``resonate.resonate.Resonate`` a worker of this connection.
 
         They are ``network``, ``group``, ``pid``, the store's time as ``clock`` and ``sleeper``, and no refresh of
-        subscriptions, since there is no wire on which an unblock could get lost.
+        subscriptions, since no unblock can be lost within a process.
         """
         return {
             "network": self,
@@ -125,22 +134,22 @@ class Connection:
         }
 
     def resonate(self, **overrides: Any) -> Resonate:
-        """Returns ``resonate.resonate.Resonate(**connection.settings())``, with any of its arguments added or replaced."""
+        """Return ``resonate.resonate.Resonate(**connection.settings())``, with arguments added or replaced."""
         made: Resonate = self._sdk.Resonate(**{**self.settings(), **overrides})
         return made
 
     def clock(self) -> int:
-        """Returns the store's time in ms: the SDK's clock."""
+        """Return the store's time in ms: the SDK's clock."""
         return self.store.now
 
     async def sleeper(self, seconds: float) -> None:
-        """Waits in the store's time: the SDK's sleeper (heartbeats, retries)."""
+        """Wait on the store's clock: the SDK's sleeper (heartbeats, retries)."""
         await self.exchange.time.sleep(self, seconds)
 
     # -- Network and Source -------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begins to receive. The SDK calls it."""
+        """Start receiving. The SDK calls it."""
         exchange = self.exchange
         if self._crashed:
             raise self._connector_error(ConnectionError(f"{self!r} does not come back; make another"))
@@ -148,10 +157,10 @@ class Connection:
         exchange.join(self)
 
     async def stop(self) -> None:
-        """Ends receiving; requests go on being answered, so that work under way can finish. The SDK calls it.
+        """Stop receiving. Requests are still answered, so that running work can finish. The SDK calls it.
 
-        Work that waits for another attempt of a function that failed is cancelled: its lease runs out, and another worker takes
-        it over.
+        Work that waits for a retry is cancelled: its lease expires, and another worker acquires the
+        task.
         """
         self.stopped = True
         self.exchange.leave(self)
@@ -159,7 +168,7 @@ class Connection:
         self.exchange.time.give_up(self)
 
     async def send(self, req: str, headers: dict[str, str] | None = None) -> str:
-        """Answers one request, from the store and at once.
+        """Answer one request from the store, at once.
 
         Args:
             req: The envelope, JSON.
@@ -180,15 +189,15 @@ class Connection:
         return reply.decode()
 
     def unicast(self) -> str:
-        """Returns the address of this worker alone."""
+        """Return the address of this worker."""
         return unicast(self.group, self.pid)
 
     def resolve_target(self, target: str) -> str:
-        """Returns the address of any one worker of a group."""
+        """Return the address of any one worker of a group."""
         return anycast(target)
 
     def recv(self, callback: Callable[[str], None]) -> None:
-        """Registers what messages are handed to, as JSON. The SDK calls it, before `start`."""
+        """Register the function that gets messages, as JSON. The SDK calls it before `start`."""
         self._receivers.append(callback)
         # What a message starts belongs to the worker, not to whoever happened to cause the message.
         self._context = contextvars.copy_context()
@@ -196,22 +205,22 @@ class Connection:
 
     @property
     def receives(self) -> bool:
-        """Whether anybody listens here; with ``Resonate(sources=[])`` nobody does, and no message is taken."""
+        """Whether a function is registered. With ``Resonate(sources=[])`` there is none, and no message is taken."""
         return bool(self._receivers)
 
     def receive(self, message: str) -> None:
-        """Hands one message to the worker. For the exchange."""
+        """Deliver one message to the worker. The exchange calls it."""
         for callback in list(self._receivers):
             self._context.copy().run(callback, message)
 
     # -- the end of a worker ------------------------------------------------------------------------------------------
 
     def crash(self) -> None:
-        """Makes this worker disappear between two requests, as a killed process does.
+        """End this worker between two requests, like a killed process.
 
-        Nothing more is sent or received: its durable functions are cancelled where they stand, their leases lapse in
-        their own time, and what they did not yet record is lost. Any other worker of the group takes their tasks over.
-        May be called from a durable function, which then ends at its next ``await``.
+        Nothing more is sent or received: its durable functions are cancelled at their current statement, their leases expire at
+        their instants, and unrecorded steps are lost. Another worker of the group acquires their tasks.
+        A durable function that calls it ends at its next ``await``.
         """
         exchange = self.exchange
         self._crashed = True
@@ -234,59 +243,58 @@ class Connection:
     # -- time ---------------------------------------------------------------------------------------------------------
 
     async def run_until(self, awaitable: Awaitable[_T] | ResonateHandle[_T], *, limit: int | timedelta | None = None) -> _T:
-        """Waits for something, and on a manual clock moves the clock as far as that takes.
+        """Wait for an awaitable; a manual clock is moved as far as necessary.
 
-        The clock goes from one due instant to the next, and each time all programs of this event loop run until they
-        cannot do anything more before time moves: the same run every time, however long the machine takes. Held
-        tasks that wait for something real (a thread, a socket) keep the clock where it is; so does `hold`. Anything
-        else that waits does not.
+        The clock moves from one due instant to the next. At each, all programs of this event loop run until they
+        wait for time, so every run gives the same result on any machine. Acquired tasks that wait for something real
+        (a thread, a socket) stop the clock, and so does `hold`. Other code that waits does not.
 
         Args:
             awaitable: A handle of the SDK (waits for its result), or any awaitable: a coroutine, a task, a future.
-            limit: How much time may pass: ms or `timedelta`, on the store's clock.
+            limit: The time that may pass on the store's clock: ms or `timedelta`.
 
         Returns:
-            Its result; what it raises is raised.
+            Its result; its exception is raised.
 
         Raises:
-            Stalled: Nothing is left that could happen, or not within the limit. (On system time only the limit.)
-            RuntimeError: Called from code that such a call runs, such as a durable function.
+            Stalled: Nothing more can happen, or the limit has passed. (With the system's clock only the limit.)
+            RuntimeError: It is called inside such a call, for example from a durable function.
         """
         if isinstance(awaitable, Awaitable):
             return await self.exchange.time.run_until(awaitable, limit)
         return await self.exchange.time.run_until(awaitable.result(), limit)
 
     async def settle(self) -> None:
-        """Lets everything happen that can at this instant, without moving the clock.
+        """Run everything that can run at this instant, without moving the clock.
 
-        Right after ``clock.advance(...)`` it delivers what that caused and wakes who slept until then. (Soon after,
-        that happens by itself too; this waits for it, and for the programs to be through.)
+        After ``clock.advance(...)`` it delivers the resulting messages and wakes the sleeps that have ended. (Both also happen
+        by themselves soon after; this call waits for them, and until the programs wait for time.)
         """
         await self.exchange.time.settle()
 
     async def advance(self, duration: int | timedelta) -> list[Fired]:
-        """Moves a manual clock, with the programs there: at each due instant on the way they run to the end of it.
+        """Move a manual clock; at each due instant on the way, the programs run until they wait for time.
 
-        ``clock.advance`` itself moves it in one go, as if all programs were frozen meanwhile.
+        In contrast, ``clock.advance`` runs no program on the way.
 
         Args:
             duration: ms or `timedelta`.
 
         Returns:
-            What fired, in order.
+            The steps that fired, in order.
 
         Raises:
-            RuntimeError: The store is on system time, or this is called from code that such a call runs.
+            RuntimeError: The store uses the system's clock, or it is called inside such a call.
         """
         return await self.exchange.time.advance_to(self.store.now + milliseconds(duration))
 
     async def advance_to(self, instant: int) -> list[Fired]:
-        """Moves a manual clock to an instant in ms; otherwise as `advance`."""
+        """Move a manual clock to an instant in ms; otherwise like `advance`."""
         return await self.exchange.time.advance_to(instant)
 
     def hold(self) -> AbstractContextManager[None]:
-        """Returns a context in which `run_until` and `advance` do not move the clock.
+        """Return a context in which `run_until` and `advance` do not move the clock.
 
-        For code outside durable functions that waits for something real: ``with connection.hold(): await fetch()``.
+        Use it for code outside durable functions that waits for something real: ``with connection.hold(): await fetch()``.
         """
         return self.exchange.time.hold()

@@ -1,4 +1,4 @@
-"""The one place that imports the SDK, so that its absence is one clear error and no import costs anybody else."""
+"""The only module that imports the SDK: its absence is one clear error, and other programs do not pay for the import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SdkMissing(ImportError):
 
 
 def sdk_module(name: str) -> ModuleType:
-    """Imports one module of the SDK.
+    """Import one module of the SDK.
 
     Args:
         name: Its full name, such as ``"resonate.resonate"``.

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from .._stopwatch import seconds as stopwatch
-from .work import Work, current_work
+from .delivery import Delivery
+from .work import Ledger, Member, Work, current_work
 
 if TYPE_CHECKING:
     from .. import Fired
-    from .client import Connection
-    from .exchange import Exchange
 
 __all__ = ["Stalled", "Timekeeper", "milliseconds"]
 
@@ -56,7 +55,7 @@ _call: ContextVar[_Call | None] = ContextVar("resonate_core_driver", default=Non
 
 
 def milliseconds(duration: int | timedelta) -> int:
-    """Returns a duration in ms; a `timedelta` is rounded down.
+    """Return a duration in ms; a `timedelta` is rounded down.
 
     Raises:
         ValueError: It is negative.
@@ -65,9 +64,9 @@ def milliseconds(duration: int | timedelta) -> int:
     if isinstance(duration, timedelta):
         duration = duration // timedelta(milliseconds=1)
     if isinstance(duration, bool) or not isinstance(duration, int):
-        raise TypeError(f"a duration is an int (ms) or a timedelta, not {duration!r}")
+        raise TypeError(f"duration must be an int (ms) or a timedelta, got {duration!r}")
     if duration < 0:
-        raise ValueError(f"a duration is not negative, unlike {duration}")
+        raise ValueError(f"duration must be at least 0 ms, got {duration}")
     return duration
 
 
@@ -83,28 +82,34 @@ class _Retries:
 
 
 class Timekeeper:
-    """The time of one exchange."""
+    """The time of the workers of one store and event loop.
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._store = exchange.store
-        self._loop = exchange.loop
-        self._sleepers: list[tuple[int, int, Connection, asyncio.Future[None]]] = []
+    Args:
+        delivery: Their messages.
+        ledger: Their leases.
+    """
+
+    def __init__(self, delivery: Delivery, ledger: Ledger) -> None:
+        self._delivery = delivery
+        self._ledger = ledger
+        self._store = delivery.store
+        self._loop = delivery.loop
+        self._sleepers: list[tuple[int, int, Member, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._waiting: dict[asyncio.Future[None], Work] = {}  # for another attempt
         self._retries: WeakKeyDictionary[Work, _Retries] = WeakKeyDictionary()
         self._holds = 0
         self._one_at_a_time = asyncio.Lock()
         self._stirred = asyncio.Event()
-        exchange.ledger.waits_for_time(Timekeeper.sleep.__code__)
+        ledger.waits_for_time(Timekeeper.sleep.__code__)
 
     # -- sleep ------------------------------------------------------------------------------------------------------
 
-    async def sleep(self, connection: Connection, seconds: float) -> None:
-        """Waits in the time of the store: what a connection hands to the SDK as its sleeper.
+    async def sleep(self, connection: Member, seconds: float) -> None:
+        """Wait in the time of the store: what a connection hands to the SDK as its sleeper.
 
         Held work sleeps between two attempts of a function that failed. A worker that stops does not wait for the next one, which
-        may be years ahead, or on a clock that nobody moves any more: such work is cancelled.
+        may be years ahead, or on a clock that is not moved any more: such work is cancelled.
         """
         work = current_work.get()
         again = work is not None and work.task_id is not None
@@ -117,7 +122,7 @@ class Timekeeper:
                 raise asyncio.CancelledError
         woken = self._loop.create_future()
         timer = None
-        if self._exchange.manual:
+        if self._delivery.manual:
             heapq.heappush(self._sleepers, (due, next(self._order), connection, woken))
             self.stir()
         else:
@@ -131,8 +136,8 @@ class Timekeeper:
             if timer is not None:
                 timer.cancel()
 
-    def give_up(self, connection: Connection) -> None:
-        """Ends what waits for another attempt in a worker that stops; its leases run out, and other workers have it then."""
+    def give_up(self, connection: Member) -> None:
+        """Cancel the work that waits for a retry in a worker that stops: its leases expire, and other workers acquire the tasks."""
         for woken, work in list(self._waiting.items()):
             if work.connection is connection and not woken.done():
                 self._given_up(work)
@@ -146,7 +151,7 @@ class Timekeeper:
         )
 
     def wake(self) -> bool:
-        """Wakes the sleepers that are due, in the order of their instants. Returns whether there were any."""
+        """Wake the sleepers that are due, in the order of their instants. Returns whether there were any."""
         any_woken = False
         while self._sleepers and (self._sleepers[0][3].done() or self._sleepers[0][0] <= self._store.now):
             woken = heapq.heappop(self._sleepers)[3]
@@ -155,17 +160,17 @@ class Timekeeper:
                 any_woken = True
         return any_woken
 
-    def cancel(self, connection: Connection) -> None:
-        """Cancels the sleepers of a worker that died."""
+    def cancel(self, connection: Member) -> None:
+        """Cancel the sleepers of a worker that died."""
         for _, _, sleeper, woken in self._sleepers:
             if sleeper is connection:
                 woken.cancel()
 
     def next_instant(self) -> int | None:
-        """Returns when something happens next, as far as is known now; `None` for never."""
+        """Return when something happens next, as far as is known now; `None` for never."""
         while self._sleepers and self._sleepers[0][3].done():
             heapq.heappop(self._sleepers)
-        known = [self._store.next_due(), self._exchange.next_kept()]
+        known = [self._store.next_due(), self._delivery.next_kept()]
         if self._sleepers:
             known.append(self._sleepers[0][0])
         return min((at for at in known if at is not None), default=None)
@@ -174,7 +179,7 @@ class Timekeeper:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keeps the driver from moving the clock as long as the block runs."""
+        """Keep the driver from moving the clock as long as the block runs."""
         self._holds += 1
         try:
             yield
@@ -183,7 +188,7 @@ class Timekeeper:
             self.stir()
 
     def stir(self) -> None:
-        """Says that a program did something."""
+        """Say that a program did something."""
         self._stirred.set()
 
     @property
@@ -192,7 +197,7 @@ class Timekeeper:
         return self._one_at_a_time.locked()
 
     async def _quiet(self) -> None:
-        """Returns once the event loop has nothing to run but the caller."""
+        """Return once the event loop has nothing to run but the caller."""
         ready = getattr(self._loop, "_ready", None)
         if not isinstance(ready, deque):
             raise RuntimeError(f"manual time needs one of asyncio's own event loops, not {self._loop!r}")
@@ -201,19 +206,19 @@ class Timekeeper:
             await asyncio.sleep(0)
 
     async def _rest(self, target: asyncio.Future[Any] | None = None) -> None:
-        """Lets the programs run until they are through with this instant, or the target is done."""
+        """Let the programs run until they are through with this instant, or the target is done."""
         while True:
             await self._quiet()
             if target is not None and target.done():
                 return
-            if self._exchange.deliver() or self.wake():
+            if self._delivery.deliver() or self.wake():
                 continue
-            if (task := self._exchange.spinning()) is not None:
+            if (task := self._delivery.spinning()) is not None:
                 raise Stalled(
                     f"task {task!r} was offered and released again and again at t={self._store.now}: the workers that "
                     "it is offered to cannot run it (is its function registered there? the SDK's log has the reason)"
                 )
-            busy = self._exchange.ledger.busy(self._loop)
+            busy = self._ledger.busy(self._loop)
             if not busy and not self._holds:
                 return
             await self._wait_for_something_real(busy, target)
@@ -228,7 +233,7 @@ class Timekeeper:
         warned = False
         try:
             while not (await asyncio.wait(waited_for, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
-                if self._exchange.deliver():
+                if self._delivery.deliver():
                     return
                 if not warned and self._loop.time() - began > _WARN_SECONDS:
                     warned = True
@@ -254,17 +259,17 @@ class Timekeeper:
                 _call.reset(token)
 
     def _manual(self) -> Any:
-        if not self._exchange.manual:
+        if not self._delivery.manual:
             raise RuntimeError("only a ManualClock is moved by hand; this store is on system time")
         return self._store.clock
 
     async def settle(self) -> None:
         """See `Connection.settle`."""
-        if self._exchange.manual:
+        if self._delivery.manual:
             await self._drive(self._rest)
             return
         self._store.tick()
-        self._exchange.deliver()
+        self._delivery.deliver()
 
     async def advance_to(self, instant: int) -> list[Fired]:
         """See `Connection.advance_to`."""
@@ -286,7 +291,7 @@ class Timekeeper:
 
     async def run_until(self, awaitable: Awaitable[_T], limit: int | timedelta | None) -> _T:
         """See `Connection.run_until`."""
-        if self._exchange.manual:
+        if self._delivery.manual:
             return await self._drive(lambda: self._run(awaitable, limit))
         try:
             async with asyncio.timeout(None if limit is None else milliseconds(limit) / 1000) as patience:
@@ -313,7 +318,7 @@ class Timekeeper:
         return target.result()
 
     def _pass_time(self, clock: Any, last: int | None) -> bool:
-        """Moves the clock to the next instant that concerns a program here. Returns whether there is one."""
+        """Move the clock to the next instant that concerns a program here. Returns whether there is one."""
         for _ in range(_INSTANTS_AT_ONCE):
             at = self.next_instant()
             if at is None:
@@ -322,15 +327,15 @@ class Timekeeper:
                 retried = self.retried()
                 raise Stalled(f"not done by t={last}, the limit; the next thing happens at t={at}{retried and '; ' + retried}")
             clock.advance_to(max(at, clock.now))
-            if self._exchange.deliver() or self.wake():
+            if self._delivery.deliver() or self.wake():
                 break
         return True
 
     def retried(self) -> str:
-        """Says which held tasks wait for another attempt of a function that failed; nothing where none does."""
+        """Say which held tasks wait for another attempt of a function that failed; nothing where none does."""
         found = []
         for work, retries in sorted(self._retries.items(), key=lambda item: (item[0].task_id, item[0].connection.pid)):
-            if retries.due > self._store.now and self._exchange.ledger.holds(work):
+            if retries.due > self._store.now and self._ledger.holds(work):
                 promise = self._store.promises.get(str(work.task_id))
                 found.append(
                     f"task {work.task_id!r} on {work.connection.pid!r} has failed {retries.count} times and waits {retries.delay:g} s "
@@ -340,7 +345,7 @@ class Timekeeper:
         return "; ".join(found)
 
     def _why_stalled(self) -> str:
-        unserved = self._exchange.unserved()
+        unserved = self._delivery.unserved()
         hint = f"; messages wait for addresses that nobody here serves: {', '.join(unserved)}" if unserved else ""
         return f"not done, and nothing is left to happen after t={self._store.now}: no timer, no message, no sleeper{hint}"
 

@@ -11,12 +11,27 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from .client import Connection
+__all__ = ["Ledger", "Member", "Work", "current_work", "tasks_of"]
 
-__all__ = ["Ledger", "Work", "current_work", "tasks_of"]
+
+class Member(Protocol):
+    """A worker of one store and event loop, as the others there see it: a `Connection`."""
+
+    group: str
+    stopped: bool
+
+    @property
+    def pid(self) -> str:
+        """The name that it leases tasks under."""
+
+    @property
+    def receives(self) -> bool:
+        """Whether it takes messages."""
+
+    def receive(self, message: str) -> None:
+        """Hand one message to it."""
 
 
 class Work:
@@ -24,7 +39,7 @@ class Work:
 
     __slots__ = ("__weakref__", "connection", "task_id")
 
-    def __init__(self, connection: Connection, task_id: str | None) -> None:
+    def __init__(self, connection: Member, task_id: str | None) -> None:
         self.connection = connection
         self.task_id = task_id
 
@@ -36,7 +51,7 @@ current_work: ContextVar[Work | None] = ContextVar("resonate_core_work", default
 
 
 def tasks_of(loop: asyncio.AbstractEventLoop) -> list[tuple[asyncio.Task[Any], Work]]:
-    """Returns the unfinished asyncio tasks of the loop that work on a durable task, each with that work."""
+    """Return the unfinished asyncio tasks of the loop that work on a durable task, each with that work."""
     found = []
     for task in asyncio.all_tasks(loop):
         work = task.get_context().get(current_work)
@@ -49,15 +64,15 @@ class Ledger:
     """The leases that the workers of one exchange hold."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[Connection, str], Work] = {}
+        self._held: dict[tuple[Member, str], Work] = {}
         self._timeless: set[CodeType] = set()
 
     def waits_for_time(self, code: CodeType) -> None:
-        """Declares that a coroutine with this code waits for time or promises, never for something real."""
+        """Declare that a coroutine with this code waits for time or promises, never for something real."""
         self._timeless.add(code)
 
-    def note(self, connection: Connection, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Takes note of one request and its reply; called in the asyncio task that made the request."""
+    def note(self, connection: Member, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Take note of one request and its reply; called in the asyncio task that made the request."""
         kind = request["kind"]
         if kind == "task.heartbeat":
             # The loop inherited the context of the first task that it keeps alive, and outlives that task.
@@ -77,13 +92,13 @@ class Ledger:
         """Whether this lease is held still."""
         return work.task_id is not None and self._held.get((work.connection, work.task_id)) is work
 
-    def drop(self, connection: Connection) -> None:
-        """Forgets what a worker held, because it is gone."""
+    def drop(self, connection: Member) -> None:
+        """Forget what a worker held, because it is gone."""
         for key in [key for key in self._held if key[0] is connection]:
             del self._held[key]
 
     def busy(self, loop: asyncio.AbstractEventLoop) -> dict[Work, list[asyncio.Task[Any]]]:
-        """Returns the held work that waits for something real, with its asyncio tasks. Call it on an idle loop."""
+        """Return the held work that waits for something real, with its asyncio tasks. Call it on an idle loop."""
         if not self._held:
             return {}
         running: dict[Work, list[asyncio.Task[Any]]] = {work: [] for work in self._held.values()}

@@ -1,1 +1,1 @@
-"""The HTTP server's parts: what it may be told, who may ask for what, and how messages leave the store."""
+"""The parts of the HTTP server: settings, access checks, requests, and the delivery of messages."""

@@ -16,7 +16,7 @@ _POLL = re.compile(r"poll://(any|uni)(?::[^@]*)?@([^/?#:]+)(?::\d*)?(?:/([^?#]*)
 class PollAddress(NamedTuple):
     """One parsed address: any member of a group, a given one by preference, or exactly that one."""
 
-    anybody: bool
+    any_stream: bool
     group: str
     id: str | None
 
@@ -33,13 +33,13 @@ def scheme_of(address: str) -> str:
 
 
 def parse_poll(address: str) -> PollAddress | None:
-    """Takes a ``poll://`` address apart; None where it names nobody.
+    """Parse a ``poll://`` address; None if it is not one.
 
     Group and id are percent-decoded, as they are in the path of a stream.
 
     Example:
         >>> parse_poll("poll://any@workers/w%201")
-        PollAddress(anybody=True, group='workers', id='w 1')
+        PollAddress(any_stream=True, group='workers', id='w 1')
         >>> parse_poll("poll://everybody@workers") is None
         True
     """
@@ -56,4 +56,4 @@ def canonical_poll(address: PollAddress) -> str:
         >>> canonical_poll(PollAddress(True, "workers", "w1"))
         'poll://any@workers/w1'
     """
-    return f"poll://{'any' if address.anybody else 'uni'}@{address.group}" + (f"/{address.id}" if address.id is not None else "")
+    return f"poll://{'any' if address.any_stream else 'uni'}@{address.group}" + (f"/{address.id}" if address.id is not None else "")

@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
+from random import Random
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -17,10 +18,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .._core import Envelope, RequestLimits, Store
+from .._damper import ENDS_OF_RUNS, Damper
 from .._stopwatch import seconds
 from ..errors import StoreBusy, StoreError
 from .batcher import Answer, Batcher
-from .damper import Damper
 from .delivery import Delivery
 from .driver import Driver
 from .gate import Gate, header
@@ -47,8 +48,6 @@ _log = logging.getLogger("resonate_core.server")
 _JSON = (b"content-type", b"application/json")
 _LEGACY = ("/promises", "/tasks", "/schedules")
 _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
-#: What a worker's run of a task ends with; a run that only ended in a release got nowhere.
-_ENDS_OF_RUNS = frozenset(("task.release", "task.suspend", "task.fulfill"))
 #: Pages that say nothing but whether there is a server: balancers ask for them by any name.
 _OPEN_PAGES = ("/health", "/ready")
 _REFUSED = {401: "Unauthorized", 403: "Forbidden"}
@@ -81,7 +80,7 @@ class _Running:
         self.poll = Poll(self.deliveries, app.streams, metrics, app.server.url, app.elsewhere)
         self.deliveries.transports["poll"] = self.poll
         if app.push.enabled:
-            push = Push(self.deliveries, app.push, metrics, app.server.url, app.delivery.part, app.delivery.parts)
+            push = Push(self.deliveries, app.push, metrics, app.server.url, app.delivery.part, app.delivery.parts, app.random)
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
         self.driving = self.loop.create_task(self.driver.run()) if app.delivery.enabled else None
@@ -123,6 +122,7 @@ class ResonateApp:
         self.streams = streams
         self.push = push
         self.delivery = delivery
+        self.random = Random()  # spreads the retries of pushes; a simulation seeds it
         self.metrics = Metrics()
         self._gate = Gate(auth, server.debug, self.metrics)
         self._origins = Origins(server, self._gate.asks)
@@ -322,7 +322,7 @@ class ResonateApp:
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
         refusal = None if envelope.refused else self._gate.judge(envelope, scope)
-        task_ids = envelope.ids if kind in _ENDS_OF_RUNS else ()
+        task_ids = envelope.ids if kind in ENDS_OF_RUNS else ()
         if refusal is None and not envelope.refused:
             self._tag_warnings.look_at(envelope)
         if self._spans is not None:
@@ -333,7 +333,7 @@ class ResonateApp:
             status, reply = refusal or await self._run(running, envelope)
         self.metrics.answered(kind, status, seconds() - started)
         if task_ids and status == 200:
-            (running.damper.released if kind == "task.release" else running.damper.got_further)(task_ids[0])
+            running.damper.run_ended(kind, task_ids[0])
         if _log.isEnabledFor(logging.DEBUG):
             told_more = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
             _log.debug("%s answered with %d", kind if kind in KINDS else repr(kind), status, extra=told_more)
@@ -400,7 +400,7 @@ class ResonateApp:
 
 
 def _readiness(ready: bool, problems: list[dict[str, str]]) -> Response:
-    """What /ready answers. Anybody may ask it, so that no id, path or text of an error stands in it."""
+    """Return the answer of /ready. It needs no token, so it holds no id, path or text of an error."""
     body = json.dumps({"ready": ready, "problems": problems}, separators=(",", ":"))
     return Response(body + "\n", 200 if ready else 503, media_type="application/json")
 

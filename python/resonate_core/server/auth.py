@@ -59,7 +59,7 @@ _WHY: tuple[tuple[type[Exception], str], ...] = (
 class Unauthorized(Exception):
     """A token is missing or does not hold: 401.
 
-    Its text says why, for the server's own debug log: a client is told nothing, and the text never holds the token.
+    Its text gives the reason, for the server's debug log only. The text never holds the token.
     """
 
 
@@ -154,7 +154,7 @@ class Authenticator:
     Args:
         settings: The key, and what is asked of a token beside its signature.
         clock: Tells whether a token is still, or already, valid; the system's where none is given.
-        remember: How many tokens are remembered at most; those that were shown least recently are forgotten first.
+        remember: The maximum number of remembered tokens; the least recently used are forgotten first.
 
     Raises:
         ValueError: There is no key, it is not a public key, it is too weak, or an algorithm does not fit it.
@@ -194,7 +194,7 @@ class Authenticator:
         """Tells whom a token stands for.
 
         Raises:
-            Unauthorized: It is missing, malformed, not signed with the key, not valid now, or meant for somebody else.
+            Unauthorized: It is missing, malformed, not signed with the key, not valid now, or has another audience.
         """
         if not isinstance(token, str) or not token:
             raise Unauthorized("no token")
@@ -311,7 +311,7 @@ def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, 
     length = len(secret.encode())
     fitting = tuple(name for name, least in _SECRET_BYTES.items() if length >= least)
     if not fitting:
-        raise ValueError("secret is shorter than 32 bytes: it can be guessed")
+        raise ValueError("secret must have at least 32 bytes: a shorter one can be guessed")
     return secret, fitting
 
 

@@ -36,20 +36,73 @@ _SEARCHES = 2
 _NAMED = 20
 
 _Waiting = tuple[Envelope, "asyncio.Future[Answer]"]
+#: Takes requests, their answers, and the error in place of the answers.
+_Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "Exception | None"], None]
 
 
-class Batcher:
-    """The requests in front of a store.
-
-    What comes in one turn of the loop, or while a transaction is under way, runs in the next one. A lone request waits
-    for nobody. A search runs beside that, on a thread of its own: nothing waits for it but another search.
+class _Beside:
+    """Requests that run beside the transactions, on threads of their own.
 
     Args:
         store: The store.
-        metrics: What is counted.
-        behind: Whether internal steps wait that requests take their portion of.
-        in_order: Whether searches stay in the line of the others, so that all requests run in the order in which they came: of a
-            server that is tested step by step.
+        answered: Called with the requests of each run.
+        threads: A name for each thread; so many runs are under way at once.
+        at_once: How many requests share one run.
+    """
+
+    def __init__(self, store: Store, answered: _Answered, threads: Sequence[str], at_once: int) -> None:
+        self._store = store
+        self._answered = answered
+        self._lines = [Line(thread) for thread in threads]
+        self._idle = list(self._lines)
+        self._at_once = at_once
+        self._waiting: deque[_Waiting] = deque()
+        self._running = 0
+
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that wait or run."""
+        return len(self._waiting) + self._running
+
+    def submit(self, one: _Waiting) -> None:
+        """Run a request as soon as a thread is idle."""
+        self._waiting.append(one)
+        self._begin()
+
+    def close(self) -> None:
+        """Wait for the runs under way."""
+        for line in self._lines:
+            line.close()
+
+    def _begin(self) -> None:
+        if not self._idle or not self._waiting:
+            return
+        line = self._idle.pop()
+        batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
+        self._running += len(batch)
+
+        def done(answers: Sequence[Answer], error: Exception | None) -> None:
+            self._running -= len(batch)
+            self._idle.append(line)
+            self._begin()
+            self._answered(batch, answers, error)
+
+        line.submit(functools.partial(self._store.run, [envelope for envelope, _ in batch]), done)
+
+
+class Batcher:
+    """Runs the requests of a store in shared transactions.
+
+    Requests that arrive in one iteration of the loop, or while a transaction is under way, share the next transaction. A single
+    request does not wait. A search runs beside them on its own thread: only another search waits for it. A read that arrives
+    while a transaction is under way in a file runs there, too: it does not wait for the disk.
+
+    Args:
+        store: The store.
+        metrics: The counters.
+        behind: Returns whether due internal steps are left, of which each request takes its portion.
+        in_order: Whether searches run in the transactions of the others, so that all requests run in their order of arrival: for
+            a server that is tested step by step.
     """
 
     def __init__(self, store: Store, metrics: Metrics, behind: Callable[[], bool] = lambda: False, in_order: bool = False) -> None:
@@ -62,21 +115,25 @@ class Batcher:
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._scheduled = False
-        self._searchers = [Line(f"resonate-search-{number}") for number in range(_SEARCHES)]
-        self._idle = list(self._searchers)
-        self._searches: deque[_Waiting] = deque()
+        searchers = [f"resonate-search-{number}" for number in range(_SEARCHES)]
+        self._searches = _Beside(store, self._answer, searchers, at_once=1)
+        reads_wait = store.path is not None and not in_order  # in memory there is no disk to wait for
+        self._reads = _Beside(store, self._answer, ["resonate-reads"], _MOST_AT_ONCE) if reads_wait else None
 
     @property
     def in_flight(self) -> int:
         """How many requests wait or run."""
-        return len(self._waiting) + len(self._under_way) + len(self._searches) + len(self._searchers) - len(self._idle)
+        beside = self._searches.in_flight + (self._reads.in_flight if self._reads else 0)
+        return len(self._waiting) + len(self._under_way) + beside
 
     def submit(self, envelope: Envelope) -> asyncio.Future[Answer]:
         """Puts a request into the line; its answer, or what the store raised for its transaction."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         if envelope.search and not self._in_order:
-            self._searches.append((envelope, future))
-            self._begin_search()
+            self._searches.submit((envelope, future))
+            return future
+        if envelope.read and self._reads and self._under_way:
+            self._reads.submit((envelope, future))
             return future
         self._waiting.append((envelope, future))
         if not self._scheduled:
@@ -86,20 +143,10 @@ class Batcher:
 
     def close(self) -> None:
         """Waits for the transactions under way. Requests are not to be submitted any more."""
-        for line in (self._line, *self._searchers):
-            line.close()
-
-    def _begin_search(self) -> None:
-        if not self._idle or not self._searches:
-            return
-        searcher, one = self._idle.pop(), self._searches.popleft()
-
-        def done(answers: Sequence[Answer], error: Exception | None) -> None:
-            self._idle.append(searcher)
-            self._begin_search()
-            self._answer([one], answers, error)
-
-        searcher.submit(functools.partial(self._store.run, [one[0]]), done)
+        self._line.close()
+        self._searches.close()
+        if self._reads:
+            self._reads.close()
 
     def _begin_in(self, turns: int) -> None:
         """Begins after so many turns of the loop."""
@@ -136,7 +183,7 @@ class Batcher:
             self._scheduled = False
         self._answer(batch, answers, error)
 
-    def _answer(self, batch: list[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
+    def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
         if error is not None:
             asked = [envelope.corr_id for envelope, _ in batch[:_NAMED]]
             _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})

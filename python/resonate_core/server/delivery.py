@@ -1,8 +1,8 @@
 """How messages leave a store: read from its outbox, given to the transport that serves their address, acknowledged.
 
-An execute is taken out of the store by whoever delivers it, just before: of several processes on one store one gets it,
-and one that gets lost is sent again by the dispatch timer. An unblock has nothing behind it and is taken out only once it
-has been delivered (PROTOCOL 5).
+A process takes an execute out of the store just before it delivers it: of several processes on one store one gets it, and the
+dispatch timer repeats an execute that is lost. Nothing repeats an unblock, so it is taken out only once it has been delivered
+(PROTOCOL 5).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .addresses import scheme_of
 
 if TYPE_CHECKING:
     from .._core import Message, Store
-    from .damper import Damper
+    from .._damper import Damper
     from .metrics import Metrics
 
 __all__ = ["Call", "Delivery", "NotNow", "Send", "Transport", "is_execute"]
@@ -62,10 +62,10 @@ class Transport(Protocol):
         """Keeps a place for a message. Where it cannot be taken now the transport asks again when it can."""
 
     def takes(self, addresses: str) -> bool:
-        """Whether it may take a message now to an address that it was told to look at, or that begins so (``*``)."""
+        """Return whether it may take a message now for this address, or for one that begins with it (``*``)."""
 
     async def close(self) -> None:
-        """Ends it; what it was sending is delivered or not by then."""
+        """Close it. After that, each of its messages is delivered or undelivered."""
 
 
 class Delivery:
@@ -74,10 +74,10 @@ class Delivery:
     Args:
         store: The store.
         call: Runs a function of it off the loop's thread.
-        metrics: What is counted.
+        metrics: The counters.
         wake: Called when the outbox is to be read again.
-        damper: Knows which tasks are not to be offered again at once.
-        keep: For how many seconds an execute that was taken out of the store waits for somebody to take it here.
+        damper: The delays of tasks that were released again and again.
+        keep: Seconds for which an execute that was taken out of the store waits here for a receiver.
     """
 
     def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], damper: Damper, keep: float) -> None:
@@ -102,7 +102,7 @@ class Delivery:
         tell_of_ends(store, self._handler_ended)
 
     def _handler_ended(self) -> None:
-        """In any thread: what was left to a function of this process is looked at."""
+        """Read the outbox again for messages that were left to a function of this process. From any thread."""
         if self._loop is not None:  # else nothing was left to it
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.look_at, ["*"])
@@ -134,7 +134,7 @@ class Delivery:
         return blocked
 
     def still_taken(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
-        """Of addresses that are looked at, those for which it is of use to read on."""
+        """Return the addresses whose transports may take more messages."""
         return [one for one in addresses if one not in blocked and self._takes(one)]
 
     def _takes(self, addresses: str) -> bool:
@@ -149,7 +149,7 @@ class Delivery:
             self._failed(message, error)
 
     def _failed(self, message: Message, error: Exception) -> None:
-        """A transport raised for one message: the others go on, and the outbox is read again for its address."""
+        """Log that a transport raised for one message, and read the outbox again for its address later."""
         kind = "execute" if is_execute(message) else "unblock"
         self._metrics.deliveries.labels("none", kind, "failed").inc()
         _log.error("%s %s to %s was not delivered: %s", message.kind, message.id, message.address, error, exc_info=error)
@@ -175,7 +175,7 @@ class Delivery:
             return NotNow.MESSAGE
 
     async def _take(self, useless: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
-        """Takes executes out of the store, and what is of no use to anybody; those that are ours to send."""
+        """Take executes and stale messages out of the store; return the messages that this process sends."""
         wanted = {message.number for message, _ in chosen if is_execute(message)}
         try:
             taken = set(await self._call(lambda: self._store.acknowledge([*useless, *wanted])))
@@ -204,13 +204,13 @@ class Delivery:
             self._wake()
 
     def addresses_to_look_at(self) -> list[str]:
-        """What `look_at` was told since the last call."""
+        """Return the addresses that `look_at` was given since the last call."""
         addresses, self._again = sorted(self._again), set()
         self._place_again(number for number, message in self._homeless.items() if _is_among(message.address, addresses))
         return addresses
 
     def about_to_read(self) -> None:
-        """What is read from now on holds nothing that was acknowledged before; what was read earlier is not delivered any more."""
+        """Forget the acknowledged numbers: pages that are read from now on do not hold them, and no earlier page is delivered any more."""
         self._gone.clear()
 
     def delivered(self, messages: Iterable[Message]) -> None:
@@ -224,7 +224,7 @@ class Delivery:
             self._acknowledging = asyncio.get_running_loop().create_task(self._acknowledge())
 
     def undelivered(self, messages: Sequence[Message]) -> None:
-        """These did not, or nobody knows: others may have them."""
+        """Offer these messages to other receivers: they did not arrive, or that is unknown."""
         again = []
         for message in messages:
             self._under_way.discard(message.number)
@@ -236,9 +236,9 @@ class Delivery:
         self.look_at(again)
 
     def _place_again(self, numbers: Iterable[int]) -> None:
-        """Offers executes that are ours to whoever else is there, if their tasks still want them.
+        """Offer executes of this process to other receivers, if their tasks are still pending.
 
-        Whoever had one may have acquired its task before the stream ended; the next stream could do nothing with it.
+        The previous receiver may have acquired the task before its stream ended; another receiver could not use the message then.
         """
         self._doubtful.update(numbers)
         if self._doubtful and self._looking is None and not self._closed:
@@ -282,7 +282,7 @@ class Delivery:
             self._metrics.deliveries.labels("none", "execute", "stale").inc(count)
 
     def _place_or_keep(self, message: Message) -> None:
-        """Whoever is there gets it at once, or whoever comes within a while; else the dispatch timer makes another."""
+        """Give it to a receiver now, or to one that connects within `keep` seconds; otherwise the dispatch timer makes another one."""
         if self._place(message):
             self._forget(message.number)
         elif message.number not in self._expiring:

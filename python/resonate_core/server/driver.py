@@ -1,4 +1,4 @@
-"""What keeps a store going on an event loop: ticks when something is due, and delivers as soon as there is a message."""
+"""Drives a store on an event loop: ticks when a step is due, and delivers each message at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import ManualClock
+from .._wakeup import Wakeup
 from ..errors import Closed
 
 if TYPE_CHECKING:
@@ -43,8 +44,34 @@ class _Seen(NamedTuple):
         return len(self.fired) == _STEPS or len(self.messages) == _PAGE
 
 
+class _Log:
+    """The log beside a file, which every commit of every process changes. To look at it costs less than to read the store."""
+
+    #: Seconds for which a change counts as new: two commits within one tick of the file system's clock may leave the same time.
+    _NEW = 0.2
+
+    def __init__(self, path: str | None) -> None:
+        self._path = None if path is None else f"{path}-wal"
+        self._seen: tuple[int, int, int] | None = None
+        self._changed = 0.0  # by the loop's time
+
+    def may_have_changed(self) -> bool:
+        """Return whether another process may have committed since the last call."""
+        if self._path is None:
+            return False
+        try:
+            now = os.stat(self._path)
+        except OSError:  # the store says what is wrong with it
+            return True
+        before, self._seen = self._seen, (now.st_ino, now.st_size, now.st_mtime_ns)
+        at = asyncio.get_running_loop().time()
+        if before != self._seen:
+            self._changed = at
+        return at < self._changed + self._NEW
+
+
 class Driver:
-    """Drives one store. Commits of this process wake it; those of others to the same file are looked for.
+    """Drives one store. Commits of this process wake it; it polls for commits of other processes to the same file.
 
     It works in short slices, between which requests run. Nothing but the end of the store ends it: what fails is logged and tried again.
 
@@ -55,8 +82,8 @@ class Driver:
     Args:
         store: The store.
         call: Runs a function of it off the loop's thread.
-        metrics: What is counted.
-        foreign_interval: Seconds between two looks at what other processes wrote; None where there can be none.
+        metrics: The counters.
+        foreign_interval: Seconds between two polls for commits of other processes; None if there are none.
     """
 
     def __init__(self, store: Store, call: Call, metrics: Metrics, foreign_interval: float | None) -> None:
@@ -68,6 +95,7 @@ class Driver:
         self.behind = False
         self._news = asyncio.Event()
         self._ending = False
+        self._log = _Log(store.path)
         self._last = 0  # number of the last message that was seen
         self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
         self._delivery: Delivery
@@ -89,60 +117,49 @@ class Driver:
         self._news.set()
 
     async def run(self) -> None:
-        """Goes on until `end`, or until the store is closed."""
-        loop = asyncio.get_running_loop()
-        reader, writer = os.pipe()
-        os.set_blocking(reader, False)
-        os.set_blocking(writer, False)
+        """Drive the store until `end`, or until the store is closed."""
+        with Wakeup(self._store.watch).listen(asyncio.get_running_loop(), self._news.set) as wakeup:
+            until: int | None = None
+            while not self._ending:
+                self._news.clear()
+                wakeup.rearm(until)
+                try:
+                    seen = await self._turn()
+                except Closed:
+                    _log.info("the store was closed: no more ticks and deliveries")
+                    return
+                except Exception as error:
+                    self._metrics.tick_failures.inc()
+                    self.problem = f"the store could not be driven: {error or type(error).__name__}"
+                    _log.error("%s; again in %.0f s", self.problem, _PAUSE, exc_info=error)
+                    await self._wait(_PAUSE)
+                    continue
+                self.problem = None
+                if seen is None:  # paused: debug.stop wakes it
+                    until = None
+                    await self._wait(self._foreign_interval)
+                    continue
+                later = until is not None and (seen.due is None or seen.due > until)
+                until = seen.due
+                if later or seen.more:
+                    continue  # what became due in between woke nobody; and there is more
+                await self._rest(seen)
 
-        def rang() -> None:
-            with contextlib.suppress(BlockingIOError):
-                os.read(reader, 64)
-            self._news.set()
-
-        loop.add_reader(reader, rang)
-        try:
-            watch = self._store.watch(writer)
-            try:
-                until: int | None = None
-                while not self._ending:
-                    self._news.clear()
-                    watch.rearm(until)
-                    try:
-                        seen = await self._turn()
-                    except Closed:
-                        _log.info("the store was closed: no more ticks and deliveries")
-                        return
-                    except Exception as error:
-                        self._metrics.tick_failures.inc()
-                        self.problem = f"the store could not be driven: {error or type(error).__name__}"
-                        _log.error("%s; again in %.0f s", self.problem, _PAUSE, exc_info=error)
-                        await self._wait(_PAUSE)
-                        continue
-                    self.problem = None
-                    if seen is None:  # paused: debug.stop rings
-                        until = None
-                        await self._wait(self._foreign_interval)
-                        continue
-                    later = until is not None and (seen.due is None or seen.due > until)
-                    until = seen.due
-                    if later or seen.more:
-                        continue  # what became due in between did not ring; and there is more
-                    await self._wait(self._patience(seen))
-            finally:
-                watch.close()
-        finally:
-            loop.remove_reader(reader)
-            os.close(reader)
-            os.close(writer)
-
-    def _patience(self, seen: _Seen) -> float | None:
-        """Seconds until the next look; None: until it is woken."""
-        waits = [] if self._foreign_interval is None else [self._foreign_interval]
+    async def _rest(self, seen: _Seen) -> None:
+        """Waits until it is woken, something is due, or another process may have written to the file."""
+        due = None
         # A manual clock does not come nearer by waiting; whoever moves it ticks.
         if seen.due is not None and not isinstance(self._store.clock, ManualClock):
-            waits.append(max(0.0, (seen.due - seen.now) / 1000))
-        return min(waits, default=None)
+            due = asyncio.get_running_loop().time() + (seen.due - seen.now) / 1000
+        while not self._news.is_set():
+            waits = [] if self._foreign_interval is None else [self._foreign_interval]
+            if due is not None:
+                waits.append(max(0.0, due - asyncio.get_running_loop().time()))
+            await self._wait(min(waits, default=None))
+            if due is not None and due <= asyncio.get_running_loop().time():
+                return
+            if self._log.may_have_changed():
+                return
 
     async def _wait(self, seconds: float | None) -> None:
         with contextlib.suppress(asyncio.TimeoutError):

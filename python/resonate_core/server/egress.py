@@ -1,8 +1,8 @@
 """Where the server may be led: addresses taken apart strictly, and connections to permitted ones only.
 
-Whoever creates a promise names the address that this process then calls, from inside of its own network. So a host is
-resolved here, each of its addresses is judged when it is connected to, and the connection goes to the very address that
-was judged: neither an odd spelling nor a name that changes its answer leads elsewhere.
+A client that creates a promise names the address that this process then calls, from inside its own network. So a host is
+resolved here, each of its addresses is checked when a connection is made, and the connection uses the address that was
+checked: neither an odd spelling nor a name that changes its answer leads elsewhere.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Target:
 
     Attributes:
         url: Its parts, a host in one spelling.
-        authority: What stands in the Host header.
+        authority: The value of the Host header.
     """
 
     url: httpcore.URL
@@ -203,7 +203,7 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
     """Asks the system for the addresses of a name, the preferred one first.
 
     Raises:
-        OSError: There are none, or nobody could be asked.
+        OSError: There are none, or no name server answered.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
@@ -239,7 +239,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
         Raises:
             NotCallable: None is permitted.
-            httpcore.ConnectError: There is no such host, or nobody listens.
+            httpcore.ConnectError: There is no such host, or it refuses the connection.
             httpcore.ConnectTimeout: It took longer than `timeout` seconds.
         """
         failure: Exception = httpcore.ConnectTimeout()

@@ -1,4 +1,4 @@
-"""Who may ask for what: 401 and 403, and what a restricted request finds by itself."""
+"""Access checks: 401, 403, and the filter of the results of a restricted request."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Gate:
     """Judges requests by their tokens.
 
     Args:
-        settings: The key of tokens; without one nobody is asked for a token.
+        settings: The key of tokens; without a key, no token is needed.
         debug: Whether debug operations are served.
-        metrics: What is counted.
+        metrics: The counters.
 
     Raises:
         ValueError: The key cannot be read, or an algorithm does not fit it.
@@ -54,7 +54,7 @@ class Gate:
         return self._authenticator is not None
 
     def identify(self, scope: Scope, token: str | None = None) -> Identity | None:
-        """Whose the token is, or that of the Authorization header where there is none; None: nobody's."""
+        """Return the identity of the token, or of the Authorization header without one; None for an invalid token."""
         assert self._authenticator is not None
         try:
             return self._authenticator.identify(token if token is not None else bearer(header(scope, b"authorization")))
@@ -89,7 +89,7 @@ class Gate:
         return None
 
     def prefix_of_stream(self, scope: Scope) -> str | int:
-        """The beginning of the ids that a stream may be told about; 401 or 403 where it may not be opened."""
+        """Return the prefix of the ids whose messages a stream may get; 401 or 403 if it must not be opened."""
         if self._authenticator is None:
             return ""
         identity = self.identify(scope)

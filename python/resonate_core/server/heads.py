@@ -69,7 +69,7 @@ class _TooLarge(Exception):
 
 
 class _Size:
-    """Beside the protocol of httptools, whose parser keeps whatever comes until it knows what it is."""
+    """Limits the head beside the protocol of httptools, whose parser buffers a head of any size."""
 
     head_bytes: int
     headers: list[tuple[bytes, bytes]]

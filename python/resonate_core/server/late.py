@@ -39,7 +39,7 @@ class Tasks:
             self._seen.discard(task)
 
     def was_late(self, task: asyncio.Task[Any]) -> bool:
-        """Whether a task was cancelled for being late, and by nobody else; it goes on."""
+        """Return whether a task was cancelled only because it was late; the cancellation is then undone."""
         if task not in self._late:
             return False
         self._late.discard(task)

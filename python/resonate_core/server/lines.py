@@ -34,7 +34,7 @@ class Line:
         self._todo.put((function, done))
 
     def call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Calls `function` in the thread; what it returns or raises."""
+        """Call `function` in the thread; return its result as a future."""
         future: asyncio.Future[Any] = self._loop.create_future()
 
         def done(result: Any, error: Exception | None) -> None:

@@ -1,7 +1,7 @@
-"""Whether a request was meant for this server: web pages of others make browsers ask, and give their own names to its address.
+"""Checks whether a request was meant for this server: a foreign web page can make a browser send requests, also under a name of its own.
 
 A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser looked up. Published clients send no ``Origin``, and
-what they were told as ``Host``.
+the name of their URL as ``Host``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name, is this machine's own and nobody else's.
+    """Return whether an address or a name is a loopback address of this machine.
 
     Example:
         >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]

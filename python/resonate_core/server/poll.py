@@ -37,10 +37,10 @@ class Poll:
     """All poll streams of one server.
 
     Args:
-        delivery: What is told what became of each message.
+        delivery: Is notified of the end of each message.
         settings: Lifetimes and sizes.
-        metrics: What is counted.
-        server_url: What executes tell their receivers to call back.
+        metrics: The counters.
+        server_url: The URL that executes give to their receivers.
         elsewhere: For how many seconds more another process may have the very stream that a message prefers.
     """
 
@@ -96,7 +96,7 @@ class Poll:
         return send
 
     def takes(self, addresses: str) -> bool:
-        """Whether a stream of the group that these addresses name has room; if not they are looked at when one has."""
+        """Return whether a stream of the group of these addresses has room; if not, the outbox is read again when one has."""
         address = parse_poll(addresses.removesuffix("/*"))
         if address is None or self.streams.any_with_room(address.group):
             return address is not None
@@ -104,7 +104,7 @@ class Poll:
         return False
 
     def _park(self, address: PollAddress, written: str) -> None:
-        if address.anybody and self.streams.has_group(address.group):
+        if address.any_stream and self.streams.has_group(address.group):
             self._parked.add(PollAddress(True, address.group, None))
         elif address.id is not None and self.streams.has(address):
             self._parked.add(PollAddress(False, address.group, address.id))

@@ -55,7 +55,7 @@ class Pusher:
         ssl_context: For https; by default servers are checked against the system's trust store.
 
     Raises:
-        ValueError: The token cannot stand in a header.
+        ValueError: The token cannot be the value of a header.
 
     Example:
         >>> import asyncio

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from typing import TYPE_CHECKING
 
 from .._stopwatch import doubled, seconds
@@ -12,6 +11,8 @@ from .delivery import Delivery, NotNow, Send, is_execute
 from .push import Pusher, PushFailed
 
 if TYPE_CHECKING:
+    from random import Random
+
     from .._core import Message
     from .metrics import Metrics
     from .settings import PushSettings
@@ -25,7 +26,7 @@ _HELD = 10_000
 
 
 class _Pause:
-    """What is known of an address that failed."""
+    """The state of an address that failed."""
 
     __slots__ = ("failures", "over")
 
@@ -38,22 +39,31 @@ class Push:
     """Delivers by POST. An address that fails is left alone for a while, longer each time; its messages stay in the store.
 
     Args:
-        delivery: What is told what became of each message.
-        settings: Timeouts, pauses, and who may be called.
-        metrics: What is counted.
-        server_url: What executes tell their receivers to call back.
-        part: Of several processes on one store each pushes the messages of its part, ...
-        parts: ... and so many there are.
+        delivery: Is notified of the end of each message.
+        settings: Timeouts, pauses, and the networks that may be called.
+        metrics: The counters.
+        server_url: The URL that executes give to their receivers.
+        part: The part of the messages that this process pushes, of several processes on one store, from 0.
+        parts: The number of those processes.
+        random: Spreads the retries of addresses that failed together.
     """
 
     def __init__(
-        self, delivery: Delivery, settings: PushSettings, metrics: Metrics, server_url: str | None, part: int = 0, parts: int = 1
+        self,
+        delivery: Delivery,
+        settings: PushSettings,
+        metrics: Metrics,
+        server_url: str | None,
+        part: int,
+        parts: int,
+        random: Random,
     ) -> None:
         self._delivery = delivery
         self._settings = settings
         self._metrics = metrics
         self._server_url = server_url
         self._part, self._parts = part, parts
+        self._random = random
         self._pusher = Pusher(settings)
         self._pauses: dict[str, _Pause] = {}
         self._passed_over: set[str] = set()
@@ -118,7 +128,7 @@ class Push:
         longest = self._settings.longest_retry
         wait = longest if failure.permanent else doubled(self._settings.first_retry, pause.failures - 1, longest)
         # A fifth more or less, and never later than the longest: those that failed together do not come back together.
-        wait = random.uniform(0.8 * wait, min(1.2 * wait, longest))
+        wait = self._random.uniform(0.8 * wait, min(1.2 * wait, longest))
         _log.warning(
             "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",
             message.id,

@@ -1,4 +1,4 @@
-"""What a server says of the problems that its store works around, to whoever asks: without the ids of others."""
+"""A summary of the problems that a store works around, without ids: /ready needs no token."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -20,6 +19,7 @@ from .app import ResonateApp
 from .heads import protocol_of
 from .logs import configure
 from .origins import is_loopback
+from .run_workers import run_workers
 from .settings import Settings, StoreSettings
 
 __all__ = ["make_app", "open_store", "serve"]
@@ -31,7 +31,7 @@ DONE, FAILED, CANNOT_START = 0, 1, 3
 
 
 def open_store(settings: StoreSettings, debug: bool = False) -> Store:
-    """Opens the store that a server is told to serve.
+    """Open the store of the settings.
 
     Raises:
         StoreError: It cannot be opened.
@@ -55,46 +55,24 @@ def _store_of(settings: StoreSettings, debug: bool) -> Store:
 
 
 def make_app(settings: Settings, store: Store) -> ResonateApp:
-    """The app of these settings."""
+    """Make the app of these settings."""
     return ResonateApp(store, settings.server, settings.auth, settings.limits, settings.streams, settings.push, settings.delivery)
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but streams end when it is told to stop, so that it does not wait for them."""
+    """uvicorn, except that a stop ends the poll streams: it would wait for them."""
 
     def __init__(self, config: uvicorn.Config, app: ResonateApp) -> None:
         super().__init__(config)
         self._served = app
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """As a signal's handler, before uvicorn has its own."""
+        """Handle a signal before uvicorn has its own handler."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._served.end_streams()
         await super().shutdown(sockets)
-
-
-def _url(settings: Settings, port: int) -> str:
-    scheme = "https" if settings.server.tls_certificate else "http"
-    host = settings.server.host
-    if host in ("0.0.0.0", "::", ""):
-        host = "localhost"
-    if ":" in host:
-        host = f"[{host}]"
-    return f"{scheme}://{host}:{port}{settings.server.root_path}"
-
-
-def with_url(settings: Settings, port: int) -> Settings:
-    if settings.server.url is not None:
-        return settings
-    return settings.model_copy(update={"server": settings.server.model_copy(update={"url": _url(settings, port)})})
-
-
-def with_part(settings: Settings, part: int) -> Settings:
-    """The settings of one of `server.workers` processes: which part of the pushes is its."""
-    delivery = settings.delivery.model_copy(update={"part": part, "parts": settings.server.workers})
-    return settings.model_copy(update={"delivery": delivery})
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -134,7 +112,7 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
 
 
 def _warn_of_open_doors(settings: Settings) -> None:
-    """Says what a server without a key means on an address that others reach."""
+    """Log a warning if the server has no key on an address that other machines reach."""
     if settings.auth.enabled or is_loopback(settings.server.host):
         return
     where = settings.server.host or "every address of this machine"
@@ -152,32 +130,26 @@ def _warn_of_open_doors(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> int:
-    """Serves until it is told to stop; the exit status of the command.
+    """Serve until SIGINT or SIGTERM; return the exit status of the command.
 
     A stop lets requests under way finish, ends poll streams and closes the store.
     """
     configure(settings.log)
     _warn_of_open_doors(settings)
-    if settings.server.engine == "granian":
-        from .run_granian import serve_granian
-
-        return serve_granian(settings)
     try:
         listening = _listen(settings.server.host, settings.server.port)
     except OSError as error:
         print(f"cannot listen on {settings.server.host}:{settings.server.port}: {error.strerror or error}", file=sys.stderr)
         return CANNOT_START
-    settings = with_url(settings, listening.getsockname()[1])
-    if settings.server.workers > 1:
-        from .run_workers import serve_workers
-
-        return serve_workers(settings, listening)
+    settings = settings.with_url(listening.getsockname()[1])
     with listening:
-        return serve_here(settings, [listening])
+        if settings.server.workers > 1:
+            return run_workers(settings, listening, serve_here)
+        return serve_here(settings, listening)
 
 
-def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
-    """Serves in this process, on sockets that listen."""
+def serve_here(settings: Settings, listening: socket.socket) -> int:
+    """Serve in this process, on a socket that listens; return the exit status."""
     try:
         store = open_store(settings.store, settings.server.debug)
     except ResonateError as error:
@@ -200,7 +172,7 @@ def serve_here(settings: Settings, sockets: Sequence[socket.socket]) -> int:
         # uvicorn raises the signal that stopped it again, once it has stopped: by then there is nothing to stop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.stop)
-        server.run(list(sockets))
+        server.run([listening])
     if server.started:
         _log.info("stopped (process %d)", os.getpid())
     return DONE if server.started else FAILED

@@ -10,36 +10,37 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from .run import with_part
+from .logs import configure
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
     from .settings import Settings
 
-__all__ = ["serve_workers"]
+__all__ = ["run_workers"]
 
 _log = logging.getLogger("resonate_core.server")
+
+#: Serves on a socket until a signal; the exit status of the process.
+Serve = Callable[["Settings", socket.socket], int]
 
 #: A worker that ends sooner than this after its start would only end again.
 _SOONEST_RESTART = 1.0
 
 
-def _work(settings: Settings, listening: socket.socket) -> None:
+def _work(settings: Settings, listening: socket.socket, serve: Serve) -> None:
     """One worker."""
-    from .logs import configure
-    from .run import serve_here
-
     threading.Thread(target=_end_with_parent, daemon=True).start()
     configure(settings.log)
-    sys.exit(serve_here(settings, [listening]))
+    sys.exit(serve(settings, listening))
 
 
 def _end_with_parent() -> None:
-    """A supervisor that was killed leaves nobody behind who would keep its port and its file."""
+    """End this process when its supervisor was killed: it would keep the port and the file."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
@@ -47,16 +48,17 @@ def _end_with_parent() -> None:
 
 
 class _Workers:
-    """The processes, each started again when it dies, until they are told to stop."""
+    """The processes. One that dies is replaced, until a signal stops them."""
 
-    def __init__(self, settings: Settings, listening: socket.socket) -> None:
+    def __init__(self, settings: Settings, listening: socket.socket, serve: Serve) -> None:
         self._settings = settings
         self._listening = listening
+        self._serve = serve
         self._context = multiprocessing.get_context("spawn")  # a fork would carry this process's threads' locks with it
         self._stopping = threading.Event()
 
     def _start(self, part: int) -> SpawnProcess:
-        worker = self._context.Process(target=_work, args=(with_part(self._settings, part), self._listening))
+        worker = self._context.Process(target=_work, args=(self._settings.of_worker(part), self._listening, self._serve))
         worker.start()
         return worker
 
@@ -64,7 +66,7 @@ class _Workers:
         self._stopping.set()
 
     def run(self) -> int:
-        """Until a signal; 0, or the first status with which a worker refused to start."""
+        """Run until a signal; return 0, or the first status with which a worker refused to start."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         workers = [self._start(part) for part in range(self._settings.server.workers)]
@@ -92,12 +94,12 @@ class _Workers:
         return status
 
 
-def serve_workers(settings: Settings, listening: socket.socket) -> int:
-    """Serves by `server.workers` processes until SIGINT or SIGTERM; the exit status.
+def run_workers(settings: Settings, listening: socket.socket, serve: Serve) -> int:
+    """Run `server.workers` processes until SIGINT or SIGTERM; return the exit status.
 
     Args:
         settings: All of them.
-        listening: The socket that they share.
+        listening: The socket that the processes share.
+        serve: What each process calls: a function of a module, since new processes import it.
     """
-    with listening:
-        return _Workers(settings, listening).run()
+    return _Workers(settings, listening, serve).run()

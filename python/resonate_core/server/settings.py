@@ -1,4 +1,4 @@
-"""What a server may be told: by arguments, by the environment, by a TOML file, in that order of strength.
+"""The settings of a server. Arguments override the environment, and the environment overrides the TOML file.
 
 Each table of the file is a class here, and each key a field: ``[server] port = 8001`` is ``RESONATE_SERVER__PORT=8001`` in
 the environment and ``--port 8001`` on the command line. Durations are in seconds unless the name says ``_ms``.
@@ -34,7 +34,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
 def _listed(given: Any) -> Any:
-    """A list may be written as one text, its members apart by commas."""
+    """A list may be written as one text, with commas between its members."""
     if isinstance(given, str):
         return [part.strip() for part in given.split(",") if part.strip()]
     return given
@@ -45,67 +45,77 @@ class _Table(BaseModel):
 
 
 class StoreSettings(_Table):
-    """Where the state lives, and its rules; see `resonate_core.Store`."""
+    """Where the state is stored, and its rules; see `resonate_core.Store`."""
 
-    path: Path | None = Field(default=None, description="the SQLite file; none: in memory, and gone with the process")
-    durability: Literal["full", "normal"] = Field(default="full", description="full: each answer has been synced to the disk")
-    busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait for another process that writes to the file")
+    path: Path | None = Field(default=None, description="the SQLite file; none: the store is in memory and ends with the process")
+    durability: Literal["full", "normal"] = Field(
+        default="full", description="full: each request is synced to the disk before its reply"
+    )
+    busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait while another process writes to the file")
     rules: Literal["compatible", "strict"] = Field(default="compatible", description="compatible: every published client works")
     retry_timeout_ms: int | Literal["ttl"] = Field(
-        default=5000, description="until a message that was taken, and whose task is still pending, is sent again; or 'ttl'"
+        default=5000, description="time until a delivered message is sent again if its task is still pending; or 'ttl'"
     )
     catchup: Literal["all", "latest", "none"] = Field(
         default="all", description="which missed occurrences of a schedule are made up"
     )
-    unblock_retention_ms: int = Field(default=86_400_000, ge=0, description="unblocks that nobody takes are dropped after this")
+    unblock_retention_ms: int = Field(default=86_400_000, ge=0, description="undelivered unblocks are dropped after this time")
 
 
 class ServerSettings(_Table):
-    """The listening socket, and who listens on it."""
+    """The listening socket and the processes behind it."""
 
-    host: str = Field(default="127.0.0.1", description="the address to listen on; 0.0.0.0 for all of the machine's")
+    host: str = Field(default="127.0.0.1", description="the address to listen on; 0.0.0.0 for all addresses of the machine")
     port: int = Field(default=8001, ge=0, le=65_535, description="the port to listen on; 0: a free one, which is printed")
     url: str | None = Field(
-        default=None, description="what clients call this server: serverUrl of execute messages; none: http(s)://host:port"
+        default=None,
+        description="the URL by which clients call this server: serverUrl of execute messages; none: http(s)://host:port",
     )
-    engine: Literal["uvicorn", "granian"] = Field(default="uvicorn", description="the HTTP server that carries the app")
-    workers: int = Field(default=1, ge=1, le=64, description="processes; more than one needs a file that they share")
+    workers: int = Field(default=1, ge=1, le=64, description="number of processes; more than one need a store in a file")
     tls_certificate: Path | None = Field(default=None, description="PEM file of the certificate chain")
     tls_key: Path | None = Field(default=None, description="PEM file of its key")
-    root_path: str = Field(default="", description="the path that a proxy in front strips")
+    root_path: str = Field(default="", description="the path that a proxy strips")
     cors_origins: Annotated[list[str], NoDecode] = Field(
-        default=[], description="other origins that a browser may call from; '*' for all; calls from the rest are refused with 403"
+        default=[], description="other origins that a browser may call from; '*' for all; other origins are refused with 403"
     )
     hosts: Annotated[list[str], NoDecode] = Field(
         default=[],
-        description="names in `Host` that are meant, '*' for any, beside the server's own; none: any, but on a loopback address "
-        "without a key only names that no web page of others can have",
+        description="accepted names in `Host`, '*' for any, beside the server's own; none: any, except that a loopback address "
+        "without a key accepts only names that no foreign web page can have",
     )
     metrics: bool = Field(default=True, description="serve /metrics")
-    metrics_open: bool = Field(default=False, description="serve /metrics without a token even where tokens are asked for")
+    metrics_open: bool = Field(default=False, description="serve /metrics without a token even if tokens are required")
     debug: bool = Field(default=False, description="serve debug.* operations (with tokens: to administrators only)")
-    tracing: bool = Field(default=False, description="OpenTelemetry spans, one a request (extra `otel`)")
+    tracing: bool = Field(default=False, description="OpenTelemetry spans, one per request (extra `otel`)")
     graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
 
     _split = field_validator("cors_origins", "hosts", mode="before")(_listed)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _serve_runs_uvicorn(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "engine" in given:
+            raise ValueError(
+                f"engine must be left out, got {given['engine']!r}: serve always runs uvicorn. To use granian, hypercorn or gunicorn, "
+                "run the app that resonate_core.asgi.create_app makes under it (docs/server.md)"
+            )
+        return given
+
     @model_validator(mode="after")
     def _tls_is_whole(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key go together: one of them is missing")
+            raise ValueError("tls_certificate and tls_key must be given together: one of them is missing")
         return self
 
 
 class AuthSettings(_Table):
-    """Bearer tokens (JWT). Without a key nobody is asked for one."""
+    """Bearer tokens (JWT). Without a key no token is required."""
 
-    public_key: Path | None = Field(default=None, description="PEM file of the key that tokens are signed with: RSA, EC or Ed25519")
+    public_key: Path | None = Field(default=None, description="PEM file of the public key of tokens: RSA, EC or Ed25519")
     secret: SecretStr | None = Field(
         default=None, description="shared secret of HS256 tokens, 32 bytes or more; 48 for HS384, 64 for HS512"
     )
-    algorithms: Annotated[list[str], NoDecode] = Field(
-        default=[], description="accepted algorithms; none named: all that fit the key"
-    )
+    algorithms: Annotated[list[str], NoDecode] = Field(default=[], description="accepted algorithms; none: all that fit the key")
     issuer: str | None = Field(default=None, description="`iss` that a token must have")
     audience: Annotated[list[str], NoDecode] = Field(default=[], description="one of these must be in `aud`")
     leeway: float = Field(default=60, ge=0, le=3600, description="seconds by which clocks may differ")
@@ -114,107 +124,112 @@ class AuthSettings(_Table):
 
     @property
     def enabled(self) -> bool:
-        """Whether tokens are asked for."""
+        """Whether tokens are required."""
         return self.public_key is not None or self.secret is not None
 
     @model_validator(mode="after")
     def _one_key(self) -> AuthSettings:
         if self.public_key is not None and self.secret is not None:
-            raise ValueError("public_key and secret exclude each other: whoever takes both can be shown the public key as a secret")
+            raise ValueError("public_key and secret must not both be given: a client could use the public key as the secret")
         if self.secret is not None and len(self.secret.get_secret_value().encode()) < 32:
-            raise ValueError("secret is shorter than 32 bytes: it can be guessed")
+            raise ValueError("secret must have at least 32 bytes: a shorter one can be guessed")
         if not self.enabled and (self.issuer or self.audience or self.algorithms):
-            raise ValueError("issuer, audience and algorithms mean nothing without public_key or secret")
+            raise ValueError("issuer, audience and algorithms need public_key or secret")
         return self
 
 
 class LimitSettings(_Table):
-    """What one request, one client and all of them may take. What is beyond is refused whole: 413, 400, 429 or 503."""
+    """Limits of one request, one client and all clients. A request beyond a limit is refused as a whole: 413, 400, 429 or 503."""
 
-    body_bytes: int = Field(default=2_097_152, ge=1024, description="of a request")
-    header_bytes: int = Field(default=65_536, ge=8192, description="of a request's line and headers; more are answered with 431")
-    header_timeout: Seconds = Field(default=30, description="how long they are waited for; then the connection is closed")
-    id_bytes: int = Field(default=2048, ge=1, description="of an id, a pid, an address, a tag's name")
-    tags: int = Field(default=256, ge=1, description="tags of a promise, headers of a value")
-    list_length: int = Field(default=10_000, ge=1, description="tasks of a heartbeat, actions of a suspend")
-    nesting: int = Field(default=64, ge=4, le=1000, description="of the JSON of a request")
-    lease_ms: int = Field(
-        default=86_400_000, ge=1, le=_LONGEST, description="for which a job may be claimed or started; a heartbeat renews it"
+    body_bytes: int = Field(default=2_097_152, ge=1024, description="bytes of a request's body")
+    header_bytes: int = Field(default=65_536, ge=8192, description="bytes of a request's line and headers; beyond: 431")
+    header_timeout: Seconds = Field(
+        default=30, description="time for the line and headers to arrive; then the connection is closed"
     )
+    id_bytes: int = Field(default=2048, ge=1, description="bytes of an id, a pid, an address, a tag's name")
+    tags: int = Field(default=256, ge=1, description="number of tags of a promise, and of headers of a value")
+    list_length: int = Field(default=10_000, ge=1, description="number of tasks of a heartbeat, and of actions of a suspend")
+    nesting: int = Field(default=64, ge=4, le=1000, description="depth of a request's JSON")
+    lease_ms: int = Field(default=86_400_000, ge=1, le=_LONGEST, description="longest lease of a job; a heartbeat renews it")
     ttl_ms: int = Field(
         default=2**53 - 1,
         ge=1,
         le=_LONGEST,
-        description="for which a task may be acquired; published clients that want no end ask for 2^50 and for 2^53 − 1",
+        description="longest lease of a task; published clients ask for 2^50 and 2^53 − 1 when they want no limit",
     )
     delay_ms: int = Field(
         default=315_360_000_000,
         ge=1,
         le=_LONGEST,
-        description="that a job, a first message or a next attempt may lie ahead; the default is ten years",
+        description="longest delay of a job, a first message or a retry; the default is ten years",
     )
-    requests_in_flight: int = Field(default=10_000, ge=1, description="more are answered with 429 and Retry-After")
-    connections: int = Field(default=20_000, ge=1, description="open connections, streams among them; more are answered with 503")
-    streams: int = Field(default=10_000, ge=1, description="open poll streams; more are answered with 503")
+    requests_in_flight: int = Field(default=10_000, ge=1, description="requests under way; beyond: 429 and Retry-After")
+    connections: int = Field(default=20_000, ge=1, description="open connections, including streams; beyond: 503")
+    streams: int = Field(default=10_000, ge=1, description="open poll streams; beyond: 503")
 
 
 class StreamSettings(_Table):
     """Poll streams: GET /poll/{group}/{id}."""
 
     lifetime: Seconds = Field(
-        default=240, description="a stream ends after this, so that clients which give up at 300 s reconnect in time"
+        default=240, description="a stream ends after this time, so that clients that give up at 300 s reconnect before"
     )
-    grace: float = Field(default=5, ge=0, le=600, description="how long messages that prefer an id wait for it to come back")
-    keepalive: Seconds = Field(default=15, description="a comment is sent after this much silence")
-    buffer: int = Field(default=100, ge=1, description="events that wait for a slow reader; more stay in the store")
+    grace: float = Field(default=5, ge=0, le=600, description="how long messages that prefer an id wait for it to reconnect")
+    keepalive: Seconds = Field(default=15, description="a comment is sent after this time without an event")
+    buffer: int = Field(default=100, ge=1, description="events that wait for a slow reader; further ones stay in the store")
     acknowledge_after: float = Field(
-        default=0.25, ge=0, le=60, description="an event counts as delivered if its stream is open this much later"
+        default=0.25, ge=0, le=60, description="an event is acknowledged if its stream is still open this much later"
     )
 
 
 class PushSettings(_Table):
     """Messages to http:// and https:// addresses."""
 
-    enabled: bool = Field(default=True, description="deliver to http and https addresses; else their messages wait in the store")
-    timeout: Seconds = Field(default=30, description="for the whole of one delivery")
-    connect_timeout: Seconds = Field(default=10, description="for its connection")
-    concurrency: int = Field(default=256, ge=1, description="deliveries under way at once")
+    enabled: bool = Field(default=True, description="deliver to http and https addresses; if off, their messages wait in the store")
+    timeout: Seconds = Field(default=30, description="time limit of one delivery")
+    connect_timeout: Seconds = Field(default=10, description="time limit of its connection")
+    concurrency: int = Field(default=256, ge=1, description="maximum of deliveries under way")
     first_retry: Seconds = Field(
         default=1,
-        description="seconds for which an address that took no message is left alone, a fifth more or less; doubled with each further "
-        "failure in a row",
+        description="delay in seconds after a failed delivery to an address, ± 20 %; doubled with each further failure in a row",
     )
-    longest_retry: Seconds = Field(default=300, description="but never for longer than this")
+    longest_retry: Seconds = Field(default=300, description="the longest such delay")
     allow: Annotated[list[Network], NoDecode] = Field(
-        default=[], description="networks that may be called although they are not public, such as 127.0.0.0/8 or 10.1.0.0/16"
+        default=[], description="private networks that may be called, such as 127.0.0.0/8 or 10.1.0.0/16"
     )
-    deny: Annotated[list[Network], NoDecode] = Field(
-        default=[], description="networks that may not be called although they are public"
-    )
+    deny: Annotated[list[Network], NoDecode] = Field(default=[], description="public networks that must not be called")
     token: SecretStr | None = Field(default=None, description="sent as a bearer token with each delivery")
 
     _split = field_validator("allow", "deny", mode="before")(_listed)
 
 
 class DeliverySettings(_Table):
-    """How messages leave the store."""
+    """Ticks and the delivery of messages."""
 
     enabled: bool = Field(
-        default=True, description="whether this process ticks and delivers at all; one that shares a file need not"
+        default=True, description="whether this process ticks and delivers; off if another process on the same file does"
     )
-    part: int = Field(default=0, ge=0, description="of several processes on one file, each pushes the messages of its part")
-    parts: int = Field(default=1, ge=1, description="how many there are")
+    part: int = Field(
+        default=0,
+        ge=0,
+        description="the part of the messages that this process pushes, from 0; each process on one file needs its own",
+    )
+    parts: int = Field(default=1, ge=1, description="number of parts")
     foreign_interval_ms: int = Field(
-        default=50, ge=1, le=60_000, description="how often to look for what other processes wrote to the file"
+        default=50,
+        ge=1,
+        le=60_000,
+        description="interval at which the log beside the file is checked for commits of other processes; the store is read "
+        "only after one",
     )
 
 
 class LogSettings(_Table):
     """Logs go to standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="the least that is logged")
-    format: Literal["text", "json"] = Field(default="text", description="json: one object a line")
-    access: bool = Field(default=False, description="a line for each HTTP request")
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="the lowest level that is logged")
+    format: Literal["text", "json"] = Field(default="text", description="json: one object per line")
+    access: bool = Field(default=False, description="log a line for each HTTP request")
 
 
 class Settings(BaseSettings):
@@ -248,8 +263,33 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _several_processes_share_a_file(self) -> Settings:
         if self.server.workers > 1 and self.store.path is None:
-            raise ValueError(f"{self.server.workers} workers need a store that they share: give store.path")
+            raise ValueError(f"server.workers must be 1 without a file, got {self.server.workers}: give store.path")
         return self
+
+    def of_worker(self, number: int) -> Settings:
+        """The settings of one of `server.workers` processes: each pushes its own part of the messages.
+
+        Args:
+            number: Counted from 0.
+        """
+        delivery = self.delivery.model_copy(update={"part": number, "parts": self.server.workers})
+        return self.model_copy(update={"delivery": delivery})
+
+    def with_url(self, port: int) -> Settings:
+        """The settings with `server.url`: the given one, or that of the listening socket.
+
+        Args:
+            port: Where the server listens.
+        """
+        server = self.server
+        if server.url is not None:
+            return self
+        host = "localhost" if server.host in ("0.0.0.0", "::", "") else server.host
+        if ":" in host:
+            host = f"[{host}]"
+        scheme = "https" if server.tls_certificate else "http"
+        url = f"{scheme}://{host}:{port}{server.root_path}"
+        return self.model_copy(update={"server": server.model_copy(update={"url": url})})
 
     @classmethod
     def settings_customise_sources(
@@ -267,24 +307,24 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, file: Path | None = None, /, **given: dict[str, Any]) -> Settings:
-        """Reads them.
+        """Read the settings.
 
         Args:
-            file: A TOML file, which has to be there.
-            given: Tables, by name, that beat the environment and the file key by key.
+            file: A TOML file, which must exist.
+            given: Tables by name, which override the environment and the file key by key.
 
         Raises:
-            FileNotFoundError: There is no such file.
+            FileNotFoundError: The file does not exist.
             tomllib.TOMLDecodeError: It is not TOML.
             pydantic.ValidationError: A value breaks its rule, or a key is unknown; it names both. It is a ValueError.
-            ValueError: A variable of the environment names no table.
+            ValueError: A variable of the environment names an unknown table.
         """
         for name in os.environ:
             table = name.removeprefix("RESONATE_").partition("__")[0].lower()
             if name.startswith("RESONATE_") and "__" in name and table not in cls.model_fields:
-                raise ValueError(f"{name}: there is no table {table!r} of settings; there are {', '.join(cls.model_fields)}")
+                raise ValueError(f"{name} must name a table of settings, got {table!r}; tables: {', '.join(cls.model_fields)}")
         if file is not None and not file.is_file():
-            raise FileNotFoundError(f"there is no configuration file {str(file)!r}")
+            raise FileNotFoundError(f"configuration file {str(file)!r} does not exist")
         source = type("Settings", (cls,), {"file": file, "__doc__": cls.__doc__})
         made: Settings = source(**given)
         # As one of this class, which other processes know too.

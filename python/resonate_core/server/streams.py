@@ -1,7 +1,7 @@
-"""Poll streams: who is connected, and which of them a message goes to (WIRE 3).
+"""Poll streams: the open streams, and the choice of a stream for a message (WIRE 3).
 
-A message that nobody here can take is not kept here: it stays in the store, and whoever opens a stream later gets it from
-there. So nothing is lost between two streams of a client.
+A message without a stream is not kept here: it stays in the store, and a stream that opens later gets it from there. So
+nothing is lost between two streams of a client.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Stream:
         return message
 
     def leave(self) -> list[Message]:
-        """Marks it as gone; what was not written."""
+        """Mark it as closed; return the messages that were not written."""
         self.open = False
         left = [message for message, _ in self._events]
         self._events.clear()
@@ -140,18 +140,18 @@ class Streams:
     def choose(self, address: PollAddress, about: str) -> Stream | None:
         """The stream that a message about an id goes to now.
 
-        None: nobody is there who may have it, or has room, or the preferred one may be about to return.
+        None: no stream may have it or has room, or the preferred one may be about to return.
         """
         ids = self._groups.get(address.group)
         if ids is None:
             return None
         if address.id is not None:
             newest = _newest(ids.get(address.id, ()), about)
-            if newest is not None or not address.anybody:
+            if newest is not None or not address.any_stream:
                 return newest
             if self.returns_in(address) > 0:
                 return None
-        elif not address.anybody:
+        elif not address.any_stream:
             return None
         for id, streams in ids.items():
             chosen = _newest(streams, about)
@@ -169,7 +169,7 @@ class Streams:
         return any(stream.prefix for streams in self._groups.get(group, {}).values() for stream in streams)
 
     def has_group(self, group: str) -> bool:
-        """Whether anybody of a group is connected."""
+        """Return whether a stream of a group is open."""
         return group in self._groups
 
     def any_with_room(self, group: str) -> bool:
@@ -178,7 +178,7 @@ class Streams:
 
     def returns_in(self, address: PollAddress) -> float:
         """For how many more seconds the preferred id of an address is waited for; 0: it is not, or is here."""
-        if address.id is None or not address.anybody:
+        if address.id is None or not address.any_stream:
             return 0
         until = self._left.get((address.group, address.id))
         return max(0.0, until - self._now()) if until is not None else 0
@@ -194,7 +194,7 @@ class Streams:
 
 
 def _newest(streams: list[Stream] | tuple[()], about: str) -> Stream | None:
-    """The newest stream of an id, if it has room: the older ones may be dead peers that nobody has noticed yet."""
+    """Return the newest stream of an id, if it has room: the older ones may be dead connections that were not noticed yet."""
     for stream in reversed(streams):
         if not stream.closing and about.startswith(stream.prefix):
             return stream if stream.has_room else None

@@ -1,8 +1,8 @@
 """Workers for jobs: Python functions that a store's jobs run.
 
-A `Worker` claims jobs from queues of a store in this process or of a server, runs them in threads or in an event loop, keeps
-their leases, and tells the store how they ended. With a `resonate_core.ManualClock` the same worker runs in a drain mode,
-without a thread and without sleep.
+A `Worker` claims jobs from queues of a store in this process or of a server, runs them in threads or in an event loop, renews
+their leases, and reports their outcomes. With a `resonate_core.ManualClock` the same worker runs in a drain mode, without a
+thread and without sleep.
 
 Example:
     >>> import resonate_core as rc
@@ -24,14 +24,13 @@ Example:
 
 from __future__ import annotations
 
-from .batches import BatchContext, current_batch
-from .context import JobContext, current_job
+from .context import BatchContext, JobContext, current_batch, current_job
 from .drain import Drained, DrainedRun
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
 from .records import JobRecord
+from .reporting import Counts
 from .tasks import BatchTask, WorkerTask
-from .turn import Counts
 from .worker import Worker
 
 __all__ = [

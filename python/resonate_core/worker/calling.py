@@ -1,4 +1,4 @@
-"""How a handler is called: what its parameters say it wants of a job."""
+"""How a handler is called: what its parameters take of a job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from .._core import Value
 from ..errors import Invalid
-from .batches import BatchContext
-from .context import JobContext
+from .context import BatchContext, JobContext
 from .outcomes import JobError
 
 __all__ = ["Invoke", "InvokeBatch", "Read", "batch_caller", "caller", "is_async"]
@@ -67,7 +66,7 @@ class _Signature:
         self.hints = _hints(function)
         try:
             self.parameters = list(inspect.signature(function).parameters.values())
-        except ValueError:  # one of C's that does not say
+        except ValueError:  # a C function without a signature
             self.parameters = [_FIRST]
         self.contexts = [p for p in self.parameters if p.kind not in _MANY and _is(self.hints.get(p.name), context)]
         self.rest = [p for p in self.parameters if p not in self.contexts]
@@ -157,7 +156,7 @@ def _reader(hint: Any) -> Read:
 
 
 def _with_default(read: Read, parameter: inspect.Parameter, hint: Any) -> Read:
-    """An empty payload leaves the default of its parameter; a `Value` is handed over as it is, for it may have headers."""
+    """An empty payload leaves the default of its parameter; a `Value` is passed as it is, because it may have headers."""
     if parameter.default is parameter.empty or _is(hint, Value):
         return read
     return lambda context: parameter.default if _is_empty(context) else read(context)
@@ -177,7 +176,7 @@ def _members(context: JobContext, known: list[str]) -> dict[str, Any]:
 
 
 def caller(function: Callable[..., Any], unpack: bool | None = None) -> Invoke:
-    """Makes the call of a handler from its signature.
+    """Make the call of a handler from its signature.
 
     Parameters annotated `JobContext` get the context and do not count. A handler without any other does not read the payload.
     Otherwise one rule holds, whatever the number of parameters:

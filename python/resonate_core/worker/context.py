@@ -1,18 +1,15 @@
-"""The attempt that is under way, as its body sees it."""
+"""What a handler sees of its attempt, or of the attempts of its batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .outcomes import JobCancelled
 from .records import JobRecord
 
-if TYPE_CHECKING:
-    from .batches import BatchContext
-
-__all__ = ["JobContext", "current", "current_job"]
+__all__ = ["BatchContext", "JobContext", "current", "current_batch", "current_job"]
 
 current: ContextVar[JobContext | BatchContext | None] = ContextVar("resonate_core_job", default=None)
 
@@ -20,17 +17,17 @@ current: ContextVar[JobContext | BatchContext | None] = ContextVar("resonate_cor
 class JobContext:
     """The attempt that is under way: its job, and whether it is still wanted.
 
-    A handler that has a parameter with this annotation is given it; anything that it calls has it from `current_job`. A thread
-    cannot be stopped from outside: the body of a synchronous handler that takes long calls `check` now and then, or looks at
-    `cancelled` and raises `JobCancelled` when it has cleared up. One that just returns has done its work, as far as the worker
-    knows.
+    A handler gets it through a parameter with this annotation, and anything that the handler calls through `current_job`. A thread
+    cannot be stopped from outside: a synchronous handler that takes long calls `check` now and then, or looks at `cancelled` and
+    raises `JobCancelled` when it has cleaned up. A handler that returns has completed its job, as far as the worker knows.
 
     Attributes:
         job: The job's record as it was claimed.
         started_at: When this attempt began, in Unix ms.
+        timeout: How long it may take, in ms; None: not limited.
         worker: The name of the worker.
-        result: What the body returned, once it has: for middleware.
-        stopping: Whether the worker is about to stop: the attempt has until the end of its grace.
+        result: What the handler returned, for middleware.
+        stopping: Whether the worker is stopping: the attempt has until the end of its grace.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -43,7 +40,7 @@ class JobContext:
         'attempt 1 of r1, 60000 ms'
     """
 
-    __slots__ = ("_now", "_timeout", "job", "reason", "result", "started_at", "stopping", "worker")
+    __slots__ = ("_now", "job", "reason", "result", "started_at", "stopping", "timeout", "worker")
 
     def __init__(self, job: JobRecord, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
         self.job = job
@@ -52,7 +49,7 @@ class JobContext:
         self.reason: str | None = None
         self.result: Any = None
         self.stopping = False
-        self._timeout = timeout
+        self.timeout = timeout
         self._now = now
 
     def __repr__(self) -> str:
@@ -60,7 +57,7 @@ class JobContext:
 
     @property
     def id(self) -> str:
-        """The id of the job, for what has to be done once: it is the same in every attempt."""
+        """The id of the job. It is the same in every attempt, and so can identify what must be done only once."""
         return self.job.id
 
     @property
@@ -80,7 +77,7 @@ class JobContext:
 
     @property
     def attempt(self) -> int:
-        """The number of this attempt, from 1. A snooze or a crash is an attempt too, so that it may be more than retries tell."""
+        """The number of this attempt, from 1. Snoozes and crashes are attempts too, so that it may exceed the retries by more than 1."""
         attempts = self.job.attempts
         if not attempts:
             return 1
@@ -89,16 +86,16 @@ class JobContext:
 
     @property
     def deadline(self) -> int | None:
-        """When the attempt is over whatever happens, in Unix ms: by its timeout or by the job's deadline; None: never."""
+        """When the attempt ends at the latest, in Unix ms, by its timeout or by the job's deadline; None: never."""
         whole = self.job.deadline
-        if self._timeout is None:
+        if self.timeout is None:
             return whole
-        end = self.started_at + self._timeout
+        end = self.started_at + self.timeout
         return end if whole is None else min(end, whole)
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled or lost, the time is over, or the worker cannot wait any longer."""
+        """Whether to stop: the job was cancelled or lost, its time is over, or the grace of a stopping worker is."""
         if self.reason is None:
             end = self.deadline
             if end is None or self._now() < end:
@@ -107,10 +104,10 @@ class JobContext:
         return True
 
     def check(self) -> None:
-        """Returns where the attempt is still wanted.
+        """Raise if the handler is to stop.
 
         Raises:
-            JobCancelled: It is not; the exception says why.
+            JobCancelled: `cancelled` is true; the exception says why.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -129,16 +126,139 @@ class JobContext:
             raise JobCancelled(self.reason or "cancelled")
 
     def cancel(self, reason: str) -> None:
-        """Says that the attempt is of no use any more; the first reason stays."""
+        """Call the attempt off; the first reason stays."""
         if self.reason is None:
             self.reason = reason
 
 
+class BatchContext:
+    """The attempts that are under way together: their jobs, and which of them are still wanted.
+
+    A handler of `Worker.batch_task` gets it through a parameter with this annotation, and anything that the handler calls through
+    `current_batch`; middleware gets it in place of a `JobContext`. Iteration yields the context of each job, in the order of the
+    payloads. If a job is cancelled, lost or out of time, its own context is `cancelled` and its result is ignored; the others
+    continue. Once no job is wanted, the batch itself is `cancelled`.
+
+    Attributes:
+        jobs: The context of each job.
+        payloads: What the handler gets, one for each job.
+        result: What the handler returned, for middleware.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> worker = rc.worker.Worker(store)
+        >>> @worker.batch_task("index")
+        ... def index(pages, batch: rc.worker.BatchContext):
+        ...     return [None if job.cancelled else f"{job.id}: {page}" for job, page in zip(batch, pages)]
+        >>> _ = index.enqueue("home", id="p1")
+        >>> worker.run_until_idle().runs[0].result
+        'p1: home'
+    """
+
+    __slots__ = ("jobs", "payloads", "result")
+
+    def __init__(self, jobs: Sequence[JobContext], payloads: list[Any]) -> None:
+        self.jobs = tuple(jobs)
+        self.payloads = payloads
+        self.result: Any = None
+
+    def __repr__(self) -> str:
+        return f"BatchContext(id={self.id!r}, type={self.type!r}, jobs={len(self)}, reason={self.reason!r})"
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __iter__(self) -> Iterator[JobContext]:
+        return iter(self.jobs)
+
+    def __getitem__(self, index: int) -> JobContext:
+        return self.jobs[index]
+
+    @property
+    def id(self) -> str:
+        """The id of the batch; of a job without a batch, its own id."""
+        job = self.jobs[0].job
+        return job.id if job.batch is None else job.batch
+
+    @property
+    def group(self) -> str | None:
+        """The group that gathered the jobs; None: none did."""
+        return self.jobs[0].job.group
+
+    @property
+    def type(self) -> str:
+        """The type of the jobs."""
+        return self.jobs[0].type
+
+    @property
+    def queue(self) -> str:
+        """The queue that they came from."""
+        return self.jobs[0].queue
+
+    @property
+    def worker(self) -> str:
+        """The name of the worker."""
+        return self.jobs[0].worker
+
+    @property
+    def started_at(self) -> int:
+        """When these attempts began, in Unix ms."""
+        return self.jobs[0].started_at
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the worker is stopping: the batch has until the end of its grace."""
+        return self.jobs[0].stopping
+
+    @property
+    def deadline(self) -> int | None:
+        """When the last of its jobs ends at the latest, in Unix ms; None: never."""
+        ends = [job.deadline for job in self.jobs]
+        known = [end for end in ends if end is not None]
+        return max(known) if len(known) == len(ends) else None
+
+    @property
+    def wanted(self) -> list[JobContext]:
+        """The jobs that are still wanted."""
+        return [job for job in self.jobs if not job.cancelled]
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop: no job is wanted any more, each for its own reason."""
+        return all(job.cancelled for job in self.jobs)
+
+    @property
+    def reason(self) -> str | None:
+        """Why its first job is not wanted any more; None as long as any job is wanted."""
+        return self.jobs[0].reason if all(job.reason is not None for job in self.jobs) else None
+
+    def check(self) -> None:
+        """Raise if the handler is to stop.
+
+        Raises:
+            JobCancelled: `cancelled` is true.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> worker = rc.worker.Worker(store)
+            >>> @worker.batch_task("slow", timeout=1000, max_retries=0)
+            ... def slow(payloads, batch: rc.worker.BatchContext):
+            ...     for _ in payloads * 10:
+            ...         batch.check()
+            ...         _ = store.clock.advance(600)
+            >>> _ = slow.enqueue()
+            >>> worker.run_until_idle().runs[0].error.code, store.now
+            ('TaskTimeout', 1200)
+        """
+        if self.cancelled:
+            raise JobCancelled(self.reason or "cancelled")
+
+
 def current_job() -> JobContext:
-    """The job whose body calls, in its thread or its asyncio task; of a batch, see `current_batch`.
+    """Return the attempt whose handler calls, in its thread or asyncio task; of a batch, see `current_batch`.
 
     Raises:
-        LookupError: None does.
+        LookupError: The caller is not called by a handler.
 
     Example:
         >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -152,4 +272,25 @@ def current_job() -> JobContext:
     context = current.get()
     if not isinstance(context, JobContext):
         raise LookupError("no job runs here" if context is None else "a batch of jobs runs here: see current_batch()")
+    return context
+
+
+def current_batch() -> BatchContext:
+    """Return the batch whose handler calls, in its thread or asyncio task.
+
+    Raises:
+        LookupError: The caller is not called by a handler of batches.
+
+    Example:
+        >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+        >>> @worker.batch_task("hello")
+        ... def hello(names):
+        ...     return [f"{name} of {len(rc.worker.current_batch())}" for name in names]
+        >>> _ = hello.enqueue("ada")
+        >>> worker.run_until_idle().runs[0].result
+        'ada of 1'
+    """
+    context = current.get()
+    if not isinstance(context, BatchContext):
+        raise LookupError("no batch runs here")
     return context

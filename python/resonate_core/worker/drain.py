@@ -1,4 +1,4 @@
-"""The drain mode: everything that can be done is done here and now, in the caller's thread, and time is moved by hand."""
+"""The drain mode: all jobs that can run are run one after the other, in the caller's thread, and time is moved by hand."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ from collections.abc import Coroutine, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import ManualClock
 from ..errors import Invalid, Unsupported
-from .bodies import BatchRun, Body, Ended, run_body, run_body_async
-from .context import JobContext
-from .doors import Batch, StoreDoor, names_of
-from .outcomes import TIMED_OUT, Failure, Verdict
-from .records import JobRecord
-from .tasks import BatchTask
-from .turn import Run, Turn, settle, take_turn
-from .units import Unit
+from .claiming import Round, run_round
+from .client import names_of
+from .execution import Attempt, Ended, Execution, WorkItem, begin
+from .outcomes import PUT_BACK, RELEASED, TIMED_OUT, Failure, Outcome
+from .reporting import report
+from .settings import Parts
+from .store_client import StoreClient
 
-if TYPE_CHECKING:
-    from .worker import Worker
-
-__all__ = ["Drained", "DrainedRun", "drain"]
+__all__ = ["Drained", "DrainedRun", "drain", "drain_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,94 +84,82 @@ class Drained:
 
 
 class _Drain:
-    """One drain: it gives attempts to be made, one after the other, and moves the clock between them where it may."""
+    """One drain: it begins executions, one after the other, and moves the clock between them where it may."""
 
-    def __init__(self, worker: Worker, limit: int | None, advance: bool, until: int | None) -> None:
-        if not isinstance(worker.door, StoreDoor):
+    def __init__(self, parts: Parts, limit: int | None, advance: bool, until: int | None) -> None:
+        if not isinstance(parts.client, StoreClient):
             raise Unsupported("run_until_idle is for a store in this process: the jobs of a server are run by run() or serve()")
-        self._worker = worker
-        self._door = worker.door
+        self._parts = parts
+        self._client = parts.client
         self._limit = limit
         self._until = until
         self._clock = self._movable(advance or until is not None)
-        self._claimed: deque[Unit] = deque()
-        self._started: deque[Unit] = deque()
+        self._claimed: deque[WorkItem] = deque()
+        self._started: deque[WorkItem] = deque()
         self.drained = Drained()
 
     def _movable(self, advance: bool) -> ManualClock | None:
         if not advance:
             return None
-        clock = self._door.store.clock
+        clock = self._client.store.clock
         if not isinstance(clock, ManualClock):
             raise Invalid(f"only a ManualClock can be advanced, and the store has {clock!r}")
         if self._until is not None and self._until < clock.now:
             raise Invalid(f"until is {self._until}, and it is {clock.now} already")
-        if self._until is None and self._limit is None and self._worker.periodics:
+        if self._until is None and self._limit is None and self._parts.registry.periodics:
             raise Invalid("periodic jobs never end: advance=True needs until or limit")
         return clock
 
-    def bodies(self) -> Generator[Body, None, None]:
-        """Each body, to be run and told by `tell` before the next."""
+    def executions(self) -> Generator[Execution, None, None]:
+        """Yield each execution, to be run and reported before the next."""
+        name, tasks, client = self._parts.settings.name, self._parts.registry.tasks, self._client
         try:
             while self._limit is None or len(self.drained.runs) < self._limit:
-                for periodic in self._worker.periodics:
-                    periodic.ensure(self._door)
-                turn = self._look()
+                for periodic in self._parts.registry.periodics:
+                    periodic.ensure(client)
+                round = self._round()
                 if self._started:
-                    yield self._body(self._started.popleft())
-                elif turn.room and not turn.taken and not self._move(turn.next_at):
+                    yield begin(self._started.popleft(), tasks, name, client.now(), client.now)
+                elif round.room and not round.taken and not self._move(round.next_at):
                     self.drained.idle = True
                     return
         finally:
             self._leave()
 
-    def _look(self) -> Turn:
-        worker = self._worker
-        room = 0 if self._claimed or self._started else max(1, worker.batch)
-        turn = Turn(deque(), self._claimed, 0 if self._started else 1, room, worker.batched)
-        take_turn(self._door, turn, self._claim, worker.run_lease, worker.counts)
-        if turn.error is not None:
-            raise turn.error
-        self._started.extend(turn.started)
-        return turn
+    def _round(self) -> Round:
+        room = 0 if self._claimed or self._started else max(1, self._parts.settings.batch)
+        round = Round(deque(), self._claimed, 0 if self._started else 1, room)
+        run_round(self._parts, round)
+        if round.error is not None:
+            raise round.error
+        self._started.extend(round.started)
+        return round
 
-    def _claim(self, room: int, start: int) -> Batch:
-        worker = self._worker
-        return self._door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict, start)
+    def report(self, ended: Ended) -> None:
+        """Report how attempts ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
+        for _, outcome in ended:
+            if isinstance(outcome.error, KeyboardInterrupt):
+                raise outcome.error
+        report(self._client, deque(ended), self._parts.counts, self._seen)
 
-    def _body(self, unit: Unit) -> Body:
-        task = self._worker.tasks.get(unit[0].type)
-        if isinstance(task, BatchTask):
-            return BatchRun([self._begin(job) for job in unit], task)
-        return self._begin(unit[0])
-
-    def _begin(self, job: JobRecord) -> Run:
-        task = self._worker.tasks.get(job.type)
-        timeout = job.timeout
-        if task is not None and task.timeout is not None:
-            timeout = task.timeout if timeout is None else min(timeout, task.timeout)
-        context = JobContext(job, self._worker.name, self._door.now(), timeout, self._door.now)
-        return Run(job, job.id, job.version, task, context)
-
-    def tell(self, ended: Ended) -> None:
-        """How attempts ended. A KeyboardInterrupt is the program's, in whose thread this is: its job waits for the lease."""
-        for _, verdict in ended:
-            if isinstance(verdict.error, KeyboardInterrupt):
-                raise verdict.error
-
-        def told(run: Run, verdict: Verdict, status: int) -> None:
-            lost = verdict.outcome == "dropped" or (status >= 300 and verdict is not TIMED_OUT)
-            outcome = "lost" if lost else verdict.outcome
-            job, context = run.job, run.context
-            made = DrainedRun(
-                job.id, job.type, job.queue, context.attempt, context.started_at, outcome, verdict.result, verdict.failure
+    def _seen(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
+        lost = outcome.kind == "dropped" or (status >= 300 and outcome is not TIMED_OUT)
+        job, context = attempt.job, attempt.context
+        self.drained.runs.append(
+            DrainedRun(
+                id=job.id,
+                type=job.type,
+                queue=job.queue,
+                attempt=context.attempt,
+                at=context.started_at,
+                outcome="lost" if lost else outcome.kind,
+                result=outcome.result,
+                error=outcome.failure,
             )
-            self.drained.runs.append(made)
-
-        settle(self._door, deque(ended), self._worker.counts, told)
+        )
 
     def _move(self, next_at: int | None) -> bool:
-        """Moves the clock to when there may be something to do; False where that is not, or not before the end."""
+        """Move the clock to when there may be something to do; False if there is no such instant, or not before the end."""
         if self._clock is None:
             return False
         now = self._clock.now
@@ -184,53 +168,46 @@ class _Drain:
             if soonest is None or soonest > self._until:
                 self._clock.advance_to(self._until)
                 return False
-        elif soonest is None or not self._door.waiting(names_of(self._worker.queues)):
+        elif soonest is None or not self._client.waiting(names_of(self._parts.settings.queues)):
             return False
         fired = self._clock.advance_to(soonest)
         return bool(fired) or self._clock.now > now
 
     def _leave(self) -> None:
-        """Gives back what was claimed and not run: the limit came before it."""
+        """Give back what was claimed and not run: the limit came before it."""
         for job in chain(*self._claimed):
-            if job.state != "running":
-                self._door.release(job.id, job.version)
-                self._worker.counts.released += 1
-            else:  # the claim has started this one of a batch
-                self._door.snooze(job.id, job.version, 0)
+            running = job.state == "running"  # the claim has started this one of a batch
+            self._client.end_many([(job.id, job.version)], PUT_BACK if running else RELEASED)
+            self._parts.counts.released += not running
         for job in chain(*self._started):
-            self._door.snooze(job.id, job.version, 0)
+            self._client.end_many([(job.id, job.version)], PUT_BACK)
         self._claimed.clear()
         self._started.clear()
-        self.drained.now = self._door.now()
-        self.drained.next_at = self._door.next_due()
+        self.drained.now = self._client.now()
+        self.drained.next_at = self._client.next_due()
 
 
-def drain(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
+def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle` does."""
-    drained = _Drain(worker, limit, advance, until)
-    with _Loop() as loop, closing(drained.bodies()) as bodies:
-        for body in bodies:
-            if body.task is not None and body.task.is_async:
-                drained.tell(loop.run(run_body_async(body, worker.middleware)))
-            else:
-                drained.tell(run_body(body, worker.middleware))
-    return drained.drained
+    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.middleware
+    with _Loop() as loop, closing(draining.executions()) as executions:
+        for execution in executions:
+            ended = loop.run(execution.run_async(middleware)) if execution.is_async else execution.run(middleware)
+            draining.report(ended)
+    return draining.drained
 
 
-async def drain_async(worker: Worker, limit: int | None, advance: bool, until: int | None) -> Drained:
+async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle_async` does."""
-    drained = _Drain(worker, limit, advance, until)
-    with closing(drained.bodies()) as bodies:
-        for body in bodies:
-            if body.task is not None and body.task.is_async:
-                drained.tell(await run_body_async(body, worker.middleware))
-            else:
-                drained.tell(run_body(body, worker.middleware))
-    return drained.drained
+    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.middleware
+    with closing(draining.executions()) as executions:
+        for execution in executions:
+            draining.report(await execution.run_async(middleware) if execution.is_async else execution.run(middleware))
+    return draining.drained
 
 
 class _Loop:
-    """An event loop for the asynchronous handlers of a drain, made when there is one."""
+    """An event loop for asynchronous handlers, made for the first one."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -238,14 +215,14 @@ class _Loop:
     def __enter__(self) -> _Loop:
         return self
 
-    def run(self, body: Coroutine[Any, Any, Ended]) -> Ended:
+    def run(self, coroutine: Coroutine[Any, Any, Ended]) -> Ended:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-            return self._loop.run_until_complete(body)
-        body.close()
+            return self._loop.run_until_complete(coroutine)
+        coroutine.close()
         raise RuntimeError("an event loop runs in this thread: use `await worker.run_until_idle_async()`")
 
     def __exit__(self, *raised: object) -> None:

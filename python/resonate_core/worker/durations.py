@@ -15,7 +15,7 @@ def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
     """A duration in ms.
 
     Args:
-        name: What it is called in an error.
+        name: Its name in an error.
         duration: Ms, or a timedelta of a whole number of them.
         least: The shortest that is allowed, in ms.
 
@@ -26,10 +26,10 @@ def milliseconds(name: str, duration: Duration, least: int = 0) -> int:
     if isinstance(duration, timedelta):
         whole, rest = divmod(duration, timedelta(milliseconds=1))
         if rest:
-            raise Invalid(f"{name} is {duration!r}; it has to be a whole number of milliseconds")
+            raise Invalid(f"{name} must be a whole number of milliseconds, got {duration!r}")
         duration = whole
     if isinstance(duration, bool) or not isinstance(duration, int):
-        raise TypeError(f"{name} has to be an int (ms) or a timedelta, unlike {duration!r}")
+        raise TypeError(f"{name} must be an int (ms) or a timedelta, got {duration!r}")
     if duration < least:
-        raise Invalid(f"{name} is {duration} ms; it has to be {least} or more")
+        raise Invalid(f"{name} must be at least {least} ms, got {duration} ms")
     return duration

@@ -1,26 +1,29 @@
-"""The body of a job, run between what stands around it."""
+"""One call of a handler, for the attempt of a job or for those of a batch: it begins, runs, and has an outcome for each."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from .batches import BatchContext
-from .context import JobContext, current
-from .outcomes import DROPPED, PUT_BACK, TIMED_OUT, Failure, JobCancelled, Verdict, judged
+from .context import BatchContext, JobContext, current
+from .outcomes import TIMED_OUT, Failure, JobCancelled, Outcome, called_off, outcome_of, unknown_type, unwritable
+from .records import JobRecord
 from .tasks import BatchTask, WorkerTask
 
-__all__ = ["Middleware", "as_middleware", "called_off", "execute", "execute_async", "execute_batch", "execute_batch_async"]
+__all__ = ["Attempt", "Ended", "Execution", "Middleware", "WorkItem", "as_middleware", "begin"]
 
+Tasks = Mapping[str, WorkerTask[Any, Any]]
+#: What runs in one slot of a worker: a job, or the jobs of a batch whose type has a handler for batches.
+WorkItem = Sequence[JobRecord]
 #: Of a `JobContext`, or of the `BatchContext` of a batch.
 Middleware = Callable[[Any], AbstractContextManager[Any]]
 
 
 def as_middleware(around: Any) -> Middleware:
-    """A function that gives a context manager; a generator function becomes one.
+    """A function that returns a context manager; a generator function becomes one.
 
     Raises:
         TypeError: It is neither.
@@ -29,148 +32,236 @@ def as_middleware(around: Any) -> Middleware:
         return contextmanager(around)
     if not callable(around) or inspect.iscoroutinefunction(around) or inspect.isasyncgenfunction(around):
         raise TypeError(
-            f"a middleware is a generator function of one yield, or gives a context manager for a job, unlike {around!r}"
+            f"middleware must be a generator function with one yield, or return a context manager for a job, got {around!r}"
         )
     made: Middleware = around
     return made
 
 
-def _over(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Verdict:
-    """What an attempt comes to that ended in an exception: where it was called off, why counts."""
-    if context.reason is None or not isinstance(error, (JobCancelled, asyncio.CancelledError)):
-        return judged(error, task)
-    return called_off(context.reason)
+class Attempt:
+    """One attempt of one job, from its start until the store knows how it ended.
+
+    Args:
+        job: The job, as it was claimed.
+        worker: The name of the worker.
+        started_at: When it begins, in Unix ms.
+        timeout: How long it may take, in ms.
+        now: Returns the present instant.
+    """
+
+    __slots__ = ("context", "execution", "id", "job", "reported", "timer", "version")
+
+    execution: Execution
+
+    def __init__(self, job: JobRecord, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
+        self.job = job
+        self.id = job.id
+        self.version = job.version
+        self.context = JobContext(job, worker, started_at, timeout, now)
+        self.timer: asyncio.TimerHandle | None = None
+        self.reported = False  # its outcome is reported, or ignored
 
 
-def called_off(reason: str) -> Verdict:
-    """What an attempt comes to that was of no use any more."""
-    if reason == "timeout":
-        return TIMED_OUT
-    return PUT_BACK if reason == "stopping" else DROPPED
+#: How attempts ended.
+Ended = list[tuple[Attempt, Outcome]]
 
 
-def _done(context: JobContext, result: Any) -> Verdict:
-    """What an attempt comes to whose body returned: one that was told that its time is over may have left halfway."""
-    return TIMED_OUT if context.reason == "timeout" else Verdict("completed", result)
+class Execution:
+    """One call of a handler, which takes one slot: for the attempt of one job.
 
+    Args:
+        attempts: The attempts that it is for.
+        task: The handler; None: their type has none.
+    """
 
-def _run(task: WorkerTask[Any, Any], context: JobContext | BatchContext, middleware: Iterable[Middleware]) -> BaseException | None:
-    """Runs a synchronous body in this thread; what it raised, whatever that is."""
-    token = current.set(context)
-    try:
-        if middleware:
-            with ExitStack() as around:
-                for each in middleware:
-                    around.enter_context(each(context))
-                context.result = task.invoke(context)
-        else:
-            context.result = task.invoke(context)
-    except BaseException as error:
-        return error
-    finally:
-        current.reset(token)
-    return None
+    __slots__ = ("attempts", "begun", "handle", "task")
 
+    is_batch = False
 
-async def _run_async(
-    task: WorkerTask[Any, Any], context: JobContext | BatchContext, middleware: Iterable[Middleware]
-) -> BaseException | None:
-    """Runs an asynchronous body in this task; what it raised, a cancellation too."""
-    token = current.set(context)
-    try:
-        if middleware:
-            with ExitStack() as around:
-                for each in middleware:
-                    around.enter_context(each(context))
-                context.result = await task.invoke(context)
-        else:
-            context.result = await task.invoke(context)
-    except BaseException as error:
-        return error
-    finally:
-        current.reset(token)
-    return None
+    def __init__(self, attempts: list[Attempt], task: WorkerTask[Any, Any] | None) -> None:
+        self.attempts = attempts
+        self.task = task
+        self.handle: asyncio.Task[None] | None = None  # of an asynchronous handler that runs in a loop
+        self.begun = False  # so that a cancellation reaches the handler
+        for attempt in attempts:
+            attempt.execution = self
 
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs in an event loop; otherwise in a thread."""
+        return self.task is not None and self.task.is_async
 
-def execute(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
-    """Runs a synchronous handler in this thread. It never raises: a body that calls sys.exit() has failed."""
-    error = _run(task, context, middleware)
-    return _done(context, context.result) if error is None else _over(context, error, task)
-
-
-async def execute_async(task: WorkerTask[Any, Any], context: JobContext, middleware: Iterable[Middleware]) -> Verdict:
-    """Runs an asynchronous handler in this task; a cancellation of the task ends it, and its reason is the context's."""
-    error = await _run_async(task, context, middleware)
-    return _done(context, context.result) if error is None else _over(context, error, task)
-
-
-# -- batches --------------------------------------------------------------------------------------------------------------
-
-
-def execute_batch(task: BatchTask[Any, Any], jobs: Sequence[JobContext], middleware: Iterable[Middleware]) -> list[Verdict]:
-    """As `execute`, for the jobs of a batch: what each comes to, in their order."""
-    batch, left_out = _taking_part(task, jobs)
-    error = _run(task, batch, middleware) if batch.jobs else None
-    return _verdicts(task, batch, left_out, error)
-
-
-async def execute_batch_async(
-    task: BatchTask[Any, Any], jobs: Sequence[JobContext], middleware: Iterable[Middleware]
-) -> list[Verdict]:
-    """As `execute_async`, for the jobs of a batch."""
-    batch, left_out = _taking_part(task, jobs)
-    error = await _run_async(task, batch, middleware) if batch.jobs else None
-    return _verdicts(task, batch, left_out, error)
-
-
-def _taking_part(task: BatchTask[Any, Any], jobs: Sequence[JobContext]) -> tuple[BatchContext, list[Verdict | None]]:
-    """The batch of those that the body is for; what becomes of the others, and None for each of these."""
-    left_out: list[Verdict | None] = []
-    chosen, payloads = [], []
-    for job in jobs:
-        if job.reason is not None:  # it was called off while it waited
-            left_out.append(called_off(job.reason))
-            continue
+    def run(self, middleware: Iterable[Middleware]) -> Ended:
+        """Call a synchronous handler. It never raises: the slot must become free."""
         try:
-            payloads.append(task.read(job))
-        except Exception as error:
-            left_out.append(judged(error, task))
-            job.cancel("unreadable")  # nobody waits for it, nor is the body cancelled for its sake
+            context = self._context()
+            return self._ended(context, None if context is None else _call(context, self.task, middleware))
+        except BaseException as error:
+            return self.broken(error)
+
+    async def run_async(self, middleware: Iterable[Middleware]) -> Ended:
+        """Call an asynchronous handler. It never raises."""
+        self.begun = True
+        try:
+            context = self._context()
+            return self._ended(context, None if context is None else await _call_async(context, self.task, middleware))
+        except BaseException as error:
+            return self.broken(error)
+
+    def _context(self) -> Any:
+        """What the handler is called with; None: it is not called, as an attempt that was called off while it waited."""
+        context = self.attempts[0].context
+        return context if context.reason is None and self.task is not None else None
+
+    def _ended(self, context: Any, raised: BaseException | None) -> Ended:
+        """The outcome of each attempt, once the handler has returned or raised, or if it was not called."""
+        attempt = self.attempts[0]
+        if self.task is None:
+            outcome = Outcome("failed", failure=unknown_type(attempt.context.worker, attempt.context.type))
+        elif context is None:
+            outcome = called_off(attempt.context.reason or "cancelled")
+        elif raised is None:
+            outcome = _returned(context, context.result)
         else:
-            left_out.append(None)
-            chosen.append(job)
-    return BatchContext(chosen, payloads), left_out
+            outcome = _raised(context, raised, self.task)
+        return [(attempt, outcome)]
+
+    def broken(self, error: BaseException) -> Ended:
+        """Return the outcome of each attempt, if the call itself failed."""
+        outcome = unwritable(error)
+        return [(attempt, outcome) for attempt in self.attempts]
+
+    def cancel_if_unwanted(self) -> None:
+        """Cancel an asynchronous handler once each of its attempts was called off."""
+        if self.begun and self.handle is not None and all(attempt.context.reason is not None for attempt in self.attempts):
+            self.handle.cancel()
 
 
-def _verdicts(
-    task: BatchTask[Any, Any], batch: BatchContext, left_out: list[Verdict | None], error: BaseException | None
-) -> list[Verdict]:
-    ends = iter(_results(task, batch) if error is None else _failed(task, batch, error))
-    return [next(ends) if verdict is None else verdict for verdict in left_out]
+class BatchExecution(Execution):
+    """One call of a handler of batches, for the attempts of a batch."""
+
+    __slots__ = ("left_out",)
+
+    is_batch = True
+    task: BatchTask[Any, Any]
+
+    def _context(self) -> BatchContext | None:
+        """Leave out the jobs that were called off while they waited, and those whose payload cannot be read."""
+        self.left_out: list[Outcome | None] = []
+        jobs, payloads = [], []
+        for context in (attempt.context for attempt in self.attempts):
+            outcome = None
+            if context.reason is not None:
+                outcome = called_off(context.reason)
+            else:
+                try:
+                    payloads.append(self.task.read(context))
+                    jobs.append(context)
+                except Exception as error:
+                    outcome = outcome_of(error, self.task.retries)
+                    context.cancel("unreadable")  # so that the batch is not wanted because of it
+            self.left_out.append(outcome)
+        return BatchContext(jobs, payloads) if jobs else None
+
+    def _ended(self, context: BatchContext | None, raised: BaseException | None) -> Ended:
+        outcomes = iter(() if context is None else _outcomes(self.task, context, raised))
+        together = zip(self.attempts, self.left_out, strict=True)
+        return [(attempt, next(outcomes) if outcome is None else outcome) for attempt, outcome in together]
 
 
-def _results(task: BatchTask[Any, Any], batch: BatchContext) -> list[Verdict]:
-    """What the jobs of a batch come to whose body returned."""
+def begin(item: WorkItem, tasks: Tasks, worker: str, started_at: int, now: Callable[[], int]) -> Execution:
+    """Begin the attempts of a work item: the shorter timeout holds, of the job and of the task.
+
+    Args:
+        item: The jobs.
+        tasks: The handlers by type.
+        worker: The name of the worker.
+        started_at: The present instant, in Unix ms.
+        now: Returns the present instant, later.
+    """
+    task = tasks.get(item[0].type)
+    of_task = None if task is None else task.timeout
+    attempts = []
+    for job in item:
+        timeout = job.timeout
+        if of_task is not None:
+            timeout = of_task if timeout is None else min(timeout, of_task)
+        attempts.append(Attempt(job, worker, started_at, timeout, now))
+    return BatchExecution(attempts, task) if isinstance(task, BatchTask) else Execution(attempts, task)
+
+
+@contextmanager
+def _inside(middleware: Iterable[Middleware], context: JobContext | BatchContext) -> Iterator[None]:
+    """Enter the middleware, the outermost first."""
+    with ExitStack() as around:
+        for each in middleware:
+            around.enter_context(each(context))
+        yield
+
+
+def _call(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
+    """Call a handler inside of its middleware. Returns what it raised, a sys.exit() too."""
+    token = current.set(context)
+    try:
+        if not middleware:  # nothing is entered, which is faster
+            context.result = task.invoke(context)
+        else:
+            with _inside(middleware, context):
+                context.result = task.invoke(context)
+    except BaseException as error:
+        return error
+    finally:
+        current.reset(token)
+    return None
+
+
+async def _call_async(context: JobContext | BatchContext, task: Any, middleware: Iterable[Middleware]) -> BaseException | None:
+    """As `_call`, of an asynchronous handler. Returns a cancellation too."""
+    token = current.set(context)
+    try:
+        if not middleware:  # nothing is entered, which is faster
+            context.result = await task.invoke(context)
+        else:
+            with _inside(middleware, context):
+                context.result = await task.invoke(context)
+    except BaseException as error:
+        return error
+    finally:
+        current.reset(token)
+    return None
+
+
+def _returned(context: JobContext, result: Any) -> Outcome:
+    """The outcome of a handler that returned. One that knew that its time is over may have left halfway."""
+    return TIMED_OUT if context.reason == "timeout" else Outcome("completed", result)
+
+
+def _raised(context: JobContext, error: BaseException, task: WorkerTask[Any, Any]) -> Outcome:
+    """The outcome of a handler that raised. If it raised because it was called off, the reason of that counts."""
+    if context.reason is not None and isinstance(error, (JobCancelled, asyncio.CancelledError)):
+        return called_off(context.reason)
+    return outcome_of(error, task.retries)
+
+
+def _outcomes(task: BatchTask[Any, Any], batch: BatchContext, error: BaseException | None) -> list[Outcome]:
+    """The outcome of each job of a batch."""
+    if error is not None:  # one and the same for all, except for those that were called off before
+        shared = outcome_of(error, task.retries)
+        by_call = isinstance(error, (JobCancelled, asyncio.CancelledError))
+        return [called_off(job.reason) if by_call and job.reason is not None else shared for job in batch]
     results: Any = batch.result
     if results is None:
         results = [None] * len(batch)
     elif not isinstance(results, list) or len(results) != len(batch):
-        told = f"a list of {len(results)}" if isinstance(results, list) else type(results).__name__
-        message = f"a handler of batches returns None or a list of a result for each of its {len(batch)} jobs, unlike {told}"
-        invalid = Verdict("failed", failure=Failure("InvalidResult", message, retryable=False))
+        got = f"a list of {len(results)}" if isinstance(results, list) else type(results).__name__
+        message = f"a handler of batches must return None or a list of a result for each of its {len(batch)} jobs, got {got}"
+        invalid = Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
         return [TIMED_OUT if job.reason == "timeout" else invalid for job in batch]
-    verdicts = []
+    outcomes = []
     for job, result in zip(batch, results, strict=True):
         if isinstance(result, BaseException):
-            verdicts.append(_over(job, result, task))
+            outcomes.append(_raised(job, result, task))
         else:
             job.result = result
-            verdicts.append(_done(job, result))
-    return verdicts
-
-
-def _failed(task: BatchTask[Any, Any], batch: BatchContext, error: BaseException) -> list[Verdict]:
-    """What the jobs of a batch come to whose body raised: one and the same, but for those that were called off before."""
-    shared = judged(error, task)
-    ended_by_call = isinstance(error, (JobCancelled, asyncio.CancelledError))
-    return [called_off(job.reason) if ended_by_call and job.reason is not None else shared for job in batch]
+            outcomes.append(_returned(job, result))
+    return outcomes

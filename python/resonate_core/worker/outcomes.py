@@ -1,32 +1,30 @@
-"""How a job's body ends: what it may raise, and what the worker tells the store then."""
+"""How an attempt ends: what a handler may raise, and the outcome that the worker reports to the store."""
 
 from __future__ import annotations
 
 import json
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from .durations import Duration, milliseconds
-
-if TYPE_CHECKING:
-    from .tasks import WorkerTask
 
 __all__ = [
     "Failure",
     "JobCancelled",
     "JobError",
+    "Outcome",
     "Retry",
     "Skip",
     "Snooze",
-    "Verdict",
     "as_text",
-    "judged",
+    "outcome_of",
     "unstorable",
     "unwritable",
 ]
 
-#: The code of an exception that the body did not catch (JOBS 3).
+#: The code of an exception that the handler did not catch (JOBS 3).
 UNHANDLED = "UnhandledError"
 #: The code of an outcome that cannot be read or written.
 INVALID = "InvalidError"
@@ -56,27 +54,27 @@ def _data_text(data: Any) -> str | None:
         raise kind(f"data must be a value that JSON can hold, got {type(data).__name__}: {error}") from error
 
 
-def _revived(kind: type[_Outcome], args: tuple[Any, ...], members: dict[str, Any]) -> _Outcome:
+def _revived(kind: type[_Raised], args: tuple[Any, ...], members: dict[str, Any]) -> _Raised:
     error = kind.__new__(kind, *args)
     error.__dict__.update(members)
     return error
 
 
-class _Outcome(Exception):
-    """An exception by which a body says what is to become of its job. It can be pickled: a process pool may raise it."""
+class _Raised(Exception):
+    """An exception by which a handler decides what becomes of its job. It can be pickled, so that a process pool can raise it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (type(self), self.args, self.__dict__)
 
 
-class JobError(_Outcome):
-    """Raise it to fail the attempt with a code of your own: policies retry by codes, and whoever awaits the job reads it.
+class JobError(_Raised):
+    """Raise it to fail the attempt with a code of your own. Retry policies choose by codes, and programs that await the job read it.
 
     Args:
         code: A short name, such as ``CardDeclined``; not empty.
         message: For people.
         data: Any value that JSON can hold. The store keeps a str as it is, any other value as its JSON.
-        retryable: Whether it may be retried at all. None: as the task's ``retry_on`` says.
+        retryable: Whether it may be retried. None: as the task's ``retry_on`` says.
 
     Raises:
         TypeError: An argument of the wrong type.
@@ -103,12 +101,12 @@ class JobError(_Outcome):
 
 
 class Retry(JobError):
-    """Raise it to try again later; it uses up a retry, and a job that has none left is exhausted as by any failure.
+    """Raise it to retry later. It uses a retry; a job without retries left is exhausted, as by any failure.
 
     Args:
         after: How long from now, in ms or as a timedelta; None: as the job's policy says.
         message: For people.
-        code: What the attempt fails with. A policy that retries by codes has to have it.
+        code: The code of the failure. A policy that retries by codes must include it.
         data: As of `JobError`.
 
     Example:
@@ -122,13 +120,13 @@ class Retry(JobError):
 
 
 class Skip(JobError):
-    """Raise it to fail without any retry, as asynq's ``SkipRetry``: the job is archived or failed at once, by its ``on_exhausted``.
+    """Raise it to fail without any retry, like asynq's ``SkipRetry``: the job is archived or failed at once, by its ``on_exhausted``.
 
-    A body that has nothing to do is no failure: it returns, and its job is completed.
+    A handler that has nothing to do should return instead, which completes its job.
 
     Args:
         message: For people.
-        code: What the attempt fails with.
+        code: The code of the failure.
         data: As of `JobError`.
 
     Example:
@@ -140,8 +138,8 @@ class Skip(JobError):
         super().__init__(code, message, data, retryable=False)
 
 
-class Snooze(_Outcome):
-    """Raise it to have the job again later, without using up a retry: it did not fail, it is too early.
+class Snooze(_Raised):
+    """Raise it to run the job again later without using a retry, such as when it is too early for it.
 
     Args:
         delay: How long from now, in ms or as a timedelta.
@@ -157,8 +155,8 @@ class Snooze(_Outcome):
         super().__init__(f"again in {self.delay} ms")
 
 
-class JobCancelled(_Outcome):
-    """What `JobContext.check` raises once the attempt is of no use any more. Let it pass: the worker knows why.
+class JobCancelled(_Raised):
+    """Raised by `JobContext.check` once the attempt was called off. Let it pass: the worker knows why.
 
     Attributes:
         reason: `cancelled`, `lost` (another worker may have it), `timeout` or `stopping`.
@@ -175,14 +173,14 @@ class JobCancelled(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What `job.fail` is told.
+    """Why an attempt failed: what `job.fail` reports.
 
     Attributes:
         code: The error's code.
         message: For people.
         data: Anything more, as text.
-        retryable: False: not again, whatever retries are left.
-        retry_after: Instead of the policy's delay, in ms.
+        retryable: False: it is not retried, even if retries are left.
+        retry_after: The delay instead of the policy's, in ms.
     """
 
     code: str
@@ -192,91 +190,102 @@ class Failure:
     retry_after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """How an attempt ended. Many attempts may share one; it is compared by identity.
+class Outcome(NamedTuple):
+    """How an attempt ended. Many attempts may share one.
 
     Attributes:
-        outcome: `completed`, `failed`, `snoozed` or `dropped` (nothing is told to the store: it is over there already).
-        result: What a completed body returned.
+        kind: `completed`, `failed`, `snoozed`, `released`, or `dropped`: the job is over already, and nothing is reported.
+        result: What the handler of a completed job returned.
         failure: Why it failed.
-        delay: Until a snoozed job is had again, in ms.
-        error: What the body raised, for logs.
+        delay: How long a snoozed job waits, in ms.
+        error: What the handler raised, for logs.
     """
 
-    outcome: str
+    kind: str
     result: Any = None
     failure: Failure | None = None
     delay: int = 0
     error: BaseException | None = None
 
 
-DROPPED = Verdict("dropped")
-TIMED_OUT = Verdict("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
-PUT_BACK = Verdict("snoozed", delay=0)
-#: Of what was claimed and not begun.
-RELEASED = Verdict("released")
+DROPPED = Outcome("dropped")
+TIMED_OUT = Outcome("failed", failure=Failure("TaskTimeout", "the attempt took longer than its timeout"))
+PUT_BACK = Outcome("snoozed", delay=0)
+#: Of a job that was claimed and not started.
+RELEASED = Outcome("released")
 
 
 def unknown_type(worker: str, type: str) -> Failure:
-    """What a job fails with whose type has no handler. As asynq's it is retried, and meets a worker that has one some day."""
+    """The failure of a job whose type has no handler here. It is retried, as by asynq: another worker may have the handler."""
     return Failure("UnknownType", f"worker {worker!r} has no handler for type {type!r}")
 
 
 def as_text(text: str) -> str:
-    """The text in what UTF-8 can say: a message may hold half a character, from a file's name or a broken string."""
+    """The text as UTF-8 can hold it: a message may have half a surrogate pair, from a file's name or a broken string."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """Type and text of an exception, also of one whose ``__str__`` raises."""
     return "".join(traceback.format_exception_only(type(error), error)).strip()
 
 
 def _unhandled(error: BaseException, retryable: bool) -> Failure:
-    message = _told(error)
+    message = _described(error)
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Failure(UNHANDLED, as_text(message), as_text(trace[-_TRACEBACK_KEPT:]), retryable)
 
 
-def unwritable(error: BaseException, verdict: Verdict | None = None) -> Verdict:
-    """What becomes of an attempt whose outcome cannot be read or written: it has failed.
+def unwritable(error: BaseException, outcome: Outcome | None = None) -> Outcome:
+    """The outcome of an attempt whose own outcome cannot be read or written: it has failed.
 
     Args:
         error: Why it cannot.
-        verdict: The outcome, as far as it could be read.
+        outcome: The outcome, as far as it could be read.
     """
-    failure = None if verdict is None else verdict.failure
+    failure = None if outcome is None else outcome.failure
     retryable = failure is None or failure.retryable is not False
-    message = as_text(f"how the handler ended cannot be written: {_told(error)}")
-    cause = error if verdict is None or verdict.error is None else verdict.error
-    return Verdict("failed", failure=Failure(INVALID, message, retryable=retryable), error=cause)
+    message = as_text(f"how the handler ended cannot be written: {_described(error)}")
+    cause = error if outcome is None or outcome.error is None else outcome.error
+    return Outcome("failed", failure=Failure(INVALID, message, retryable=retryable), error=cause)
 
 
-def unstorable(error: BaseException) -> Verdict:
-    """What becomes of an attempt whose body returned something that is no result."""
-    message = as_text(f"what the handler returned cannot be stored: {_told(error)}")
-    return Verdict("failed", failure=Failure("InvalidResult", message, retryable=False))
+def unstorable(error: BaseException) -> Outcome:
+    """The outcome of an attempt whose handler returned something that is no result."""
+    message = as_text(f"what the handler returned cannot be stored: {_described(error)}")
+    return Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
 
 
-def judged(error: BaseException, task: WorkerTask[Any, Any]) -> Verdict:
-    """What becomes of a job whose body raised this. It never raises: a subclass may have left out or changed any member."""
+def called_off(reason: str) -> Outcome:
+    """The outcome of an attempt that was called off, for one of the reasons of `JobCancelled`."""
+    if reason == "timeout":
+        return TIMED_OUT
+    return PUT_BACK if reason == "stopping" else DROPPED
+
+
+def outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -> Outcome:
+    """The outcome of an attempt whose handler raised this. It never raises: a subclass may lack or change any member.
+
+    Args:
+        error: What the handler raised.
+        retries: Whether an error may be retried, if the error does not decide that itself.
+    """
     try:
-        return _judged(error, task)
+        return _outcome_of(error, retries)
     except BaseException as broken:
         return unwritable(broken)
 
 
-def _judged(error: BaseException, task: WorkerTask[Any, Any]) -> Verdict:
+def _outcome_of(error: BaseException, retries: Callable[[BaseException], bool]) -> Outcome:
     if isinstance(error, Snooze):
-        return Verdict("snoozed", delay=milliseconds("delay", error.delay))
+        return Outcome("snoozed", delay=milliseconds("delay", error.delay))
     if isinstance(error, JobError):
-        retryable = task.retries(error) if error.retryable is None else error.retryable
+        retryable = retries(error) if error.retryable is None else error.retryable
         if not isinstance(retryable, bool):
             raise TypeError(f"retryable must be a bool or None, got {retryable!r}")
         after = milliseconds("after", error.after) if isinstance(error, Retry) and error.after is not None else None
         data = _data_text(error.data)
         data = None if data is None else as_text(data)
         failure = Failure(as_text(error.code), as_text(error.message), data, retryable, after)
-        return Verdict("failed", failure=failure, error=error)
-    return Verdict("failed", failure=_unhandled(error, task.retries(error)), error=error)
+        return Outcome("failed", failure=failure, error=error)
+    return Outcome("failed", failure=_unhandled(error, retries(error)), error=error)

@@ -8,17 +8,17 @@ from typing import Any
 
 from .._core import cron_next
 from ..errors import Conflict, Invalid, NotFound
-from .doors import Door
+from .client import Client
 from .durations import milliseconds
 
 __all__ = ["TAG_CRON", "TAG_NAME", "Periodic"]
 
 #: How jobs of a periodic job are found: its name, and the expression that their instant is from.
 TAG_NAME, TAG_CRON = "periodic:name", "periodic:cron"
-#: Its row is what tells that an occurrence has been: it stays at least that long (ms), so that a worker whose clock is late does
-#: not make it anew.
+#: The row of a job shows that its occurrence was enqueued. It stays at least this long (ms), so that a worker whose clock is late
+#: does not enqueue it again.
 LEAST_RETENTION = 60_000
-#: How long it stays where nothing else is said (ms).
+#: How long it stays by default (ms).
 RETENTION = 86_400_000
 #: The retention of what stays for ever.
 KEPT = "kept"
@@ -27,8 +27,8 @@ KEPT = "kept"
 class Periodic:
     """One periodic job.
 
-    The next occurrence always waits in the store, as a scheduled job whose id is derived from its instant; whoever enqueues it
-    second finds it there. What no worker was there for is not made up, but for the one occurrence that waited.
+    The next occurrence always waits in the store, as a scheduled job whose id is made from its instant, so that only the first worker
+    enqueues it. Occurrences that passed while no worker ran are not made up, except for the one that waited.
 
     Args:
         name: Its name, the beginning of the ids.
@@ -44,7 +44,7 @@ class Periodic:
 
     def __init__(self, name: str, expression: str, tz: str | None, type: str, payload: Any, options: Mapping[str, Any]) -> None:
         if not name:
-            raise Invalid("name is ''; a periodic job needs one, and keeps it over restarts")
+            raise Invalid("name of a periodic job must not be empty, got ''")
         self.name = name
         self.cron = expression if tz is None else f"CRON_TZ={tz} {expression}"
         cron_next(self.cron, 0)
@@ -63,44 +63,44 @@ class Periodic:
     def __repr__(self) -> str:
         return f"<Periodic {self.name!r} {self.cron!r}>"
 
-    def ensure(self, door: Door) -> None:
-        """Sees to it that the next occurrence waits in the store."""
-        now = door.now()
+    def ensure(self, client: Client) -> None:
+        """Enqueue the next occurrence, unless it waits in the store already."""
+        now = client.now()
         if self.next_at is None or now < self.next_at:
             return
         if self.next_at < 0:
-            self._drop_others(door)
+            self._drop_others(client)
         following = cron_next(self.cron, now)
         if following:
-            self._enqueue(door, following[0])
+            self._enqueue(client, following[0])
         self.next_at = following[0] if following else None
 
     def id_of(self, occurrence: int) -> str:
         """The id of the job of an occurrence."""
         return f"{self.name}@{occurrence}"
 
-    def _enqueue(self, door: Door, occurrence: int) -> None:
+    def _enqueue(self, client: Client, occurrence: int) -> None:
         options: dict[str, Any] = {**self.options, "id": self.id_of(occurrence), "process_at": occurrence}
         options["tags"] = {**(self.options.get("tags") or {}), TAG_NAME: self.name, TAG_CRON: self.cron}
         if self.good_for is not None:
             options["good_until"] = occurrence + self.good_for
         try:
-            door.enqueue(self.type, self.payload, options)
+            client.enqueue(self.type, self.payload, options)
         except Conflict:
-            # Another payload, type or queue than this program's: an older or a newer one was here.
-            waiting = door.get(options["id"])
+            # Enqueued by an older or newer version of the program, with another payload, type or queue.
+            waiting = client.get(options["id"])
             if waiting.state != "scheduled":
                 return
-            door.delete(options["id"])
-            door.enqueue(self.type, self.payload, options)
+            client.delete(options["id"])
+            client.enqueue(self.type, self.payload, options)
 
-    def _drop_others(self, door: Door) -> None:
-        """What waits under another expression, from before it was changed, is not wanted any more."""
-        for job in door.scheduled(self.options.get("queue") or "default", {TAG_NAME: self.name}):
+    def _drop_others(self, client: Client) -> None:
+        """Delete what waits under another expression, from before it was changed."""
+        for job in client.scheduled(self.options.get("queue") or "default", {TAG_NAME: self.name}):
             if getattr(job, "tags", {}).get(TAG_CRON) == self.cron:
                 continue
             try:
-                door.delete(job.id)
-            except (NotFound, Conflict):  # it was taken, or dropped by another worker
+                client.delete(job.id)
+            except (NotFound, Conflict):  # it was claimed, or deleted by another worker
                 continue
             self._log.info("periodic job %r is %r now: dropped %s", self.name, self.cron, job.id)

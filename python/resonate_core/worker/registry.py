@@ -1,4 +1,4 @@
-"""What a worker runs: handlers by type, what stands around them, and when they run by themselves."""
+"""What a worker runs: handlers by type, their middleware, and periodic jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from ..errors import Invalid
-from .doors import Door
+from .client import Client
 from .execution import Middleware, as_middleware
 from .periodic import Periodic
 from .records import JobRecord
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def _name(type: str | Callable[..., Any] | None, function: Callable[..., Any]) -> str:
-    """The type of a handler's jobs: what was said, or module and name of the function."""
+    """The type of a handler's jobs: the given one, or module and name of the function."""
     if isinstance(type, str):
         return type
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
@@ -31,28 +31,30 @@ class Registry:
     """The handlers of a `Worker`.
 
     Args:
+        client: Returns the client of its jobs.
         lifecycle: As of `Worker`.
 
     Attributes:
         tasks: By type.
-        batched: The types whose handlers get batches.
+        batched: The types that have a handler of batches.
         middleware: The outermost first.
-        periodics: What is enqueued by the calendar.
+        periodics: The periodic jobs.
     """
 
-    def __init__(self, lifecycle: str | None) -> None:
+    def __init__(self, client: Callable[[], Client], lifecycle: str | None) -> None:
+        self._client = client
         self.lifecycle = lifecycle
         self.tasks: dict[str, WorkerTask[Any, Any]] = {}
         self.batched: set[str] = set()
-        self._elsewhere: dict[str, WorkerTask[Any, Any]] = {}  # types that others have handlers for
+        self._elsewhere: dict[str, WorkerTask[Any, Any]] = {}  # types that other workers have handlers for
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
         self.log = logging.getLogger("resonate_core.worker")
 
     @property
-    def door(self) -> Door:
-        """Where its jobs are."""
-        raise NotImplementedError
+    def has_async(self) -> bool:
+        """Whether any handler runs in an event loop."""
+        return any(task.is_async for task in self.tasks.values())
 
     @overload
     def task(self, type: Callable[P, R], /) -> WorkerTask[P, R]: ...
@@ -77,28 +79,28 @@ class Registry:
         unpack: bool | None = None,
         **options: Any,
     ) -> Any:
-        """Registers a handler; a decorator, with or without arguments.
+        """Register a handler; a decorator, with or without arguments.
 
-        A parameter annotated `JobContext` gets the attempt itself. Beside it, a handler that can be called with one argument gets
-        the payload; one that needs several arguments gets the members of a payload that is a JSON object, by name. What it returns
-        is the job's result (JSON-able, bytes or a `Value`). A payload that is no JSON, or no object for a handler of several
-        arguments, fails the job for good with code InvalidPayload, such a result with InvalidResult. Members that are missing or
-        unknown fail the attempt with InvalidPayload, which is retried as ``retry_on`` says: another version of the program may
-        know them.
+        A parameter annotated `JobContext` gets the attempt itself. Apart from it, a handler that can be called with one argument
+        gets the payload; a handler that needs several gets the members of a payload that is a JSON object, by name. Its return
+        value is the job's result (JSON-able, bytes or a `Value`). A payload that is no JSON, or no object for a handler of several
+        arguments, fails the job for good with the code InvalidPayload; a result that cannot be stored does so with InvalidResult.
+        Members that are missing or unknown fail the attempt with InvalidPayload, which is retried as ``retry_on`` says: another
+        version of the program may know them.
 
         Args:
             type: The type of its jobs; None: module and name of the function.
-            retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` that says so
-                itself does.
-            unpack: True: members by name in any case, such as for a handler with one required parameter. False: the payload in any
-                case. None: as above.
+            retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` with its own
+                ``retryable`` overrides it.
+            unpack: True: always members by name, even for a handler with one required parameter. False: always the payload.
+                None: as above.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
                 on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group. The
-                `timeout` holds for all jobs of the type that run here.
+                `timeout` applies to all jobs of the type that run here.
 
         Raises:
-            Invalid: The type has a handler.
-            TypeError: An option that no task has.
+            Invalid: The type has a handler already.
+            TypeError: An option that tasks do not have.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -111,7 +113,16 @@ class Registry:
         """
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
-            return self._add(WorkerTask(self, _name(type, function), function, retry_on=retry_on, unpack=unpack, options=options))
+            made: WorkerTask[Any, Any] = WorkerTask(
+                self._client,
+                _name(type, function),
+                function,
+                lifecycle=self.lifecycle,
+                retry_on=retry_on,
+                unpack=unpack,
+                options=options,
+            )
+            return self._add(made)
 
         return register(type) if callable(type) else register
 
@@ -126,26 +137,26 @@ class Registry:
     def batch_task(
         self, type: str | Callable[..., Any] | None = None, /, *, retry_on: RetryOn | None = None, **options: Any
     ) -> Any:
-        """Registers a handler of batches; a decorator, with or without arguments.
+        """Register a handler of batches; a decorator, with or without arguments.
 
-        Jobs of one `group` are gathered by the store, until there are enough of them or time is up (see `store.queues.set`), and
-        are claimed together: the handler runs once for all of them, in one slot of the worker. It gets the list of their payloads
-        (read as JSON; annotated `list[bytes]` or `list[Value]`, raw), and the `BatchContext` where a parameter is annotated so. A
-        job without a group is a batch of one.
+        The store gathers jobs of one `group` until there are enough of them or the time is over (see `store.queues.set`). They are
+        claimed together, and the handler runs once for all of them, in one slot of the worker. It gets the list of their payloads
+        (read as JSON; annotated `list[bytes]` or `list[Value]`, raw), and the `BatchContext` if a parameter is annotated so. A job
+        without a group is a batch of one.
 
         It returns None, or a list with the result of each job, in order. An exception in that list fails its job as if the handler
-        had raised it, and the others are done; one that the handler raises ends the attempts of all of them: `Retry`, `Skip`
-        and `Snooze` too. Another length or type fails all for good with code InvalidResult. A payload that cannot be read fails
-        its job alone, with code InvalidPayload: the handler gets the others.
+        had raised it, and the others are completed; an exception that the handler raises ends the attempts of all, `Retry`, `Skip`
+        and `Snooze` included. A list of another length, or anything else, fails all for good with the code InvalidResult. A payload
+        that cannot be read fails only its job, with the code InvalidPayload, and the handler gets the others.
 
         Args:
             type: As of `task`.
             retry_on: As of `task`.
-            options: As of `task`. `group` gathers all jobs that are enqueued through it, unless they name another one.
+            options: As of `task`. `group` applies to all jobs that are enqueued through it, unless they name another one.
 
         Raises:
-            Invalid: The type has a handler.
-            TypeError: An option that no task has, or a handler with other parameters.
+            Invalid: The type has a handler already.
+            TypeError: An option that tasks do not have, or a handler with other parameters.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -164,7 +175,10 @@ class Registry:
         """
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
-            made = self._add(BatchTask(self, _name(type, function), function, retry_on=retry_on, options=options))
+            made: WorkerTask[Any, Any] = BatchTask(
+                self._client, _name(type, function), function, lifecycle=self.lifecycle, retry_on=retry_on, options=options
+            )
+            self._add(made)
             self.batched.add(made.type)
             return made
 
@@ -172,28 +186,30 @@ class Registry:
 
     def _add(self, task: WorkerTask[Any, Any]) -> WorkerTask[Any, Any]:
         if task.type in self.tasks:
-            raise Invalid(f"type {task.type!r} has a handler: {self.tasks[task.type].function!r}")
+            raise Invalid(
+                f"type must be one without a handler, got {task.type!r}, which has a handler: {self.tasks[task.type].function!r}"
+            )
         self.tasks[task.type] = task
         return task
 
     def around(self, middleware: _Around) -> _Around:
-        """Adds a middleware: what runs around every handler, the first one added outermost. A decorator.
+        """Add a middleware, which runs around every handler, the first one added outermost; a decorator.
 
-        It is a function of the `JobContext` that gives a context manager, or a generator function with one ``yield``: before it is
-        before the handler, after it is after it; what the handler raised is raised at the ``yield``, and may be turned into
-        something else there. It runs where the handler does, so that context variables and thread locals are the handler's. Around
-        a handler of batches it runs once for the batch, and gets its `BatchContext`.
+        It is a generator function with one ``yield``, or a function that returns a context manager; both get the `JobContext`. What
+        stands before the ``yield`` runs before the handler. What the handler raised is raised at the ``yield``, where it may be
+        replaced. A middleware runs in the thread or task of the handler, so that both share context variables and thread locals.
+        Around a handler of batches it runs once for the batch, and gets the `BatchContext`.
 
         Args:
             middleware: The function.
 
         Raises:
-            TypeError: It is none.
+            TypeError: It is neither.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
             >>> @worker.around
-            ... def told(job):
+            ... def announced(job):
             ...     print("before", job.type)
             ...     try:
             ...         yield
@@ -220,13 +236,13 @@ class Registry:
         tz: str | None = None,
         **options: Any,
     ) -> Periodic:
-        """Enqueues a job at every occurrence of a cron expression, once, however many workers say the same.
+        """Enqueue a job at every occurrence of a cron expression, once, however many workers have the same periodic job.
 
-        The next occurrence waits in the store as a scheduled job with the id ``name@instant``. Where no worker was there for a
-        while, the one that waits runs late (unless `good_for` is over) and the others are not made up. It lives and goes with the
-        code: another expression replaces the one that waits, and without a worker that says it nothing new is enqueued. What is to
-        go on without the code, or to be made and changed by people, is a schedule in the store with ``job=``
-        (`store.schedules.create`): the store itself enqueues it, workers or not.
+        The next occurrence waits in the store as a scheduled job with the id ``name@instant``. If no worker ran for a while, the
+        job that waits runs late (unless its `good_for` is over), and the other occurrences are not made up. A periodic job depends
+        on the code: another expression replaces the job that waits, and without a worker that has it nothing new is enqueued. For
+        jobs that continue without the code, or that people create and change, make a schedule with ``job=``
+        (`store.schedules.create`): the store itself enqueues these.
 
         Args:
             cron: Five fields (minute hour day-of-month month day-of-week), six with leading seconds, or a word such as `@daily`.
@@ -234,10 +250,10 @@ class Registry:
             payload: Their payload.
             name: What the ids begin with; None: the type. Two of one type need two names.
             tz: The time zone, such as `Europe/Berlin`; None is UTC.
-            options: Of the jobs, over those of the task; `retention` is a day where nothing is said, and a minute at the least.
+            options: Of the jobs, over those of the task; `retention` is a day by default, and at least a minute.
 
         Raises:
-            Invalid: No expression, no such time zone, a name that is taken, or a unique_for (of the task, too) without a unique_key.
+            Invalid: No expression, no such time zone, a name that is taken, or a unique_for (also of the task) without a unique_key.
 
         Example:
             >>> clock = rc.ManualClock(start=1_772_000_000_000)
@@ -257,7 +273,7 @@ class Registry:
         require_key(kind, merged)
         named = name or kind
         if any(each.name == named for each in self.periodics):
-            raise Invalid(f"there is a periodic job {named!r}; another one of this type needs a name of its own")
+            raise Invalid(f"name of a periodic job must be unique, got {named!r}: give this one a name= of its own")
         made = Periodic(named, cron, tz, kind, payload, merged)
         self.periodics.append(made)
         return made
@@ -265,12 +281,12 @@ class Registry:
     def cron(
         self, cron: str, /, *, tz: str | None = None, name: str | None = None, payload: Any = None, **options: Any
     ) -> Callable[[Callable[P, R]], WorkerTask[P, R]]:
-        """Registers a handler and has it run at every occurrence of a cron expression; a decorator, also above `task`.
+        """Register a handler that runs at every occurrence of a cron expression; a decorator, also above `task`.
 
         Args:
             cron: As of `periodic`.
             tz: As of `periodic`.
-            name: Its name, and the type where the function is no task yet; None: module and name of the function.
+            name: Its name, and the type if the function is no task yet; None: module and name of the function.
             payload: As of `periodic`.
             options: As of `periodic`.
 
@@ -297,7 +313,7 @@ class Registry:
     # -- jobs -------------------------------------------------------------------------------------------------------------
 
     def enqueue(self, type: str, payload: Any = None, **options: Any) -> JobRecord:
-        """Makes a job of any type, with the options of its task where this worker has one.
+        """Enqueue a job of any type, with the options of its task if this worker has one.
 
         Args:
             type: The type.
@@ -310,5 +326,5 @@ class Registry:
         """
         task = self.tasks.get(type) or self._elsewhere.get(type)
         if task is None:
-            task = self._elsewhere[type] = WorkerTask(self, type, lambda: None, options={})
+            task = self._elsewhere[type] = WorkerTask(self._client, type, lambda: None, lifecycle=self.lifecycle, options={})
         return task.enqueue(payload, **options)

@@ -1,4 +1,4 @@
-"""A worker that runs: it claims, runs and reports until it is told to stop."""
+"""A worker that runs: its claim loop reports, claims and runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,222 +7,260 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from .._stopwatch import doubled, seconds
+from .._stopwatch import doubled
 from ..errors import ResonateError
-from .attempts import Attempts
-from .bell import Bell
+from .claiming import Round, run_round
+from .client import MOST, Held
+from .environment import Wakeup
+from .execution import WorkItem
+from .executor import Executor
 from .outcomes import RELEASED
-from .turn import MOST, Turn, take_turn
-from .units import Unit
-from .upkeep import beat, keep_periodic
-
-if TYPE_CHECKING:
-    from .worker import Worker
+from .settings import Parts
 
 __all__ = ["Session"]
 
 _T = TypeVar("_T")
 _log = logging.getLogger("resonate_core.worker")
 
-#: The first pause between two looks at queues that had nothing (s); each next one is twice as long, up to the worker's
+#: The first pause between two rounds that found nothing to claim (s); each next one is twice as long, up to the worker's
 #: poll_interval.
 _FIRST_PAUSE = 0.01
-#: What is due in the store is looked for so soon at the earliest (s).
+#: The shortest pause before what is due in the store is claimed (s).
 _SHORTEST_PAUSE = 0.002
 #: Between two tries to reach a store that fails (s), doubled each time.
 _FIRST_TROUBLE, _LONGEST_TROUBLE = 0.1, 30.0
 #: How often a stop tries to reach it.
 _LAST_TRIES = 3
+#: How often periodic jobs are looked at, at the least and at the most (s).
+_SOONEST, _LATEST = 0.02, 60.0
 
 
 class Session:
-    """One call of `Worker.serve`: it is all in the event loop, but for calls of a store that others there would wait for.
+    """One call of `Worker.serve`: it is all in the event loop, except for requests that take time.
 
     Args:
-        worker: Whose it is.
+        parts: Of the worker.
         alone: Whether nothing else runs in the loop.
 
     Attributes:
-        worker: Whose it is.
-        door: Where its jobs are.
-        attempts: What runs.
-        claimed: What was claimed and waits for its start.
+        loop: Its event loop.
+        executor: What runs.
         stopping: Whether it claims no more.
-        ready: Set once it looks for jobs.
+        ready: Set once it claims jobs.
     """
 
-    def __init__(self, worker: Worker, alone: bool = False) -> None:
-        self.worker = worker
-        self.door = worker.door
+    _wakeup: Wakeup
+
+    def __init__(self, parts: Parts, alone: bool = False) -> None:
+        self._parts = parts
+        self._settings = parts.settings
+        self._client = parts.client
         self.loop = asyncio.get_running_loop()
-        self.wake = asyncio.Event()
-        self.attempts = Attempts(worker, self.loop, self.wake)
-        self.claimed: deque[Unit] = deque()
+        self._wake = asyncio.Event()
+        self.executor = Executor(parts, self.loop, self._wake)
+        self._claimed: deque[WorkItem] = deque()  # they wait for their start
         self.stopping = False
         self.ready = asyncio.Event()
-        self._bell: Bell
         self._stopped = asyncio.Event()
-        self._calls = ThreadPoolExecutor(3, thread_name_prefix=f"{worker.name}-store")
-        shared = not alone or any(task.is_async for task in worker.tasks.values())
-        self._inline = not self.door.blocking or (self.door.local and not shared)
-        self._look_at = 0.0  # when to claim next, by the stopwatch
-        self._rang = False
-        self._empty = 0  # looks in a row that found nothing
-        self._trouble = 0  # turns in a row that failed
+        self._pool = parts.environment.client_pool(parts.settings.name)
+        shared = not alone or parts.registry.has_async
+        self._inline = not self._client.blocking or (self._client.local and not shared)
+        self._claim_at = 0.0  # the next claim, by the time of the loop
+        self._woken = False  # by the store, since the last claim
+        self._empty = 0  # claims in a row that found nothing
+        self._trouble = 0  # rounds in a row that failed
         self._failed: Exception | None = None
 
     async def run(self) -> None:
-        """Works until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
-        with Bell(self.door, self.loop, self._rung) as self._bell:
-            others = [self.loop.create_task(self._guard(each)) for each in (beat(self), keep_periodic(self))]
-            pump = self.loop.create_task(self._pump())
+        """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
+        self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now)
+        with self._wakeup:
+            others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
+            claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
             try:
-                await asyncio.shield(pump)
+                await asyncio.shield(claims)
                 if self._failed is not None:
                     raise self._failed
             except asyncio.CancelledError:
-                self.stop(self.worker.grace)
-                await pump
+                self.stop(self._settings.grace)
+                await claims
                 raise
             finally:
-                for task in (pump, *others):
+                for task in (claims, *others):
                     task.cancel()
-                await asyncio.gather(pump, *others, return_exceptions=True)
-                self.attempts.close()
-                self._calls.shutdown(wait=False)
+                await asyncio.gather(claims, *others, return_exceptions=True)
+                self.executor.close()
+                self._pool.shutdown(wait=False)
 
     def stop(self, grace: float) -> None:
-        """Claims no more, and ends when what runs has ended, or after the grace (s). A second call can only make it shorter."""
+        """Claim no more, and end when what runs has ended, or after the grace (s). A second call can only make it shorter."""
         self.stopping = True
-        self.attempts.stop(grace)
+        self.executor.stop(grace)
         self._stopped.set()
-        self.wake.set()
+        self._wake.set()
+
+    def stop_from_outside(self, grace: float) -> None:
+        """As `stop`, from any thread."""
+        with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
+            self.loop.call_soon_threadsafe(self.stop, grace)
 
     async def _guard(self, upkeep: Coroutine[Any, Any, None]) -> None:
-        """A worker that cannot renew its leases has to end, and says why."""
+        """End a worker that cannot renew its leases, and keep the reason."""
         try:
             await upkeep
         except Exception as error:
             self._failed = error
-            self.stop(self.worker.grace)
+            self.stop(self._settings.grace)
 
-    async def call(self, function: Callable[..., _T], *args: Any) -> _T:
-        """A call of the store: off the loop where it takes time and somebody else is there."""
+    async def _call(self, function: Callable[..., _T], *args: Any) -> _T:
+        """Call the client: beside the loop if it takes time and others would wait for it."""
         if self._inline:
-            await asyncio.sleep(0)  # a worker that has always something to do leaves the loop to others too
+            await asyncio.sleep(0)  # a worker that is always busy leaves the loop to others too
             return function(*args)
-        return await self.loop.run_in_executor(self._calls, function, *args)
+        return await self.loop.run_in_executor(self._pool, function, *args)
 
-    # -- the pump ---------------------------------------------------------------------------------------------------------
+    # -- upkeep -----------------------------------------------------------------------------------------------------------
 
-    async def _pump(self) -> None:
-        attempts = self.attempts
+    async def _renew_leases(self) -> None:
+        """Renew the leases of all jobs of the worker, claimed and running, and call off those that the store says are over."""
+        settings, executor = self._settings, self.executor
+        lease = min(settings.lease, settings.run_lease) / 1000
+        renewed = self.loop.time()
         while True:
-            self.wake.clear()
-            attempts.collect()
+            await asyncio.sleep(settings.heartbeat)
+            held: list[Held] = executor.held() + [(job.id, job.version) for item in self._claimed for job in item]
+            begun = self.loop.time()
+            try:
+                for first in range(0, len(held), MOST):
+                    part = held[first : first + MOST]
+                    cancelled, lost = await self._call(self._client.heartbeat, settings.name, part)
+                    executor.call_off(cancelled, part, "cancelled")
+                    executor.call_off(lost, part, "lost")
+            except (ResonateError, OSError) as error:
+                _log.error("no heartbeat: %r: %s", self._client, error)
+                if self.loop.time() - renewed >= lease:  # by now other workers may hold them
+                    executor.call_off([id for id, _ in held], held, "lost")
+                continue
+            renewed = begun
+
+    async def _keep_periodic(self) -> None:
+        """Enqueue the next occurrence of each periodic job, once the one before it is due."""
+        client, periodics = self._client, self._parts.registry.periodics
+        while periodics:
+            pause = self._settings.poll_interval if client.manual else _LATEST
+            for periodic in periodics:
+                try:
+                    await self._call(periodic.ensure, client)
+                except (ResonateError, OSError):
+                    _log.exception("periodic job %r could not be enqueued", periodic.name)
+                    continue
+                if periodic.next_at is not None and not client.manual:
+                    pause = min(pause, (periodic.next_at - client.now()) / 1000)
+            await asyncio.sleep(max(_SOONEST, pause))
+
+    # -- the claim loop ---------------------------------------------------------------------------------------------------
+
+    async def _claim_loop(self) -> None:
+        executor = self.executor
+        while True:
+            self._wake.clear()
+            executor.collect()
             if self.stopping:
-                attempts.put_back_ready()
+                executor.put_back_ready()
                 await self._release()
-                if attempts.idle:
+                if executor.idle:
                     return
-            attempts.begin_ready()
-            slots = 0 if self.stopping else attempts.slots
-            room = self._room(slots) if attempts.told or seconds() >= self._look_at else 0
-            if attempts.told or room or (slots and self.claimed):
-                await self._turn(slots, room)
+            executor.begin_ready()
+            slots = 0 if self.stopping else executor.slots
+            room = self._room(slots) if executor.unreported or self.loop.time() >= self._claim_at else 0
+            if executor.unreported or room or (slots and self._claimed):
+                await self._round(slots, room)
             else:
                 await self._wait(slots)
 
     def _room(self, slots: int) -> int:
-        """How many jobs may be claimed: none as long as half a batch is here, so that a claim is worth its transaction."""
+        """How many jobs to claim: none while half a batch is here, so that a claim is worth its transaction."""
         if self.stopping:
             return 0
-        batch, here = self.worker.batch, len(self.claimed) + self.attempts.waiting
+        batch, here = self._settings.batch, len(self._claimed) + self.executor.waiting
         return 0 if here > max(slots, batch // 2) else min(slots + batch - here, MOST)
 
-    async def _turn(self, slots: int, room: int) -> None:
-        turn = Turn(self.attempts.take_told(), deque(self.claimed), slots, room, self.worker.batched)
+    async def _round(self, slots: int, room: int) -> None:
+        round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
         try:
-            await self.call(take_turn, self.door, turn, self._claim, self.worker.run_lease, self.worker.counts)
+            await self._call(run_round, self._parts, round, self._before_claim)
         finally:
-            self.attempts.told.extendleft(reversed(turn.ended))
-            self.claimed = turn.claimed
-            self.attempts.ready.extend(turn.started)
-        self.attempts.begin_ready()
-        if turn.error is not None:
-            await self._recover(turn.error)
+            self.executor.unreported.extendleft(reversed(round.ended))
+            self._claimed = round.claimed
+            self.executor.ready.extend(round.started)
+        self.executor.begin_ready()
+        if round.error is not None:
+            await self._recover(round.error)
             return
         self._trouble = 0
         if room:
-            self._next_look(turn, room)
+            self._plan_claim(round, room)
 
-    def _next_look(self, turn: Turn, room: int) -> None:
-        if turn.taken >= room:
-            self._empty, self._look_at = 0, 0.0
+    def _plan_claim(self, round: Round, room: int) -> None:
+        if round.taken >= room:
+            self._empty, self._claim_at = 0, 0.0
             return
-        self._empty = 0 if turn.taken else self._empty + 1
-        pause = doubled(_FIRST_PAUSE, self._empty, self.worker.poll_interval)
-        if turn.next_at is not None and not self.door.manual:
-            pause = max(_SHORTEST_PAUSE, min(pause, (turn.next_at - self.door.now()) / 1000))
-        self._look_at = 0.0 if self._rang else seconds() + pause
+        self._empty = 0 if round.taken else self._empty + 1
+        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval)
+        if round.next_at is not None and not self._client.manual:
+            pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000))
+        self._claim_at = 0.0 if self._woken else self.loop.time() + pause
 
-    def _claim(self, room: int, start: int) -> Any:
-        worker = self.worker
-        self._rang = False  # what rings from here on may be something that this look does not see
-        self._bell.rearm(self.door, worker.poll_interval)
-        return self.door.claim(worker.queues, room, worker.name, worker.lease, worker.run_lease, worker.strict, start)
+    def _before_claim(self) -> None:
+        self._woken = False  # a wake-up from here on may be for something that this claim does not see
+        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000))
 
-    def _rung(self) -> None:
-        self._rang = True
-        self._look_at = 0.0
+    def _claim_now(self) -> None:
+        self._woken = True
+        self._claim_at = 0.0
         self._empty = 0
-        self.wake.set()
+        self._wake.set()
 
     async def _recover(self, error: Exception) -> None:
-        """A store that cannot be reached is tried again, ever more seldom."""
+        """Wait before the next try of a store that cannot be reached, each time twice as long."""
         pause = doubled(_FIRST_TROUBLE, self._trouble, _LONGEST_TROUBLE)
         self._trouble += 1
-        self._look_at = 0.0
+        self._claim_at = 0.0
         if self.stopping:
             if self._trouble >= _LAST_TRIES:
                 raise error
             await asyncio.sleep(_FIRST_TROUBLE)
             return
-        _log.error("%r: %s; again in %.1f s", self.door, error, pause)
+        _log.error("%r: %s; again in %.1f s", self._client, error, pause)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), pause)
 
     async def _wait(self, slots: int) -> None:
-        """Until something ended, the bell rang, or it is time to look."""
+        """Wait until a handler ended, the store has something to claim, or it is time for the next claim."""
         timer = None
         if self._room(slots):
-            timer = self.loop.call_later(max(0.0, self._look_at - seconds()), self.wake.set)
+            timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
         try:
-            await self.wake.wait()
-            # Whoever else is about to end is told in the same turn: this gives threads that have something to do the interpreter.
+            await self._wake.wait()
+            # Whatever else is about to end is reported in the same round: this gives threads that have something to do the interpreter.
             await asyncio.sleep(0)
         finally:
             if timer is not None:
                 timer.cancel()
 
     async def _release(self) -> None:
-        """Gives back what was claimed and not started."""
-        while self.claimed:
-            unit = self.claimed.popleft()
-            self.attempts.put_back(job for job in unit if job.state == "running")
-            held = [(job.id, job.version) for job in unit if job.state != "running"]
+        """Give back what was claimed and not started."""
+        while self._claimed:
+            item = self._claimed.popleft()
+            self.executor.put_back(job for job in item if job.state == "running")
+            held = [(job.id, job.version) for job in item if job.state != "running"]
             try:
                 while held:
-                    if len(held) > 1:
-                        told = len(await self.call(self.door.end_many, held, RELEASED))
-                    else:
-                        told = 1
-                        await self.call(self.door.release, *held[0])
-                    self.worker.counts.released += told
-                    del held[:told]
+                    released = len(await self._call(self._client.end_many, held, RELEASED))
+                    self._parts.counts.released += released
+                    del held[:released]
             except (ResonateError, OSError) as error:
-                _log.warning("job %s could not be released and waits for its lease to run out: %s", held[0][0], error)
+                _log.warning("job %s could not be released; its lease will expire: %s", held[0][0], error)

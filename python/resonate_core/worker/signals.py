@@ -11,25 +11,24 @@ import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._stopwatch import seconds
-from .attempts import LAST_WORDS
-
-if TYPE_CHECKING:
-    from .session import Session
-    from .worker import Worker
+from .execution import Attempt
+from .executor import LAST_WORDS
+from .session import Session
+from .settings import Settings
 
 __all__ = ["Signals"]
 
 _log = logging.getLogger("resonate_core.worker")
 
 _WANTED = (signal.SIGTERM, signal.SIGINT)
-#: How often the stop is looked after, in seconds.
+#: How often the progress of a stop is checked, in seconds.
 _LOOK = 0.05
-#: How long a stop may take beyond its grace to tell the store how the attempts ended, in seconds.
+#: How long a stop may take beyond its grace to report the outcomes, in seconds.
 _FAREWELL = 5.0
-#: What a process that had to be ended by force exits with: `FAILED` of the command line.
+#: The exit status of a process that is ended by force: `FAILED` of the command line.
 _FAILED = 1
 _CLOSE = b"\0"  # no signal has this number
 
@@ -42,20 +41,20 @@ class Signals:
     numbers of signals (`signal.set_wakeup_fd`).
 
     Args:
-        worker: Whose signals.
-        running: Gives its session, while it has one.
-        end: What ends the process by force.
+        settings: Of the worker.
+        running: Returns its session, while it has one.
+        end: Ends the process by force.
     """
 
-    def __init__(self, worker: Worker, running: Callable[[], Session | None], end: Callable[[int], Any] = os._exit) -> None:
-        self._worker = worker
+    def __init__(self, settings: Settings, running: Callable[[], Session | None], end: Callable[[int], Any] = os._exit) -> None:
+        self._settings = settings
         self._running = running
         self._end = end
         self._session: Session | None = None
         self._heard = 0
         self._since = 0.0  # when the last stop was asked for
         self._grace = 0.0
-        self._asked = -1  # the number of signals that the session was told of
+        self._asked = -1  # the number of signals that the session knows of
         self._ended_at: float | None = None  # when the session ended, after a signal
 
     def __enter__(self) -> Signals:
@@ -63,7 +62,7 @@ class Signals:
         os.set_blocking(self._writer, False)
         self._before = {number: signal.signal(number, self._interrupted) for number in _WANTED}
         self._outer = self._others = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        self._thread = threading.Thread(target=self._watch, name=f"{self._worker.name}-signals", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name=f"{self._settings.name}-signals", daemon=True)
         self._thread.start()
         return self
 
@@ -78,15 +77,15 @@ class Signals:
         os.close(self._writer)
 
     def listen(self) -> None:
-        """Takes the descriptor of signals back from the loop, which is told of every signal all the same."""
+        """Take the descriptor of signals back from the loop; every signal is passed on to it."""
         other = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         if other != self._writer:
             self._others = other
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
-        """Python's handler: usually the pipe has the number already."""
+        """Handle a signal in Python: usually the pipe has its number already."""
         other = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        if other != self._writer:  # somebody else's has it
+        if other != self._writer:  # another handler, such as the loop's, has it
             self._others = other
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writer, bytes([number]))
@@ -107,25 +106,25 @@ class Signals:
                     for _ in (number for number in numbers if number in _WANTED):
                         self._hear()
                 if self._heard:
-                    self._look_after_the_stop()
+                    self._check_stop()
 
     def _hear(self) -> None:
         self._heard += 1
         if self._heard == 1 or self._heard == 2:
             self._since = seconds()
-            self._grace = self._worker.grace if self._heard == 1 else 0.0
+            self._grace = self._settings.grace if self._heard == 1 else 0.0
         if self._heard == 2 and self._session is not None and not self._session.stopping:
-            self._force("the event loop is blocked since before the first signal")
+            self._force("the event loop has been blocked since before the first signal")
         if self._heard > 2:
-            self._force("it was told so three times")
+            self._force("a third signal arrived")
 
-    def _look_after_the_stop(self) -> None:
+    def _check_stop(self) -> None:
         session = self._running()
         if session is not None:
             self._session = session
             if self._asked < self._heard:
                 self._asked = self._heard
-                self._worker.stop(grace=None if self._heard == 1 else 0)
+                session.stop_from_outside(self._settings.grace if self._heard == 1 else 0.0)
         elif self._session is not None and self._ended_at is None:
             self._ended_at = seconds()
         now = seconds()
@@ -139,22 +138,22 @@ class Signals:
             self._force(f"it did not end within the grace of {self._grace:g} s")
 
     def _force(self, why: str) -> None:
-        jobs = self._held_up_by()
+        attempts = self._held_up_by()
         _log.critical(
             "worker %r is ended by force: %s: %s. What it holds runs again when the lease has expired",
-            self._worker.name,
-            ", ".join(f"job {run.id!r} ({run.job.type})" for run in jobs) if jobs else "no job of it runs",
+            self._settings.name,
+            ", ".join(f"job {attempt.id!r} ({attempt.job.type})" for attempt in attempts) if attempts else "no job of it runs",
             why,
         )
         self._end(_FAILED)
 
-    def _held_up_by(self) -> list[Any]:
+    def _held_up_by(self) -> list[Attempt]:
         """The attempts that the process waits for: the one that is running in the loop at this moment, or all that have not ended."""
         if self._session is None:
             return []
-        unended = self._session.attempts.unended()
+        unended = self._session.executor.unended()
         current = None
         with contextlib.suppress(RuntimeError):
             current = asyncio.current_task(self._session.loop)
-        running = [run for run, handle in unended if handle is not None and handle is current]
-        return running or [run for run, handle in unended if handle is not None] or [run for run, _ in unended]
+        in_loop = [attempt for attempt in unended if attempt.execution.handle is not None]
+        return [attempt for attempt in in_loop if attempt.execution.handle is current] or in_loop or unended

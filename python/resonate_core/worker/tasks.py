@@ -1,24 +1,24 @@
-"""A handler under its name, and how jobs are made for it."""
+"""A handler under its name, and how jobs are enqueued for it."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from ..errors import Invalid
 from .calling import Read, batch_caller, caller, is_async
+from .client import Client
 from .durations import milliseconds
 from .records import JobRecord
-
-if TYPE_CHECKING:
-    from .registry import Registry
 
 __all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask", "require_key"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_log = logging.getLogger("resonate_core.worker")
 
 #: The options of a job that a task may have for all of its jobs (JOBS 2).
 OPTIONS = frozenset(
@@ -38,7 +38,7 @@ OPTIONS = frozenset(
         "group",
     }
 )
-#: Those of one job only.
+#: The options that only a single job may have.
 OF_ONE_JOB = frozenset({"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at"})
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
@@ -52,19 +52,19 @@ def _predicate(retry_on: RetryOn | None) -> Callable[[BaseException], bool]:
         types: tuple[type[BaseException], ...] = kinds
         return lambda error: isinstance(error, types)
     if isinstance(kinds, tuple) or not callable(kinds):
-        raise TypeError(f"retry_on has to be types of exceptions or a function of one, unlike {retry_on!r}")
+        raise TypeError(f"retry_on must be types of exceptions or a function of one, got {retry_on!r}")
     return kinds
 
 
 def require_key(type: str, options: Mapping[str, Any]) -> None:
-    """Refuses a unique_for without a unique_key: nothing would be unique.
+    """Refuse a unique_for without a unique_key, which would have no effect.
 
     Args:
         type: Of the job.
         options: Of the job, those of its task among them.
 
     Raises:
-        Invalid: They are so.
+        Invalid: There is a unique_for and no unique_key.
     """
     if options.get("unique_for") is not None and options.get("unique_key") is None:
         raise Invalid(
@@ -74,12 +74,12 @@ def require_key(type: str, options: Mapping[str, Any]) -> None:
 
 
 class WorkerTask(Generic[P, R]):
-    """A handler under its name; `Worker.task` makes it. Called, it is the function that it was made from.
+    """A handler under its name; `Worker.task` makes it. A call calls the function that it was made from.
 
     Attributes:
         type: The type of its jobs.
         function: The handler.
-        is_async: Whether it runs in the event loop; otherwise in a thread.
+        is_async: Whether it runs in an event loop; otherwise in a thread.
         options: Options of all of its jobs.
 
     Example:
@@ -96,20 +96,22 @@ class WorkerTask(Generic[P, R]):
 
     def __init__(
         self,
-        worker: Registry,
+        client: Callable[[], Client],
         type: str,
         function: Callable[P, R],
         *,
+        lifecycle: str | None = None,
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
         options: Mapping[str, Any],
     ) -> None:
         if not type:
-            raise Invalid("type is ''; it is the name of a handler")
+            raise Invalid("type must not be empty, got ''")
         unknown = options.keys() - OPTIONS
         if unknown:
             raise TypeError(f"a task has no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
-        self.worker = worker
+        self._client = client
+        self._lifecycle = lifecycle
         self.type = type
         self.function = function
         self.is_async = is_async(function)
@@ -131,10 +133,10 @@ class WorkerTask(Generic[P, R]):
         return f"<{type(self).__name__} {self.type!r}>"
 
     def retries(self, error: BaseException) -> bool:
-        """Whether this error may be retried, as the task's ``retry_on`` says. A predicate that raises has not said no.
+        """Whether the task's ``retry_on`` retries this error. If a predicate raises, the error is retried.
 
         Args:
-            error: What the body raised.
+            error: What the handler raised.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -145,17 +147,17 @@ class WorkerTask(Generic[P, R]):
         try:
             return bool(self._retries(error))
         except Exception:
-            self.worker.log.exception("retry_on of %r raised; the job is retried", self.type)
+            _log.exception("retry_on of %r raised; the job is retried", self.type)
             return True
 
     def enqueue(self, payload: Any = None, **options: Any) -> JobRecord:
-        """Makes a job for this handler.
+        """Enqueue a job for this handler.
 
         Args:
             payload: What the handler gets: anything JSON-able, bytes, or a `Value`.
             options: As of `store.jobs.enqueue`, over those of the task: id, queue, group, priority, process_in, process_at, timeout,
-                deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until from when
-                the job can first run.
+                deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until, counted
+                from when the job can first run.
 
         Returns:
             The job.
@@ -171,10 +173,10 @@ class WorkerTask(Generic[P, R]):
             >>> job.state, job.good_until
             ('scheduled', 65000)
         """
-        return self.worker.door.enqueue(self.type, payload, self._merged(options))
+        return self._client().enqueue(self.type, payload, self._merged(options))
 
     def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
-        """Makes a job for each payload, in one transaction, all or none; over a URL each by itself.
+        """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.
 
         Args:
             payloads: One for each job.
@@ -193,10 +195,10 @@ class WorkerTask(Generic[P, R]):
             >>> sorted((run.id, run.result) for run in worker.run_until_idle().runs)
             [('a', 0), ('b', 1), ('c', 4)]
         """
-        return self.worker.door.enqueue_many(self.type, list(payloads), self._merged(options))
+        return self._client().enqueue_many(self.type, list(payloads), self._merged(options))
 
     async def enqueue_async(self, payload: Any = None, **options: Any) -> JobRecord:
-        """As `enqueue`, without stopping the event loop while the store commits.
+        """As `enqueue`, without blocking the event loop while the store commits.
 
         Args:
             payload: What the handler gets.
@@ -212,7 +214,7 @@ class WorkerTask(Generic[P, R]):
         return await asyncio.to_thread(self.enqueue, payload, **options)
 
     async def enqueue_many_async(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
-        """As `enqueue_many`, without stopping the event loop while the store commits.
+        """As `enqueue_many`, without blocking the event loop while the store commits.
 
         Args:
             payloads: One for each job.
@@ -232,17 +234,17 @@ class WorkerTask(Generic[P, R]):
         if unknown:
             raise TypeError(f"a job has no option {', '.join(sorted(unknown))}")
         merged = {**self.options, **options}
-        if self.worker.lifecycle is not None:
-            merged.setdefault("lifecycle", self.worker.lifecycle)
+        if self._lifecycle is not None:
+            merged.setdefault("lifecycle", self._lifecycle)
         require_key(self.type, merged)
-        # What only the task says gives way to the job; what the call itself says is the store's to judge.
+        # An option of the task gives way to one of the job; the store refuses the call's own contradictions.
         if merged.get("good_until") is not None and "good_for" not in options:
             merged.pop("good_for", None)
         return merged
 
 
 class BatchTask(WorkerTask[P, R]):
-    """A handler of batches under its name; `Worker.batch_task` makes it. Called, it is the function that it was made from.
+    """A handler of batches under its name; `Worker.batch_task` makes it. A call calls the function that it was made from.
 
     Example:
         >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))

@@ -19,15 +19,14 @@ _log = logging.getLogger("resonate_core.worker")
 class Threads(Generic[_T]):
     """Runs items in up to so many threads.
 
-    `concurrent.futures` is not used for two reasons. Its threads keep a process from ending until the last handler returns,
-    whatever was done about its job; these are daemons. And it wakes a thread for every item: here whoever takes an item wakes at
-    most one other thread, so that one thread runs through handlers that take no time, while handlers that wait are soon waited for
-    by all threads.
+    `concurrent.futures` is not used for two reasons. Its threads keep a process alive until the last handler returns, even if its
+    job was put back; these are daemons. And it wakes a thread for every item. Here a thread that takes an item wakes at most one
+    other thread: one thread runs many short handlers in a row, and handlers that wait soon occupy all threads.
 
     Args:
         limit: How many threads at most.
-        run: What is done with an item; it does not raise.
-        name: What the threads are called.
+        run: Runs an item; it does not raise.
+        name: The beginning of the names of the threads.
     """
 
     def __init__(self, limit: int, run: Callable[[_T], None], name: str) -> None:
@@ -39,16 +38,16 @@ class Threads(Generic[_T]):
         self._lock = threading.Lock()
         self._idle = 0
         self._started = 0
-        self._rousing = False  # a thread is on its way
+        self._waking = False  # a thread was woken and has not taken an item yet
         self._closed = False
 
     def submit(self, items: Iterable[_T]) -> None:
-        """Runs each of them as soon as there is a thread."""
+        """Run each of them as soon as there is a thread."""
         self._items.extend(items)
-        self._rouse()
+        self._wake()
 
     def withdraw(self) -> list[_T]:
-        """Takes back what no thread has begun."""
+        """Take back what no thread has begun."""
         items = []
         with contextlib.suppress(IndexError):
             while True:
@@ -56,40 +55,40 @@ class Threads(Generic[_T]):
         return items
 
     def close(self) -> None:
-        """Ends the threads that have nothing to do; the others end when their handler returns."""
+        """End idle threads; the others end when their handler returns."""
         with self._lock:
             self._closed = True
             self._items.clear()
             for _ in range(self._started):
                 self._gate.put(None)
 
-    def _rouse(self) -> None:
+    def _wake(self) -> None:
         with self._lock:
-            if self._rousing or not self._items or self._closed:
+            if self._waking or not self._items or self._closed:
                 return
             if self._idle:
                 self._idle -= 1
-                self._rousing = True
+                self._waking = True
                 self._gate.put(None)
             elif self._started < self._limit:
                 self._started += 1
-                self._rousing = True
+                self._waking = True
                 threading.Thread(target=self._work, name=f"{self._name}-{self._started}", daemon=True).start()
 
     def _work(self) -> None:
         while True:
-            self._rousing = False
+            self._waking = False
             while True:
                 try:
                     item = self._items.popleft()
                 except IndexError:
                     break
-                if self._items and not self._rousing:
-                    self._rouse()
+                if self._items and not self._waking:
+                    self._wake()
                 try:
                     self._run(item)
                 except BaseException:
-                    _log.exception("a thread of %s could not say how its job ended; its lease will run out", self._name)
+                    _log.exception("a thread of %s has lost the outcome of its job; the lease will expire", self._name)
             with self._lock:
                 if self._items:
                     continue

@@ -1,56 +1,59 @@
-"""A worker: handlers by name, and three ways to run them."""
+"""The public face of a worker: its options, its handlers, and how it is run."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import socket
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from .._core import Store
 from ..errors import Invalid
-from .doors import Door, Queues, names_of, open_door
+from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
 from .durations import Duration, milliseconds
+from .environment import Environment, Target
 from .registry import Registry
-from .serving import Serving
-from .turn import Counts
+from .reporting import Counts
+from .running import Runner
+from .settings import Parts, Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Worker"]
 
-_numbers = itertools.count(1)
 
-
-class Worker(Registry, Serving):
+class Worker(Registry):
     """Runs jobs with Python functions.
 
-    Asynchronous handlers run in the event loop, others in threads. A worker that dies loses nothing: the lease of what it held runs
-    out, and another one has it (JOBS 3). Each job runs at least once, and completes once.
+    Asynchronous handlers run in the event loop, others in threads. If a worker dies, the leases of its jobs expire and another worker
+    runs them (JOBS 3). Each job runs at least once, and completes once.
 
-    What a body raises is its job's error: `Retry`, `Skip`, `Snooze` and `JobError` say what is to be done; any other exception is
-    code UnhandledError, with the type and the text as message and the end of the traceback as data. A type that has no handler is
-    code UnknownType, which is retried as any error: after a deployment there is a worker that has one.
+    A handler that raises fails its attempt. `Retry`, `Skip`, `Snooze` and `JobError` decide what happens next; any other exception
+    has the code UnhandledError, type and text as message, and the end of the traceback as data. A job whose type has no handler
+    fails with the code UnknownType and is retried: another worker may have the handler.
 
     Args:
-        store_or_url: A `Store`, the path of one, or the URL of a server. It may be left to `bind`.
+        store_or_url: A `Store`, the path of one, or the URL of a server; None: `bind` sets it later.
         queues: A name, several names, or weights by name; they are created with their first job.
         concurrency: How many jobs run at once; a batch counts as one.
         lifecycle: `asynq` or `horsies` for the jobs that this worker's tasks enqueue; None: as their queue says.
-        name: Who holds the leases; None: host, process and a number.
-        lease: Of a job that is claimed and not started, in ms or as a timedelta.
-        run_lease: Of a job that runs; None: as `lease`.
-        strict: Queues in the order given, the next one only where the first has nothing; otherwise by weight.
-        batch: How many jobs are claimed besides those that can run at once, so that a slot that gets free has its next job here.
-            Where a queue's lifecycle claims in one step they count as running while they wait.
-        poll_interval: How often at the least queues are looked at, in ms or as a timedelta: it is how late a job of another process
-            may be seen. What this process enqueues is seen at once.
-        heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter one.
-        grace: How long a stop waits for what runs, in ms or as a timedelta.
-        token: A bearer token, where it is a server's URL.
+        name: The name under which it holds leases; None: host, process and a number.
+        lease: How long a claimed job is held before its start, in ms or as a timedelta.
+        run_lease: How long a running job is held; None: as `lease`.
+        strict: Claim from the queues in the order given, from the next one only if the first has nothing; otherwise by weight.
+        batch: How many jobs to claim ahead, so that a free slot has its next job at once. If the queue's lifecycle claims in one
+            step, they count as running while they wait.
+        poll_interval: The longest pause between two claims, in ms or as a timedelta: so late a job of another process may be seen.
+            Jobs of this process are seen at once.
+        heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
+        grace: How long a stop waits for running jobs, in ms or as a timedelta.
+        token: A bearer token, if `store_or_url` is the URL of a server.
+        environment: What the worker takes from its machine: threads, wake-ups, its name. A simulator passes its own.
 
     Raises:
         Invalid: An option out of its range.
-        TypeError: Something that has no jobs.
+        TypeError: `store_or_url` is none of these.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -65,7 +68,7 @@ class Worker(Registry, Serving):
 
     def __init__(
         self,
-        store_or_url: Store | str | os.PathLike[str] | None = None,
+        store_or_url: Target | None = None,
         *,
         queues: Queues = "default",
         concurrency: int = 10,
@@ -79,41 +82,54 @@ class Worker(Registry, Serving):
         heartbeat: Duration | None = None,
         grace: Duration = 10_000,
         token: str | None = None,
+        environment: Environment | None = None,
     ) -> None:
-        Registry.__init__(self, lifecycle)
-        Serving.__init__(self)
+        super().__init__(lambda: self.client, lifecycle)
         if concurrency < 1:
-            raise Invalid(f"concurrency is {concurrency}; it has to be 1 or more")
+            raise Invalid(f"concurrency must be at least 1, got {concurrency}")
         if batch < 0:
-            raise Invalid(f"batch is {batch}; it has to be 0 or more")
+            raise Invalid(f"batch must be at least 0, got {batch}")
         if not names_of(queues):
-            raise Invalid("a worker needs a queue")
-        self.queues = queues if isinstance(queues, str) else dict(queues) if isinstance(queues, Mapping) else list(queues)
-        self.concurrency = concurrency
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}-{next(_numbers)}"
-        self.lease = milliseconds("lease", lease, 1)
-        self.run_lease = self.lease if run_lease is None else milliseconds("run_lease", run_lease, 1)
-        self.strict = strict
-        self.batch = batch
-        self.poll_interval = milliseconds("poll_interval", poll_interval, 1) / 1000
-        shorter = min(self.lease, self.run_lease)
-        self.heartbeat = (shorter / 3 if heartbeat is None else milliseconds("heartbeat", heartbeat, 1)) / 1000
-        self.grace = milliseconds("grace", grace) / 1000
+            raise Invalid(f"queues must name at least one queue, got {queues!r}")
+        lease = milliseconds("lease", lease, 1)
+        run_lease = lease if run_lease is None else milliseconds("run_lease", run_lease, 1)
+        self._environment = environment or Environment()
+        self.settings = Settings(
+            name=name or self._environment.name(),
+            queues=queues if isinstance(queues, str) else dict(queues) if isinstance(queues, Mapping) else list(queues),
+            concurrency=concurrency,
+            lease=lease,
+            run_lease=run_lease,
+            strict=strict,
+            batch=batch,
+            poll_interval=milliseconds("poll_interval", poll_interval, 1) / 1000,
+            heartbeat=(min(lease, run_lease) / 3 if heartbeat is None else milliseconds("heartbeat", heartbeat, 1)) / 1000,
+            grace=milliseconds("grace", grace) / 1000,
+        )
         self.counts = Counts()
-        self._bound: tuple[Store | str | os.PathLike[str], str | None] | None = None
-        self._door: Door | None = None
+        self._runner = Runner(self.settings, self._parts)
+        self._bound: tuple[Target, str | None] | None = None
+        self._opened: Client | None = None
         if store_or_url is not None:
             self.bind(store_or_url, token)
         elif token is not None:
-            raise TypeError("a token goes with the URL of its server")
+            raise TypeError("token must be None without the URL of a server, got one")
 
     def __repr__(self) -> str:
-        return f"<Worker {self.name!r} of {', '.join(names_of(self.queues))}>"
+        return str(self.settings)
+
+    @property
+    def name(self) -> str:
+        """The name under which it holds leases."""
+        return self.settings.name
+
+    def _parts(self) -> Parts:
+        return Parts(self.settings, self, self.client, self.counts, self._environment)
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
 
-    def bind(self, store_or_url: Store | str | os.PathLike[str], token: str | None = None) -> None:
-        """Says where the jobs are, for a worker that was made without, or to run it elsewhere.
+    def bind(self, store_or_url: Target, token: str | None = None) -> None:
+        """Set where the jobs are, for a worker that was made without, or to run it elsewhere.
 
         Args:
             store_or_url: As of `Worker`.
@@ -121,7 +137,7 @@ class Worker(Registry, Serving):
 
         Raises:
             Invalid: It runs.
-            TypeError: Something that has no jobs.
+            TypeError: `store_or_url` is none of these.
 
         Example:
             >>> worker = rc.worker.Worker()
@@ -129,26 +145,26 @@ class Worker(Registry, Serving):
             >>> worker.run_until_idle().idle
             True
         """
-        self.close()
         if not isinstance(store_or_url, (Store, str, os.PathLike)):
-            open_door(store_or_url)  # says what is wrong with it
+            raise TypeError(f"store_or_url must be a Store, the path of one or the URL of a server, got {store_or_url!r}")
+        self.close()
         self._bound = (store_or_url, token)
 
     @property
-    def door(self) -> Door:
-        """Where its jobs are; opened when it is first asked for.
+    def client(self) -> Client:
+        """The client of the store or server, which is opened when it is first needed.
 
         Raises:
-            Invalid: Nothing was said.
+            Invalid: The worker was bound to nothing.
         """
-        if self._door is None:
+        if self._opened is None:
             if self._bound is None:
                 raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")
-            self._door = open_door(*self._bound)
-        return self._door
+            self._opened = self._environment.connect(*self._bound)
+        return self._opened
 
     def close(self) -> None:
-        """Closes what it opened: the store of a path, the connections to a server. It opens them again when it needs them.
+        """Close what it opened: the store of a path, the connections to a server. They are opened again when they are needed.
 
         Raises:
             Invalid: It runs.
@@ -156,33 +172,107 @@ class Worker(Registry, Serving):
         Example:
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).close()
         """
-        if self._session is not None:
-            raise Invalid(f"{self!r} runs: stop it first")
-        if self._door is not None:
-            self._door.close()
-            self._door = None
+        self._runner.check_stopped()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    # -- run --------------------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Claim and run jobs until `stop` is called, in the event loop of a program of your own. Cancelling it stops it too.
+
+        Raises:
+            Invalid: It runs already.
+            ResonateError: The store refuses it, such as a server that expects another token.
+
+        Example:
+            >>> import asyncio
+            >>> store = rc.Store()
+            >>> worker = rc.worker.Worker(store)
+            >>> @worker.task("last")
+            ... async def last():
+            ...     worker.stop()
+            >>> _ = last.enqueue()
+            >>> asyncio.run(worker.serve())
+            >>> worker.counts.completed
+            1
+        """
+        await self._runner.serve(alone=False)
+
+    def run(self, *, signals: bool = True) -> None:
+        """Claim and run jobs until a signal arrives or `stop` is called. It is for a program that does nothing else.
+
+        SIGTERM and SIGINT stop it gracefully; a second signal ends the grace, and what runs is put back. If the worker does not end
+        then, because a handler blocks the loop or swallows its cancellation, the log names the job and the process exits with 1;
+        at a second signal that finds the loop blocked it does so at once.
+
+        Args:
+            signals: Listen to them, where this is the main thread.
+
+        Raises:
+            RuntimeError: An event loop runs in this thread: `await worker.serve()`.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store())
+            >>> _ = worker.task("last")(lambda: worker.stop()).enqueue()
+            >>> worker.run()
+            >>> worker.counts.completed
+            1
+        """
+        try:
+            self._runner.run(signals=signals)
+        finally:
+            self.close()
+
+    def stop(self, grace: Duration | None = None) -> None:
+        """Stop it gracefully: no more jobs are claimed, jobs that wait are given back, and jobs that run have the grace to end.
+
+        A job that has not ended then is called off and put back (a snooze of 0 ms, which uses no retry), so that another worker can
+        claim it at once. May be called from any thread; it returns at once. It does nothing if the worker does not run.
+
+        Args:
+            grace: In ms or as a timedelta; None: the worker's. A second call can only make it shorter.
+
+        Example:
+            >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).stop()
+        """
+        self._runner.stop(self.settings.grace if grace is None else milliseconds("grace", grace) / 1000)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.begin()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._runner.end()
+
+    def __enter__(self) -> Self:
+        self._runner.begin_thread()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._runner.end_thread()
 
     # -- drain ------------------------------------------------------------------------------------------------------------
 
     def run_until_idle(self, limit: int | None = None, *, advance: bool = False, until: int | None = None) -> Drained:
-        """Runs what can be run now, one job after the other in this thread, and returns: for tests and simulations.
+        """Run the jobs that can run now, one after the other in this thread, and return: for tests and simulations.
 
-        No thread is made and nothing sleeps. With `advance`, on a `ManualClock`, time is moved from instant to instant: retries,
-        scheduled and periodic jobs have their turn at their very millisecond.
+        No thread is made and nothing sleeps. With `advance`, on a `ManualClock`, time moves from instant to instant: retries,
+        scheduled and periodic jobs run at their very millisecond.
 
         Args:
             limit: How many attempts at most; a batch is not split.
-            advance: Move the clock to the next instant at which anything is due, until the queues of this worker have no job that
-                is waiting.
-            until: Move the clock up to this instant, in Unix ms, whatever is left after it.
+            advance: Move the clock to the next instant at which anything is due, until no job waits in the queues of this worker.
+            until: Move the clock up to this instant, in Unix ms.
 
         Returns:
             What was done.
 
         Raises:
             Unsupported: The jobs are a server's.
-            Invalid: The clock cannot be moved, or would be for ever.
-            RuntimeError: An asynchronous handler, and a loop runs in this thread: see `run_until_idle_async`.
+            Invalid: The clock cannot be moved, or would move for ever.
+            RuntimeError: A handler is asynchronous, and an event loop runs in this thread: see `run_until_idle_async`.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -195,10 +285,10 @@ class Worker(Registry, Serving):
             >>> [(run.at, run.outcome) for run in worker.run_until_idle(advance=True)]
             [(0, 'failed'), (60000, 'failed'), (3660000, 'completed')]
         """
-        return drain(self, limit, advance, until)
+        return drain(self._parts(), limit, advance, until)
 
     async def run_until_idle_async(self, limit: int | None = None, *, advance: bool = False, until: int | None = None) -> Drained:
-        """As `run_until_idle`, inside of an event loop, such as a notebook's.
+        """As `run_until_idle`, inside an event loop, such as a notebook's.
 
         Args:
             limit: As there.
@@ -215,4 +305,4 @@ class Worker(Registry, Serving):
             >>> [run.result for run in asyncio.run(worker.run_until_idle_async())]
             ['hello, ada']
         """
-        return await drain_async(self, limit, advance, until)
+        return await drain_async(self._parts(), limit, advance, until)

@@ -1,0 +1,33 @@
+// Version 2025-01-15: its kinds, and its records on the wire. Headers and data are always there; a task is an id and a version.
+#pragma once
+
+#include "codec/kinds.hpp"
+#include "codec/node.hpp"
+#include "codec/strings_encode.hpp"
+#include "resonate/records.hpp"
+
+namespace resonate::dialect_2025_01_15 {
+
+extern const KindNames kKindNames;
+
+template <DocumentSink Sink>
+void encode_value(Sink& sink, const Value& value) {
+  sink.begin_object();
+  sink.key(Field::headers);
+  encode_strings(sink, value.headers ? *value.headers : StringMap());
+  sink.key(Field::data);
+  sink.string(value.data ? std::string_view(*value.data) : std::string_view());
+  sink.end_object();
+}
+
+template <DocumentSink Sink>
+void encode_task(Sink& sink, const Row& row) {
+  sink.begin_object();
+  sink.key(Field::id);
+  sink.string(row.id());
+  sink.key(Field::version);
+  sink.integer(shown_version(dialect(DialectId::k2025_01_15), row.task, row.acquisitions));
+  sink.end_object();
+}
+
+}  // namespace resonate::dialect_2025_01_15

@@ -1,0 +1,47 @@
+// Version 2026-04-01: its kinds, and its records on the wire. Members that were not given are left out.
+#pragma once
+
+#include "codec/kinds.hpp"
+#include "codec/node.hpp"
+#include "codec/strings_encode.hpp"
+#include "resonate/records.hpp"
+
+namespace resonate::dialect_2026_04_01 {
+
+extern const KindNames kKindNames;
+
+template <DocumentSink Sink>
+void encode_value(Sink& sink, const Value& value) {
+  sink.begin_object();
+  if (value.headers) {
+    sink.key(Field::headers);
+    encode_strings(sink, *value.headers);
+  }
+  if (value.data) {
+    sink.key(Field::data);
+    sink.string(*value.data);
+  }
+  sink.end_object();
+}
+
+template <DocumentSink Sink>
+void encode_task(Sink& sink, const Row& row) {
+  sink.begin_object();
+  sink.key(Field::id);
+  sink.string(row.id());
+  sink.key(Field::state);
+  sink.string(name_of(row.task));
+  sink.key(Field::version);
+  sink.integer(shown_version(dialect(DialectId::k2026_04_01), row.task, row.acquisitions));
+  sink.key(Field::resumes);
+  sink.integer(row.resumes ? static_cast<std::int64_t>(row.resumes->items.size()) : 0);
+  if (row.task == TaskState::acquired) {
+    sink.key(Field::ttl);
+    sink.integer(row.ttl);
+    sink.key(Field::pid);
+    sink.string(row.pid ? std::string_view(row.pid->text) : std::string_view());
+  }
+  sink.end_object();
+}
+
+}  // namespace resonate::dialect_2026_04_01

@@ -1,0 +1,44 @@
+#include "codec/jobs_json.hpp"
+
+#include "codec/jobs_decode_order.hpp"
+#include "codec/jobs_encode_order.hpp"
+#include "codec/json_sink.hpp"
+#include "codec/stored_json.hpp"
+
+namespace resonate {
+
+std::string job_to_json(const Job& job, const SharedString* holder) {
+  JsonSink sink;
+  detail::JobEncoder<JsonSink>(sink).whole(job, holder);
+  return sink.take();
+}
+
+std::string queue_to_json(const Queue& queue) {
+  JsonSink sink;
+  detail::JobEncoder<JsonSink>(sink).whole(queue);
+  return sink.take();
+}
+
+std::string order_to_json(const JobOrder& order) {
+  JsonSink sink;
+  encode_order(sink, order);
+  return sink.take();
+}
+
+StoredJob job_of_json(std::string_view json) {
+  return read_stored("job or queue", json, [](const auto& node) {
+    const Members<std::decay_t<decltype(node)>, Field::claimed_by> members(node, nullptr);
+    const auto holder = members.template optional_text<Field::claimed_by>();
+    return StoredJob{detail::read_job(node, nullptr), holder ? Shared<const SharedString>(new SharedString(*holder)) : nullptr};
+  });
+}
+
+QueueRef queue_of_json(std::string_view json) {
+  return read_stored("job or queue", json, [](const auto& node) { return detail::read_queue(node, nullptr); });
+}
+
+Shared<const JobTemplate> order_of_json(std::string_view json) {
+  return read_stored("schedule", json, [](const auto& node) { return detail::read_template(node, Path("job", nullptr)); });
+}
+
+}  // namespace resonate

@@ -1,0 +1,43 @@
+// A JSON text, parsed: by simdjson, or by nlohmann's parser where simdjson gives up on what Python's json.loads would read
+// (integers past 64 bits, lone surrogates, deep nesting), so that whoever sent it still gets his kind and corrId back.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <simdjson.h>
+
+#include "codec/json_node.hpp"
+#include "codec/nlohmann_node.hpp"
+
+namespace resonate {
+
+// At most one per thread at a time: its parser is the thread's.
+class JsonDocument {
+ public:
+  explicit JsonDocument(std::string_view text);
+  JsonDocument(const JsonDocument&) = delete;
+  JsonDocument& operator=(const JsonDocument&) = delete;
+
+  // Why the text is no JSON; empty where it is.
+  const std::string& problem() const noexcept { return problem_; }
+
+  // body(node) with the document's node of one of two types. Not to be called where there is a problem.
+  template <class Body>
+  auto visit(Body body) const {
+    if (fast_) return body(JsonNode(*fast_));
+    return body(NlohmannNode(*slow_));
+  }
+
+ private:
+  void parse_slowly(std::string_view text);
+
+  std::unique_ptr<simdjson::dom::parser> own_parser_;  // for texts too large to keep their buffers
+  std::optional<simdjson::dom::element> fast_;
+  std::optional<NlohmannDocument> slow_;
+  std::string problem_;
+};
+
+}  // namespace resonate

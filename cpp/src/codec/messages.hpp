@@ -1,0 +1,50 @@
+// Outbox messages: their keys, and what is delivered (PROTOCOL 5).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codec/node.hpp"
+#include "codec/records_encode.hpp"
+
+namespace resonate {
+
+// "execute:<task id>" or "unblock:<promise id>:<address>", in every dialect.
+std::string key_of(const OutboxMessage& message);
+
+// What the message is called in its dialect: execute, unblock; invoke, resume, notify.
+std::string_view kind_of(const OutboxMessage& message) noexcept;
+
+// `record`: the settled promise of an unblock. `server_url`: where the receiver of an execute calls back, which 2026-04-01 tells it
+// (PROTOCOL 5); empty: it is not told.
+template <DocumentSink Sink>
+void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& record, std::string_view server_url = {}) {
+  sink.begin_object();
+  sink.key(Field::kind);
+  sink.string(kind_of(message));
+  sink.key(Field::head);
+  sink.begin_object();
+  if (message.kind == MessageKind::execute && dialect(message.dialect).messages_name_server && !server_url.empty()) {
+    sink.key(Field::server_url);
+    sink.string(server_url);
+  }
+  sink.end_object();
+  sink.key(Field::data);
+  sink.begin_object();
+  if (message.kind == MessageKind::execute) {
+    sink.key(Field::task);
+    sink.begin_object();
+    sink.key(Field::id);
+    sink.string(message.id);
+    sink.key(Field::version);
+    sink.integer(message.version);
+    sink.end_object();
+  } else if (record) {
+    sink.key(Field::promise);
+    encode_promise(sink, message.dialect, *record);
+  }
+  sink.end_object();
+  sink.end_object();
+}
+
+}  // namespace resonate

@@ -1,0 +1,85 @@
+// NlohmannDocument: a text as nlohmann's parser reports it, kept flat, in the order of the text. For texts that simdjson refuses,
+// and for traces.
+//
+// Flat, because a text of any depth and with any number of members has to be read in time and stack that grow with its length only.
+// That parser has no lone surrogates either; see JsonDocument for the mark that stands in their place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/node.hpp"
+
+namespace resonate {
+
+class NlohmannDocument {
+ public:
+  static constexpr std::string_view kMark = "\xEF\xBF\xBF";  // U+FFFF, a code point that no text should hold
+
+  // `marked`: the text holds marks, and what contains one is not valid Unicode.
+  explicit NlohmannDocument(std::string_view text, bool marked = false);
+
+  // Why the text is no JSON; empty where it is.
+  const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  friend class NlohmannNode;
+  class Reader;
+
+  struct Slice {
+    std::size_t begin = 0;
+    std::size_t size = 0;
+  };
+  // A value; its elements or members follow it, up to `end`.
+  struct Entry {
+    NodeType type = NodeType::null;
+    std::int64_t number = 0;  // also a boolean
+    double real = 0;
+    Slice key;
+    Slice text;
+    std::size_t end = 0;
+  };
+
+  std::string_view view(Slice slice) const noexcept { return std::string_view(strings_).substr(slice.begin, slice.size); }
+
+  std::vector<Entry> entries_;
+  std::string strings_;
+  std::string problem_;
+};
+
+class NlohmannNode {
+ public:
+  // The document's value; it has no problem.
+  explicit NlohmannNode(const NlohmannDocument& document) noexcept : document_(&document) {}
+
+  NodeType type() const noexcept { return entry().type; }
+  bool boolean() const noexcept { return entry().number != 0; }
+  std::int64_t integer() const noexcept { return entry().number; }
+  double real() const noexcept { return entry().real; }
+  std::string_view text() const noexcept { return document_->view(entry().text); }
+  template <class Body>
+  void each_member(Body body) const {
+    each([&](const NlohmannNode& member) { body(document_->view(member.entry().key), member); });
+  }
+  template <class Body>
+  void each_element(Body body) const {
+    each(body);
+  }
+
+ private:
+  NlohmannNode(const NlohmannDocument& document, std::size_t at) noexcept : document_(&document), at_(at) {}
+  const NlohmannDocument::Entry& entry() const noexcept { return document_->entries_[at_]; }
+  template <class Body>
+  void each(Body body) const {
+    for (std::size_t child = at_ + 1; child < entry().end; child = document_->entries_[child].end)
+      body(NlohmannNode(*document_, child));
+  }
+
+  const NlohmannDocument* document_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace resonate

@@ -1,0 +1,35 @@
+// Where in a document the decoder is, so that a refusal can name it; written out only when something is wrong.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "codec/fields.hpp"
+
+namespace resonate {
+
+// A chain from a value up to the document. Lives on the decoder's stack.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view name;      // of a member, or
+  std::ptrdiff_t index = -1;  // of an element
+
+  Path() = default;
+  explicit Path(Field field, const Path* above = nullptr) : parent(above), name(name_of(field)) {}
+  Path(std::string_view key, const Path* above) : parent(above), name(key) {}
+  Path(std::ptrdiff_t element, const Path* above) : parent(above), index(element) {}
+};
+
+// `data.actions[2].awaited`.
+std::string to_text(const Path& path);
+
+// A value as a message quotes it: in double quotes, escaped, cut after 80 bytes between two characters.
+std::string in_quotes(std::string_view text);
+
+// Thrown by decoders only, and caught where the decoding began: the document is not what was asked for.
+struct Malformed {
+  std::string message;
+};
+
+}  // namespace resonate

@@ -1,0 +1,49 @@
+// Records as a dialect shows them. Reusable by replies, messages and snapshots.
+#pragma once
+
+#include "codec/dialect_2025_01_15.hpp"
+#include "codec/dialect_2026_04_01.hpp"
+#include "codec/node.hpp"
+#include "codec/strings_encode.hpp"
+#include "resonate/records.hpp"
+
+namespace resonate {
+
+template <DocumentSink Sink>
+void encode_value(Sink& sink, DialectId dialect, const Value& value) {
+  if (dialect == DialectId::k2026_04_01) return dialect_2026_04_01::encode_value(sink, value);
+  dialect_2025_01_15::encode_value(sink, value);
+}
+
+template <DocumentSink Sink>
+void encode_promise(Sink& sink, DialectId dialect, const Row& row) {
+  const Birth& birth = *row.birth;
+  sink.begin_object();
+  sink.key(Field::id);
+  sink.string(birth.id);
+  sink.key(Field::state);
+  sink.string(name_of(row.state));
+  sink.key(Field::param);
+  encode_value(sink, dialect, birth.param);
+  sink.key(Field::value);
+  encode_value(sink, dialect, row.result());
+  sink.key(Field::tags);
+  encode_strings(sink, birth.tags);
+  sink.key(Field::timeout_at);
+  sink.integer(birth.timeout_at);
+  sink.key(Field::created_at);
+  sink.integer(birth.created_at);
+  if (row.state != PromiseState::pending) {
+    sink.key(Field::settled_at);
+    sink.integer(row.settled_at);
+  }
+  sink.end_object();
+}
+
+template <DocumentSink Sink>
+void encode_task(Sink& sink, DialectId dialect, const Row& row) {
+  if (dialect == DialectId::k2026_04_01) return dialect_2026_04_01::encode_task(sink, row);
+  dialect_2025_01_15::encode_task(sink, row);
+}
+
+}  // namespace resonate

@@ -1,0 +1,267 @@
+// A full snapshot of any document → a memory storage. Types, names and references are judged here; whether the state keeps the
+// properties of PROTOCOL 6 is for the machine's checker.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "codec/jobs_decode_order.hpp"
+#include "codec/kinds.hpp"
+#include "codec/messages.hpp"
+#include "codec/reader.hpp"
+#include "codec/snapshot_encode.hpp"
+#include "machine/derive.hpp"
+
+namespace resonate {
+namespace detail {
+
+[[noreturn]] inline void refuse_member(const Path& path, const std::string& rule) { throw Malformed{to_text(path) + " " + rule}; }
+
+// What a snapshot says, as one change of an empty store. Needs nodes that have boolean() too.
+template <DocumentNode Node>
+class SnapshotReader {
+ public:
+  // `at`: where the snapshot stands in its document; empty: it is the document.
+  Changes read(const Node& snapshot, const Path* at) {
+    const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules,
+                  Field::queues, Field::messages>
+        members(snapshot, at);
+    if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
+      refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
+    }
+    changes_.counters.now = members.template integer<Field::now>();
+    changes_.counters.dropped = read_count(members.template integer<Field::dropped>(), members.path(Field::dropped));
+    changes_.counters.jobs =
+        read_count(members.template optional_integer<Field::generated_jobs>().value_or(0), members.path(Field::generated_jobs));
+    members.template each<Field::promises>([this](const Node& node, const Path& path) { read_promise(node, path); });
+    members.template each<Field::schedules>([this](const Node& node, const Path& path) { read_schedule(node, path); });
+    if (members.template find<Field::queues>())
+      members.template each<Field::queues>([this](const Node& node, const Path& path) {
+        QueueRef queue = read_queue(node, &path);
+        if (!queue_names_.insert(queue->name).second) refuse_member(path, "comes twice: " + in_quotes(queue->name));
+        changes_.queues.push_back({QueueRef(), std::move(queue)});
+      });
+    members.template each<Field::messages>([this](const Node& node, const Path& path) { read_message(node, path); });
+    for (Shared<Row>& row : rows_) {
+      if (row->job && !queue_names_.contains(row->job->spec->queue))
+        throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
+      // A dispatch that is due has not been taken yet: an execute that waits all the same is of an earlier one.
+      row->execute_waits = row->execute_seq != 0 && row->task == TaskState::pending && !row->job && dispatchable(*row->birth) &&
+                           row->retry_at > changes_.counters.now;
+      row->due = next_due(*row);
+      changes_.rows.push_back({RowRef(), RowRef(std::move(row))});
+    }
+    return std::move(changes_);
+  }
+
+ private:
+  template <class MembersOfObject>
+  static DialectId read_dialect(const MembersOfObject& members) {
+    const std::string version = members.template text<Field::dialect>();
+    const std::optional<DialectId> id = dialect_named(version);
+    if (!id) refuse_member(members.path(Field::dialect), "must be a known version, got " + in_quotes(version));
+    return *id;
+  }
+  // A number that is counted up from, far from where that ends.
+  static std::int64_t read_count(std::int64_t count, const Path& path) {
+    if (count < 0 || count > kMostCounted)
+      refuse_member(path, "must be from 0 to " + std::to_string(kMostCounted) + ", got " + std::to_string(count));
+    return count;
+  }
+  // A place in the order of edges and messages.
+  std::int64_t next_seq() { return ++changes_.counters.sequence; }
+
+  void read_promise(const Node& node, const Path& at) {
+    const Members<Node, Field::id, Field::state, Field::param, Field::value, Field::tags, Field::timeout_at, Field::created_at,
+                  Field::settled_at, Field::ikc, Field::iku, Field::dialect, Field::external, Field::callbacks, Field::listeners,
+                  Field::task, Field::job>
+        members(node, &at);
+    auto birth = make_shared_value<Birth>();
+    birth->id = members.template text<Field::id>();
+    birth->param = members.template value<Field::param>();
+    birth->tags = members.template string_map<Field::tags>();
+    birth->timeout_at = members.template integer<Field::timeout_at>();
+    birth->created_at = members.template integer<Field::created_at>();
+    if (auto key = members.template optional_text<Field::ikc>())
+      birth->ikc = make_shared_value<const SharedString>(*std::move(key));
+    birth->dialect = read_dialect(members);
+    finish_birth(*birth);
+
+    auto row = make_shared_value<Row>();
+    row->birth = birth;
+    const std::string state = members.template text<Field::state>();
+    const std::optional<PromiseState> known = promise_state_named(state);
+    if (!known) refuse_member(members.path(Field::state), "must be the name of a promise's state, got " + in_quotes(state));
+    row->state = *known;
+    const Node& external = members.template need<Field::external>();
+    if (external.type() != NodeType::boolean) refuse_type(external, members.path(Field::external), "a boolean");
+    row->external = external.boolean();
+    row->settled_at = members.template optional_integer<Field::settled_at>().value_or(kUnset);
+    if (Value value = members.template value<Field::value>(); !value.empty())
+      row->value = make_shared_value<SharedValue>(std::move(value));
+    row->iku = shared_text(members.template optional_text<Field::iku>());
+    if (const Node* task = members.template find<Field::task>()) read_task(*task, members.path(Field::task), *row);
+    if (const Node* job = members.template find<Field::job>()) {
+      const Path path = members.path(Field::job);
+      row->job = read_job(*job, &path);
+      if (!row->has_task()) refuse_member(path, "needs a task");
+      if (is_held(row->job->state) && !row->pid) refuse_member(path, "is held, and its task has no pid");
+    }
+    read_edges(members, birth->id, *row);
+    if (!places_.emplace(birth->id, rows_.size()).second)
+      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(birth->id));
+    rows_.push_back(std::move(row));
+  }
+
+  template <class MembersOfPromise>
+  void read_edges(const MembersOfPromise& members, const std::string& owner, Row& row) {
+    std::unordered_set<std::string> callbacks;
+    members.template each<Field::callbacks>([&](const Node& node, const Path& path) {
+      add_edge(EdgeKind::callback, owner, std::string(read_text(node, path)), row.birth->dialect, callbacks, path);
+      ++row.callbacks;
+    });
+    std::unordered_set<std::string> listeners;
+    members.template each<Field::listeners>([&](const Node& node, const Path& path) {
+      const Members<Node, Field::address, Field::dialect> listener(node, &path);
+      add_edge(EdgeKind::listener, owner, listener.template text<Field::address>(), read_dialect(listener), listeners, path);
+      ++row.listeners;
+    });
+  }
+  void add_edge(EdgeKind kind, const std::string& owner, std::string other, DialectId dialect,
+                std::unordered_set<std::string>& seen, const Path& path) {
+    if (!seen.insert(other).second) refuse_member(path, "comes twice: " + in_quotes(other));
+    auto edge = make_shared_value<Edge>();
+    edge->kind = kind;
+    edge->owner = owner;
+    edge->other = std::move(other);
+    edge->seq = next_seq();
+    edge->dialect = dialect;
+    changes_.edges_added.emplace_back(std::move(edge));
+  }
+
+  static void read_task(const Node& node, const Path& at, Row& row) {
+    const Members<Node, Field::state, Field::acquisitions, Field::pid, Field::ttl, Field::expires_at, Field::last_ttl,
+                  Field::retry_at, Field::resumes, Field::current>
+        members(node, &at);
+    const std::string state = members.template text<Field::state>();
+    const std::optional<TaskState> known = task_state_named(state);
+    if (!known || *known == TaskState::none) {
+      refuse_member(members.path(Field::state), "must be the name of a task's state, got " + in_quotes(state));
+    }
+    row.task = *known;
+    row.acquisitions = members.template integer<Field::acquisitions>();
+    row.pid = shared_text(members.template optional_text<Field::pid>());
+    if (row.task == TaskState::acquired && !row.pid) refuse_member(members.path(Field::pid), "is missing; the task is acquired");
+    const std::optional<Duration> ttl = members.template optional_integer<Field::ttl>();
+    const std::optional<Duration> last_ttl = members.template optional_integer<Field::last_ttl>();
+    if (ttl && last_ttl && *ttl != *last_ttl) {
+      refuse_member(members.path(Field::ttl), "must be lastTtl (" + std::to_string(*last_ttl) + "), got " + std::to_string(*ttl));
+    }
+    row.ttl = last_ttl.value_or(ttl.value_or(0));
+    row.expires_at = members.template optional_integer<Field::expires_at>().value_or(kUnset);
+    row.retry_at = members.template optional_integer<Field::retry_at>().value_or(kUnset);
+    std::vector<std::string> resumes;
+    members.template each<Field::resumes>(
+        [&](const Node& element, const Path& path) { resumes.emplace_back(read_text(element, path)); });
+    if (!resumes.empty()) row.resumes = make_shared_value<SharedStrings>(std::move(resumes));
+    row.current = shared_text(members.template optional_text<Field::current>());
+  }
+
+  void read_schedule(const Node& node, const Path& at) {
+    const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
+                  Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::problem,
+                  Field::retry_at, Field::dialect>
+        members(node, &at);
+    auto schedule = make_shared_value<Schedule>();
+    schedule->id = members.template text<Field::id>();
+    schedule->cron = members.template text<Field::cron>();
+    schedule->promise_id = members.template text<Field::promise_id>();
+    schedule->promise_timeout = members.template integer<Field::promise_timeout>();
+    schedule->promise_param = members.template value<Field::promise_param>();
+    schedule->promise_tags = members.template string_map<Field::promise_tags>();
+    if (const Node* job = members.template find_given<Field::job>()) {
+      if (job->type() == NodeType::string) {  // one that the store which wrote it could not read either
+        auto unread = make_shared_value<JobTemplate>();
+        unread->unread = job->text();
+        unread->problem = "the snapshot has it as a text";
+        schedule->job = std::move(unread);
+      } else {
+        schedule->job = read_template(*job, members.path(Field::job));
+      }
+    }
+    schedule->created_at = members.template integer<Field::created_at>();
+    schedule->next_run_at = members.template integer<Field::next_run_at>();
+    schedule->last_run_at = members.template optional_integer<Field::last_run_at>();
+    if (auto problem = members.template optional_text<Field::problem>()) {
+      auto aside = make_shared_value<SetAside>();
+      aside->problem = *std::move(problem);
+      aside->retry_at = members.template integer<Field::retry_at>();
+      schedule->aside = std::move(aside);
+    }
+    schedule->dialect = read_dialect(members);
+    if (!schedule_ids_.insert(schedule->id).second)
+      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(schedule->id));
+    changes_.schedules.push_back({ScheduleRef(), ScheduleRef(std::move(schedule))});
+  }
+
+  void read_message(const Node& node, const Path& at) {
+    const Members<Node, Field::kind, Field::id, Field::version, Field::address, Field::attempts, Field::queued_at> members(node,
+                                                                                                                           &at);
+    auto message = make_shared_value<OutboxMessage>();
+    set_kind(*message, members.template text<Field::kind>(), members.path(Field::kind));
+    message->id = members.template text<Field::id>();
+    message->address = members.template text<Field::address>();
+    message->attempts = members.template integer<Field::attempts>();
+    message->queued_at = members.template integer<Field::queued_at>();
+    message->seq = next_seq();
+    const auto place = places_.find(message->id);
+    if (place == places_.end())
+      refuse_member(members.path(Field::id), "must name a promise of the snapshot, got " + in_quotes(message->id));
+    if (message->kind == MessageKind::execute) {
+      message->version = members.template integer<Field::version>();
+      Row& row = *rows_[place->second];
+      if (!row.has_task()) refuse_member(members.path(Field::id), "must name a task, got " + in_quotes(message->id));
+      row.execute_seq = message->seq;
+    }
+    if (!keys_.insert(key_of(*message)).second) refuse_member(at, "comes twice: " + in_quotes(key_of(*message)));
+    changes_.messages_added.emplace_back(std::move(message));
+  }
+  static void set_kind(OutboxMessage& message, std::string_view kind, const Path& path) {
+    for (const DialectId dialect : {DialectId::k2026_04_01, DialectId::k2025_01_15}) {
+      for (const MessageKind known : {MessageKind::execute, MessageKind::unblock}) {
+        for (const bool resume : {false, true}) {
+          message.dialect = dialect;
+          message.kind = known;
+          message.resume = resume;
+          if (kind_of(message) == kind) return;
+        }
+      }
+    }
+    refuse_member(path, "must be the kind of a message, got " + in_quotes(kind));
+  }
+
+  static constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
+
+  Changes changes_;
+  std::vector<Shared<Row>> rows_;
+  std::unordered_map<std::string, std::size_t> places_;  // of rows_, by id
+  std::unordered_set<std::string> schedule_ids_;
+  std::unordered_set<std::string> queue_names_;
+  std::unordered_set<std::string> keys_;
+};
+
+}  // namespace detail
+
+// Throws Malformed.
+template <DocumentNode Node>
+std::unique_ptr<Storage> decode_snapshot(const Node& snapshot, const Path* at = nullptr) {
+  std::unique_ptr<Storage> storage = make_memory_storage();
+  storage->write(detail::SnapshotReader<Node>().read(snapshot, at));
+  return storage;
+}
+
+}  // namespace resonate

@@ -1,0 +1,283 @@
+// A StateView written to any sink: the full snapshot, and the shape of debug.snap (WIRE 5). Both show rows as they are stored; only
+// retryAt is shown as it is at the stored instant.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "codec/jobs_encode_order.hpp"
+#include "codec/messages.hpp"
+#include "codec/node.hpp"
+#include "codec/records_encode.hpp"
+#include "codec/snapshot.hpp"
+#include "codec/state_view.hpp"
+#include "machine/derive.hpp"
+
+namespace resonate {
+namespace detail {
+
+inline constexpr std::string_view kSnapshotFormat = "resonate_core/1";
+
+// retryAt of a task, which follows from more than its row while its execute waits.
+struct RetryView {
+  enum class As : std::uint8_t {
+    instant,
+    phase  // what stays the same while time passes
+  };
+  std::optional<Duration> retry_timeout;
+  Instant now = 0;
+  As as = As::instant;
+
+  Instant of(const Row& row) const noexcept {
+    const Instant shown = shown_retry_at(row, now, retry_timeout);
+    if (as == As::instant || !row.execute_waits || shown == kNever) return shown;
+    const Duration interval = retry_interval(row, retry_timeout);
+    const Duration phase = shown % interval;
+    return phase < 0 ? phase + interval : phase;
+  }
+};
+
+template <DocumentSink Sink>
+class SnapshotEncoder {
+ public:
+  SnapshotEncoder(Sink& sink, RetryView retry) : sink_(sink), retry_(retry) {}
+
+  // Each of the last three is a visit: it calls its argument with every row, in order.
+  template <class Promises, class Schedules, class Messages>
+  void full(const Counters& counters, Promises each_promise, Schedules each_schedule, const std::vector<QueueRef>& queues,
+            Messages each_message) {
+    sink_.begin_object();
+    text(Field::format, kSnapshotFormat);
+    integer(Field::now, counters.now);
+    integer(Field::dropped, counters.dropped);
+    if (counters.jobs) integer(Field::generated_jobs, counters.jobs);
+    begin_list(Field::promises);
+    each_promise([this](const StateView::Promise& promise) { full_promise(promise); });
+    sink_.end_array();
+    begin_list(Field::schedules);
+    each_schedule([this](const ScheduleRef& schedule) { full_schedule(*schedule); });
+    sink_.end_array();
+    if (!queues.empty()) list(Field::queues, queues, [this](const QueueRef& queue) { JobEncoder<Sink>(sink_).whole(*queue); });
+    begin_list(Field::messages);
+    each_message([this](const MessageRef& message) { full_message(*message); });
+    sink_.end_array();
+    sink_.end_object();
+  }
+
+  void debug(const StateView& view) {
+    sink_.begin_object();
+    list(Field::promises, view.promises,
+         [this](const StateView::Promise& promise) { encode_promise(sink_, DialectId::k2026_04_01, *promise.row); });
+    begin_list(Field::promise_timeouts);
+    for (const auto& [row, callbacks, listeners] : view.promises) {
+      if (row->external && row->state == PromiseState::pending) timer(*row, row->birth->timeout_at);
+    }
+    sink_.end_array();
+    edges(Field::callbacks, view, &StateView::Promise::callbacks);
+    edges(Field::listeners, view, &StateView::Promise::listeners);
+    begin_list(Field::tasks);
+    for (const auto& [row, callbacks, listeners] : view.promises) {
+      if (row->has_task()) encode_task(sink_, DialectId::k2026_04_01, *row);
+    }
+    sink_.end_array();
+    begin_list(Field::task_timeouts);
+    for (const auto& [row, callbacks, listeners] : view.promises) {
+      if (row->task == TaskState::pending) timer(*row, retry_.of(*row), 0);
+      if (row->task == TaskState::acquired) timer(*row, row->expires_at, 1);
+    }
+    sink_.end_array();
+    debug_messages(view);
+    sink_.end_object();
+  }
+
+ private:
+  void text(Field key, std::string_view text) {
+    sink_.key(key);
+    sink_.string(text);
+  }
+  void integer(Field key, std::int64_t number) {
+    sink_.key(key);
+    sink_.integer(number);
+  }
+  void instant(Field key, Instant at) {
+    if (at != kUnset) integer(key, at);
+  }
+  void begin_list(Field key) {
+    sink_.key(key);
+    sink_.begin_array();
+  }
+  template <class Items, class Body>
+  void list(Field key, const Items& items, Body body) {
+    begin_list(key);
+    for (const auto& item : items) body(item);
+    sink_.end_array();
+  }
+  void value(Field key, const Value& value) {
+    sink_.key(key);
+    encode_value(sink_, DialectId::k2026_04_01, value);
+  }
+
+  void full_promise(const StateView::Promise& promise) {
+    const Row& row = *promise.row;
+    const Birth& birth = *row.birth;
+    sink_.begin_object();
+    text(Field::id, birth.id);
+    text(Field::state, name_of(row.state));
+    value(Field::param, birth.param);
+    value(Field::value, row.value ? row.value->value : Value());
+    sink_.key(Field::tags);
+    encode_strings(sink_, birth.tags);
+    integer(Field::timeout_at, birth.timeout_at);
+    integer(Field::created_at, birth.created_at);
+    instant(Field::settled_at, row.settled_at);
+    if (birth.ikc) text(Field::ikc, birth.ikc->text);
+    if (row.iku) text(Field::iku, row.iku->text);
+    text(Field::dialect, dialect(birth.dialect).version);
+    sink_.key(Field::external);
+    sink_.boolean(row.external);
+    list(Field::callbacks, promise.callbacks, [this](const EdgeRef& edge) { sink_.string(edge->other); });
+    list(Field::listeners, promise.listeners, [this](const EdgeRef& edge) {
+      sink_.begin_object();
+      text(Field::address, edge->other);
+      text(Field::dialect, dialect(edge->dialect).version);
+      sink_.end_object();
+    });
+    if (row.has_task()) full_task(row);
+    if (row.job) {
+      sink_.key(Field::job);
+      JobEncoder<Sink>(sink_).whole(*row.job);
+    }
+    sink_.end_object();
+  }
+
+  void full_task(const Row& row) {
+    sink_.key(Field::task);
+    sink_.begin_object();
+    text(Field::state, name_of(row.task));
+    integer(Field::acquisitions, row.acquisitions);
+    // What is set is shown, also where it should not be: a broken state comes back as it was.
+    if (row.pid) text(Field::pid, row.pid->text);
+    if (row.task == TaskState::acquired && row.ttl != 0) integer(Field::ttl, row.ttl);
+    instant(Field::expires_at, row.expires_at);
+    if (row.ttl != 0) integer(Field::last_ttl, row.ttl);
+    instant(Field::retry_at, retry_.of(row));
+    begin_list(Field::resumes);
+    if (row.resumes) {
+      for (const std::string& id : row.resumes->items) sink_.string(id);
+    }
+    sink_.end_array();
+    if (row.current) text(Field::current, row.current->text);
+    sink_.end_object();
+  }
+
+  void full_schedule(const Schedule& schedule) {
+    sink_.begin_object();
+    text(Field::id, schedule.id);
+    text(Field::cron, schedule.cron);
+    text(Field::promise_id, schedule.promise_id);
+    integer(Field::promise_timeout, schedule.promise_timeout);
+    value(Field::promise_param, schedule.promise_param);
+    sink_.key(Field::promise_tags);
+    encode_strings(sink_, schedule.promise_tags);
+    if (schedule.job && !schedule.job->unread.empty()) {
+      text(Field::job, schedule.job->unread);
+    } else if (schedule.job) {
+      sink_.key(Field::job);
+      encode_order(sink_, schedule.job->order);
+    }
+    integer(Field::created_at, schedule.created_at);
+    integer(Field::next_run_at, schedule.next_run_at);
+    if (schedule.last_run_at) integer(Field::last_run_at, *schedule.last_run_at);
+    if (schedule.aside) {
+      text(Field::problem, schedule.aside->problem);
+      integer(Field::retry_at, schedule.aside->retry_at);
+    }
+    text(Field::dialect, dialect(schedule.dialect).version);
+    sink_.end_object();
+  }
+
+  void full_message(const OutboxMessage& message) {
+    sink_.begin_object();
+    text(Field::kind, kind_of(message));
+    text(Field::id, message.id);
+    if (message.kind == MessageKind::execute) integer(Field::version, message.version);
+    text(Field::address, message.address);
+    integer(Field::attempts, message.attempts);
+    integer(Field::queued_at, message.queued_at);
+    sink_.end_object();
+  }
+
+  // type: of a task's timer.
+  void timer(const Row& row, Instant at, std::int64_t type = -1) {
+    sink_.begin_object();
+    text(Field::id, row.id());
+    if (type >= 0) integer(Field::type, type);
+    integer(Field::timeout, at);
+    sink_.end_object();
+  }
+
+  void edges(Field key, const StateView& view, std::vector<EdgeRef> StateView::Promise::*which) {
+    begin_list(key);
+    for (const StateView::Promise& promise : view.promises) {
+      std::vector<EdgeRef> ordered = promise.*which;
+      std::sort(ordered.begin(), ordered.end(), [](const EdgeRef& a, const EdgeRef& b) { return a->other < b->other; });
+      for (const EdgeRef& edge : ordered) {
+        sink_.begin_object();
+        text(key == Field::callbacks ? Field::awaiter : Field::id, key == Field::callbacks ? edge->other : edge->owner);
+        text(key == Field::callbacks ? Field::awaited : Field::address, key == Field::callbacks ? edge->owner : edge->other);
+        sink_.end_object();
+      }
+    }
+    sink_.end_array();
+  }
+
+  // Executes before unblocks, each ordered by id.
+  void debug_messages(const StateView& view) {
+    std::vector<const StateView::Message*> ordered;
+    for (const StateView::Message& message : view.messages) ordered.push_back(&message);
+    std::sort(ordered.begin(), ordered.end(), [](const StateView::Message* a, const StateView::Message* b) {
+      const auto order = [](const OutboxMessage& m) { return std::tie(m.kind, m.id, m.address, m.seq); };
+      return order(*a->message) < order(*b->message);
+    });
+    begin_list(Field::messages);
+    for (const StateView::Message* message : ordered) {
+      sink_.begin_object();
+      text(Field::address, message->message->address);
+      sink_.key(Field::message);
+      encode_message(sink_, *message->message, message->record);
+      sink_.end_object();
+    }
+    sink_.end_array();
+  }
+
+  Sink& sink_;
+  RetryView retry_;
+};
+
+}  // namespace detail
+
+template <DocumentSink Sink>
+void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
+  detail::SnapshotEncoder<Sink> encoder(sink, {view.retry_timeout, view.counters.now});
+  if (format == SnapshotFormat::debug) return encoder.debug(view);
+  const auto visit = [](const auto& items) {
+    return [&items](const auto& body) {
+      for (const auto& item : items) body(item);
+    };
+  };
+  encoder.full(view.counters, visit(view.promises), visit(view.schedules), view.queues, [&](const auto& body) {
+    for (const StateView::Message& message : view.messages) body(message.message);
+  });
+}
+
+// The full snapshot straight from storage, a page at a time; `counters` are storage's, or what is to be shown in their place.
+template <DocumentSink Sink>
+void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters, const detail::RetryView& retry) {
+  detail::SnapshotEncoder<Sink>(sink, retry)
+      .full(
+          counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
+          storage.queues(), [&](const auto& body) { each_message(storage, body); });
+}
+
+}  // namespace resonate

@@ -1,0 +1,67 @@
+#include "codec/state_view.hpp"
+
+namespace resonate {
+namespace {
+
+constexpr std::size_t kPage = 1000;
+
+}  // namespace
+
+std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner) {
+  std::vector<EdgeRef> all;
+  for (std::int64_t after = 0;;) {
+    std::vector<EdgeRef> page = storage.edges(kind, owner, after, kPage);
+    all.insert(all.end(), page.begin(), page.end());
+    if (page.size() < kPage) return all;
+    after = page.back()->seq;
+  }
+}
+
+void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body) {
+  RowRange range{.limit = kPage};
+  for (;;) {
+    const std::vector<RowRef> page = storage.rows(range);
+    for (const RowRef& row : page) {
+      StateView::Promise promise{row, {}, {}};
+      if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
+      if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
+      body(std::move(promise));
+    }
+    if (page.size() < kPage) return;
+    range.after.id = page.back()->id();
+  }
+}
+
+void each_schedule(Storage& storage, const std::function<void(const ScheduleRef&)>& body) {
+  for (std::string after;;) {
+    const std::vector<ScheduleRef> page = storage.schedules({.after = after, .limit = kPage});
+    for (const ScheduleRef& schedule : page) body(schedule);
+    if (page.size() < kPage) return;
+    after = page.back()->id;
+  }
+}
+
+void each_message(Storage& storage, const std::function<void(const MessageRef&)>& body) {
+  for (std::int64_t after = 0;;) {
+    const std::vector<MessageRef> page = storage.messages({.after = after, .limit = kPage});
+    for (const MessageRef& message : page) body(message);
+    if (page.size() < kPage) return;
+    after = page.back()->seq;
+  }
+}
+
+StateView view_of(Storage& storage, const Options& options) {
+  StateView view;
+  view.counters = storage.counters();
+  view.retry_timeout = options.retry_timeout;
+  each_promise(storage, [&](StateView::Promise promise) { view.promises.push_back(std::move(promise)); });
+  each_schedule(storage, [&](const ScheduleRef& schedule) { view.schedules.push_back(schedule); });
+  view.queues = storage.queues();
+  each_message(storage, [&](const MessageRef& message) {
+    RowRef record = message->kind == MessageKind::unblock ? storage.load(message->id) : RowRef();
+    view.messages.push_back({message, std::move(record)});
+  });
+  return view;
+}
+
+}  // namespace resonate

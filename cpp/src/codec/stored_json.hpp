@@ -1,0 +1,28 @@
+// Reading a JSON text that storage kept.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codec/json_document.hpp"
+#include "codec/path.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+// What read_node(node) makes of the document. Error (storage), naming `what` it is, for a text that is damaged.
+template <class Read>
+auto read_stored(std::string_view what, std::string_view json, Read read_node) {
+  const auto damaged = [what](const std::string& why) {
+    return Error(ErrorCode::storage, "a stored " + std::string(what) + " is damaged: " + why);
+  };
+  const JsonDocument document(json);
+  if (!document.problem().empty()) throw damaged(document.problem());
+  try {
+    return document.visit(read_node);
+  } catch (const Malformed& malformed) {
+    throw damaged(malformed.message);
+  }
+}
+
+}  // namespace resonate

@@ -1,0 +1,59 @@
+#include "resonate/index_keys.hpp"
+
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+std::optional<IndexKey> index_key(const Row& row, Index index) noexcept {
+  switch (index) {
+    case Index::id: return index_key<Index::id>(row);
+    case Index::due: return index_key<Index::due>(row);
+    case Index::branch: return index_key<Index::branch>(row);
+    case Index::holder: return index_key<Index::holder>(row);
+    case Index::claim: return index_key<Index::claim>(row);
+    case Index::unique_key: return index_key<Index::unique_key>(row);
+    case Index::batch: return index_key<Index::batch>(row);
+    case Index::job_state: return index_key<Index::job_state>(row);
+  }
+  return {};
+}
+
+std::optional<Due> due_key(const Schedule& schedule) {
+  if (schedule.due_at() == kNever) return {};
+  return Due{schedule.due_at(), DueKind::schedule};
+}
+
+const std::string* unblock_key(const OutboxMessage& message) noexcept {
+  return message.kind == MessageKind::unblock ? &message.id : nullptr;
+}
+
+RowRange rows_by_due() { return {.index = Index::due, .after = {kFirstPlace, kFirstPlace, {}}}; }
+
+RowRange rows_of_branch(std::string_view branch) { return {.index = Index::branch, .text = std::string(branch)}; }
+
+RowRange tasks_held_by(std::string_view pid) { return {.index = Index::holder, .text = std::string(pid)}; }
+
+RowRange jobs_to_claim(std::string_view queue) {
+  return {.index = Index::claim, .queue = std::string(queue), .after = {kFirstPlace, kFirstPlace, {}}};
+}
+
+RowRange leaders_of_group(const JobSpec& spec) {
+  return {.index = Index::batch, .queue = spec.queue, .text = spec.group->text, .type = spec.type};
+}
+
+RowRange jobs_of_batch(std::string_view queue, std::string_view batch) {
+  return {.index = Index::batch, .queue = std::string(queue), .text = std::string(batch)};
+}
+
+RowRange jobs_in_state(JobState state) {
+  const auto number = static_cast<std::int64_t>(state);
+  return {.index = Index::job_state, .after = {.major = number}, .until = number};
+}
+
+IndexPlace place_in(const RowRange& range, const Row& row) {
+  const std::optional<IndexKey> key = index_key(row, range.index);
+  if (!key) throw Error(ErrorCode::storage, "a stored row is damaged: an index holds " + row.id() + " that must not");
+  return {key->major, key->minor, row.id()};
+}
+
+}  // namespace resonate

@@ -1,0 +1,27 @@
+#include "machine/purge.hpp"
+
+#include "machine/derive.hpp"
+#include "machine/job_moves.hpp"
+
+namespace resonate {
+
+void References::add(const Row& row) {
+  if (row.state != PromiseState::pending) return;
+  if (row.resumes) ids_.insert(row.resumes->items.begin(), row.resumes->items.end());
+  if (row.current) ids_.insert(row.current->text);
+}
+
+bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now) {
+  if (row.state == PromiseState::pending || row.settled_at >= settled_before) return false;
+  if (row.callbacks > 0 || row.listeners > 0 || references.contains(row.id())) return false;
+  const std::string* origin = row.birth->tags.find("resonate:origin");
+  const WorkingSet::Entry* root = origin && *origin != row.id() ? set.find(*origin) : nullptr;
+  if (root && root->now->pending_at(now)) return false;
+  if (row.job && may_be_read_again(*row.job, set, now)) return false;
+  WorkingSet::Entry* const entry = set.find(row.id());
+  if (row.job) count_job(set, *row.job, -1);
+  set.remove(*entry);
+  return true;
+}
+
+}  // namespace resonate

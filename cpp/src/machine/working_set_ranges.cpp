@@ -1,0 +1,171 @@
+// An index in a transaction: the range in storage, overlaid by the rows that the transaction changed.
+#include <algorithm>
+#include <utility>
+
+#include "machine/working_set.hpp"
+
+namespace resonate {
+
+namespace {
+constexpr std::size_t kLargestPage = 1024;
+constexpr std::size_t kFewRows = 16;
+}  // namespace
+
+std::string WorkingSet::name_of_group(std::string_view queue, std::string_view text, std::string_view type) {
+  std::string name(queue);  // which holds no NUL
+  name.append(1, '\0').append(text);
+  if (!type.empty()) name.append(1, '\0').append(type).append(std::to_string(type.size()));
+  return name;
+}
+
+// Brings the index up to the last change: it is put in order when somebody reads it.
+WorkingSet::Overlay& WorkingSet::overlay(Index index) {
+  overlaid_ = true;
+  Overlay& overlay = overlays_[place_of(index)];
+  for (; overlay.touches < touched_.size(); ++overlay.touches) {
+    Entry* const entry = touched_[overlay.touches];
+    if (entry->gone) continue;
+    if (const std::optional<IndexKey> key = index_key(*entry->now, index))
+      overlay.groups[name_of_group(IndexKey::view(key->queue), IndexKey::view(key->text), IndexKey::view(key->type))].own.insert(
+          {key->major, key->minor, entry->now->id(), entry});
+  }
+  return overlay;
+}
+
+bool WorkingSet::still_at(const OwnRow& row, const RowRange& range) const {
+  if (row.entry->gone) return false;
+  const std::optional<IndexKey> key = index_key(*row.entry->now, range.index);
+  return key && key->major == row.major && key->minor == row.minor && row.entry->now->id() == row.id && range.has(*key);
+}
+
+// Those of the range's group, or null; the first of them is still at its place.
+WorkingSet::OwnRows* WorkingSet::own_rows(const RowRange& range) {
+  auto& groups = overlay(range.index).groups;
+  const auto group = groups.find(name_of_group(range.queue, range.text, range.type));
+  if (group == groups.end()) return nullptr;
+  OwnRows& own = group->second.own;
+  RowRange all = range;
+  all.until = std::numeric_limits<std::int64_t>::max();
+  while (!own.empty() && !still_at(*own.begin(), all)) own.erase(own.begin());
+  return &own;
+}
+
+WorkingSet::Cursor::Cursor(WorkingSet& set, RowRange range, std::size_t expected, Reads reads,
+                           std::function<bool(const Row&)> wanted)
+    : set_(set), range_(std::move(range)), page_size_(std::min(expected, kLargestPage)), wanted_(std::move(wanted)) {
+  if (reads == Reads::often) {
+    Overlay& overlay = set.overlay(range_.index);
+    kept_ = &overlay.groups[name_of_group(range_.queue, range_.text, range_.type)].page;
+    next_stored_ = kept_->front;
+  }
+  own_ = set.own_rows(range_);
+  if (own_) next_own_ = own_->upper_bound({range_.after.major, range_.after.minor, range_.after.id, nullptr});
+}
+
+bool WorkingSet::Cursor::read_more() {
+  Page& page = this->page();
+  if (page.whole) return false;
+  if (!page.rows.empty()) range_.after = place_in(range_, *page.rows.back());
+  if (!kept_) {
+    page.rows.clear();
+    next_stored_ = 0;
+  }
+  if (set_.rows_left_ == 0) {
+    set_.cut_ = true;
+    return false;
+  }
+  range_.limit = std::min(page_size_, set_.rows_left_);
+  page_size_ = std::min(2 * page_size_, kLargestPage);  // whoever needs more than was expected may need many
+  std::vector<RowRef> more = set_.storage_->rows(range_);
+  if (set_.rows_left_ != SIZE_MAX) set_.rows_left_ -= more.size();
+  page.whole = more.size() < range_.limit;
+  const bool found = !more.empty();
+  if (page.rows.empty()) {
+    page.rows = std::move(more);
+  } else {
+    std::move(more.begin(), more.end(), std::back_inserter(page.rows));
+  }
+  return found;
+}
+
+// The first stored row that this transaction has not changed. A changed row is among the transaction's own, if it still belongs.
+const RowRef* WorkingSet::Cursor::stored() {
+  for (;; ++next_stored_) {
+    if (next_stored_ == page().rows.size() && !read_more()) return nullptr;
+    const RowRef& row = page().rows[next_stored_];
+    const Entry* const mine = set_.entries_ ? set_.known(row->id()) : nullptr;
+    if (mine && mine->changed) {
+      if (next_stored_ == page().front) ++page().front;
+    } else if (!wanted_ || wanted_(*row)) {
+      return &row;
+    }
+  }
+}
+
+const RowRef* WorkingSet::Cursor::own() {
+  if (!own_) return nullptr;
+  for (; next_own_ != own_->end() && next_own_->major <= range_.until; ++next_own_) {
+    const RowRef& row = next_own_->entry->now;
+    if (set_.still_at(*next_own_, range_) && (!wanted_ || wanted_(*row))) return &row;
+  }
+  return nullptr;
+}
+
+const RowRef* WorkingSet::Cursor::peek() {
+  if (found_) return found_;
+  const RowRef* const mine = own();
+  const RowRef* const row = stored();
+  found_is_own_ = mine && (!row || place_in(range_, **mine) < place_in(range_, **row));
+  return found_ = found_is_own_ ? mine : row;
+}
+
+WorkingSet::Entry& WorkingSet::Cursor::entry() {
+  const RowRef& row = *peek();
+  if (found_is_own_) return *next_own_->entry;
+  Entry* const known = set_.known(row->id());
+  return known ? *known : set_.remember(row);
+}
+
+void WorkingSet::Cursor::pop() {
+  if (found_is_own_) {
+    ++next_own_;
+  } else {
+    ++next_stored_;
+  }
+  found_ = nullptr;
+}
+
+std::vector<WorkingSet::Entry*> WorkingSet::all_of(RowRange range) {
+  std::vector<Entry*> found;
+  for (Cursor cursor(*this, std::move(range), kFewRows, Cursor::Reads::often, {}); cursor.peek(); cursor.pop())
+    found.push_back(&cursor.entry());
+  return found;
+}
+
+WorkingSet::Entry* WorkingSet::first_of(RowRange range) {
+  Cursor cursor(*this, std::move(range), kFewRows, Cursor::Reads::often, {});
+  return cursor.peek() ? &cursor.entry() : nullptr;
+}
+
+std::vector<RowRef> WorkingSet::scan(RowRange range, const std::function<bool(const Row&)>& wanted) {
+  return scan_until(std::move(range), [&wanted](const Row& row) { return wanted(row) ? Seen::wanted : Seen::unwanted; });
+}
+
+std::vector<RowRef> WorkingSet::scan_until(RowRange range, const std::function<Seen(const Row&)>& judge) {
+  const std::size_t limit = range.limit;
+  std::vector<RowRef> found;
+  if (limit == 0) return found;
+  // Rows may be large: what ends soon does not read many of them.
+  const std::size_t expected = limit == SIZE_MAX ? 16 : std::clamp<std::size_t>(limit, 16, 256);
+  Cursor cursor(*this, std::move(range), expected, Cursor::Reads::once, {});
+  for (; found.size() < limit; cursor.pop()) {
+    const RowRef* const row = cursor.peek();
+    if (!row) break;
+    const Seen seen = judge(**row);
+    if (seen == Seen::end) break;
+    if (seen == Seen::wanted) found.push_back(*row);
+  }
+  return found;
+}
+
+}  // namespace resonate

@@ -1,0 +1,258 @@
+// Replay: the lines of a trace against a store that does the same.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/messages.hpp"
+#include "codec/nlohmann_node.hpp"
+#include "codec/reader.hpp"
+#include "codec/snapshot_decode.hpp"
+#include "protocol/decode.hpp"
+#include "protocol/trace.hpp"
+#include "resonate/clock.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+namespace {
+
+using Node = NlohmannNode;
+const Path kRequestPath(Field::req);
+
+[[noreturn]] void refuse(std::size_t number, const std::string& rule) {
+  throw Error(ErrorCode::invalid, "trace line " + std::to_string(number) + ": " + rule);
+}
+
+struct Line {
+  Line(std::size_t place, NlohmannDocument document) : number(place), content(std::move(document)) {}
+
+  std::size_t number;        // from 1
+  NlohmannDocument content;  // what the nodes look into
+  std::string kind;
+  Instant now = 0;
+  std::string scope;
+  std::optional<Node> request;
+  std::optional<Node> answer;
+
+  // Runs body(); whatever it finds malformed is the line's fault.
+  template <class Body>
+  auto blame(Body body) const {
+    try {
+      return body();
+    } catch (const Malformed& malformed) {
+      refuse(number, malformed.message);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid) throw;
+      refuse(number, error.what());
+    }
+  }
+};
+
+std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t at) {
+  auto line = std::make_unique<Line>(at + 1, NlohmannDocument(lines[at]));
+  if (!line->content.problem().empty()) refuse(line->number, "is not JSON");
+  line->blame([&] {
+    const Members<Node, Field::kind, Field::now, Field::scope, Field::req, Field::res> members(Node(line->content), nullptr);
+    line->kind = members.text<Field::kind>();
+    line->now = members.integer<Field::now>();
+    if (const Node* scope = members.find_given<Field::scope>()) line->scope = read_text(*scope, members.path(Field::scope));
+    line->request = members.need<Field::req>();
+    line->answer = members.need<Field::res>();
+  });
+  return line;
+}
+
+// The place of a name in a list of them.
+template <std::size_t N>
+std::size_t choice(const std::string& text, const Path& path, const std::array<std::string_view, N>& names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) throw Malformed{to_text(path) + " is none of the known names: " + in_quotes(text)};
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+Options read_options(const Line& line) {
+  const Members<Node, Field::format, Field::options> request(*line.request, &kRequestPath);
+  if (const std::string format = request.text<Field::format>(); format != kTraceFormat) {
+    throw Malformed{"req.format must be " + in_quotes(kTraceFormat) + ", got " + in_quotes(format)};
+  }
+  const Path path = request.path(Field::options);
+  const Members<Node, Field::rules, Field::retry_timeout, Field::catchup, Field::unblock_retention> given(
+      request.need<Field::options>(), &path);
+  Options options;
+  options.rules =
+      static_cast<RulesId>(choice<2>(given.text<Field::rules>(), given.path(Field::rules), {kRules[0].name, kRules[1].name}));
+  const Node& retry = given.need<Field::retry_timeout>();
+  if (retry.type() == NodeType::string && retry.text() == "ttl") {
+    options.retry_timeout.reset();
+  } else {
+    options.retry_timeout = read_integer(retry, given.path(Field::retry_timeout));
+  }
+  options.catchup = static_cast<CatchUp>(choice<3>(given.text<Field::catchup>(), given.path(Field::catchup), kCatchUpNames));
+  options.unblock_retention = given.integer<Field::unblock_retention>();
+  return options;
+}
+
+std::unique_ptr<Storage> read_contents(const Line& line) {
+  const Path path(Field::res);
+  const Members<Node, Field::snapshot> answer(*line.answer, &path);
+  const Path at = answer.path(Field::snapshot);
+  return decode_snapshot(answer.need<Field::snapshot>(), &at);
+}
+
+// What the recording found each time that a schedule was due: a schedule fires, or it is set aside because this system's time
+// zones, say, lack one. Those of the system that replays may be others.
+class Looks {
+ public:
+  explicit Looks(std::span<const std::string> lines) {
+    for (std::size_t at = 0; at < lines.size(); ++at) {
+      if (lines[at].find("step.schedule") == std::string::npos) continue;
+      const std::unique_ptr<Line> line = read_line(lines, at);
+      if (line->kind != kFired && line->kind != kSetAside) continue;
+      line->blame([&] {
+        const Members<Node, Field::id, Field::at> step(*line->request, &kRequestPath);
+        Look look{line->now, {}};
+        if (line->kind == kSetAside) {
+          const Path path(Field::res);
+          look.problem = Members<Node, Field::problem>(*line->answer, &path).text<Field::problem>();
+        }
+        by_id_[step.text<Field::id>()].push_back(std::move(look));
+      });
+    }
+  }
+
+  // The problem of a schedule at an instant; empty: none. A look that is no line found what was known.
+  std::string problem(const Schedule& schedule, Instant now) {
+    std::deque<Look>& looks = by_id_[schedule.id];
+    while (!looks.empty() && looks.front().now < now) looks.pop_front();
+    if (looks.empty() || looks.front().now > now) return schedule.aside ? schedule.aside->problem : std::string();
+    std::string found = std::move(looks.front().problem);
+    looks.pop_front();
+    return found;
+  }
+
+ private:
+  static constexpr std::string_view kFired = "step.schedule";
+  static constexpr std::string_view kSetAside = "step.schedule_set_aside";
+  struct Look {
+    Instant now;
+    std::string problem;
+  };
+  std::unordered_map<std::string, std::deque<Look>> by_id_;
+};
+
+// One store that does what lines say, and what its own trace said so far.
+class Player {
+ public:
+  Player(const Line& open, std::span<const std::string> lines) : looks_(lines) {
+    if (open.kind != "open") refuse(open.number, "must be of kind open, got " + in_quotes(open.kind));
+    open.blame([&] {
+      options_ = read_options(open);
+      options_.recorded_problem = [this](const Schedule& schedule, Instant now) { return looks_.problem(schedule, now); };
+      begin(read_contents(open));
+    });
+  }
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  const std::vector<std::string>& played() const noexcept { return played_; }
+
+  void play(const Line& line) {
+    line.blame([&] {
+      if (line.kind == "open") {
+        std::unique_ptr<Storage> contents = read_contents(line);
+        if (contents->counters().now < clock_->now()) {
+          begin(std::move(contents));  // its clock was set back
+        } else {
+          engine_->replace_storage(std::move(contents));
+        }
+      } else if (line.kind == "messages.take") {
+        take(line);
+      } else if (line.kind.starts_with("step.")) {
+        (void)engine_->tick(line.now, 1);  // a long tick lets others in between its steps: the next line says who came
+      } else {
+        apply(line);
+      }
+    });
+  }
+
+  // Throws what kept its own trace from being taken down, of which a difference would say nothing.
+  void stop() { engine_->stop_trace(); }
+
+ private:
+  void begin(std::unique_ptr<Storage> contents) {
+    if (engine_) engine_->stop_trace();
+    clock_ = std::make_shared<ManualClock>(contents->counters().now);
+    engine_ = Engine::create(std::move(contents), clock_, options_);
+    start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
+  }
+  void apply(const Line& line) {
+    Decoded decoded = decode_envelope(*line.request);
+    if (const auto* refusal = std::get_if<Refusal>(&decoded)) throw Malformed{"req: " + refusal->message};
+    auto& envelope = std::get<Envelope>(decoded);
+    if (is_debug(envelope.head.kind)) throw Malformed{"req must not be a debug operation"};
+    auto& request = std::get<Request>(envelope.operation);
+    request.scope = line.scope;
+    (void)engine_->apply(std::move(request), line.now);
+  }
+  void take(const Line& line) {
+    std::unordered_set<std::string> keys;
+    Members<Node, Field::keys>(*line.request, &kRequestPath).each<Field::keys>([&](const Node& key, const Path& path) {
+      keys.emplace(read_text(key, path));
+    });
+    // Whoever takes a message does so at the clock's instant, whatever is due by then.
+    (void)clock_->set(line.now);
+    (void)engine_->take_messages_if([&](const OutboxMessage& message) { return keys.contains(key_of(message)); }, keys.size());
+  }
+
+  Looks looks_;
+  Options options_;
+  std::shared_ptr<ManualClock> clock_;
+  std::shared_ptr<Engine> engine_;
+  std::vector<std::string> played_;
+};
+
+// Equal as JSON: blanks and another order of members are no difference.
+bool same(const std::string& recorded, const std::string& played) {
+  return recorded == played || nlohmann::json::parse(recorded) == nlohmann::json::parse(played);
+}
+
+ReplayResult compare(Player& player, std::span<const std::string> lines) {
+  ReplayResult result;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    const std::unique_ptr<Line> line = read_line(lines, at);
+    if (player.played().size() <= at) player.play(*line);
+    const std::string* played = at < player.played().size() ? &player.played()[at] : nullptr;
+    if (!played || !same(lines[at], *played)) {
+      result.line = line->number;
+      result.expected = lines[at];
+      if (played) result.got = *played;
+      return result;
+    }
+    ++result.steps;
+  }
+  if (player.played().size() > lines.size()) {
+    result.line = lines.size() + 1;
+    result.got = player.played()[lines.size()];
+    return result;
+  }
+  result.ok = true;
+  return result;
+}
+
+}  // namespace
+
+ReplayResult replay(std::span<const std::string> lines) {
+  if (lines.empty()) throw Error(ErrorCode::invalid, "trace: there is no line in it");
+  Player player(*read_line(lines, 0), lines);
+  ReplayResult result = compare(player, lines);
+  player.stop();
+  return result;
+}
+
+}  // namespace resonate

@@ -1,0 +1,93 @@
+"""The lives of promises, tasks and jobs: the stretches between two changes of state, and what happened at single instants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: What a job is called whose promise came to that end.
+JOB_ENDS = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
+#: How an attempt ended that was under way then.
+OUTCOMES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+
+
+@dataclass
+class Span:
+    """A stretch of a task's or a job's life.
+
+    Of a task: `pending`, `acquired` (then `pid` says by whom), `suspended` or `halted`. Of a job: `scheduled`, `pending`,
+    `claimed` and `running` (`pid`), `retry` or `archived`; a `running` one is an attempt, with its `number`, and at its end
+    its `outcome` and the `code` of its error.
+    """
+
+    state: str
+    start: int
+    end: int | None = None
+    pid: str | None = None
+    number: int | None = None
+    outcome: str | None = None
+    code: str | None = None
+
+
+@dataclass
+class Mark:
+    """Something that happened at one instant: an internal step by its name, `heartbeat`, or `refused` with its status."""
+
+    at: int
+    kind: str
+    text: str = ""
+
+
+@dataclass
+class Life:
+    """One promise and its task or job, or one schedule (which has no deadline).
+
+    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`.
+    """
+
+    id: str
+    created_at: int
+    timeout_at: int | None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    state: str = "pending"
+    settled_at: int | None = None
+    schedule: str | None = None
+    spans: list[Span] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    job: dict[str, Any] | None = None
+
+    @property
+    def task(self) -> Span | None:
+        """The open stretch; None for a promise without a task and for a fulfilled one."""
+        return self.spans[-1] if self.spans and self.spans[-1].end is None else None
+
+    def enter(self, state: str, at: int, pid: str | None = None) -> None:
+        """The task enters a state, unless it is in it."""
+        if self.task is not None and (self.task.state, self.task.pid) == (state, pid) and state != "acquired":
+            return
+        self.leave(at)
+        self.spans.append(Span(state, at, pid=pid))
+
+    def leave(self, at: int) -> None:
+        """Ends the open stretch."""
+        if self.task is not None:
+            self.task.end = max(at, self.task.start)
+
+    def settle(self, state: str, at: int) -> None:
+        """The promise is settled, and its task fulfilled; an open attempt ends."""
+        if self.state != "pending":
+            return
+        span = self.task
+        if self.job is not None:
+            late, state = state == "rejected_timedout", JOB_ENDS.get(state, state)
+            if span is not None and span.number is not None and span.outcome is None:
+                span.outcome = "timed_out" if late else OUTCOMES.get(state)
+        self.state, self.settled_at = state, at
+        self.leave(at)
+
+    def begin_again(self) -> None:
+        """The id was enqueued once more, after the job that had it was gone."""
+        self.state, self.settled_at = "pending", None
+        for span in self.spans:
+            span.number = None  # they count from 1 again

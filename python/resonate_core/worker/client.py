@@ -1,0 +1,139 @@
+"""What a worker asks of the place where its jobs are: one interface over a store in this process and a server elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from .. import errors
+from .outcomes import Outcome
+from .records import JobRecord
+
+if TYPE_CHECKING:
+    from .._core import Watch
+
+__all__ = ["MOST", "NOT_HELD", "VERSION", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal"]
+
+Queues = str | Sequence[str] | Mapping[str, int]
+#: Id and version of a job that the worker holds.
+Held = tuple[str, int]
+
+VERSION = "2026-04-01"
+#: How many jobs one request names at most: a server bounds what it reads.
+MOST = 1000
+#: Refusals by which the worker does not hold the job any more.
+NOT_HELD = (404, 409)
+_KINDS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
+
+
+class Claimed(NamedTuple):
+    """Jobs that were claimed.
+
+    Attributes:
+        jobs: In the order of claiming.
+        next_at: When a queue that only lacked a token of its rate has one, in Unix ms.
+    """
+
+    jobs: Sequence[JobRecord]
+    next_at: int | None
+
+
+class Client(Protocol):
+    """Requests about jobs. A status is 200, or 404 or 409 if the worker does not hold the job any more; other refusals raise."""
+
+    blocking: bool
+    """Whether a request takes time, so that an event loop must not wait for it."""
+    local: bool
+    """Whether the store is in this process."""
+    manual: bool
+    """Whether the clock is moved by hand."""
+
+    def now(self) -> int:
+        """The present instant, in Unix ms."""
+
+    def next_due(self) -> int | None:
+        """When the next timer of the store is due, in Unix ms, as far as is known here."""
+
+    def watch(self, descriptor: int) -> Watch | None:
+        """Write a byte to the descriptor when there is something to claim; None if the client cannot."""
+
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+        """Enqueue a job."""
+
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+        """Enqueue a job for each payload. If any is refused, it raises the first refusal.
+
+        Of the others a store in this process then enqueues none, and a server all: `job.enqueue_many` judges each job on its own.
+        """
+
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+        """Claim jobs, and start the first `start` of them. The jobs of a batch come together, even if they are more than asked."""
+
+    def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
+        """Start claimed jobs."""
+
+    def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        """Complete jobs. One of several may have any status that refuses it; a single one that is refused raises."""
+
+    def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
+        """End attempts by one outcome other than completed, or give claimed jobs back (`released`).
+
+        Returns:
+            The statuses of the first ones, of as many as one request can name.
+        """
+
+    def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
+        """Renew leases; return the ids of jobs that were cancelled, and of those that were lost."""
+
+    def get(self, id: str) -> JobRecord:
+        """Return a job."""
+
+    def delete(self, id: str) -> None:
+        """Delete a job."""
+
+    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        """Return the scheduled jobs of a queue that have these tags, up to a thousand."""
+
+    def waiting(self, queues: Iterable[str]) -> bool:
+        """Whether any of these queues, unless paused, has jobs that are neither settled nor archived."""
+
+    def close(self) -> None:
+        """Close what this client opened."""
+
+
+def names_of(queues: Queues) -> list[str]:
+    """The names alone."""
+    return [queues] if isinstance(queues, str) else list(queues)
+
+
+def end_request(id: str, version: int, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    """Kind and data of the request that ends an attempt by an outcome other than completed.
+
+    Example:
+        >>> from resonate_core.worker.client import end_request
+        >>> from resonate_core.worker.outcomes import Outcome
+        >>> end_request("a", 1, Outcome("snoozed", delay=5))
+        ('job.snooze', {'id': 'a', 'version': 1, 'delay': 5})
+    """
+    held = {"id": id, "version": version}
+    if outcome.kind == "released":
+        return "job.release", held
+    if outcome.kind == "snoozed":
+        return "job.snooze", {**held, "delay": outcome.delay}
+    failure = outcome.failure
+    assert failure is not None
+    error = {"code": failure.code, "message": failure.message} | ({} if failure.data is None else {"data": failure.data})
+    after = {} if failure.retry_after is None else {"retryAfter": failure.retry_after}
+    return "job.fail", {**held, "error": error, "retryable": failure.retryable, **after}
+
+
+def refusal(status: int, message: str) -> errors.ResonateError:
+    """The error of a refused request.
+
+    Example:
+        >>> from resonate_core.worker.client import refusal
+        >>> refusal(409, "it is held by another worker")
+        Conflict('it is held by another worker')
+    """
+    other = errors.StoreError if status >= 500 else errors.ResonateError
+    return _KINDS.get(status, other)(message, status)

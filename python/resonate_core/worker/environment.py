@@ -1,0 +1,101 @@
+"""What a worker takes from its machine, each behind a small interface: a simulator passes its own."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import os
+import re
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .._core import Store
+from .._wakeup import Wakeup as CommitWakeup
+from .client import Client
+from .store_client import StoreClient
+from .threads import Threads
+from .url_client import UrlClient
+
+__all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "open_client"]
+
+Target = Store | str | os.PathLike[str]
+
+_numbers = itertools.count(1)
+
+
+class Wakeup(Protocol):
+    """Calls back when a store of this process has something to claim, for as long as the block runs."""
+
+    def __enter__(self) -> object:
+        """Begin to watch."""
+
+    def __exit__(self, *raised: object) -> None:
+        """End it."""
+
+    def rearm(self, until: int | None) -> None:
+        """Ask to be woken once more, for what becomes claimable before this instant (Unix ms); call it before a claim."""
+
+
+class HandlerPool(Protocol):
+    """Runs the calls of synchronous handlers, beside the event loop."""
+
+    def submit(self, items: Iterable[Any]) -> None:
+        """Run each of them as soon as there is room."""
+
+    def withdraw(self) -> list[Any]:
+        """Take back the ones that have not begun."""
+
+    def close(self) -> None:
+        """End what is idle; the others end when their handler returns."""
+
+
+def open_client(target: Target, token: str | None = None) -> Client:
+    """Open the client of a store, of the file of one, or of a server's URL.
+
+    Raises:
+        TypeError: A token for what needs none.
+    """
+    if isinstance(target, str) and re.match(r"https?://", target):
+        return UrlClient(target, token)
+    if token is not None:
+        raise TypeError(f"token must be None, except beside the URL of a server, got one beside {target!r}")
+    return StoreClient(target) if isinstance(target, Store) else StoreClient(Store(target), owned=True)
+
+
+def process_name() -> str:
+    """Return a name for a worker: host, process and a number."""
+    return f"{socket.gethostname()}-{os.getpid()}-{next(_numbers)}"
+
+
+def client_threads(worker: str) -> concurrent.futures.Executor:
+    """Return the threads for requests that take time: a report, a heartbeat and a periodic job at once."""
+    return concurrent.futures.ThreadPoolExecutor(3, thread_name_prefix=f"{worker}-store")
+
+
+def commit_wakeup(client: Client, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> Wakeup:
+    """Return the wake-up by commits of this process; a server has none, and is polled."""
+    wakeup = CommitWakeup(client.watch)
+    wakeup.listen(loop, wake)
+    return wakeup
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a worker takes from its machine. Time is the event loop's, and the store's clock.
+
+    Attributes:
+        connect: Opens the client of a target, with a token.
+        name: Makes the name of a worker that was given none.
+        wakeup: Makes the `Wakeup` of a client: of an event loop, and what is called in it.
+        handler_pool: Makes the `HandlerPool` of a worker: of so many calls at once, what runs one, and a name.
+        client_pool: Makes the executor of requests that take time, for a worker of this name.
+    """
+
+    connect: Callable[[Target, str | None], Client] = open_client
+    name: Callable[[], str] = process_name
+    wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None]], Wakeup] = commit_wakeup
+    handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads
+    client_pool: Callable[[str], concurrent.futures.Executor] = client_threads

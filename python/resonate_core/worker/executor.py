@@ -1,0 +1,245 @@
+"""The slots of a running worker: handlers begin, time out, are called off, and free their slots when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from .client import Held
+from .execution import Attempt, Ended, Execution, WorkItem, begin
+from .outcomes import PUT_BACK, TIMED_OUT, Outcome
+from .records import JobRecord
+from .settings import Parts
+
+__all__ = ["LAST_WORDS", "Executor"]
+
+#: How long attempts that were called off at the end of a stop have to end by themselves (s).
+LAST_WORDS = 1.0
+
+
+class Executor:
+    """Runs the handlers of a worker. All of it is in the event loop, except for synchronous handlers.
+
+    Args:
+        parts: Of the worker.
+        loop: Where asynchronous handlers run.
+        wake: Set when a handler has ended.
+
+    Attributes:
+        ready: Work items that the store holds for running and that wait for a slot.
+        unreported: Outcomes that are to be reported to the store, in order.
+    """
+
+    def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
+        self._settings = parts.settings
+        self._registry = parts.registry
+        self._client = parts.client
+        self._loop = loop
+        self._wake = wake
+        self.ready: deque[WorkItem] = deque()
+        self.unreported: deque[tuple[Attempt, Outcome]] = deque()
+        self._running: dict[str, Attempt] = {}
+        self._orphans: set[Attempt] = set()  # they run on, and the worker does not wait for them
+        self._taken = 0  # slots
+        self._ended: deque[Ended] = deque()  # from threads too
+        self._signalled = False
+        self._over = False
+        self._stopping = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._threads_only = not parts.registry.has_async
+        settings = parts.settings
+        self._pool = parts.environment.handler_pool(settings.concurrency, self._run_in_thread, f"{settings.name}-job")
+
+    @property
+    def slots(self) -> int:
+        """How many more can run, besides those that are ready."""
+        return max(0, self._free - len(self.ready))
+
+    @property
+    def waiting(self) -> int:
+        """How many the store holds for running that wait for a slot, or for a thread."""
+        return len(self.ready) + max(0, -self._free)
+
+    @property
+    def _free(self) -> int:
+        return self._settings.concurrency - self._taken
+
+    @property
+    def idle(self) -> bool:
+        """Whether all have ended and were reported."""
+        return not (self._running or self.unreported or self.ready)
+
+    def held(self) -> list[Held]:
+        """Each job that the store believes to run here."""
+        running = [(attempt.id, attempt.version) for attempt in self._running.values() if not attempt.reported]
+        return running + [(job.id, job.version) for item in self.ready for job in item]
+
+    def unended(self) -> list[Attempt]:
+        """The attempts whose handler has not returned; from any thread."""
+        found = (*list(self._running.values()), *list(self._orphans))
+        return [each for each in found if each.execution.handle is None or not each.execution.handle.done()]
+
+    # -- begin ------------------------------------------------------------------------------------------------------------
+
+    def begin_ready(self) -> None:
+        """Run as much of what is ready as there are slots for; if all handlers are for threads, these take the next one themselves."""
+        count = len(self.ready) if self._threads_only else min(len(self.ready), self._free)
+        if count <= 0 or self._stopping:
+            return
+        for_threads: list[Execution] = []
+        now = self._client.now()
+        for _ in range(count):
+            execution = begin(self.ready.popleft(), self._registry.tasks, self._settings.name, now, self._client.now)
+            for attempt in execution.attempts:
+                self._began(attempt, now)
+            self._taken += 1
+            task = execution.task
+            if task is None:
+                self._end(execution.run(()))
+            elif task.is_async:
+                execution.handle = self._loop.create_task(self._run_in_loop(execution))
+                execution.handle.add_done_callback(partial(self._never_begun, execution))
+            else:
+                for_threads.append(execution)
+        if for_threads:
+            self._pool.submit(for_threads)
+
+    def _began(self, attempt: Attempt, now: int) -> None:
+        older = self._running.get(attempt.id)
+        if older is not None:  # it was lost, and this worker has claimed it again
+            older.reported = True
+            self._orphans.add(older)
+            self._call_off(older, "lost")
+        self._running[attempt.id] = attempt
+        # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
+        timeout = attempt.context.timeout
+        end = attempt.context.deadline if self._client.local else None if timeout is None else now + timeout
+        if end is not None and not self._client.manual:
+            attempt.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, attempt)
+
+    def _run_in_thread(self, execution: Execution) -> None:
+        self._ended.append(execution.run(self._registry.middleware))
+        if not self._signalled and not self._over:
+            self._signalled = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and the job was put back long ago
+                self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def _run_in_loop(self, execution: Execution) -> None:
+        self._end(await execution.run_async(self._registry.middleware))
+
+    def _never_begun(self, execution: Execution, handle: asyncio.Task[None]) -> None:
+        """End a handler whose task was cancelled from outside before its first step, so that it has no outcome."""
+        if handle.cancelled() and not execution.begun:
+            self._end(execution.broken(asyncio.CancelledError("the task of the handler was cancelled")))
+
+    # -- end --------------------------------------------------------------------------------------------------------------
+
+    def _end(self, ended: Ended) -> None:
+        self._ended.append(ended)
+        self._wake.set()
+
+    def collect(self) -> None:
+        """Free the slots of what has ended."""
+        self._signalled = False  # before the look: what ends after it wakes the claim loop
+        while self._ended:
+            self._taken -= 1
+            for attempt, outcome in self._ended.popleft():
+                self._forget(attempt)
+                self._report(attempt, outcome)
+
+    def _forget(self, attempt: Attempt) -> None:
+        if self._running.get(attempt.id) is attempt:
+            del self._running[attempt.id]
+        else:
+            self._orphans.discard(attempt)
+        if attempt.timer is not None:
+            attempt.timer.cancel()
+        attempt.execution.attempts = []  # no circle: both are freed at once, without the garbage collector
+
+    def take_unreported(self) -> deque[tuple[Attempt, Outcome]]:
+        """Hand over what is to be reported."""
+        unreported, self.unreported = self.unreported, deque()
+        return unreported
+
+    def _report(self, attempt: Attempt, outcome: Outcome) -> None:
+        if not attempt.reported:
+            attempt.reported = True
+            self.unreported.append((attempt, outcome))
+
+    # -- call off ---------------------------------------------------------------------------------------------------------
+
+    def call_off(self, ids: Collection[str], held: Collection[Held], reason: str) -> None:
+        """Call off the attempts of these jobs, if they are still the ones that the store was asked about."""
+        wanted = set(ids)
+        for id, version in held:
+            attempt = self._running.get(id) if id in wanted else None
+            if attempt is not None and attempt.version == version:
+                self._call_off(attempt, reason)
+
+    def _call_off(self, attempt: Attempt, reason: str) -> None:
+        attempt.context.cancel(reason)
+        attempt.execution.cancel_if_unwanted()
+
+    def _time_out(self, attempt: Attempt) -> None:
+        """End an asynchronous handler. That of a thread, or of one job in a batch, is reported now and keeps its slot till it ends."""
+        self._call_off(attempt, "timeout")
+        if attempt.execution.handle is None or attempt.execution.is_batch:
+            self._report(attempt, TIMED_OUT)
+            self._wake.set()
+
+    # -- stop -------------------------------------------------------------------------------------------------------------
+
+    def stop(self, grace: float) -> None:
+        """Give what runs so many seconds. A second call can only make it shorter."""
+        self._stopping = True
+        for attempt in self._running.values():
+            attempt.context.stopping = True
+        if self._timers and self._timers[0].when() <= self._loop.time() + grace:
+            return
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = [
+            self._loop.call_later(grace, self._call_off_all),
+            self._loop.call_later(grace + LAST_WORDS, self._put_back_running),
+        ]
+
+    def put_back_ready(self) -> None:
+        """Put back what has not begun, so that any worker can claim it."""
+        while self.ready:
+            self.put_back(self.ready.popleft())
+        for execution in self._pool.withdraw():
+            self._taken -= 1
+            for attempt in execution.attempts:
+                self._forget(attempt)
+                self._report(attempt, PUT_BACK)
+
+    def put_back(self, jobs: Iterable[JobRecord]) -> None:
+        """Put back jobs that the store holds for running, and that have not begun."""
+        for job in jobs:
+            self._report(Attempt(job, self._settings.name, 0, None, self._client.now), PUT_BACK)
+
+    def _call_off_all(self) -> None:
+        for attempt in self._running.values():
+            self._call_off(attempt, "stopping")
+
+    def _put_back_running(self) -> None:
+        """Put back what still runs: another worker runs it again."""
+        for attempt in self._running.values():
+            self._report(attempt, PUT_BACK)
+            self._orphans.add(attempt)
+        self._running.clear()
+        self._wake.set()
+
+    def close(self) -> None:
+        """End what is left if there was no stop: idle threads, timers, asynchronous handlers."""
+        self._over = True
+        for timer in self._timers:
+            timer.cancel()
+        for attempt in (*self._running.values(), *self._orphans):
+            if attempt.timer is not None:
+                attempt.timer.cancel()
+            self._call_off(attempt, "stopping")
+        self._pool.close()

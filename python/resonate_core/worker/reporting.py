@@ -1,0 +1,163 @@
+"""How attempts ended is reported to the store, counted and logged."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from ..errors import ResonateError, StoreError
+from .client import MOST, NOT_HELD, Client
+from .execution import Attempt
+from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
+
+__all__ = ["Counts", "report"]
+
+_log = logging.getLogger("resonate_core.worker")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a worker did since it was made.
+
+    Attributes:
+        completed: Attempts that ended well.
+        failed: Attempts that failed, timeouts among them.
+        snoozed: Attempts that were put off, also by a stop.
+        lost: Attempts whose outcome was refused: the job was cancelled, settled from outside, or another worker's by then.
+        released: Jobs that were claimed and given back.
+        expired: Jobs that were claimed and could not be started any more.
+    """
+
+    completed: int = 0
+    failed: int = 0
+    snoozed: int = 0
+    lost: int = 0
+    released: int = 0
+    expired: int = 0
+
+
+#: The outcome that was reported in the end, and the status of the answer.
+Reported = tuple[Outcome, int]
+
+
+def report(
+    client: Client,
+    ended: deque[tuple[Attempt, Outcome]],
+    counts: Counts,
+    seen: Callable[[Attempt, Outcome, int], None] | None = None,
+) -> None:
+    """Report how attempts ended, in order; reported ones leave the queue.
+
+    An outcome that the store refuses fails its attempt. Only a store that cannot be reached raises (StoreError, OSError).
+
+    Args:
+        client: Where their jobs are.
+        ended: The attempts and their outcomes.
+        counts: They are counted in it.
+        seen: Called for each, with the outcome that was reported in the end and its status.
+    """
+    silent = not _log.isEnabledFor(logging.DEBUG)
+    while ended:
+        first = ended[0][1]
+        if first.kind == "completed":
+            reported: Iterable[Reported] = _complete(client, _completed(ended))
+        elif first.kind == "dropped":
+            reported = [(first, 409)]
+        else:  # where a batch ended as a whole, all of it at once
+            reported = _end(client, _alike(ended), first)
+        for outcome, status in reported:
+            attempt, _ = ended.popleft()
+            if silent and status < 300 and outcome.kind == "completed":  # most of them
+                counts.completed += 1
+            else:
+                _count(attempt, outcome, status, counts)
+            if seen is not None:
+                seen(attempt, outcome, status)
+
+
+def _completed(ended: Iterable[tuple[Attempt, Outcome]]) -> list[tuple[Attempt, Outcome]]:
+    """The first attempts, as many as have completed."""
+    done = []
+    for one in islice(ended, MOST):
+        if one[1].kind != "completed":
+            break
+        done.append(one)
+    return done
+
+
+def _alike(ended: deque[tuple[Attempt, Outcome]]) -> list[Attempt]:
+    """The first attempts, as many as share one outcome."""
+    first = ended[0][1]
+    return [attempt for attempt, _ in takewhile(lambda one: one[1] is first, islice(ended, MOST))]
+
+
+def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]]) -> Iterator[Reported]:
+    """If one of the results cannot be stored, each is reported by itself, and that one fails."""
+    try:
+        statuses = client.complete_many([(attempt.id, attempt.version, outcome.result) for attempt, outcome in done])
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        if len(done) > 1:
+            for one in done:
+                yield from _complete(client, [one])
+        else:
+            yield from _end(client, [done[0][0]], unstorable(error))
+        return
+    for one, status in zip(done, statuses, strict=True):
+        if status >= 300 and status not in NOT_HELD and len(done) > 1:
+            yield from _complete(client, [one])  # by itself it raises, and says why
+        else:
+            yield one[1], status
+
+
+def _end(client: Client, attempts: Sequence[Attempt], outcome: Outcome) -> list[Reported]:
+    """Report one outcome of the first attempts, of as many as one request can name.
+
+    An outcome that is refused is reported as a failure, of the first attempt alone; if that is refused too, the attempt is lost.
+    """
+    held = [(attempt.id, attempt.version) for attempt in attempts]
+    try:
+        return [(outcome, status) for status in client.end_many(held, outcome)]
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        if len(attempts) > 1:
+            return _end(client, attempts[:1], outcome)
+        _log.exception("job %s ended with an outcome that cannot be written", attempts[0].id)
+        outcome = unwritable(error, outcome)
+    try:
+        return [(outcome, status) for status in client.end_many(held, outcome)]
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        _log.exception("job %s: its failure cannot be written either; its lease will expire", attempts[0].id)
+        return [(outcome, error.status if isinstance(error, ResonateError) else 400)]
+
+
+def _count(attempt: Attempt, outcome: Outcome, status: int, counts: Counts) -> None:
+    if status >= 300 and outcome is TIMED_OUT:
+        status = 200  # the store saw it first
+    if status >= 300 or outcome.kind == "dropped":
+        counts.lost += 1
+        _say(logging.INFO, attempt, "%s, but this worker does not hold it any more: %d", outcome.kind, status)
+        return
+    setattr(counts, outcome.kind, getattr(counts, outcome.kind) + 1)
+    failure = outcome.failure
+    if failure is None:
+        _say(logging.DEBUG, attempt, "%s", outcome.kind)
+    else:
+        shown = outcome.error if _log.isEnabledFor(logging.DEBUG) else None
+        _say(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, error=shown)
+
+
+def _say(level: int, attempt: Attempt, text: str, *values: object, error: BaseException | None = None) -> None:
+    """Log a line about an attempt; its job, type and attempt are in the text, and members of the record."""
+    if not _log.isEnabledFor(level):
+        return
+    named = {"job": attempt.id, "type": attempt.job.type, "attempt": attempt.context.attempt}
+    head = "job %s of type %s, attempt %d, "
+    _log.log(level, head + text, *named.values(), *values, exc_info=error, extra=named)

@@ -1,0 +1,160 @@
+"""How a worker is run: by itself, in an event loop of the program, or in a thread beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import fields, replace
+
+from .._core import __version__
+from ..errors import Invalid
+from .client import names_of
+from .session import Session
+from .settings import Parts, Settings
+from .signals import Signals
+
+__all__ = ["Runner"]
+
+_log = logging.getLogger("resonate_core.worker")
+
+
+def _beginning(parts: Parts) -> str:
+    """What a worker logs of itself when it starts."""
+    settings, registry = parts.settings, parts.registry
+    if isinstance(settings.queues, dict):
+        named = ", ".join(f"{name} (weight {weight})" for name, weight in settings.queues.items())
+    else:
+        named = ", ".join(names_of(settings.queues)) + (" (in this order)" if settings.strict else "")
+    said = [f"queues {named}", f"{settings.concurrency} slots", f"jobs of {parts.client!r}"]
+    said.append(f"types {', '.join(sorted(registry.tasks))}" if registry.tasks else "no handlers")
+    if registry.periodics:
+        said.append(f"periodic jobs {', '.join(each.name for each in registry.periodics)}")
+    return f"worker {settings.name!r} starts: {'; '.join(said)}; resonate-core {__version__}, process {os.getpid()}"
+
+
+class Runner:
+    """Runs the sessions of a worker, one at a time.
+
+    Args:
+        settings: Of the worker.
+        parts: Returns its parts, when it starts.
+
+    Attributes:
+        session: The one that runs.
+    """
+
+    def __init__(self, settings: Settings, parts: Callable[[], Parts]) -> None:
+        self._settings = settings
+        self._parts = parts
+        self.session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+        self._failed: BaseException | None = None
+
+    async def serve(self, *, alone: bool) -> None:
+        """Run in the caller's event loop until it is stopped.
+
+        Args:
+            alone: Whether nothing else runs in the loop.
+
+        Raises:
+            Invalid: It runs already.
+        """
+        self.check_stopped()
+        parts = self._parts()
+        session = self.session = Session(parts, alone)
+        began = session.loop.time()
+        before = replace(parts.counts)
+        _log.info("%s", _beginning(parts))
+        try:
+            await session.run()
+        finally:
+            self.session = None
+            names = [each.name for each in fields(before)]
+            since = ", ".join(f"{name} {getattr(parts.counts, name) - getattr(before, name)}" for name in names)
+            _log.info("worker %r has stopped after %.1f s: %s", self._settings.name, session.loop.time() - began, since)
+
+    def check_stopped(self) -> None:
+        """Refuse what needs a worker that does not run.
+
+        Raises:
+            Invalid: It runs.
+        """
+        if self.session is not None:
+            raise Invalid(f"{self._settings} runs already: stop it first")
+
+    def run(self, *, signals: bool) -> None:
+        """Run in an event loop of its own until it is stopped, by signals too if this is the main thread."""
+        if signals and threading.current_thread() is threading.main_thread():
+            with Signals(self._settings, lambda: self.session) as heard:
+                asyncio.run(self._serve_listening(heard))
+        else:
+            asyncio.run(self.serve(alone=True))
+
+    async def _serve_listening(self, signals: Signals) -> None:
+        signals.listen()  # the loop may have taken the descriptor
+        await self.serve(alone=True)
+
+    def stop(self, grace: float) -> None:
+        """Stop the session that runs, from any thread, with a grace in seconds."""
+        session = self.session
+        if session is not None:
+            session.stop_from_outside(grace)
+
+    # -- beside a program -------------------------------------------------------------------------------------------------
+
+    async def begin(self, *, alone: bool = False) -> None:
+        """Return once it claims jobs in the caller's event loop, where it runs on."""
+        self._task = asyncio.ensure_future(self.serve(alone=alone))
+        await asyncio.sleep(0)  # it has its session, or has failed
+        if self.session is not None:
+            ready = asyncio.ensure_future(self.session.ready.wait())
+            await asyncio.wait({ready, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+        if self._task.done():
+            await self._task
+
+    async def end(self) -> None:
+        """Stop what `begin` began, and wait for it."""
+        task, self._task = self._task, None
+        self.stop(self._settings.grace)
+        if task is not None:
+            await task
+
+    def begin_thread(self) -> None:
+        """Return once it claims jobs in a thread of its own, where it runs on."""
+        began: Future[None] = Future()
+
+        async def main() -> None:
+            await self.begin(alone=True)
+            task = self._task
+            began.set_result(None)
+            assert task is not None
+            await task
+
+        def work() -> None:
+            try:
+                asyncio.run(main())
+            except BaseException as error:
+                if began.done():
+                    self._failed = error
+                else:
+                    began.set_exception(error)
+
+        self._thread = threading.Thread(target=work, name=f"{self._settings.name}-loop", daemon=True)
+        self._thread.start()
+        began.result()
+
+    def end_thread(self) -> None:
+        """Stop what `begin_thread` began, wait for it, and raise what ended it."""
+        thread, self._thread = self._thread, None
+        self.stop(self._settings.grace)
+        if thread is not None:
+            thread.join()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed

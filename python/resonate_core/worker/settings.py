@@ -1,0 +1,42 @@
+"""The options of a worker, and what else it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .client import Client, Queues, names_of
+from .environment import Environment
+from .registry import Registry
+from .reporting import Counts
+
+__all__ = ["Parts", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of a `Worker`, once they are checked. Leases are in ms; the poll interval, heartbeat and grace in seconds."""
+
+    name: str
+    queues: Queues
+    concurrency: int
+    lease: int
+    run_lease: int
+    strict: bool
+    batch: int
+    poll_interval: float
+    heartbeat: float
+    grace: float
+
+    def __str__(self) -> str:
+        return f"<Worker {self.name!r} of {', '.join(names_of(self.queues))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a worker that its session, or its drain, works with."""
+
+    settings: Settings
+    registry: Registry
+    client: Client
+    counts: Counts
+    environment: Environment

@@ -1,0 +1,106 @@
+"""Jobs of a store in this process. Each call is one transaction, or a read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from .._core import ManualClock, Store
+from .client import NOT_HELD, VERSION, Claimed, Held, Queues, end_request, refusal
+from .outcomes import Outcome
+from .records import JobRecord
+
+if TYPE_CHECKING:
+    from .._core import Watch
+
+__all__ = ["StoreClient"]
+
+
+class StoreClient:
+    """A `Client` of a store in this process.
+
+    Args:
+        store: The store.
+        owned: Whether it is closed with the client.
+    """
+
+    local = True
+
+    def __init__(self, store: Store, owned: bool = False) -> None:
+        self.store = store
+        self.blocking = store.path is not None
+        self.manual = isinstance(store.clock, ManualClock)
+        self._owned = owned
+        self._jobs = store.jobs
+
+    def __repr__(self) -> str:
+        return repr(self.store)
+
+    def now(self) -> int:
+        return self.store.now
+
+    def next_due(self) -> int | None:
+        return self.store.next_due()
+
+    def watch(self, descriptor: int) -> Watch | None:
+        """Commits of this process are seen."""
+        return self.store.watch(descriptor)
+
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+        return self._jobs.enqueue(type, payload, **options)
+
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+        """Enqueue all or none."""
+        return cast("Sequence[JobRecord]", self._jobs.enqueue_many(type, payloads, **options))
+
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+        """Take every step that is due first."""
+        jobs = self._jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
+        return Claimed(cast("Sequence[JobRecord]", jobs), jobs.next_at)
+
+    def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
+        return self._jobs.start_many(held, lease=lease)
+
+    def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        return self._jobs.complete_many(results)
+
+    def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
+        """End all of them at one instant: the jobs of a batch that is tried again are due together."""
+        requests = []
+        for id, version in held:
+            kind, data = end_request(id, version, outcome)
+            requests.append({"kind": kind, "head": {"corrId": id, "version": VERSION}, "data": data})
+        statuses = []
+        for answer in self.store.apply(requests):
+            status = int(answer["head"]["status"])
+            if status >= 300 and status not in NOT_HELD:
+                raise refusal(status, str(answer["data"]))
+            statuses.append(status)
+        return statuses
+
+    def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
+        beat = self._jobs.heartbeat(worker, held)
+        return beat.cancelled, beat.lost
+
+    def get(self, id: str) -> JobRecord:
+        return self._jobs.get(id)
+
+    def delete(self, id: str) -> None:
+        self._jobs.delete(id)
+
+    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        return cast("Sequence[JobRecord]", self._jobs.search(queue=queue, state="scheduled", tags=tags, limit=1000))
+
+    def waiting(self, queues: Iterable[str]) -> bool:
+        wanted = set(queues)
+        return any(
+            each["name"] in wanted
+            and not each["paused"]
+            and any(each["counts"][state] for state in ("scheduled", "pending", "claimed", "running", "retry"))
+            for each in self.store.queues.stats()
+        )
+
+    def close(self) -> None:
+        """Close the store, if it is the client's own."""
+        if self._owned:
+            self.store.close()

@@ -1,0 +1,232 @@
+"""Jobs of a server: each call is a request of the protocol over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from .._core import SystemClock, Value
+from .._extras import how_to_install
+from .client import NOT_HELD, VERSION, Claimed, Held, Queues, end_request, refusal
+from .durations import milliseconds
+from .outcomes import Outcome
+from .records import JobRecord, camel, remote_job
+
+if TYPE_CHECKING:
+    import httpx
+
+    from .._core import Watch
+
+__all__ = ["Unreachable", "UrlClient"]
+
+#: The server, or a proxy before it, is busy or away: try again later.
+_BUSY = (408, 429, 502, 503, 504)
+
+
+class Unreachable(errors.StoreError):
+    """The server did not answer, or was busy. The request may have been executed all the same."""
+
+    default_status = 503
+
+
+def _wire_value(value: Any, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A payload or a result as it is in an envelope."""
+    if isinstance(value, Value):
+        return value.to_dict()
+    made: dict[str, Any] = {} if headers is None else {"headers": dict(headers)}
+    if value is not None:
+        raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+        made["data"] = base64.b64encode(raw).decode("ascii")
+    return made
+
+
+class UrlClient:
+    """A `Client` of a server.
+
+    Args:
+        url: Its address, with the path under which it is mounted.
+        token: A bearer token.
+        timeout: How long to wait for one answer, in seconds.
+
+    Raises:
+        ModuleNotFoundError: There is no httpx.
+    """
+
+    blocking = True
+    local = False
+    manual = False
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"a worker of a URL needs httpx: {how_to_install('worker')}") from error
+        self._url = url.rstrip("/") + "/"
+        self._token = token
+        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
+        self._http = httpx.Client(headers=headers, timeout=timeout)
+        self._clock = SystemClock()
+        self._numbers = itertools.count(1)
+
+    def __repr__(self) -> str:
+        import httpx
+
+        url = httpx.URL(self._url)
+        return f"UrlClient({str(url.copy_with(username=None, password=None) if url.userinfo else url)!r})"
+
+    # -- requests ---------------------------------------------------------------------------------------------------------
+
+    def ask(self, kind: str, data: Mapping[str, Any]) -> tuple[int, Any]:
+        """Send a request; return status and data of the answer, also of a refusal.
+
+        Raises:
+            Unreachable: There was no answer, or the server was busy.
+            ResonateError: It does not speak the protocol, or does not know the token.
+        """
+        import httpx
+
+        number = f"worker-{next(self._numbers)}"
+        head: dict[str, Any] = {"corrId": number, "version": VERSION}
+        if self._token is not None:
+            head["auth"] = self._token
+        body = json.dumps({"kind": kind, "head": head, "data": data}).encode("ascii")
+        try:
+            response = self._http.post(self._url, content=body)
+        except httpx.HTTPError as error:
+            raise Unreachable(f"{self!r} cannot be reached: {type(error).__name__}: {error}") from error
+        return self._read(response)
+
+    def _read(self, response: httpx.Response) -> tuple[int, Any]:
+        if response.status_code in _BUSY:
+            raise Unreachable(f"{self!r} answered {response.status_code}", response.status_code)
+        try:
+            answer = response.json()
+            return int(answer["head"]["status"]), answer["data"]
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"{self!r} does not speak the protocol: it answered {response.status_code} {response.reason_phrase}"
+            raise errors.ResonateError(message, response.status_code) from error
+
+    def send(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request; return the data of the answer.
+
+        Raises:
+            ResonateError: The request was refused; its class says how.
+        """
+        status, answer = self.ask(kind, data)
+        if status >= 300 or not isinstance(answer, dict):
+            raise _refused(status, answer)
+        return answer
+
+    def _many(self, kind: str, items: list[dict[str, Any]], **more: Any) -> list[int]:
+        """Send several items; return their statuses. Each is judged on its own, so that only a refused single one raises."""
+        statuses = []
+        for item in self.send(kind, {"jobs": items, **more})["jobs"]:
+            if item["status"] >= 300 and item["status"] not in NOT_HELD and len(items) == 1:
+                raise _refused(item["status"], item.get("error"))
+            statuses.append(int(item["status"]))
+        return statuses
+
+    # -- the interface of a client ----------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """This machine's time: a server has no request for its own."""
+        return self._clock.now
+
+    def next_due(self) -> int | None:
+        """Unknown: a server is not asked."""
+        return None
+
+    def watch(self, descriptor: int) -> Watch | None:
+        """A server is polled."""
+        return None
+
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+        return remote_job(self.send("job.enqueue", _item(type, payload, options))["job"])
+
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+        """job.enqueue_many: each on its own; the first that is refused raises, and the others are enqueued."""
+        shared = dict(options)
+        ids = shared.pop("ids", None)
+        ids = [None] * len(payloads) if ids is None else list(ids)
+        if len(ids) != len(payloads):
+            raise errors.Invalid(f"there are {len(ids)} ids for {len(payloads)} payloads")
+        items = [_item(type, payload, {**shared, "id": id}) for id, payload in zip(ids, payloads, strict=True)]
+        records = []
+        for number, item in enumerate(self.send("job.enqueue_many", {"jobs": items})["jobs"]):
+            if item["status"] >= 300:
+                raise _refused(item["status"], f"job {number} of {len(items)}: {item.get('error')}")
+            records.append(remote_job(item["job"]))
+        return records
+
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+        if isinstance(queues, str):
+            named: list[Any] = [queues]
+        elif isinstance(queues, Mapping):
+            named = [{"name": name, "weight": weight} for name, weight in queues.items()]
+        else:
+            named = list(queues)
+        data = {"queues": named, "count": count, "worker": worker, "lease": lease, "runLease": run_lease, "strict": strict}
+        answer = self.send("job.claim", data | {"start": start})
+        return Claimed([remote_job(job) for job in answer["jobs"]], answer.get("nextAt"))
+
+    def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
+        return self._many("job.start_many", [{"id": id, "version": version} for id, version in held], lease=lease)
+
+    def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        items = [{"id": id, "version": version, "result": _wire_value(result)} for id, version, result in results]
+        return self._many("job.complete_many", items)
+
+    def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
+        """job.fail, job.snooze or job.release of the first: a server has no request for several."""
+        kind, data = end_request(*held[0], outcome)
+        status, answer = self.ask(kind, data)
+        if status >= 300 and status not in NOT_HELD:
+            raise _refused(status, answer)
+        return [status]
+
+    def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
+        jobs = [{"id": id, "version": version} for id, version in held]
+        answer = self.send("job.heartbeat", {"worker": worker, "jobs": jobs})
+        return answer["cancelled"], answer["lost"]
+
+    def get(self, id: str) -> JobRecord:
+        return remote_job(self.send("job.get", {"id": id})["job"])
+
+    def delete(self, id: str) -> None:
+        self.send("job.delete", {"id": id})
+
+    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        data = {"queue": queue, "state": "scheduled", "tags": dict(tags), "limit": 1000}
+        return [remote_job(job) for job in self.send("job.search", data)["jobs"]]
+
+    def waiting(self, queues: Iterable[str]) -> bool:
+        raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of job.enqueue."""
+    headers = options.get("headers")
+    data: dict[str, Any] = {"type": type}
+    value = _wire_value(payload, headers)
+    if value:
+        data["payload"] = value
+    for name, given in options.items():
+        if name == "headers" or given is None:
+            continue
+        if name == "retention" and given == "kept":
+            data[name] = None
+        else:
+            data[camel(name)] = milliseconds(name, given) if isinstance(given, timedelta) else given
+    return data
+
+
+def _refused(status: int, answer: Any) -> errors.ResonateError:
+    return refusal(status, answer if isinstance(answer, str) else json.dumps(answer))
