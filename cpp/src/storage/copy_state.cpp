@@ -4,7 +4,7 @@ namespace resonate {
 
 namespace {
 
-// The same, with a number that is greater by so much.
+// A copy of the edge or message whose number is greater by `by`.
 template <class Numbered>
 Shared<const Numbered> later(const Shared<const Numbered>& one, std::int64_t by) {
   if (by == 0) return one;

@@ -1,7 +1,7 @@
-// An ordered set with O(1) copies: a B+ tree whose nodes are shared between copies and cloned when one of them writes.
+// An ordered set with O(1) copies: a B+ tree. Copies share nodes; a write clones the shared nodes on its path.
 //
-// Keys are cheap values (pointers, small structs). `Less` may also compare a key with a probe of another type. Single writer a
-// copy; copies may be used from different threads at once.
+// Keys are cheap values (pointers, small structs). `Less` may also compare a key with a probe of another type. Each copy may have
+// one writer; different copies may be used by different threads at once.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class CowTree {
   struct Node : Counted {
     bool leaf = true;
     unsigned size = 0;
-    std::array<Key, kFanout> keys{};  // leaf: the keys; inner: the least key of each child, but for the first
+    std::array<Key, kFanout> keys{};  // leaf: the keys; inner: the least key of each child, except the first
     virtual ~Node() = default;
   };
   struct Inner final : Node {
@@ -32,7 +32,7 @@ class CowTree {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
-  // False when an equal key was there (and stays).
+  // Returns false if an equal key exists; the set then keeps that key.
   bool insert(const Key& key) {
     if (!root_) root_ = Shared<Node>(new Node);
     own(root_);
@@ -60,7 +60,7 @@ class CowTree {
       Shared<Node> only = static_cast<Inner&>(*root_).children[0];
       root_ = std::move(only);
     }
-    return true;  // an empty leaf stays: a set of one that comes and goes needs no node each time
+    return true;  // an empty leaf is kept, so that a set whose only key is removed and added again allocates no node
   }
 
   template <class Probe>
@@ -121,7 +121,7 @@ class CowTree {
     return low;
   }
 
-  // The child that holds the keys not less than `probe`: the last whose least key is not greater.
+  // Returns the child that can hold keys not less than `probe`: the last child whose least key is not greater than `probe`.
   template <class Probe>
   unsigned child_for(const Node& node, const Probe& probe) const {
     unsigned low = 1;
@@ -146,7 +146,7 @@ class CowTree {
         put(node, at, key);
         return {};
       }
-      // Keys that arrive in order leave full leaves behind.
+      // After a split at the end the left leaf stays full: keys are mostly inserted in ascending order.
       const unsigned keep = at == kFanout ? kFanout : kFanout / 2;
       Shared<Node> right(new Node);
       move_tail(node, *right, keep);
@@ -202,7 +202,7 @@ class CowTree {
     from.size = keep;
   }
 
-  // One walk: a key that is not there costs clones of the nodes on its way, and no caller asks for such a key often.
+  // One walk, which clones the nodes on its path before it knows whether the key exists. Callers rarely erase an absent key.
   bool erase_from(Node& node, const Key& key) {
     if (node.leaf) {
       const unsigned at = lower_bound(node, key);
@@ -216,11 +216,11 @@ class CowTree {
     own(inner.children[at]);
     if (!erase_from(*inner.children[at], key)) return false;
     if (inner.children[at]->size != 0) {
-      // A separator is looked at as long as it stands, so it has to be a key that is still in the tree.
+      // A separator is a copy of a key, which may point into its entry, so it must stay a key of the tree.
       if (at > 0 && !less_(inner.keys[at], key)) inner.keys[at] = least_of(*inner.children[at]);
       return true;
     }
-    // An empty child goes; nodes are not merged, a tree that shrinks a lot is rare and stays correct.
+    // Removes the empty child. Nodes are not merged: the tree stays correct without that, and trees that shrink a lot are rare.
     for (unsigned i = at + 1; i < inner.size; ++i) {
       inner.keys[i - 1] = std::move(inner.keys[i]);
       inner.children[i - 1] = std::move(inner.children[i]);

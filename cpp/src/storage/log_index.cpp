@@ -6,8 +6,8 @@
 
 namespace resonate {
 
-// The file is never opened as files are: closing it again would drop the locks that SQLite holds on it for this process. What
-// O_PATH gives (Linux) is no open file, and closing it drops none.
+// The file is not opened for reading: closing such a descriptor would drop the locks that SQLite holds on the file for this
+// process. Closing a descriptor from O_PATH (Linux) drops no lock.
 LogIndex::LogIndex(const std::string& path) noexcept : path_(path + "-shm") {
   struct stat now {};
   known_ = ::stat(path_.c_str(), &now) == 0;
@@ -26,7 +26,7 @@ LogIndex::~LogIndex() {
 std::string LogIndex::judge(std::uint64_t links, off_t size) noexcept {
   if (links == 0) return "was removed";
   if (size < size_) {
-    // All of it: a header that is sound would vouch for a table of frames that is gone.
+    // Truncates to 0 first: a header that stays valid would make SQLite trust a frame table whose pages are now zero.
     const bool mended = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
     return mended ? "was cut off" : "was cut off, and cannot be given its length again";
   }

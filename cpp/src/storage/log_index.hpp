@@ -1,8 +1,8 @@
-// The file beside a database in WAL mode (`-shm`) that holds the index of its log. SQLite maps it into memory: if somebody else
-// cuts it off, the next access ends the process with SIGBUS, and if somebody removes it, processes that come later share another
-// one.
+// The file beside a database in WAL mode (`-shm`) that holds the index of its log. SQLite maps it into memory. If another program
+// truncates the file, the next access ends this process with SIGBUS; if another program removes it, processes that open the
+// database later use a different index.
 //
-// SQLite does not look, so a connection looks before each transaction. It cannot see what happens within one.
+// SQLite does not detect either, so a connection checks before each transaction. A change during a transaction is not detected.
 #pragma once
 
 #include <sys/types.h>
@@ -14,16 +14,17 @@ namespace resonate {
 
 class LogIndex {
  public:
-  // `path`: of the database, as SQLite names it, once the connection has read it. Without such a file there is nothing to look at.
+  // `path`: the database's path as SQLite names it. Construct it after the connection has read the database. Without a `-shm` file,
+  // the checks find nothing.
   explicit LogIndex(const std::string& path) noexcept;
   ~LogIndex();
   LogIndex(const LogIndex&) = delete;
   LogIndex& operator=(const LogIndex&) = delete;
 
-  // What somebody did to the file since it was noted; empty: nothing. If it was cut off it is emptied and has its length again, so
-  // that the connection can be closed, and SQLite makes the index anew from the log.
+  // Returns what another program did to the file since construction; empty: nothing. A truncated file is emptied and given its old
+  // length, so that the connection can be closed and SQLite rebuilds the index from the log.
   std::string look() noexcept;
-  // The same for a third of the price; it overlooks a file that was only moved away.
+  // The same check at a third of the cost. It does not detect that the file was only moved away.
   std::string look_quickly() noexcept;
 
   const std::string& path() const noexcept { return path_; }
@@ -32,7 +33,7 @@ class LogIndex {
   std::string judge(std::uint64_t links, off_t size) noexcept;
 
   std::string path_;
-  int file_ = -1;  // it names the file, and cannot read it
+  int file_ = -1;  // identifies the file; it cannot be read through this
   bool known_ = false;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -13,7 +13,7 @@ std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryS
 
 namespace {
 
-// Bytes as numbers whose order is theirs.
+// Packs bytes into integers that sort like the bytes.
 template <std::size_t N>
 std::array<std::uint64_t, N> ordered_words(const std::array<char, 8 * N>& bytes) noexcept {
   std::array<std::uint64_t, N> words{};
@@ -26,7 +26,8 @@ std::array<std::uint64_t, N> ordered_words(const std::array<char, 8 * N>& bytes)
 template <std::size_t N>
 std::array<std::uint64_t, N> head_of(std::string_view text) noexcept {
   std::array<char, 8 * N> bytes{};
-  std::copy_n(text.data(), std::min(text.size(), bytes.size()), bytes.data());  // unlike memcpy it takes the null of no text
+  // Unlike memcpy, copy_n accepts the null pointer of an empty view.
+  std::copy_n(text.data(), std::min(text.size(), bytes.size()), bytes.data());
   return ordered_words<N>(bytes);
 }
 
@@ -43,11 +44,11 @@ MemoryStorage::GroupKey::GroupKey(const IndexKey& key, const std::string& of) no
   const std::string_view first = IndexKey::view(text);
   const std::string_view second = IndexKey::view(queue);
   head = head_of<1>(first.empty() ? second : first)[0];
-  // Where there are several texts, the head is not all of them.
+  // With several texts, `head` holds only a part of them, so `bytes` is made large enough for a full comparison.
   bytes = first.size() + second.size() + IndexKey::view(type).size() + (first.empty() || second.empty() ? 0 : sizeof(head));
 }
 
-// A place and not an entry: it points into the range.
+// The result is a position for comparisons, not an entry: it points into the range.
 MemoryStorage::GroupKey::GroupKey(const RowRange& after) noexcept
     : GroupKey(IndexKey{&after.queue, &after.text, &after.type, after.after.major, after.after.minor}, after.after.id) {}
 
@@ -232,7 +233,7 @@ void MemoryStorage::move_key(const Row* before, const Row* after) {
 void MemoryStorage::apply_row(const RowChange& change) {
   const Row* before = change.before.get();
   const Row* after = change.after.get();
-  if (before && after && before->birth != after->birth) {  // the id was deleted and taken again in one transaction
+  if (before && after && before->birth != after->birth) {  // the transaction deleted the id and created it again
     apply_row({change.before, RowRef()});
     return apply_row({RowRef(), change.after});
   }
@@ -247,11 +248,11 @@ void MemoryStorage::apply_row(const RowChange& change) {
   }
   if (after) {
     rows_.put(change.after);
-    if (!before) not_yet_by_id_.push_back(after->birth);  // by_id_ gets it later
+    if (!before) not_yet_by_id_.push_back(after->birth);  // index_some() adds it to by_id_
   } else {
     by_id_.erase(before->birth.get());
     rows_.erase(before->id());
-    // Where rows come and go and nobody searches, those that went are dropped now and then.
+    // Drops the deleted rows from the list when it has grown to twice the number of rows, which happens if nothing searches by id.
     if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size()) {
       not_yet_by_id_.erase(not_yet_by_id_.begin(), not_yet_by_id_.begin() + static_cast<std::ptrdiff_t>(indexed_));
       indexed_ = 0;

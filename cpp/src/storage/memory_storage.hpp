@@ -1,4 +1,4 @@
-// The memory home: a hash table for look-ups, ordered sets for what has an order; all of them share structure between forks.
+// Storage in memory: a hash table for look-ups by id, ordered sets for ranges. Forks share their structure.
 #pragma once
 
 #include <array>
@@ -39,11 +39,11 @@ class MemoryStorage final : public Storage {
 
   // Index keys point at ids inside births and schedules, which live at least as long as their index entries.
   //
-  // A crowd that shares one deadline is ordered by its ids, and each of those lies elsewhere in memory. So a key repeats the first
-  // bytes of its id, as numbers whose order is theirs: most comparisons end inside the tree's node.
+  // Rows with equal deadlines are ordered by id, and comparing ids would read memory outside the tree. So a key contains the first
+  // bytes of its id, packed into integers that sort like the bytes: most comparisons need only the tree's node.
   struct DueKey {
     Instant at = 0;
-    std::array<std::uint64_t, 2> head{};  // the kind in the first byte, then what fits of the id
+    std::array<std::uint64_t, 2> head{};  // first byte: the kind; then the first bytes of the id
     const std::string* id = nullptr;
 
     DueKey() = default;
@@ -61,12 +61,12 @@ class MemoryStorage final : public Storage {
     bool operator()(const Birth* a, std::string_view b) const noexcept { return a->id < b; }
     bool operator()(std::string_view a, const Birth* b) const noexcept { return a < b->id; }
   };
-  // A row's key in an index that has groups. It repeats the beginnings of its texts as the keys of the timers do; the whole texts
-  // are looked at where those are equal. They belong to the row as it is now: where a change makes them others, the key is
-  // replaced.
+  // A row's key in a grouped index. Like DueKey it contains the first bytes of its texts; a comparison reads the whole texts only
+  // if those are equal. The pointers lead into the row's present version, so the key is replaced whenever a change moves those
+  // texts.
   struct GroupKey {
-    std::uint64_t head = 0;   // of the group's texts
-    std::uint64_t bytes = 0;  // which they have
+    std::uint64_t head = 0;   // the first bytes of the group's texts
+    std::uint64_t bytes = 0;  // the length of the group's texts
     std::int64_t major = 0;
     std::int64_t minor = 0;
     std::array<std::uint64_t, 3> id_head{};
@@ -184,10 +184,11 @@ class MemoryStorage final : public Storage {
   CowTree<DueKey, DueLess> due_;
   CowTree<DueKey, DueLess> schedules_due_;
   CowTree<const Birth*, IdLess> by_id_;
-  // Creations since the last ordered scan: most stores are never searched. Some of them may be gone again.
+  // Rows created since the last ordered scan. They are indexed only when a search needs the order, which is rare; some may have
+  // been deleted.
   std::vector<Shared<const Birth>> not_yet_by_id_;
-  std::size_t indexed_ = 0;                                    // of not_yet_by_id_, from its front: those are in by_id_
-  std::array<CowTree<GroupKey, GroupLess>, kIndexes> groups_;  // by index; those of id and due are above
+  std::size_t indexed_ = 0;                                    // the first indexed_ of not_yet_by_id_ are in by_id_
+  std::array<CowTree<GroupKey, GroupLess>, kIndexes> groups_;  // by Index; id and due have their own trees above
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
@@ -197,7 +198,8 @@ class MemoryStorage final : public Storage {
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
   CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;
-  bool torn_ = false;  // a write was cut short (out of memory): nothing here can be trusted
+  // Set during a write; if it stays set, the write failed midway (out of memory) and the content is inconsistent.
+  bool torn_ = false;
 };
 
 }  // namespace resonate

@@ -8,10 +8,10 @@ namespace resonate {
 
 namespace {
 
-// To free a whole generation at once would keep one unlucky caller waiting for 50 ms.
+// Rows of an outdated generation are freed a few at a time: freeing all at once would block one caller for about 50 ms.
 constexpr std::size_t kDroppedAtOnce = 8;
 
-// About what a row holds, its own tables' overhead included.
+// The approximate memory of a row, including the overhead of the cache's tables.
 std::size_t size_of(const Row& row) {
   constexpr std::size_t kFixed = 512;
   std::size_t size = kFixed + payload_bytes(row) + row.birth->tags.size() * sizeof(StringMap::Entry);
@@ -39,7 +39,7 @@ void RowCache::put(const RowRef& row) {
 
 void RowCache::insert(const RowRef& row) {
   const std::size_t size = size_of(*row);
-  if (size > most_bytes_ / 8) return;  // one giant must not push everybody out
+  if (size > most_bytes_ / 8) return;  // a very large row must not displace the other rows
   if (young_bytes_ + size > most_bytes_) {
     dropped_ = std::exchange(old_, std::exchange(young_, {}));
     young_.reserve(old_.size());

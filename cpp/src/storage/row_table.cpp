@@ -35,7 +35,7 @@ void RowTable::clear() {
 }
 
 std::uint64_t RowTable::hash_of(std::string_view id) noexcept {
-  // The low bits choose the slot, the high ones the segment: mix, so that both are good.
+  // Mixes the hash: its low bits choose the slot and its high bits the segment, so both must vary.
   std::uint64_t h = std::hash<std::string_view>{}(id);
   h ^= h >> 32;
   h *= 0x9E3779B97F4A7C15ULL;
@@ -127,7 +127,7 @@ bool RowTable::erase(std::string_view id) {
   unsigned hole = hash % kSlots;
   while (segment->slots[hole].hash != hash || segment->slots[hole].row->id() != id) hole = (hole + 1) % kSlots;
   segment->slots[hole].row = nullptr;
-  // Later rows of the run move back over the hole, so that a search never stops early.
+  // Moves later rows of the probe run back into the hole, so that no search ends at it.
   for (unsigned i = (hole + 1) % kSlots; segment->slots[i].row; i = (i + 1) % kSlots) {
     const unsigned home = segment->slots[i].hash % kSlots;
     const bool stays = hole < i ? (home > hole && home <= i) : (home > hole || home <= i);

@@ -1,6 +1,6 @@
-// Rows by id: an extendible hash table whose segments are shared between copies and cloned when one of them writes.
+// Rows by id: an extendible hash table. Copies share segments; a write clones the shared segment.
 //
-// A copy costs one pointer a segment (about 150 rows); iteration order is never used, so no result depends on a hash.
+// A copy costs one pointer per segment (about 150 rows). Nothing iterates over the table, so no result depends on a hash.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,6 @@ class RowTable {
   ~RowTable();
 
   const RowRef* find(std::string_view id) const noexcept;
-  // Inserts the row or replaces the one with its id.
   void put(const RowRef& row);
   bool erase(std::string_view id);
   std::size_t size() const noexcept { return size_; }
@@ -42,7 +41,7 @@ class RowTable {
     RowRef row;
   };
   struct Segment final : Counted {
-    unsigned depth = 0;  // how many leading hash bits all its rows share
+    unsigned depth = 0;  // the number of leading hash bits that all rows of the segment share
     unsigned count = 0;
     Slot slots[kSlots];
   };
@@ -56,7 +55,7 @@ class RowTable {
   static void drop(Segment* segment) noexcept;
   void drop_all() noexcept;
 
-  // Entries that share a segment are neighbours; the table holds each segment once, however many entries name it.
+  // Entries that name the same segment are adjacent; the table holds one reference to each segment.
   std::vector<Segment*> directory_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// A store's whole state into a new file.
+// Writes a store's whole state to a new file.
 #include <SQLiteCpp/Backup.h>
 #include <sqlite3.h>
 
@@ -34,7 +34,7 @@ void sync(const std::string& path, const std::string& target) {
 
 [[noreturn]] void refuse_existing(const std::string& target) { refuse(target, "there is something already"); }
 
-// Makes an empty file beside the target that is nobody else's, neither another thread's nor another process's.
+// Creates an empty file beside the target under a name that no other thread or process uses.
 std::string make_partial(const std::string& target) {
   for (int number = 0;; ++number) {
     std::string partial = target + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(number);
@@ -47,7 +47,7 @@ std::string make_partial(const std::string& target) {
   }
 }
 
-// Fills a file beside the target, and gives it the target's name once it is whole. Of several at once one gets the name.
+// Fills a file beside the target, then links it under the target's name. If several callers use the same target, one succeeds.
 void make_whole(const std::string& target, const std::function<void(const std::string&)>& fill) {
   std::error_code problem;
   if (fs::exists(fs::symlink_status(target, problem))) refuse_existing(target);
@@ -55,7 +55,7 @@ void make_whole(const std::string& target, const std::function<void(const std::s
   try {
     fill(partial);
     sync(partial, target);
-    fs::create_hard_link(partial, target);  // unlike a rename it never replaces what came meanwhile
+    fs::create_hard_link(partial, target);  // unlike a rename, this fails if another program has created the target meanwhile
     fs::remove(partial);
   } catch (const fs::filesystem_error& error) {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) fs::remove(partial + beside, problem);
@@ -77,7 +77,7 @@ void backup_sqlite_file(const std::string& source, const std::string& given) {
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
       SQLite::Backup backup(to, from->database());
-      // All pages in one step, within one read transaction: writers do not make it begin again.
+      // Copies all pages in one step, within one read transaction; otherwise a concurrent commit would restart the copy.
       if (const int said = backup.executeStep(-1); said != SQLITE_DONE) refuse(target, sqlite3_errstr(said));
     } catch (const SQLite::Exception& error) {
       refuse(target, error.getErrorStr());

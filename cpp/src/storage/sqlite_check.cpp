@@ -1,4 +1,4 @@
-// What is wrong with a store's file below the level of rows.
+// Checks a store's file below the level of rows: log, pages, schema, and columns that cannot be decoded.
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ namespace resonate {
 
 namespace {
 
-// What a schema consists of, by name: tables and indexes with the SQL that made them.
+// Returns the tables and indexes of a schema by name, with the SQL that created them.
 std::map<std::string, std::string> schema_of(SQLite::Database& database) {
   std::map<std::string, std::string> found;
   SQLite::Statement rows(database, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL");
@@ -45,9 +45,11 @@ void compare_schemas(SQLite::Database& database, std::vector<std::string>& probl
     if (!expected.contains(name)) problems.push_back("schema: " + name + " is not of a store");
 }
 
-constexpr std::size_t kMostRows = 100;  // that are named, as SQLite names so many pages
+// The most rows that are reported; SQLite's integrity_check also reports at most 100 problems.
+constexpr std::size_t kMostRows = 100;
 
-// What read(row) says of each row of a table, as whoever uses the store would be told of it. The first column names the row.
+// Reports each row of a table that read(row) cannot decode, with the error that a user of the store would get. The first column
+// names the row.
 template <class Read>
 void read_each(Use& rows, const std::string& table, Read read, std::vector<std::string>& problems) {
   for (std::size_t named = 0; named < kMostRows && rows.step();) {
@@ -113,7 +115,7 @@ std::vector<std::string> check_sqlite_file(const std::string& given) {
     while (integrity.executeStep())
       if (std::string said = integrity.getColumn(0).getString(); said != "ok") problems.push_back("integrity: " + said);
     compare_schemas(file->database(), problems);
-    // Damaged pages, and tables that are not ours, make every further reading a guess.
+    // Reads the rows only if pages and schema are sound: otherwise every finding would be a guess.
     if (problems.size() == (lost ? 1u : 0u)) check_rows(file->database(), problems);
   } catch (const SQLite::Exception& error) {
     file->throw_interrupt();

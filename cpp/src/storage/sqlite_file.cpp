@@ -43,10 +43,10 @@ std::string absolute_path(const std::string& path) {
 
 namespace {
 
-// Steps of SQLite's machine between two looks for an interrupt: about a millisecond.
+// Steps of SQLite's virtual machine between two checks for an interrupt: about a millisecond.
 constexpr int kStepsBetweenLooks = 50'000;
 
-// The cause in the words of whoever runs the machine.
+// Describes SQLite's error for the operator.
 std::string cause_of(int code, const std::string& said, int system_error) {
   const std::string system = system_error == 0 ? std::string() : std::string(": ") + std::strerror(system_error);
   switch (code & 0xff) {
@@ -62,7 +62,7 @@ std::string cause_of(int code, const std::string& said, int system_error) {
   }
 }
 
-// A file that was made here and could not be completed goes again.
+// Removes a file that this process created and could not complete.
 class Unmade {
  public:
   explicit Unmade(const std::string& path) : path_(path) {
@@ -89,7 +89,7 @@ class Unmade {
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 
-// In SQLite's form of a URI. Immutable: nobody writes to the file, so neither a log nor locks are looked at.
+// The path as SQLite's URI. `immutable` promises that nothing writes to the file, so SQLite uses neither the log nor locks.
 std::string immutable_uri(const std::string& path) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string uri = "file:";
@@ -103,8 +103,8 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-// A reader needs the log's index beside the file, which it makes if it can. Where it cannot and there is no log, the file holds
-// everything and is read alone.
+// Reading a database in WAL mode needs the `-shm` file beside it, which SQLite creates if it can. If it cannot and there is no log,
+// the database file holds everything and is opened as immutable.
 bool must_be_read_alone(const std::string& path, const SqliteOptions& options) {
   if (!options.read_only || ::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) == 0) return false;
   const FileStamp log = FileStamp::of(path + "-wal");
@@ -122,7 +122,7 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (!fs::is_directory(folder, problem)) refuse(path, "there is no folder " + resonate::quoted(folder));
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
   if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
-  // SQLite tries a second time without making the file, and would say that there is none.
+  // SQLite would retry without creating the file and then report that the file does not exist.
   if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "a file cannot be made in its folder: " + std::string(std::strerror(errno)));
   int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
@@ -136,7 +136,8 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
 
 }  // namespace
 
-// Waits as SQLite itself does, ever longer, but for the caller's interrupt at every step. What was waited is counted, not measured.
+// Waits with growing pauses, as SQLite's own busy handler does, and checks for the caller's interrupt at each pause. It adds up the
+// pauses instead of reading a clock.
 int SqliteFile::wait_for_others(void* file, int times) noexcept {
   auto& self = *static_cast<SqliteFile*>(file);
   if (times == 0) self.waited_ = 0;
@@ -145,14 +146,14 @@ int SqliteFile::wait_for_others(void* file, int times) noexcept {
   if (left <= 0 || self.interrupted(Pause::waiting)) return 0;
   const Duration pause = std::min(left, kPauses[std::min<std::size_t>(static_cast<std::size_t>(times), kPauses.size() - 1)]);
   const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(pause) * 1'000'000};
-  (void)nanosleep(&time, nullptr);  // a signal ends it early
+  (void)nanosleep(&time, nullptr);  // a signal ends the pause early; that does no harm
   self.waited_ += pause;
   return self.interrupted(Pause::waiting) ? 0 : 1;
 }
 
 int SqliteFile::go_on(void* file) noexcept { return static_cast<SqliteFile*>(file)->interrupted(Pause::working) ? 1 : 0; }
 
-// SQLite is C: what is thrown waits in the file until SQLite has returned.
+// SQLite is C, so an exception must not pass through it: it is stored here and thrown when SQLite has returned.
 bool SqliteFile::interrupted(Pause pause) noexcept {
   try {
     allow_interrupt(pause);
@@ -225,10 +226,11 @@ void SqliteFile::refuse_schema(std::int64_t version, const std::string& why) con
                     ": another program has changed it, or it is damaged; use a backup");
 }
 
-// Nothing is written before it is known whose file it is.
+// Checks that the file is a store, and of a known version, before anything is written to it.
 void SqliteFile::prepare(const SqliteOptions& options) {
   run("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
-  // EXTRA is FULL for a write-ahead log; until there is one it also syncs the folder, so that no journal comes back.
+  // With a write-ahead log, EXTRA equals FULL. Before there is one, EXTRA also syncs the folder, so that a deleted journal cannot
+  // reappear after a power failure.
   run("PRAGMA synchronous = EXTRA");
   const std::int64_t version = number("PRAGMA user_version");
   const bool empty = version == 0 && number("PRAGMA application_id") == 0 && number("SELECT count(*) FROM sqlite_schema") == 0;
@@ -248,7 +250,7 @@ void SqliteFile::prepare(const SqliteOptions& options) {
 
 void SqliteFile::migrate(bool was_empty) {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
-  // Another process may have been faster, and may be newer.
+  // Reads the version again under the lock: another process may have migrated the file meanwhile, perhaps to a newer version.
   const std::int64_t version = number("PRAGMA user_version");
   if (version > 0 || !was_empty) require_ours(version);
   try {

@@ -1,5 +1,5 @@
-// SqliteFile: one connection to a store's file. It knows how such a file is opened, made and migrated, and turns SQLite's errors
-// into the core's, each naming the file and the cause.
+// SqliteFile: one connection to a store's file. It opens, creates and migrates the file, and translates SQLite's errors into core
+// errors that name the file and the cause.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@
 
 namespace resonate {
 
-// What changes when somebody writes to a file or puts another one in its place.
+// File metadata that changes when a program writes to the file or replaces it.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::int64_t size = -1;  // there is no such file
+  std::int64_t size = -1;  // -1: the file does not exist
   std::int64_t changed_at_ns = 0;
 
   static FileStamp of(const std::string& path) noexcept;
   bool operator==(const FileStamp&) const = default;
 };
 
-// The path as it is meant from the present working folder: a process may change that, and SQLite takes a name that begins with
-// "file:" as a URI.
+// The absolute path of `path`, resolved once: a process may change its working folder, and SQLite would parse a name that begins
+// with "file:" as a URI.
 std::string absolute_path(const std::string& path);
 
 class SqliteFile {
@@ -39,14 +39,14 @@ class SqliteFile {
   const std::string& path() const noexcept { return path_; }
   SQLite::Database& database() noexcept { return database_; }
 
-  // Whether the file is read without its log, since there is none and its folder cannot hold one, and has changed meanwhile:
-  // another process writes to it, and it has to be opened again.
+  // True if the file was opened as immutable because it had no log, and has changed since: another process writes to it, and it
+  // must be reopened.
   bool is_outdated() const noexcept;
 
-  // Error of what SQLite has just said; `deed`: what was not possible ("open", "commit").
-  // Throws Interrupted instead if that was the reason.
+  // Throws the core's error for SQLite's last error; `deed` is what failed ("open", "commit"). Throws Interrupted instead if an
+  // interrupt was the cause.
   [[noreturn]] void fail(const char* deed, const SQLite::Exception& error);
-  // Throws Interrupted if SQLite gave up because of it.
+  // Throws the stored interrupt, if there is one.
   void throw_interrupt();
 
  private:
@@ -55,16 +55,16 @@ class SqliteFile {
   void prepare(const SqliteOptions& options);
   void migrate(bool was_empty);
   void require_ours(std::int64_t version);
-  void run(const char* sql);             // statements without parameters and results
-  std::int64_t number(const char* sql);  // the first column of the first row
-  // For sqlite3_busy_handler and sqlite3_progress_handler.
+  void run(const char* sql);             // for statements without parameters and results
+  std::int64_t number(const char* sql);  // returns the first column of the first row
+  // Callbacks for sqlite3_busy_handler and sqlite3_progress_handler.
   static int wait_for_others(void* file, int times) noexcept;
   static int go_on(void* file) noexcept;
   bool interrupted(Pause pause) noexcept;
 
   std::string path_;
   Duration busy_timeout_;
-  Duration waited_ = 0;  // by the statement that waits
+  Duration waited_ = 0;  // by the present statement
   std::exception_ptr interrupt_;
   std::optional<FileStamp> read_alone_;
   SQLite::Database database_;

@@ -67,7 +67,7 @@ class Columns {
     return value;
   }
   void skip() { ++at_; }
-  // An enumeration whose last is `last`.
+  // Reads an enumeration; `last` is its greatest valid value.
   template <class Enum>
   Enum one_of(Enum last) {
     const std::int64_t number = integer();
@@ -85,7 +85,7 @@ class Columns {
   int at_ = 0;
 };
 
-// A text that cannot be read is no reason to stop: its schedule is set aside when it is due.
+// Keeps a text that cannot be decoded: its schedule is then set aside when it is due, and everything else keeps working.
 Shared<const JobTemplate> read_template(std::string json) {
   try {
     return order_of_json(json);
@@ -99,7 +99,7 @@ Shared<const JobTemplate> read_template(std::string json) {
 
 }  // namespace
 
-// As a date: 20260401.
+// The dialect's date as a number: 20260401.
 std::int64_t dialect_number(DialectId dialect) noexcept { return dialect == DialectId::k2025_01_15 ? 20250115 : 20260401; }
 
 DialectId dialect_of_number(std::int64_t number) {
@@ -126,7 +126,7 @@ void bind_state(Use& use, const Row& row) {
 
 namespace {
 
-// Columns that are parts of a key, NULL where the index does not hold the row.
+// Binds the columns of an index's key; all are NULL if the index does not contain the row.
 template <Index index>
 void bind_text(Use& use, const Row& row) {
   const auto key = index_key<index>(row);
@@ -195,7 +195,7 @@ RowRef read_row(SQLite::Statement& at) {
   Columns columns(at);
   Shared<Birth> birth(new Birth);
   birth->id = columns.text();
-  columns.skip();  // origin and branch are in the tags
+  columns.skip();  // origin and branch are read from the tags
   columns.skip();
   birth->dialect = dialect_of_number(columns.integer());
   birth->timeout_at = columns.integer();

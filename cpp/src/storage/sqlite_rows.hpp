@@ -1,4 +1,4 @@
-// Rows to columns and back.
+// Converts records to columns and back.
 #pragma once
 
 #include "resonate/records.hpp"
@@ -7,20 +7,20 @@
 
 namespace resonate {
 
-// The parameters of insert_row.
+// Binds the parameters of insert_row.
 void bind_new(Use& use, const Row& row);
-// Those of update_row and its forms, up to the id.
+// Binds the parameters of update_row and its variants, up to the id.
 void bind_state(Use& use, const Row& row);
 void bind_holder(Use& use, const Row& row);
 void bind_due(Use& use, const Row& row);
-// The job and its keys; its course is what may change from one step to the next.
+// Binds the job's columns and index keys. The course is the part of a job that steps can change.
 void bind_job(Use& use, const Row& row);
 void bind_job_course(Use& use, const Row& row);
 
-// The group of an index by batch as its column has it.
+// The text that the batch_key column stores for a group.
 std::string batch_column(std::string_view text, std::string_view type);
 
-// The row that a statement over the columns of promises stands at, and so on.
+// Each reads a record from the present row of a statement.
 RowRef read_row(SQLite::Statement& at);
 
 void bind_schedule(Use& use, const Schedule& schedule);

@@ -6,15 +6,15 @@ namespace resonate {
 
 namespace {
 
-// Instants and durations are in ms. What is not set is NULL. Ids compare bytewise (BINARY), as the protocol orders them.
+// Instants and durations are in ms. An unset value is NULL. Ids compare bytewise (BINARY), the order of the protocol.
 //
-// promises: promise and task are one row. A rowid table: rows may be fat, and the index of ids stays thin.
+// promises: one row per promise, including its task. It is a rowid table: rows can be large, and a separate index of ids stays
+// small.
 //   dialect    the date of the protocol version as a number, 20260401
 //   state      0 pending, 1 resolved, 2 rejected, 3 rejected_canceled, 4 rejected_timedout
 //   task       0 none, 1 pending, 2 acquired, 3 suspended, 4 halted, 5 fulfilled
 //   tags, param_headers, value_headers  JSON objects of strings; resumes  a JSON array of ids
-//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch, 4 retention; one ordered index serves all of
-//   them
+//   due_at, due_kind  the earliest timer: 0 drain, 1 timeout, 2 lease, 3 dispatch, 4 retention; all share one ordered index
 // edges: kind 0 listener (other is an address), 1 callback (other is the awaiter's id).
 // messages: kind 0 execute, 1 unblock. counters: one row.
 constexpr const char* kFirst = R"sql(
@@ -101,11 +101,11 @@ CREATE TABLE counters (
 INSERT INTO counters VALUES (1, 0, 0, 0);
 )sql";
 
-// Jobs. A promise that is a job has all of these columns but unique_key:
-//   queue, priority, enqueued_at  what claims go by; enqueued_at is 0 unless the job waits to be claimed
+// Jobs. A row with a job has all of these columns except unique_key:
+//   queue, priority, enqueued_at  the order of claims; enqueued_at is 0 unless the job can be claimed
 //   job_state  0 scheduled, 1 pending, 2 claimed, 3 running, 4 retry, 5 archived, 6 completed, 7 failed, 8 cancelled, 9 expired
-//   unique_key  NULL once the job is over
-//   job  the whole job as a JSON object, as in a snapshot, and who holds it; pid is NULL
+//   unique_key  NULL once the job has finished
+//   job  the whole job as a JSON object, as in a snapshot, with its holder; the column pid is NULL
 // queues: body is the queue as a JSON object, as in a snapshot.
 constexpr const char* kJobs = R"sql(
 ALTER TABLE promises ADD COLUMN queue TEXT;
@@ -126,11 +126,11 @@ CREATE TABLE queues (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Groups of jobs, and schedules that make jobs.
-//   batch_key  what jobs that belong together are found by (Index::batch), else NULL
-//   job (of schedules)  the order that each occurrence is, as a JSON object, as in a request
-// promises_by_job_state holds what it held, under a condition that costs nothing: for a list of numbers SQLite makes a table of
-// them whenever a row is written.
+// Groups of jobs, and schedules that create jobs.
+//   batch_key  the group's key in Index::batch, else NULL
+//   job (of schedules)  the order for each occurrence as a JSON object, as in a request
+// promises_by_job_state has the same content as before. Its new condition costs nothing at a write; for a list of numbers SQLite
+// would build a temporary table at each write.
 constexpr const char* kGroups = R"sql(
 ALTER TABLE promises ADD COLUMN batch_key TEXT;
 CREATE INDEX promises_by_batch ON promises (batch_key, queue, id) WHERE batch_key IS NOT NULL;
@@ -139,12 +139,12 @@ DROP INDEX promises_by_job_state;
 CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state NOT BETWEEN 1 AND 3 AND job_state <> 6;
 )sql";
 
-// What a long outbox costs, and schedules that cannot be fired.
-//   execute_waits  1: the execute that the task's last dispatch queued is in the outbox, and no timer dispatches the task; tasks of
-//   older files have their timers, which fire once more and then rest
-//   messages (of counters)  how many there are
-//   problem (of schedules)  why it cannot be fired; NULL: it goes on
-//   due_at (of schedules)  next_run_at, or when what cannot be fired is looked at again
+// Faster reads of a long outbox, and schedules that cannot be fired.
+//   execute_waits  1: the execute of the task's last dispatch is in the outbox, and no timer dispatches the task. Tasks of older
+//     files still have their timers, which fire once more.
+//   messages (of counters)  the number of messages
+//   problem (of schedules)  why it cannot be fired; NULL: it can
+//   due_at (of schedules)  next_run_at, or the instant at which a schedule that is set aside is examined again
 constexpr const char* kFourth = R"sql(
 ALTER TABLE promises ADD COLUMN execute_waits INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE counters ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
@@ -158,10 +158,10 @@ CREATE INDEX schedules_by_due ON schedules (due_at, id) WHERE due_at IS NOT NULL
 CREATE INDEX schedules_set_aside ON schedules (id) WHERE problem IS NOT NULL;
 )sql";
 
-// Columns that are keys: what is not in an index has NULL there, and which rows those are is said by index_key() alone.
-//   enqueued_at  set while the job may be claimed
-//   job_state  set while the job is in a state that few are in
-//   unblock_of (of messages)  the promise whose end is told
+// Columns that are index keys: NULL if the index does not contain the row, which index_key() alone decides.
+//   enqueued_at  set while the job can be claimed
+//   job_state  set in the states for which is_set_aside() is true
+//   unblock_of (of messages)  the settled promise that the unblock reports
 constexpr const char* kKeys = R"sql(
 DROP INDEX promises_by_claim;
 DROP INDEX promises_by_job_state;

@@ -1,4 +1,4 @@
-// Copies of a file's state: one in memory that goes its own way, and one to read while the file is written to.
+// Copies of a file's state: an independent fork in memory, and a snapshot for reading while others write.
 #include <memory>
 #include <utility>
 
@@ -14,7 +14,7 @@ std::unique_ptr<Storage> SqliteStorage::fork() {
   return copy;
 }
 
-// A read transaction of a second connection.
+// A snapshot is a read transaction on a second connection.
 std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) {
   if (!used) {
     SqliteOptions options = options_;

@@ -21,7 +21,7 @@ namespace {
   "current = ?, execute_seq = ?, execute_waits = ?"
 #define RESONATE_PLAIN_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define RESONATE_JOB_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-// Whatever fails, the whole transaction goes: SQLite need not be able to undo the statement alone.
+// OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
 #define RESONATE_INSERT_ROW "INSERT OR ROLLBACK INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES "
 #define RESONATE_INSERT_JOB_ROW                             \
   "INSERT OR ROLLBACK INTO promises (" RESONATE_ROW_COLUMNS \

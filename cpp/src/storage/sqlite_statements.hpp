@@ -1,4 +1,4 @@
-// The statements of a store's file, each prepared at its first use and kept.
+// The SQL statements of a store's file. Each is prepared at its first use and kept.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace resonate {
 
-// What a statement over several rows takes, the one whose name is a plural: SQLite then begins a statement less often.
+// The number of rows that a statement with a plural name takes at once, so that fewer statements are started.
 inline constexpr std::size_t kRowsAtOnce = 16;
 
 enum class Sql : std::uint8_t {
@@ -30,12 +30,12 @@ enum class Sql : std::uint8_t {
   insert_rows,
   insert_job_row,
   insert_job_rows,
-  update_row,  // its timers and its holder as before
+  update_row,  // for rows whose timers and holder are unchanged
   update_row_due,
   update_row_pid,
   update_row_due_pid,
-  update_job_row,     // everything that is not of its birth
-  update_job_course,  // the same but for what a job never changes
+  update_job_row,     // writes everything except the birth
+  update_job_course,  // as update_job_row, without the columns that never change for a job
   delete_row,
   delete_rows,
   rows_by_id,  // ranges of the indexes, in the order of Index
@@ -65,12 +65,12 @@ enum class Sql : std::uint8_t {
   delete_edge,
   messages,
   messages_to,
-  messages_to_prefix,  // and beyond: whoever reads stops at the first that does not begin so
+  messages_to_prefix,  // addresses from the prefix on: the reader stops at the first address without the prefix
   unblocks,
   unblocks_of,
   insert_message,
   delete_message,
-  count  // how many there are
+  count  // of Sql
 };
 
 class SqliteStatements {
@@ -83,11 +83,11 @@ class SqliteStatements {
   std::array<std::optional<SQLite::Statement>, static_cast<std::size_t>(Sql::count)> prepared_;
 };
 
-// The text in a column of the row that a statement came to. Error (storage): the file is damaged, since it is not UTF-8.
+// The text in a column of the present row. Throws Error (storage) if it is not UTF-8: the file is damaged.
 std::string_view text_in(const SQLite::Column& column);
 
-// One use of a statement: binds its parameters in order, and resets it at the end. Texts are not copied
-// (but by copied()): they have to live as long.
+// One use of a statement: binds its parameters in order, and resets it at the end. It does not copy texts (except copied()), so
+// they must outlive it.
 class Use {
  public:
   explicit Use(SQLite::Statement& statement) noexcept : statement_(statement) {}
@@ -99,7 +99,7 @@ class Use {
     statement_.bind(++at_, number);
     return *this;
   }
-  // NULL where it is not set.
+  // Binds NULL if `at` is kUnset.
   Use& instant(Instant at) { return at == kUnset ? null() : integer(at); }
   Use& text(const std::string& text) {
     statement_.bindNoCopy(++at_, text);
@@ -118,10 +118,10 @@ class Use {
 
   bool step() { return statement_.executeStep(); }
   void run() { (void)statement_.exec(); }
-  // The same; how many rows it changed.
+  // Runs the statement and returns the number of changed rows.
   int run_counted() { return statement_.exec(); }
 
-  // The row that step() came to.
+  // The statement, at the row that step() reached.
   SQLite::Statement& statement() noexcept { return statement_; }
   std::int64_t integer_at(int column) { return statement_.getColumn(column).getInt64(); }
   bool is_null_at(int column) { return statement_.getColumn(column).isNull(); }

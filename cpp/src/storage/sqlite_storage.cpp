@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
 
-// SQLite takes a negative limit as none.
+// SQLite takes a negative limit as no limit.
 std::int64_t sql_limit(std::size_t limit) noexcept {
   return limit > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(limit);
 }
 
-// What the statement over an index takes, in this order; then an id and a limit.
+// The parameters of the statement over an index, in this order; after them come an id and a limit.
 struct Takes {
   bool queue = false;
   bool text = false;
@@ -43,7 +43,7 @@ constexpr std::array<Takes, kIndexes> kTakes = {{
     {.until = true, .major = true},                 // job_state
 }};
 
-// Every storage of the process, for close_sqlite_files_for_fork.
+// All storages of the process, for close_sqlite_files_for_fork.
 struct Open {
   std::mutex mutex;
   std::vector<SqliteStorage*> storages;
@@ -58,7 +58,7 @@ Open& open_storages() {
 void close_sqlite_files_for_fork() noexcept {
   Open& open = open_storages();
   std::lock_guard lock(open.mutex);
-  // The newest first: what reads beside a writer is gone before it, so that the writer's connection is the last and tidies up.
+  // Closes the newest first: snapshots close before their writer, whose connection is then the last and checkpoints the log.
   for (auto storage = open.storages.rbegin(); storage != open.storages.rend(); ++storage) (*storage)->disconnect();
 }
 
@@ -80,9 +80,9 @@ SqliteStorage::~SqliteStorage() {
     std::lock_guard lock(all.mutex);
     std::erase(all.storages, this);
   }
-  if (log_index_) (void)log_index_->look();  // the connection reads it once more
+  if (log_index_) (void)log_index_->look();  // closing the connection reads the index, and look() repairs a truncated one
   if (!file_ || seen_now_ == kUnset || options_.read_only) return;
-  // The instant is all there is to lose, and whoever closes a store is not kept waiting for it.
+  // Only the instant is unsaved. It is written without waiting for a lock, so that closing a store does not block.
   try {
     file_->database().setBusyTimeout(0);
     begin(Access::write);
@@ -104,7 +104,7 @@ void SqliteStorage::open(SqliteFile::Absent absent) {
 }
 
 void SqliteStorage::disconnect() noexcept {
-  if (log_index_) (void)log_index_->look();  // the connection reads it once more
+  if (log_index_) (void)log_index_->look();  // closing the connection reads the index, and look() repairs a truncated one
   log_index_.reset();
   in_transaction_ = false;
   statements_.reset();
@@ -136,12 +136,12 @@ void SqliteStorage::begin(Access access) {
       look_for_others();
     });
   } catch (...) {
-    end();  // after the error was told: it may close the connection that tells it
+    end();  // after fail(), which needs the connection: end() may close it
     throw;
   }
 }
 
-// Also what makes a read transaction begin: from here on it sees one state.
+// Detects commits of other connections. Its first read also begins the read transaction, which sees one state from then on.
 void SqliteStorage::look_for_others() {
   Use version = use(Sql::data_version);
   (void)version.step();
@@ -154,7 +154,7 @@ void SqliteStorage::look_for_others() {
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
   known_.data_version = seen;
-  if (known_.counters.now < before) seen_now_ = kUnset;  // the clock of the file was set back, and this instant is one of those
+  if (known_.counters.now < before) seen_now_ = kUnset;  // the file's clock was set back, so seen_now_ is outdated
 }
 
 void SqliteStorage::forget() {
@@ -165,12 +165,12 @@ void SqliteStorage::forget() {
 void SqliteStorage::end() noexcept {
   if (!in_transaction_) return;
   in_transaction_ = false;
-  // Of some failures SQLite has undone the transaction itself; then there is nothing left to roll back.
+  // After some failures SQLite has already rolled the transaction back.
   if (sqlite3_get_autocommit(file_->database().getHandle())) return;
   try {
     use(Sql::rollback).run();
   } catch (const SQLite::Exception&) {
-    disconnect();  // what no commit ended is undone with the connection
+    disconnect();  // closing the connection rolls back the transaction
   }
 }
 
@@ -194,7 +194,7 @@ RowRef SqliteStorage::load(std::string_view id) {
 
 std::vector<RowRef> SqliteStorage::load_many(std::span<const std::string_view> ids) {
   std::vector<RowRef> found(ids.size());
-  std::vector<std::size_t> unknown;  // places in ids
+  std::vector<std::size_t> unknown;  // positions in ids
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (!(found[i] = rows_.find(ids[i]))) unknown.push_back(i);
   guarded("read", [&] {
@@ -206,7 +206,7 @@ std::vector<RowRef> SqliteStorage::load_many(std::span<const std::string_view> i
       while (rows.step()) {
         const RowRef row = read_row(rows.statement());
         rows_.put(row);
-        for (const std::size_t i : part)  // an id may be asked for twice
+        for (const std::size_t i : part)  // an id can occur several times
           if (ids[i] == row->id()) found[i] = row;
       }
     }
@@ -254,7 +254,7 @@ std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
         found.push_back(read_row(rows.statement()));
         continue;
       }
-      RowRef row = rows_.find(rows.text_at(0));  // jobs are claimed by those that made them, or soon afterwards
+      RowRef row = rows_.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
       if (!row) rows_.put(row = read_row(rows.statement()));
       found.push_back(std::move(row));
     }
@@ -300,7 +300,7 @@ bool SqliteStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_
 std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
   using enum MessageRange::By;
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
-  // Asked for by every transaction that writes.
+  // Every writing transaction needs this.
   const bool oldest = range.by == unblock && range.limit == 1;
   const MessageRef& known = known_.oldest_unblock;
   if (oldest && known_.oldest_unblock_known && (!known || known->seq > range.after))

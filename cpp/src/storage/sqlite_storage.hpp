@@ -1,7 +1,7 @@
-// The SQLite home: the tables of sqlite_schema.cpp, read and written by the statements of sqlite_statements.cpp.
+// SqliteStorage: the tables of sqlite_schema.cpp, read and written by the statements of sqlite_statements.cpp.
 //
-// Rows and the few values that every transaction asks for are kept in memory as long as `PRAGMA data_version` says that no other
-// connection has committed; after a commit of another process everything is read again.
+// Rows and the few values that every transaction needs are cached until `PRAGMA data_version` shows that another connection has
+// committed; then everything is read again.
 #pragma once
 
 #include <map>
@@ -46,15 +46,15 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<Storage> fork() override;
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
-  // The connection goes; begin() opens the next.
+  // Closes the connection; begin() opens a new one.
   void disconnect() noexcept;
 
  private:
-  // What the file says, kept while nobody else commits.
+  // Cached values of the file, valid until another connection commits.
   struct Known {
     std::int64_t data_version = -1;
     Counters counters;
-    std::int64_t messages = 0;  // how many are queued; counted in the file, so that nobody has to count them
+    std::int64_t messages = 0;  // the number of queued messages; stored in the file, so that it need not be counted
     std::optional<Instant> first_due;
     bool oldest_unblock_known = false;
     MessageRef oldest_unblock;
@@ -64,7 +64,7 @@ class SqliteStorage final : public Storage {
   template <class Body>
   auto guarded(const char* deed, Body body);
   void open(SqliteFile::Absent absent);
-  void require(Access access);  // a connection that may do it
+  void require(Access access);  // opens a connection with this access if there is none
   void look_for_others();
   void forget();
   void clear();
@@ -86,11 +86,11 @@ class SqliteStorage final : public Storage {
   std::optional<SqliteStatements> statements_;
   RowCache rows_;
   Known known_;
-  Instant seen_now_ = kUnset;  // an instant that was seen and stored nothing: written with the next commit, or at the end
+  Instant seen_now_ = kUnset;  // an instant that no commit has stored yet; the next commit or the destructor writes it
   bool in_transaction_ = false;
 };
 
-// SQLite's errors as the core's.
+// Runs body and translates SQLite's errors into core errors.
 template <class Body>
 auto SqliteStorage::guarded(const char* deed, Body body) {
   try {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHeader = 32;
 constexpr std::size_t kFrameHeader = 24;
-constexpr std::uint32_t kMagic = 0x377f0682;  // its last bit: the words of checksums are big-endian
+constexpr std::uint32_t kMagic = 0x377f0682;  // with its last bit set, checksums use big-endian words
 constexpr std::uint32_t kFormat = 3'007'000;
 
 std::uint32_t big_endian(const unsigned char* at) {
@@ -39,12 +39,13 @@ struct Checksum {
   }
   bool stands_at(const unsigned char* at) const { return first == big_endian(at) && second == big_endian(at + 4); }
 
-  // Whether a change of one word alone, among the summed ones or in the sum that stands there, makes the difference.
+  // Returns whether a change of a single word, in the summed data or in the stored checksum, explains the mismatch.
   bool is_one_word_from(const unsigned char* at, std::size_t bytes) const {
     const std::uint32_t in_first = big_endian(at) - first;
     const std::uint32_t in_second = big_endian(at + 4) - second;
     if (in_second == 0) return true;
-    // A change by e of a word shows in the sums as e * a and e * b, two neighbours in the Fibonacci series: one of them is odd.
+    // Changing a word by e changes the sums by e * a and e * b, where a and b are neighbours in the Fibonacci series: one of them
+    // is odd.
     for (std::uint32_t a = 0, b = 1; bytes > 0; bytes -= 4) {
       if (in_first * b == in_second * a) return true;
       const std::uint32_t next = a + b;
@@ -55,11 +56,11 @@ struct Checksum {
   }
 };
 
-// How far a log can be read, and what is behind.
+// Which part of a log is readable, and how many commits follow it.
 struct Reading {
   bool header_damaged = false;
-  std::int64_t readable = 0;  // frames
-  std::int64_t lost = 0;      // commits behind them
+  std::int64_t readable = 0;  // the number of frames
+  std::int64_t lost = 0;      // the number of commits behind the readable frames
 
   bool is_damaged() const { return header_damaged || lost > 0; }
 };
@@ -81,7 +82,7 @@ Reading read_log(const std::string& path) {
   sum.add(std::span(header).first(24), big);
   if ((big_endian(header.data()) & ~std::uint32_t{1}) != kMagic || big_endian(&header[4]) != kFormat || !is_page_size(page_size) ||
       !sum.stands_at(&header[24])) {
-    found.header_damaged = log.peek() != std::ifstream::traits_type::eof();  // with nothing behind it nothing is lost
+    found.header_damaged = log.peek() != std::ifstream::traits_type::eof();  // an empty log has lost nothing
     return found;
   }
   std::vector<unsigned char> frame(kFrameHeader + page_size);
@@ -96,12 +97,13 @@ Reading read_log(const std::string& path) {
       sum.add(std::span(frame).subspan(kFrameHeader), big);
       readable = of_first_salt && of_second_salt && sum.stands_at(&frame[16]);
       found.readable += readable;
-      // Behind a commit there may be the rest of a longer one that failed (its fsync, say) and was written over: no damage.
+      // A commit that failed (its fsync, for example) and was overwritten can leave frames behind the present commit: that is no
+      // damage.
       if (!readable) counts = !after_commit || sum.is_one_word_from(&frame[16], 8 + page_size);
       after_commit = big_endian(&frame[4]) != 0;
     }
-    // Behind the end there may be frames of an earlier round, whose salts are others, and those of a transaction that was not
-    // committed. A frame with one salt of this round is of it, too.
+    // Behind the end there may be frames of an earlier round of the log, with other salts, and frames of an uncommitted
+    // transaction. A frame with at least one salt of the present round belongs to it.
     if (!readable && counts && (of_first_salt || of_second_salt) && big_endian(&frame[4]) != 0) ++found.lost;
   }
   return found;
@@ -114,7 +116,7 @@ std::string commits(std::int64_t count) { return std::to_string(count) + (count 
 std::optional<std::string> commits_lost_in_log(const std::string& database) {
   const std::string path = database + "-wal";
   Reading found = read_log(path);
-  // A writer may be in the middle of a commit: what moves on is no damage.
+  // Repeats the check: a commit may be in progress, and an end that moves on is no damage.
   constexpr int kLooks = 5;
   constexpr std::chrono::milliseconds kPause(40);
   for (int look = 1; look < kLooks && found.is_damaged(); ++look) {

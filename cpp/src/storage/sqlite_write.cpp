@@ -1,4 +1,4 @@
-// What a SQLite storage writes, and what it remembers of that.
+// The writes of a SqliteStorage, and the updates of its cache.
 #include <algorithm>
 
 #include "codec/jobs_json.hpp"
@@ -46,7 +46,7 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
       update_row(*before, *after);
       continue;
     }
-    // Both: the id was deleted and taken again in one transaction.
+    // The transaction deleted the id and created it again: the old row is deleted and the new one inserted.
     if (before) gone.push_back(before);
     if (after) (after->job ? born_jobs : born).push_back(after);
   }
@@ -59,7 +59,7 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
 }
 
 void SqliteStorage::update_row(const Row& before, const Row& after) {
-  // An index is written only where its columns are named.
+  // An UPDATE touches an index only if it names the index's columns.
   if (after.job) {
     const bool course_only = before.job && before.job->spec == after.job->spec && !moved<Index::unique_key>(before, after) &&
                              !moved<Index::batch>(before, after);
@@ -135,7 +135,7 @@ void SqliteStorage::commit(const Changes& changes) {
     write_all(changes);
     keep(changes);
   } catch (const SQLite::Exception& error) {
-    // Whether the last commit reached the disk is not known: what was kept may be older or newer than the file.
+    // It is unknown whether the commit reached the disk, so the cache may differ from the file.
     forget();
     file_->fail("commit", error);
   } catch (...) {
@@ -163,7 +163,7 @@ void SqliteStorage::keep_first_due(const Changes& changes) {
   for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
   for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
   if (first_gone && first == *known_.first_due) {
-    known_.first_due.reset();  // others may be due at that instant, or none before a later one
+    known_.first_due.reset();  // unknown: other rows may be due at that instant, or the next one may be later
   } else {
     known_.first_due = first;
   }
