@@ -31,8 +31,8 @@ back_ends = pytest.mark.parametrize("end", [b for b in BACK_ENDS if b.missing is
 
 
 def opened(end: BackEnd, rules: str = "compatible") -> Any:
-    """An empty store on a clock of its own, with every invariant checked after every step."""
-    return end.open(clock=ManualClock(0), rules=rules, check=True)
+    """An empty store on a clock of its own; in memory it checks every invariant after every step."""
+    return end.open(clock=ManualClock(0), rules=rules, check=end.check_each_step)
 
 
 def judge(answer: Any) -> int:
