@@ -13,7 +13,7 @@ namespace resonate {
 
 namespace {
 
-// The steps of a tick between two commits: a few ms in a file.
+// The most steps of a tick in one transaction, which takes a few ms in a file.
 constexpr std::size_t kStepsOfTick = 256;
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
@@ -24,7 +24,7 @@ Access access_of(std::span<const Request> requests) {
   return writes ? Access::write : Access::read;
 }
 
-// The replies to an all-or-nothing batch that its last reply refused: the others say so.
+// Replaces the replies to an all-or-nothing batch whose last reply is a refusal: each other request answers 409.
 void undo(std::vector<Reply>& replies, std::size_t requests, Instant now) {
   const std::size_t refusal = replies.size() - 1;
   const std::string why = "undone: request " + std::to_string(refusal) + " of the batch was refused with " +
@@ -47,7 +47,8 @@ Engine::~Engine() = default;
 std::shared_ptr<Engine> Engine::attached(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
   auto engine = std::make_shared<Engine>(std::move(storage), std::move(clock), options);
   if (engine->clock_->manual()) {
-    engine->move_clock(engine->storage_->counters().now);  // what is there may have seen a later instant, and none goes back
+    // The stored state may have seen a later instant, and a clock never goes back.
+    engine->move_clock(engine->storage_->counters().now);
     static_cast<ManualClock&>(*engine->clock_).attach(engine);
   }
   return engine;
@@ -58,7 +59,7 @@ std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::sh
     const StorageTransaction opening(*storage, Access::read);
     Changes born;
     born.counters = storage->counters();
-    if (born.counters == Counters{}) {  // a state that nothing has happened to begins at its clock's instant
+    if (born.counters == Counters{}) {  // an unused state starts at its clock's instant
       born.counters.now = clock->now();
       storage->write(born);
     }
@@ -105,10 +106,10 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
 Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   const bool read = is_read(request.operation);
   WorkingSet& set = transaction.set;
-  if (trace_)  // which began after this was looked for, and a replay looks at all of them
+  if (trace_)
     if (JobFilter* const filter = choosing_filter(request.operation)) filter->among.reset();
   std::optional<Request> kept;
-  if (trace_ || options_.check) kept = request;  // the machine moves what it stores out of the request
+  if (trace_ || options_.check) kept = request;  // the machine moves values out of the request
   if (!read) {
     arrive(set, now, options_);
     run_steps(transaction, now, steps_before(request.operation));
@@ -131,7 +132,7 @@ std::optional<std::string> Engine::refuse_instant(std::optional<Instant> given, 
 
 Instant Engine::present() {
   const Instant stored = storage_->counters().now;
-  if (stored < seen_) clock_->start_over();  // another process has set the clock of the file back
+  if (stored < seen_) clock_->start_over();  // another process has set the file's clock back
   seen_ = stored;
   return std::max(clock_->now(), stored);
 }
@@ -140,8 +141,8 @@ void Engine::move_clock(Instant to) {
   if (clock_->manual()) static_cast<ManualClock&>(*clock_).set(to);
 }
 
-// Runs the requests of a caller from the instant `at` on; the instant of the last. Of an all-or-nothing batch none after the first
-// refusal.
+// Runs the requests of a caller from instant `at` on, and returns the instant of the last. An all-or-nothing batch stops at the
+// first refusal.
 Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity) {
   caller.replies.reserve(caller.requests.size());
   for (std::size_t i = 0; i < caller.requests.size(); ++i) {
@@ -178,7 +179,7 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
-  // A body with one return: the reply is made where the caller wants it, and a large object is not moved.
+  // The lambda has a single return statement, so the reply is constructed in the caller's object and a large reply is not moved.
   return [&] {
     Reply reply = run(*transaction, request, at);
     commit(*transaction);
@@ -202,7 +203,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
   const Instant before = present();
-  if (durable_) {  // where a look-up costs more than a look into memory
+  if (durable_) {  // in memory, loading rows ahead saves nothing
     Plan plan;
     plan.add(requests);
     plan.load(transaction->set);
@@ -217,7 +218,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   return std::move(caller.replies);
 }
 
-// Where others may hold the write lock, whoever only looks at the time does not wait for it.
+// Reads first: a tick that changes nothing does not wait for the write lock, which another process may hold.
 bool Engine::nothing_to_tick(Instant at) {
   Scope transaction(*this, Access::read);
   WorkingSet& set = transaction->set;
@@ -245,12 +246,12 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
         return fired;
       }
       Scope transaction(*this, Access::write);
-      // Requests may have come between two transactions, and instants never go back.
+      // Requests may have run between two transactions, and instants never go back.
       at = arrive(transaction->set, *at, options_);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
-      move_clock(*at);  // not before: a tick that could not be committed has not happened
+      move_clock(*at);  // after the commit: a tick that failed must not move the clock
       if (taken < most || fired.size() == limit) return fired;
     }
     allow_interrupt(Pause::working);
@@ -261,7 +262,7 @@ std::optional<Instant> Engine::next_due() {
   std::lock_guard lock(mutex_);
   const StorageTransaction reading(*storage_, Access::read);
   const Instant first = storage_->first_due();
-  RowRange last = rows_by_due();  // a row that is due at the last instant there is, or none
+  RowRange last = rows_by_due();  // finds a row that is due at kNever itself
   last.limit = 1;
   if (first == kNever && storage_->rows(last).empty()) return std::nullopt;
   return std::max(first, present());
@@ -281,7 +282,7 @@ void Engine::reset() {
     const StorageTransaction writing(*storage_, Access::write);
     Changes born;
     born.replaces_all = true;
-    born.counters.sequence = storage_->counters().sequence;  // whoever delivers goes by the numbers of messages: none comes twice
+    born.counters.sequence = storage_->counters().sequence;  // message numbers are never reused: deliveries are identified by them
     born.counters.now = clock_->now();
     storage_->write(born);
   }
@@ -307,7 +308,7 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
 
 void Engine::tell(const TraceEvent& event) noexcept {
   if (!trace_) return;
-  const Uninterrupted whole;  // what is told has happened
+  const Uninterrupted whole;  // the event has happened, so its report must not be interrupted
   try {
     trace_(event);
   } catch (...) {
@@ -337,7 +338,7 @@ void Engine::start_trace(TraceSink sink) {
   end_trace();
   trace_ = std::move(sink);
   traced_ = true;
-  tell_replaced();  // a trace begins with the state it starts from
+  tell_replaced();  // a trace begins with the whole state
 }
 
 void Engine::stop_trace() {
@@ -347,7 +348,7 @@ void Engine::stop_trace() {
 
 std::size_t Engine::promise_count() {
   const auto count = [](Storage& storage) { return storage.row_count(); };
-  return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one
+  return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one, so it must not hold the lock
 }
 
 std::string Engine::location() {

@@ -1,21 +1,21 @@
-// Group commit: callers that arrive while a commit is under way share the next one. It serves the threads of a process. The
-// server's batcher does not replace it: that one collects the requests of an event loop before they cost a thread each, and calls
-// here as one of several threads, beside ticks, deliveries and whoever else uses the store.
+// Group commit: callers that arrive during a commit share the next one. It serves the threads of a process. The server's batcher
+// does not replace it: the batcher collects the requests of an event loop before they cost a thread each, and it is only one of the
+// threads that use the store, beside ticks and deliveries.
 #include "engine_transaction.hpp"
 #include "resonate/interruption.hpp"
 
 namespace resonate {
 
 namespace {
-// What shares one commit at most, beyond the first caller: a transaction keeps everybody else out until it ends.
+// Limits of one commit beyond the first caller: a transaction blocks all other callers until it ends.
 constexpr std::size_t kSharedRequests = 1000;
 constexpr std::size_t kSharedSteps = 256;
 }  // namespace
 
-// The first caller in the queue leads. It takes who has come by the time the engine is free, runs as many of them as fit into one
-// transaction, and hands the next turn on. A lone caller waits for nobody.
+// The first caller in the queue leads. When the engine is free, the leader runs as many queued callers as fit into one transaction,
+// commits, and makes the next caller the leader. A caller that is alone does not wait.
 void Engine::share_commit(Caller& caller) {
-  mutex_.refuse_owner();  // the caller ahead would be the one that waits for this one
+  mutex_.refuse_owner();  // a caller inside the engine would wait for itself
   std::unique_lock waiting(callers_mutex_);
   (last_caller_ ? last_caller_->next : first_caller_) = &caller;
   last_caller_ = &caller;
@@ -37,7 +37,7 @@ void Engine::share_commit(Caller& caller) {
     first_caller_ = last->next;
     if (!first_caller_) last_caller_ = nullptr;
     for (Caller* one = caller.next; &caller != last && one;) {
-      Caller* const after = one == last ? nullptr : one->next;  // once it is told, a caller may be gone
+      Caller* const after = one == last ? nullptr : one->next;  // a notified caller may be destroyed at once
       one->done = true;
       one->turn.notify_one();
       one = after;
@@ -48,9 +48,9 @@ void Engine::share_commit(Caller& caller) {
   if (caller.failure) std::rethrow_exception(caller.failure);
 }
 
-// Runs them in one transaction as far as it takes them, and gives the last that is done. Whatever goes wrong goes wrong for all of
-// those: there is one commit. Only an interrupt is the first one's alone, in whose thread this is: the others wait for the next to
-// lead.
+// Runs the callers in one transaction until its limit, and returns the last one that ran. They share the commit, so a failure fails
+// all of them. An interrupt, however, belongs to the first caller, whose thread runs this: it alone fails, and the next caller
+// leads.
 Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
   Caller* ran = last;
   try {
@@ -65,7 +65,7 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     Scope& transaction = *begun;
     const Instant before = present();
     Instant at = before;
-    // The link of the last may be written meanwhile, by who comes now; it is not looked at.
+    // A new caller may be writing last->next meanwhile, so it is not read.
     Plan plan;
     for (Caller* one = &first;; one = one->next) {
       plan.add(one->requests);

@@ -1,4 +1,4 @@
-// The messages that wait in the outbox.
+// Reading and removing the messages of the outbox.
 #include <algorithm>
 #include <iterator>
 
@@ -10,7 +10,7 @@
 namespace resonate {
 
 namespace {
-// Messages that are removed in one transaction: a few ms in a file.
+// Messages removed in one transaction, which takes a few ms in a file.
 constexpr std::size_t kTakenAtOnce = 256;
 }  // namespace
 
@@ -55,9 +55,9 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::messages_to(std::span<const A
   return found;
 }
 
-// The messages of these addresses are read one address after the other, and the outbox is walked in the order of queueing beside
-// that, as many messages here as there: the one that is through first is the answer. So neither what waits for others nor the rest
-// of what waits for these can make it long.
+// Two searches run side by side, each reading as many messages as the other: one reads the given addresses one after the other, one
+// reads the outbox in order of queueing. The first to finish gives the result. So neither a long queue of other addresses nor a
+// long queue of these makes the call slow.
 std::vector<MessageRef> Engine::select_messages_to(std::span<const AddressPattern> addresses, std::int64_t after,
                                                    std::size_t limit) {
   constexpr std::size_t kPage = 256;
@@ -98,7 +98,7 @@ std::vector<MessageRef> Engine::select_messages_to(std::span<const AddressPatter
   }
   const auto number = [](const MessageRef& message) { return message->seq; };
   std::ranges::sort(found, {}, number);
-  const auto twice = std::ranges::unique(found, {}, number);  // addresses may overlap
+  const auto twice = std::ranges::unique(found, {}, number);  // address patterns may overlap
   found.erase(twice.begin(), twice.end());
   if (found.size() > limit) found.resize(limit);
   return found;
@@ -126,8 +126,8 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages_to(std::span<co
       limit);
 }
 
-// A message that is queued meanwhile is for the next call, so that this one ends. After the first transaction it throws nothing:
-// the messages are removed, and only this caller has them. The next call meets the failure again.
+// Messages queued during the call are left for the next one, so that this one ends. After its first transaction the call throws
+// nothing: its messages are removed and no other caller can get them. The next call meets the error again.
 template <class Select>
 std::vector<std::pair<MessageRef, RowRef>> Engine::take(Select select, std::size_t limit) {
   std::int64_t last = 0;
@@ -145,12 +145,12 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::take(Select select, std::size
   return taken;
 }
 
-// `last`: the number of the newest message, where it is 0.
+// Sets `last` to the number of the newest message if it is 0.
 template <class Select>
 std::vector<std::pair<MessageRef, RowRef>> Engine::take_some(Select select, std::int64_t after, std::size_t limit,
                                                              std::int64_t& last) {
   std::lock_guard lock(mutex_);
-  if (durable_) {  // whoever finds nothing does not wait for the write lock
+  if (durable_) {  // a caller that finds nothing does not wait for the write lock
     const StorageTransaction reading(*storage_, Access::read);
     if (select(after, 1).empty()) return {};
   }

@@ -1,4 +1,4 @@
-// What a store works around: schedules that cannot be fired, a clock that is wrong. Its state is sound all the same.
+// Problems that a store works around: schedules that cannot be fired, and a wrong clock. The state itself is sound.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -71,7 +71,7 @@ ClockReset Engine::reset_clock(Extent extent) {
   return done;
 }
 
-// What the state would be. Error (invariant): a property that holds now would not hold then.
+// Returns the state with its clock set back. Error (invariant): a property that holds now would be violated.
 std::unique_ptr<Storage> Engine::set_back(Storage& storage, ClockReset& done) const {
   const std::unique_ptr<Storage> before = storage.fork();
   std::unique_ptr<Storage> after = with_clock_set_back(*before, done.to, done);

@@ -1,4 +1,4 @@
-// Reclaiming the room of promises that were settled long ago.
+// Deletes promises that were settled long ago.
 #include "codec/state_view.hpp"
 #include "engine_transaction.hpp"
 #include "machine/purge.hpp"
@@ -9,14 +9,14 @@ namespace resonate {
 
 namespace {
 
-// Rows or messages of one transaction.
+// Rows or messages per transaction.
 constexpr std::size_t kRowsAtOnce = 200;
 
 }  // namespace
 
-// The steps that are due are taken first, and that instant is stored. From then on nothing settles before it, and every promise
-// that was settled before it is drained: references to it only become fewer. So they may be collected in pages, and the rows
-// deleted in pages after that, while others go on with their work.
+// First runs the due steps and stores that instant. From then on no promise settles before it, and every promise settled before it
+// is drained, so references to those promises can only disappear. The references can therefore be collected page by page, and the
+// rows deleted page by page, while other callers work.
 std::size_t Engine::purge(Instant settled_before) {
   (void)tick();
   index_in_slices();
@@ -60,7 +60,7 @@ std::size_t Engine::purge(Instant settled_before) {
   return purged;
 }
 
-// Calls body for all rows in order of id, each page in a transaction of its own, the lock free in between.
+// Calls body for all rows in order of id, each page in its own transaction; the lock is released in between.
 void Engine::each_page(Access access, const std::function<void(WorkingSet&, std::span<const RowRef>)>& body) {
   RowRange range{.limit = kRowsAtOnce};
   for (;;) {

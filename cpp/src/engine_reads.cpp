@@ -1,4 +1,4 @@
-// What reads a lot works beside the writer, on a snapshot.
+// Long reads use a snapshot, beside the writer.
 #include <algorithm>
 
 #include "engine_transaction.hpp"
@@ -11,11 +11,11 @@ namespace resonate {
 
 namespace {
 
-// Rows that a search looks at under the lock: most find what they want among fewer, and cost no snapshot.
+// The most rows that a search reads under the lock. Most searches need fewer, and then no snapshot.
 constexpr std::size_t kRowsUnderLock = 500;
-// New rows that are put into the order of ids between two chances for others.
+// The most new rows that are indexed before the lock is released once.
 constexpr std::size_t kIndexedAtOnce = 5000;
-// Snapshots that are kept for the next that read a lot at one time.
+// The most idle snapshots that are kept for reuse.
 constexpr std::size_t kIdle = 3;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::unique_ptr<Storage> Engine::idle_snapshot() {
   return used;
 }
 
-// Under the lock, inside a transaction. Null where the storage cannot be read twice.
+// Call under the lock, inside a transaction. Returns null if the storage cannot be opened a second time.
 std::unique_ptr<Storage> Engine::begin_snapshot() {
   try {
     return storage_->snapshot(idle_snapshot());
@@ -61,12 +61,13 @@ Engine::Snapshot::Snapshot(Engine& engine) : engine_(engine) {
 Engine::Snapshot::~Snapshot() {
   if (!begun_) return;
   begun_->end();
-  if (!engine_.durable_) return;  // one in memory goes out of date, and is made in no time
+  if (!engine_.durable_) return;  // a snapshot in memory cannot be renewed, and costs almost nothing to make
   std::lock_guard lock(engine_.idle_mutex_);
   if (engine_.idle_.size() < kIdle) engine_.idle_.push_back(std::move(begun_));
 }
 
-// What it finds soon it finds under the lock. Else it begins again on a snapshot of that state, without the lock.
+// Searches a limited number of rows under the lock. If that does not suffice, searches again on a snapshot of the same state,
+// without the lock.
 Reply Engine::search(Request& request) {
   index_in_slices();
   std::unique_ptr<Storage> begun;
@@ -76,7 +77,7 @@ Reply Engine::search(Request& request) {
     Scope transaction(*this, Access::read);
     at = present();
     if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), at);
-    if (trace_) {  // a trace tells what happened in order
+    if (trace_) {  // a trace records requests in order
       Reply reply = run(*transaction, request, at);
       commit(*transaction);
       return reply;
@@ -93,12 +94,12 @@ Reply Engine::search(Request& request) {
   return Machine(set, at, dialect(request.dialect), options_, request.scope).run(request.operation);
 }
 
-// A file that is being written to. Null: nobody does, or this storage or trace has everybody wait.
+// Returns a snapshot of a file whose writer is busy. Null: no writer is active, or the storage or a trace needs the lock.
 std::unique_ptr<Storage> Engine::begin_beside_writer() {
   mutex_.refuse_owner();
   if (!durable_ || traced_ || !mutex_.is_held()) return nullptr;
   std::unique_ptr<Storage> begun = idle_snapshot();
-  if (!begun) {  // the first time
+  if (!begun) {  // no idle snapshot yet
     std::lock_guard lock(mutex_);
     const StorageTransaction reading(*storage_, Access::read);
     return begin_snapshot();
@@ -107,12 +108,12 @@ std::unique_ptr<Storage> Engine::begin_beside_writer() {
     begun->begin(Access::read);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::storage) throw;
-    return nullptr;  // the writer's connection says what is wrong, or reads
+    return nullptr;  // fall back to the writer's connection, which reads or reports the error
   }
   return begun;
 }
 
-// The replies to what reads a few rows, where it would have to wait for a commit; none where it would not.
+// Answers short reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not.
 std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
   std::unique_ptr<Storage> begun = begin_beside_writer();
   if (!begun) return {};
@@ -132,8 +133,8 @@ std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
   return replies;
 }
 
-// Which jobs a filter chooses is looked for on a snapshot: the lock is held for those that it changes only, each of which is judged
-// again by then. With a trace or checks it is one step.
+// Chooses the jobs of a filter on a snapshot, so that the lock is held only while they change; each one is then examined again.
+// With a trace or checks, the request chooses them itself.
 void Engine::choose_beside(Request& request) {
   JobFilter* const filter = choosing_filter(request.operation);
   if (!filter || traced_ || options_.check || refuse(request, options_.rules)) return;

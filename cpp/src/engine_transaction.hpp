@@ -1,4 +1,4 @@
-// What an engine works on while a transaction runs.
+// The state of an engine while a transaction runs.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace resonate {
 
-// The reply to a request that is not run.
+// The reply to a request that was refused before it ran.
 inline Reply refused(int status, std::string error, Instant now) {
   Reply reply;
   reply.status = status;
@@ -24,8 +24,8 @@ inline Reply refused(int status, std::string error, Instant now) {
   return reply;
 }
 
-// One transaction: its working set, and what the trace is told once it has been committed. The engine has one, which it uses again
-// and again under its lock.
+// One transaction: its working set, and the events that the trace receives after the commit. The engine reuses one object under its
+// lock.
 struct Engine::Transaction {
   struct Event {
     std::optional<Request> request;
@@ -35,10 +35,10 @@ struct Engine::Transaction {
   };
   WorkingSet set;
   std::vector<Event> events;
-  std::size_t steps = 0;  // internal ones, taken so far
+  std::size_t steps = 0;  // internal steps run so far
 };
 
-// A batch that waits to be run, or for the commit that it shares.
+// A queued batch that waits for the engine or for the commit that it shares.
 struct Engine::Caller {
   std::span<Request> requests;
   std::span<const std::optional<Instant>> nows;
@@ -46,10 +46,10 @@ struct Engine::Caller {
   std::exception_ptr failure;
   bool done = false;
   std::condition_variable turn;
-  Caller* next = nullptr;  // who came after; the queue is made of the callers themselves, so that joining it cannot fail
+  Caller* next = nullptr;  // the next in the queue; the callers are its links, so that joining cannot fail
 };
 
-// Begins the engine's transaction, and throws away what was not committed when it ends.
+// Begins the engine's transaction; the destructor discards uncommitted changes.
 class Engine::Scope {
  public:
   Scope(Engine& engine, Access access) : stored_(*engine.storage_, access), transaction_(*engine.transaction_) {
@@ -70,7 +70,7 @@ class Engine::Scope {
   Transaction& transaction_;
 };
 
-// Loads what a batch of requests names before it runs.
+// Loads the rows that a batch of requests names, before the batch runs.
 class Plan {
  public:
   void add(std::span<const Request> requests) {

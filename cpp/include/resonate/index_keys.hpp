@@ -1,5 +1,5 @@
-// The keys of a row in the indexes, each defined once. Storages compare the keys of a row before and after a change and store those
-// that differ; a working set lays the rows of its transaction over any range of a storage's index.
+// The keys of a row in each index. Storages write an index entry if the row's keys before and after a change differ; a working set
+// overlays any range of an index with the rows of its transaction.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,24 @@
 
 namespace resonate {
 
-// An index holds rows in groups; within a group they are in order of (major, minor, id).
+// An index consists of groups; the rows of a group are ordered by (major, minor, id).
 enum class Index : std::uint8_t {
   id,          // every row
-  due,         // rows that have a timer, by its instant and kind
-  branch,      // promises by branch
-  holder,      // tasks that are no jobs, by the pid that holds them
-  claim,       // jobs that may be claimed, by queue; in order of priority and enqueued_at
-  unique_key,  // jobs that are not over, by queue and unique key
-  batch,       // jobs that lead a gathering group, by queue, group and type; those that gather with one, or may be claimed together
-               // with their batch, by queue and batch
-  job_state,   // jobs in a state that is_set_aside(), in order of the state
+  due,         // rows with a timer, ordered by its instant and kind
+  branch,      // promises of a branch
+  holder,      // tasks without a job, by the pid that holds them
+  claim,       // runnable jobs of a queue, ordered by priority and enqueued_at
+  unique_key,  // unfinished jobs, by queue and unique key
+  // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
+  // queue and batch.
+  batch,
+  job_state,  // jobs in a state for which is_set_aside() is true, ordered by state
 };
 inline constexpr std::size_t kIndexes = 8;
 
 constexpr std::size_t place_of(Index index) noexcept { return static_cast<std::size_t>(index); }
 
-// The group (null: it has no such text), and the place in it. Points into the row.
+// The group (null: the index has no such component) and the place in it. The pointers lead into the row.
 struct IndexKey {
   const std::string* queue = nullptr;
   const std::string* text = nullptr;
@@ -37,7 +38,7 @@ struct IndexKey {
   std::int64_t major = 0;
   std::int64_t minor = 0;
 
-  // The same place and the very texts of the other.
+  // Returns whether both keys are equal and point to the same texts.
   bool is(const IndexKey& other) const noexcept {
     return queue == other.queue && text == other.text && type == other.type && major == other.major && minor == other.minor;
   }
@@ -50,7 +51,7 @@ struct IndexKey {
   static bool same(const std::string* a, const std::string* b) noexcept { return a == b || (a && b && *a == *b); }
 };
 
-// The key under which an index holds the row, or none.
+// Returns the row's key in the index, or none if the index does not contain the row.
 template <Index index>
 std::optional<IndexKey> index_key(const Row& row) noexcept {
   if constexpr (index >= Index::claim)
@@ -90,12 +91,13 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
 }
 std::optional<IndexKey> index_key(const Row& row, Index index) noexcept;
 
-// When a schedule is due, or none.
+// Returns when the schedule is due, or none.
 std::optional<Due> due_key(const Schedule& schedule);
-// The promise whose end the message tells, or null: unblocks are in order of their numbers, of all promises and of each.
+// Returns the settled promise that an unblock reports; null for other messages. Unblocks are ordered by number, both overall and
+// per promise.
 const std::string* unblock_key(const OutboxMessage& message) noexcept;
 
-// A place in the order of a group. The default is before every row of an index that is in order of id alone.
+// A place in the order of a group. In an index ordered by id alone, the default precedes every row.
 struct IndexPlace {
   std::int64_t major = 0;
   std::int64_t minor = 0;
@@ -104,7 +106,7 @@ struct IndexPlace {
 };
 inline constexpr std::int64_t kFirstPlace = std::numeric_limits<std::int64_t>::min();
 
-// Rows of one group of an index, in order: those after `after`, none whose major is greater than `until`, at most `limit`.
+// At most `limit` rows of one group of an index, in order: those after `after` whose major is at most `until`.
 struct RowRange {
   Index index = Index::id;
   std::string queue = {};
@@ -126,7 +128,7 @@ RowRange jobs_to_claim(std::string_view queue);
 RowRange leaders_of_group(const JobSpec& spec);
 RowRange jobs_of_batch(std::string_view queue, std::string_view batch);
 RowRange jobs_in_state(JobState state);
-// The place of a row that the range holds.
+// Returns the place of a row of the range.
 IndexPlace place_in(const RowRange& range, const Row& row);
 
 }  // namespace resonate

@@ -96,7 +96,7 @@ void WorkingSet::grow_index() {
   }
 }
 
-// Makes an entry beyond the few findable by its id.
+// Adds an entry of more_ to the hash table.
 void WorkingSet::index(Entry& entry) {
   if (entries_ <= kFewEntries) return;
   entry.hash = std::hash<std::string_view>{}(entry.now->id());
@@ -135,7 +135,7 @@ WorkingSet::Entry* WorkingSet::find(std::string_view id) {
 
 Row& WorkingSet::edit(Entry& entry) {
   entry.changed = true;
-  // Held once means held by this entry alone: by no reply, no storage, no checkpoint. Then nobody sees the write.
+  // Copies the row if a reply, storage or the checkpoint also refers to it: none of them may see the write.
   if (!entry.now->held_once()) entry.now = RowRef(new Row(*entry.now));
   return const_cast<Row&>(*entry.now);
 }
@@ -176,7 +176,7 @@ void WorkingSet::put_schedule(ScheduleRef schedule) {
   auto& [id, entry] = *schedules_.try_emplace(schedule->id).first;
   entry.now = std::move(schedule);
   entry.changed = true;
-  // The map's own id: the schedule goes when the next one takes its place, the item in the heap stays.
+  // Uses the id in the map's key: a later put_schedule() frees this Schedule, but the item stays in the heap.
   if (const auto due = due_key(*entry.now)) push_due({*due, id, nullptr, &entry});
 }
 
@@ -262,7 +262,7 @@ void WorkingSet::remove_message(std::int64_t seq) {
 }
 
 void WorkingSet::drop_unblocks(Instant until) {
-  // Queued in order of time: the first that is young enough ends the search.
+  // Unblocks are ordered by time, so the first one after `until` ends the search.
   for (;;) {
     const auto oldest = storage_->messages({.by = MessageRange::By::unblock, .after = last_dropped_, .limit = 1});
     if (oldest.empty()) break;
@@ -322,7 +322,7 @@ void go_on_after(ScheduleRange& range, const Schedule& schedule) {
 
 }  // namespace
 
-// The first that this transaction has not changed; null where none is due.
+// Returns the first due item that this transaction has not changed; null if none is due.
 template <class Pages, class Read>
 auto WorkingSet::first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data()) {
   for (;;) {
@@ -361,7 +361,7 @@ std::optional<WorkingSet::Next> WorkingSet::next_due(Instant now) {
   const auto is_first = [](Due due, std::string_view id, Due other, std::string_view its) {
     return due < other || (due == other && id < its);
   };
-  const bool by_schedule = schedule && (!row || due_of(**schedule) < due_of(**row));  // at one instant rows are first
+  const bool by_schedule = schedule && (!row || due_of(**schedule) < due_of(**row));  // at the same instant rows precede schedules
   if (!own && !row && !schedule) return std::nullopt;
   if (own && (!row || is_first(own->due, own->id, (*row)->due, (*row)->id())) &&
       (!schedule || is_first(own->due, own->id, due_of(**schedule), (*schedule)->id)))

@@ -1,7 +1,7 @@
-// WorkingSet: one transaction's view of the state: what storage holds, under what this transaction has changed so far.
+// WorkingSet: one transaction's view of the state: the rows of storage, overlaid by the changes of the transaction.
 //
-// The machine reads and writes rows here and nowhere else. Nothing reaches storage before changes() is written; throwing the set
-// away undoes everything. Not thread-safe: it lives under the engine's lock.
+// The machine reads and writes rows only through it. Storage changes when the engine writes the result of finish(); clear()
+// discards everything. It is not thread-safe; the engine's lock protects it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ namespace resonate {
 
 class WorkingSet {
  public:
-  // One row in the set. `before` is what storage holds, `now` what the transaction sees; both null: known to be absent.
+  // A row that the transaction has read or written. `before` is the row in storage, `now` the transaction's version; if both are
+  // null, the row does not exist.
   struct Entry {
     std::size_t hash = 0;  // of the id
     RowRef before;
@@ -44,7 +45,7 @@ class WorkingSet {
     ScheduleRef checkpoint;
     bool changed = false;
   };
-  // The step that is due first: a row or a schedule.
+  // The step that is due first, of a row or a schedule.
   struct Next {
     Due due;
     Entry* row = nullptr;
@@ -53,55 +54,56 @@ class WorkingSet {
 
   WorkingSet() = default;
   explicit WorkingSet(Storage& storage) { begin(storage); }
-  // A set is used again and again, cleared after each use: its vectors keep their room, so that a request allocates only what it
-  // stores.
+  // A set is reused, and cleared after each use. Its vectors keep their capacity, so a request allocates only what it stores.
   void begin(Storage& storage);
   void clear();
 
-  // Makes scans end after so many of storage's rows, until clear(); then has_more_to_look_at() and what they gave is no result.
+  // Lets scans read at most this many rows of storage until clear(). If they needed more, has_more_to_look_at() is true and their
+  // results are incomplete.
   void look_at_most(std::size_t rows) noexcept {
     rows_left_ = rows;
     cut_ = false;
   }
   bool has_more_to_look_at() const noexcept { return cut_; }
 
-  // Loads the rows that a batch names in one go, and remembers which do not exist.
+  // Loads the rows that a batch names with one call of the storage, and remembers the ids that do not exist.
   void prefetch(std::span<const std::string_view> ids);
 
-  // Null where the promise does not exist. Pointers stay valid as long as the set.
+  // Returns null if the promise does not exist. Pointers stay valid until clear().
   Entry* find(std::string_view id);
-  // A row to write to: a copy of its own unless nobody else holds it. Call touched() when done.
+  // Returns the row for writing; copies it first if it is shared. Call touched() afterwards.
   Row& edit(Entry& entry);
-  // After a change: recomputes when the row is due.
+  // Call after a change: computes when the row is next due.
   void touched(Entry& entry);
-  // The same with a due that the caller knows (a later one than next_due's, never an earlier).
+  // The same with a due instant that the caller knows; it must not be earlier than that of next_due().
   void touched(Entry& entry, Due due);
   Entry& create(Shared<Row> row);
-  // The row goes.
+  // Deletes the row.
   void remove(Entry& entry);
 
-  // Null where the queue does not exist.
+  // Returns null if the queue does not exist.
   const Queue* find_queue(std::string_view name);
-  // A queue to write to; made where it does not exist.
+  // Returns the queue for writing; creates it if it does not exist.
   Queue& edit_queue(std::string_view name);
   std::vector<QueueRef> queues();
-  // The job of a queue that holds the key at `now`, or null.
+  // Returns the queue's job that holds the unique key at `now`, or null.
   Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);
-  // The rows of a range that one transaction may read many times, and the first of them or null.
+  // The rows of a range, and the first of them or null. The set keeps what it reads, for ranges that one transaction reads
+  // repeatedly.
   std::vector<Entry*> all_of(RowRange range);
   Entry* first_of(RowRange range);
-  // Since when the job waits that has waited longest of those that may be claimed; kUnset: none waits.
+  // Returns the instant since which the longest-waiting runnable job has been runnable; kUnset if none is runnable.
   Instant oldest_pending(std::string_view queue, Instant now);
-  // Whether an unblock of the promise waits to be delivered.
+  // Returns whether the outbox contains an unblock of the promise.
   bool has_unblock(std::string_view id);
 
   ScheduleEntry* find_schedule(std::string_view id);
   void put_schedule(ScheduleRef schedule);
   void remove_schedule(ScheduleEntry& entry);
 
-  // A range of an index: storage's rows, with this transaction's in their place, those that `wanted` accepts.
+  // Returns the rows of a range that `wanted` accepts: storage's rows, overlaid by those of the transaction.
   std::vector<RowRef> scan(RowRange range, const std::function<bool(const Row&)>& wanted);
-  // The same, before the first at which `judge` says that it is enough.
+  // The same, up to the first row for which `judge` returns end.
   enum class Seen : std::uint8_t { unwanted, wanted, end };
   std::vector<RowRef> scan_until(RowRange range, const std::function<Seen(const Row&)>& judge);
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
@@ -116,20 +118,20 @@ class WorkingSet {
   // Queues the message and numbers it.
   std::int64_t add_message(Shared<OutboxMessage> message);
   void remove_message(std::int64_t seq);
-  // Drops and counts the unblocks that were queued at or before `until`.
+  // Deletes the unblocks that were queued at or before `until`, and adds them to the counter of dropped messages.
   void drop_unblocks(Instant until);
 
   std::optional<Next> next_due(Instant now);
 
   Counters& counters() noexcept { return changes_.counters; }
   bool changed() const noexcept;
-  // What to commit. The set is spent afterwards.
+  // Returns the changes to commit. Call clear() afterwards.
   const Changes& finish();
 
-  // Marks the beginning of a request or step, for the properties that compare two consecutive states.
+  // Marks the beginning of a request or step; since_checkpoint() then returns the changes, for checks of consecutive states.
   void checkpoint();
   struct StepView {
-    std::vector<std::pair<RowRef, RowRef>> rows;  // before (null: new), after (null: gone)
+    std::vector<std::pair<RowRef, RowRef>> rows;  // before (null: created), after (null: deleted)
     std::vector<std::pair<ScheduleRef, ScheduleRef>> schedules;
     std::span<const EdgeRef> edges_added;
     std::span<const EdgeRef> edges_removed;
@@ -138,13 +140,13 @@ class WorkingSet {
   StepView since_checkpoint();
 
  private:
-  // Rows of a group that storage holds, as far as they were read.
+  // The rows of a group in storage that have been read so far.
   struct Page {
     std::vector<RowRef> rows;
-    std::size_t front = 0;  // this transaction has changed those before it
-    bool whole = false;     // storage has none after them
+    std::size_t front = 0;  // the transaction has changed all rows before this one
+    bool whole = false;     // storage has no further rows
   };
-  // A row that this transaction changed, at a place in a group. It may have left the place since.
+  // A row that the transaction changed, at a place in a group. A later change may have moved it from there.
   struct OwnRow {
     std::int64_t major;
     std::int64_t minor;
@@ -156,25 +158,25 @@ class WorkingSet {
   };
   using OwnRows = std::set<OwnRow>;
   struct Group {
-    Page page;  // kept for a group that one transaction may read many times
+    Page page;  // kept for ranges that one transaction reads repeatedly
     OwnRows own;
   };
-  // The state of one index in this transaction. Most transactions read none.
+  // One index in this transaction. Most transactions read none.
   struct Overlay {
     std::map<std::string, Group, std::less<>> groups;
-    std::size_t touches = 0;  // so many of touched_ are in the groups
+    std::size_t touches = 0;  // the groups contain the first `touches` rows of touched_
   };
 
  public:
-  // Goes through a range of an index as the transaction sees it: storage's rows and its own, merged, those that `wanted` accepts
-  // (all without one). A row that the cursor stands at may change before pop(), others of its group right after it.
+  // Iterates over a range of an index as the transaction sees it: storage's rows and its own, merged, filtered by `wanted` if that
+  // is set. The caller may change the present row before pop(), but other rows of the group only right after it.
   class Cursor {
    public:
-    enum class Reads : std::uint8_t { once, often };  // often: what was read of storage is kept for the next cursor
+    enum class Reads : std::uint8_t { once, often };  // often: rows read from storage are kept for the next cursor
     Cursor(WorkingSet& set, RowRange range, std::size_t expected, Reads reads, std::function<bool(const Row&)> wanted);
-    // The first of them; null at the end.
+    // Returns the present row; null at the end.
     const RowRef* peek();
-    // That row, to be changed.
+    // Returns the present row's entry, for changing it.
     Entry& entry();
     void pop();
 
@@ -196,7 +198,7 @@ class WorkingSet {
     const RowRef* found_ = nullptr;
     bool found_is_own_ = false;
   };
-  // The jobs of a queue that may be claimed and that `wanted` accepts, in the order of claims.
+  // The runnable jobs of a queue that `wanted` accepts, in the order of claims.
   Cursor claims(std::string_view queue, std::size_t expected, std::function<bool(const Row&)> wanted) {
     return {*this, jobs_to_claim(queue), expected, Cursor::Reads::often, std::move(wanted)};
   }
@@ -228,13 +230,13 @@ class WorkingSet {
   Entry& remember(RowRef row);
   void push_due(HeapItem item);
   static bool holds(const HeapItem& item);
-  // Storage's that are due, a page at a time; it stands still meanwhile, so a page stays true.
+  // Due items of storage, read in pages. Storage does not change during the transaction, so a page stays valid.
   template <class Range, class Ref>
   struct DuePages {
     Range range;
     std::vector<Ref> items = {};
     std::size_t at = 0;
-    Instant read_until = kUnset;  // storage has none after them up to that instant
+    Instant read_until = kUnset;  // storage has no further items up to that instant
   };
   template <class Pages, class Read>
   auto first_due_of(Pages& pages, Instant now, Read read) -> decltype(pages.items.data());
@@ -245,8 +247,8 @@ class WorkingSet {
   template <class Visit>
   void each_entry(Visit visit);
 
-  static constexpr std::size_t kFewEntries = 4;      // most requests touch no more: those are searched one by one
-  static constexpr std::size_t kKeptEntries = 4096;  // room that is kept from one transaction to the next
+  static constexpr std::size_t kFewEntries = 4;      // most requests use at most this many, which are searched one by one
+  static constexpr std::size_t kKeptEntries = 4096;  // entries whose memory is kept for the next transaction
 
   Storage* storage_ = nullptr;
   std::size_t rows_left_ = SIZE_MAX;
@@ -254,10 +256,10 @@ class WorkingSet {
   Changes changes_;
   Counters counters_before_;
   std::array<Entry, kFewEntries> few_;
-  std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are spare
+  std::vector<std::unique_ptr<Entry>> more_;  // more_[i] is entry kFewEntries + i; those beyond entries_ are unused
   std::size_t entries_ = 0;
-  std::vector<RowRef> removed_;  // rows in whose place others came: views of their ids may still be about
-  std::vector<Entry*> index_;    // of more_: open addressing by Entry::hash, a power of two long
+  std::vector<RowRef> removed_;  // replaced rows, kept because views of their ids may still be in use
+  std::vector<Entry*> index_;    // hash table over more_: open addressing by Entry::hash; its size is a power of two
   bool checking_ = false;        // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
@@ -265,34 +267,34 @@ class WorkingSet {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
-  std::unordered_set<std::string, TextHash, std::equal_to<>> absent_;  // ids that storage does not have
+  std::unordered_set<std::string, TextHash, std::equal_to<>> absent_;  // ids that do not exist in storage
 
-  std::vector<Entry*> touched_;             // rows that changed, in order; some several times
+  std::vector<Entry*> touched_;             // changed rows in order of change, with repetitions
   std::array<Overlay, kIndexes> overlays_;  // by index
-  bool overlaid_ = false;                   // something is in them
-  QueueEntry* last_queue_ = nullptr;        // most transactions are about one queue
+  bool overlaid_ = false;                   // overlays_ is not empty
+  QueueEntry* last_queue_ = nullptr;        // the queue used last: most transactions use only one
 
   std::vector<HeapItem> heap_;  // due rows and schedules of this transaction; stale items are skipped
   DuePages<RowRange, RowRef> due_rows_{.range = rows_by_due()};
   DuePages<ScheduleRange, ScheduleRef> due_schedules_{.range = {.by = ScheduleRange::By::due}};
 
   struct EdgeQueue {
-    std::int64_t consumed = 0;    // seq of the last edge that was consumed here
-    std::vector<EdgeRef> stored;  // a page of storage's
+    std::int64_t consumed = 0;    // seq of the last edge that this transaction removed
+    std::vector<EdgeRef> stored;  // a page of storage's edges
     std::size_t next_stored = 0;
-    bool whole = false;  // storage has none after the page
+    bool whole = false;  // storage has no edges after the page
     std::vector<EdgeRef> added;
-    std::size_t next = 0;  // of added
+    std::size_t next = 0;  // into added
   };
   std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
-  std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or consumed (false)
+  std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or removed (false)
   std::vector<EdgeRef> added_edges_;
   std::vector<EdgeRef> removed_edges_;
-  std::int64_t first_own_seq_ = 0;  // edges and messages with a greater seq are this transaction's
+  std::int64_t first_own_seq_ = 0;  // edges and messages of this transaction have a greater seq
   std::vector<MessageRef> added_messages_;
   std::unordered_set<std::int64_t> gone_messages_;
-  std::int64_t last_dropped_ = 0;     // seq of the newest unblock that was dropped
-  std::size_t next_own_unblock_ = 0;  // into added_messages_: none before it is an unblock that still waits
+  std::int64_t last_dropped_ = 0;     // seq of the last unblock that was dropped
+  std::size_t next_own_unblock_ = 0;  // into added_messages_: no unblock before it is still queued
   std::size_t edges_added_mark_ = 0;
   std::size_t edges_removed_mark_ = 0;
   std::size_t messages_added_mark_ = 0;

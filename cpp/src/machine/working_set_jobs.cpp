@@ -1,4 +1,4 @@
-// The queues in a transaction, and its look-ups of jobs.
+// The queues in a transaction, and its searches for jobs.
 #include <algorithm>
 #include <utility>
 
@@ -50,7 +50,7 @@ WorkingSet::Entry* WorkingSet::holder_of_key(std::string_view queue, const std::
   return cursor.peek() ? &cursor.entry() : nullptr;
 }
 
-// Of each priority the first in the order of claims has waited longest, so one look at each of them is enough.
+// Within one priority, claims take the job that has been runnable longest first, so reading the first of each priority is enough.
 Instant WorkingSet::oldest_pending(std::string_view queue, Instant now) {
   Instant oldest = kNever;
   for (RowRange range = jobs_to_claim(queue);;) {

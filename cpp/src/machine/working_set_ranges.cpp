@@ -12,13 +12,13 @@ constexpr std::size_t kFewRows = 16;
 }  // namespace
 
 std::string WorkingSet::name_of_group(std::string_view queue, std::string_view text, std::string_view type) {
-  std::string name(queue);  // which holds no NUL
+  std::string name(queue);  // a queue's name contains no NUL
   name.append(1, '\0').append(text);
   if (!type.empty()) name.append(1, '\0').append(type).append(std::to_string(type.size()));
   return name;
 }
 
-// Brings the index up to the last change: it is put in order when somebody reads it.
+// Adds the rows changed since the last call to the index. Most transactions never read one, so the work is done on demand.
 WorkingSet::Overlay& WorkingSet::overlay(Index index) {
   overlaid_ = true;
   Overlay& overlay = overlays_[place_of(index)];
@@ -38,7 +38,7 @@ bool WorkingSet::still_at(const OwnRow& row, const RowRange& range) const {
   return key && key->major == row.major && key->minor == row.minor && row.entry->now->id() == row.id && range.has(*key);
 }
 
-// Those of the range's group, or null; the first of them is still at its place.
+// Returns the transaction's rows in the range's group, or null. The first row returned is still in the group.
 WorkingSet::OwnRows* WorkingSet::own_rows(const RowRange& range) {
   auto& groups = overlay(range.index).groups;
   const auto group = groups.find(name_of_group(range.queue, range.text, range.type));
@@ -75,7 +75,7 @@ bool WorkingSet::Cursor::read_more() {
     return false;
   }
   range_.limit = std::min(page_size_, set_.rows_left_);
-  page_size_ = std::min(2 * page_size_, kLargestPage);  // whoever needs more than was expected may need many
+  page_size_ = std::min(2 * page_size_, kLargestPage);  // a caller that needs more rows than expected may need many
   std::vector<RowRef> more = set_.storage_->rows(range_);
   if (set_.rows_left_ != SIZE_MAX) set_.rows_left_ -= more.size();
   page.whole = more.size() < range_.limit;
@@ -88,7 +88,7 @@ bool WorkingSet::Cursor::read_more() {
   return found;
 }
 
-// The first stored row that this transaction has not changed. A changed row is among the transaction's own, if it still belongs.
+// Returns the next stored row that this transaction has not changed; own() returns the changed ones if they are still in the range.
 const RowRef* WorkingSet::Cursor::stored() {
   for (;; ++next_stored_) {
     if (next_stored_ == page().rows.size() && !read_more()) return nullptr;
@@ -155,7 +155,7 @@ std::vector<RowRef> WorkingSet::scan_until(RowRange range, const std::function<S
   const std::size_t limit = range.limit;
   std::vector<RowRef> found;
   if (limit == 0) return found;
-  // Rows may be large: what ends soon does not read many of them.
+  // Rows can be large, so a scan that may end early reads few at first.
   const std::size_t expected = limit == SIZE_MAX ? 16 : std::clamp<std::size_t>(limit, 16, 256);
   Cursor cursor(*this, std::move(range), expected, Cursor::Reads::once, {});
   for (; found.size() < limit; cursor.pop()) {
