@@ -1,6 +1,6 @@
 // Proleptic Gregorian arithmetic on int64 day numbers (day 0 = 1970-01-01).
 //
-// <chrono> has the same functions, but its year is a short: it cannot hold the years that int64 milliseconds reach.
+// <chrono> has the same functions, but it stores the year in a short, which cannot hold the years that int64 milliseconds reach.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Date {
 
 constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// Years are counted from March, so that the leap day is a year's last.
+// Years begin in March, so that the leap day is the last day of a year.
 constexpr std::int64_t day_number(std::int64_t year, int month, int day) {
   const std::int64_t y = month <= 2 ? year - 1 : year;
   const std::int64_t era = floor_div(y, 400);
@@ -40,7 +40,7 @@ constexpr Date date_of(std::int64_t day) {
           static_cast<int>(day_of_year - (153 * shifted_month + 2) / 5 + 1)};
 }
 
-// 0 = Sunday.
+// 0 is Sunday.
 constexpr int weekday(std::int64_t day) {
   const auto w = static_cast<int>((day + 4) % 7);
   return w < 0 ? w + 7 : w;

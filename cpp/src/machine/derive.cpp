@@ -29,7 +29,7 @@ Due next_due_of_job(const Row& row) noexcept {
     case JobState::claimed:
     case JobState::running: return std::min(end, Due{std::min(row.expires_at, row.job->times_out_at()), DueKind::lease});
     case JobState::scheduled:
-      if (row.job->gathering && !row.job->flight) return end;  // its leader has the timer
+      if (row.job->gathering && !row.job->flight) return end;  // the leader has the timer
       [[fallthrough]];
     case JobState::retry: return std::min(end, Due{row.retry_at, DueKind::dispatch});
     default: return end;
@@ -41,7 +41,7 @@ Due next_due_of_job(const Row& row) noexcept {
 Due next_due(const Row& row) noexcept {
   if (row.state != PromiseState::pending) {
     if (row.callbacks || row.listeners) return {kAtOnce, DueKind::drain};
-    // The last instant that there is reclaims nothing: no later look would follow it.
+    // kNever never reclaims: no later instant could retry the step.
     return row.job && row.job->reclaim_at != kUnset && row.job->reclaim_at != kNever ? Due{row.job->reclaim_at, DueKind::retention}
                                                                                      : Due{};
   }
@@ -55,13 +55,13 @@ Due next_due(const Row& row) noexcept {
 }
 
 Duration retry_interval(const Row& row, std::optional<Duration> retry_timeout) noexcept {
-  constexpr Duration kWithoutTtl = 5000;  // the cadence "ttl" of a task that was never acquired
+  constexpr Duration kWithoutTtl = 5000;  // for a task that was never acquired
   return retry_timeout.value_or(row.ttl > 0 ? row.ttl : kWithoutTtl);
 }
 
 Instant shown_retry_at(const Row& row, Instant now, std::optional<Duration> retry_timeout) noexcept {
   if (!row.execute_waits || row.retry_at > now) return row.retry_at;
-  // Unsigned, since a restored retryAt may be as early as it likes.
+  // Unsigned, because a restored retryAt can be arbitrarily early.
   const auto interval = static_cast<std::uint64_t>(retry_interval(row, retry_timeout));
   const std::uint64_t since = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(row.retry_at);
   return saturating_add(now, static_cast<Duration>(interval - since % interval));

@@ -43,7 +43,7 @@ void Glob::prepare(const Part& part) {
   }
 }
 
-// Where the first occurrence from `from` on ends; npos: there is none.
+// Returns the end of the first occurrence at or after `from`; npos if there is none.
 std::size_t Glob::find_end(const Part& part, std::string_view text, std::size_t from, std::size_t& steps) const noexcept {
   const std::string_view wanted = text_of(part);
   const std::size_t* const border = &border_[part.from];

@@ -1,8 +1,8 @@
-// Glob: a pattern over ids in which `*` stands for any run of characters and nothing else is special.
+// Glob: a pattern over ids. `*` matches any sequence of characters; no other character is special.
 //
-// The texts between the stars are found from left to right, each by the Knuth-Morris-Pratt search, which never looks at a character
-// twice as often as it stands there. A match costs at most 2 steps for each byte of the id, whatever the pattern is, and the
-// pattern is prepared once, in at most 2 steps for each of its bytes: no pattern of one tenant makes the requests of others wait.
+// The parts between the stars are searched from left to right with the Knuth-Morris-Pratt algorithm. A match takes at most 2
+// comparisons per byte of the id, whatever the pattern, and the pattern is prepared once with at most 2 comparisons per byte. So
+// the pattern of one tenant cannot delay the requests of others.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ class Glob {
     std::size_t steps = 0;
     return matches(text, steps);
   }
-  // Adds to `steps` how often two characters were compared.
+  // Adds the number of character comparisons to `steps`.
   bool matches(std::string_view text, std::size_t& steps) const noexcept;
 
-  // How many comparisons the preparation took.
+  // The number of comparisons that the preparation took.
   std::size_t prepared_in() const noexcept { return prepared_in_; }
 
  private:
-  // What stands between two stars, as a piece of the pattern.
+  // The part of the pattern between two stars.
   struct Part {
     std::size_t from;
     std::size_t size;
@@ -39,11 +39,11 @@ class Glob {
 
   std::string pattern_;
   Part beginning_{0, 0};  // before the first star
-  Part end_{0, 0};        // after the last one
+  Part end_{0, 0};        // after the last star
   std::vector<Part> parts_;
-  // For each byte of a part: how long the longest proper prefix of the part is that ends there.
+  // For each byte of a part: the length of the longest proper prefix of the part that ends at that byte.
   std::vector<std::size_t> border_;
-  std::size_t shortest_ = 0;  // the bytes of the pattern without its stars
+  std::size_t shortest_ = 0;  // the number of bytes of the pattern without its stars
   std::size_t prepared_in_ = 0;
   bool has_star_ = false;
 };

@@ -100,7 +100,7 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
       ++count;
       report.require(seen.insert(edge.other).second, callback ? "duplicate_callback" : "duplicate_listener", quoted(edge.other));
       report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
-      if (callback) awaiters.insert(edge.other);  // also of a settled promise: its drain is still to come
+      if (callback) awaiters.insert(edge.other);  // of settled promises too: their callbacks are not drained yet
     });
     const std::uint32_t counted = callback ? row.callbacks : row.listeners;
     report.require(
@@ -109,7 +109,7 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
   }
 }
 
-// A task without a timer, because its execute waits: nothing would ever offer it again if it did not.
+// A task without a timer must have an execute in the outbox: otherwise nothing would dispatch it again.
 void check_waiting_execute(Storage& storage, const Row& row, Report& report) {
   const std::vector<MessageRef> found = storage.messages({.after = row.execute_seq - 1, .limit = 1});
   report.require(row.execute_seq > 0 && !found.empty() && found.front()->seq == row.execute_seq &&
@@ -140,7 +140,7 @@ void check_outbox(Storage& storage, std::vector<Violation>& found) {
   }
 }
 
-// What no system's time zones would mend.
+// Reports the problems that do not depend on the system's time zones.
 void check_schedule_can_fire(const Schedule& schedule, std::vector<Violation>& found) {
   const ScheduleProblem problem = problem_of(schedule);
   if (problem.kind == ScheduleProblem::Kind::cron) found.push_back({"schedule_cron_invalid", schedule.id, problem.text});
@@ -165,7 +165,7 @@ void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation
   if (row.has_task()) {
     check_task(row, report);
   } else {
-    // A task is part of its promise's row, so it cannot be without one; what could be left over of it is its members.
+    // A task is part of its promise's row, so an orphan can only be task members of a row without a task.
     report.require(!row.pid && row.acquisitions == 0 && row.retry_at == kUnset && row.expires_at == kUnset && !row.resumes,
                    "orphan_tasks", "members of a task without a task");
   }

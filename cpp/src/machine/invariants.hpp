@@ -1,4 +1,4 @@
-// The properties of PROTOCOL 6, each under its own name.
+// The invariants of PROTOCOL 6, each with its name.
 #pragma once
 
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace resonate {
 
-// Of one stored row by itself, at the instant `now`.
+// Checks one stored row at the instant `now`.
 void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation>& found);
 void check_schedule(const Schedule& schedule, std::vector<Violation>& found);
 
-// Of a whole state: rows, edges, outbox, schedules. Reads everything.
+// Checks a whole state: rows, edges, outbox, schedules. It reads everything.
 std::vector<Violation> check_state(Storage& storage, RulesId rules);
 
-// What led from one state to the next: a request, or an internal step.
+// The cause of a change: a request or an internal step.
 struct StepContext {
   Instant now = 0;
   const Operation* request = nullptr;  // null: an internal step
 };
 
-// Of the two consecutive states on both sides of WorkingSet::checkpoint().
+// Checks the states before and after, with WorkingSet::checkpoint() between them.
 std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, RulesId rules);
 
 }  // namespace resonate

@@ -1,5 +1,5 @@
-// job.claim (JOBS 3): which jobs a worker gets. Queues take turns by weight or come in a strict order; within a queue the order is
-// (priority, enqueued_at, id).
+// job.claim (JOBS 3): selects the jobs that a worker gets. Queues are chosen by weight or in strict order; within a queue the order
+// is (priority, enqueued_at, id).
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -12,7 +12,7 @@ namespace resonate {
 
 namespace {
 
-// The bucket of a rate limit at `now`, in units of 1/per token.
+// The tokens of a rate limit's bucket at `now`, in units of 1/per token.
 std::int64_t level_at(const Queue& queue, Instant now) {
   const RateLimit& rate = *queue.rate;
   const std::int64_t full = saturating_mul(rate.burst, rate.per);
@@ -22,7 +22,7 @@ std::int64_t level_at(const Queue& queue, Instant now) {
   return saturating_add(queue.level, saturating_mul(elapsed, rate.limit));
 }
 
-// One queue that takes part in a claim.
+// A queue that a claim takes jobs from.
 struct Source {
   const QueueChoice* choice;
   WorkingSet::Cursor scan;

@@ -46,7 +46,7 @@ std::string generated_name(std::string_view prefix, std::int64_t number) {
 void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
   const Shared<const JobSpec> spec = entry.now->job->spec;
   WorkingSet::Entry* leader = set.first_of(leaders_of_group(*spec));
-  if (leader && leader->now->retry_at <= at) {  // due, and its step has not been taken yet
+  if (leader && leader->now->retry_at <= at) {  // the group is due, but its step has not run yet
     make_batch_ready(set, *leader, leader->now->retry_at);
     leader = nullptr;
   }
@@ -87,7 +87,7 @@ void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
   leave_group(edit_job(set.edit(entry)));
   if (!left->flight) {
     WorkingSet::Entry* const leader = set.first_of(leaders_of_group(*left->spec));
-    if (!leader) return;  // only where a snapshot was written by hand
+    if (!leader) return;  // possible only in a snapshot written by hand
     return lead(set, *leader, with_count(*leader->now->job->flight, saturating_sub(leader->now->job->flight->count, 1)),
                 leader->now->retry_at);
   }

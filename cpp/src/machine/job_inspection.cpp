@@ -1,4 +1,4 @@
-// What an operator asks for: to see jobs and queues, and to cancel, run, archive, delete and pause (JOBS 5).
+// Requests of operators: search jobs and queues; cancel, run, archive, delete and pause (JOBS 5).
 #include <algorithm>
 #include <utility>
 
@@ -26,8 +26,8 @@ bool Machine::matches(const JobFilter& filter, const Row& row) const {
   return row.birth->tags.contains(filter.tags);
 }
 
-// The rows among which a filter's jobs are. What an instant has ended without a step is failed or expired, and stored as something
-// else: those are found in their state only while nothing is due.
+// Returns a range that contains the filter's jobs. A job past its deadline or good_until counts as failed or expired before its
+// step has run, and is indexed under its stored state: so the index of these states serves only while no step is due.
 RowRange Machine::range_for(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
   if (!state || !is_set_aside(*state)) return {};
@@ -36,7 +36,8 @@ RowRange Machine::range_for(const JobFilter& filter) {
   return jobs_in_state(*state);
 }
 
-// Of the jobs that match and that `wanted` accepts, as many as one request changes, and one more where there are others.
+// Returns the jobs that match the filter and that `wanted` accepts: at most the number that one request changes, plus one if there
+// are more.
 std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted) {
   const auto fits = [&](const Row& row) { return matches(filter, row) && wanted(row); };
   if (!filter.among) {
@@ -114,7 +115,8 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
   return std::nullopt;
 }
 
-// What nobody waits for goes at once; what is settled goes by the next step, when all have been told.
+// Deletes a job without awaiters or listeners at once. A settled job is marked; its retention step deletes it when all are
+// notified.
 void Machine::delete_job(Entry& entry) {
   if (entry.now->dead_at(now_)) settle_dead(set_, entry);
   if (entry.now->state == PromiseState::pending) {
@@ -146,8 +148,8 @@ bool Machine::may_be_deleted(const Row& row) const {
   return !row.job->deleted && !awaited;
 }
 
-// Whether the queues count no job of that queue and state, so that none has to be looked for. What an instant ends, it ends as
-// failed or expired before that is counted.
+// Returns whether the queues' counts show that no job matches queue and state, so that no search is needed. Failed and expired are
+// not decided by counts: an instant can end jobs before a step counts them.
 bool Machine::none_counted(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
   if (state == JobState::failed || state == JobState::expired) return false;

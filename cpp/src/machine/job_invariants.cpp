@@ -19,7 +19,7 @@ std::string described(const Row& row) {
          ", claimedAt " + at(job.claimed_at) + ", startedAt " + at(job.started_at) + ", settledAt " + at(row.settled_at);
 }
 
-// The table of JOBS 1.
+// Compares the three states with the table of JOBS 1.
 bool agrees(const Row& row) noexcept {
   switch (row.job->state) {
     case JobState::scheduled:
@@ -38,7 +38,7 @@ bool agrees(const Row& row) noexcept {
   return false;
 }
 
-// Each that is set is not before the one that is set before it.
+// Returns whether the instants that are set never decrease.
 bool in_order(std::initializer_list<Instant> instants) noexcept {
   Instant last = kUnset;
   for (const Instant instant : instants) {
@@ -78,7 +78,7 @@ bool attempts_agree(const Job& job) noexcept {
                                             job.attempts.back().started_at == job.started_at);
 }
 
-// Who gathers is scheduled, in a batch of its group; one of them, its leader, has the timer.
+// A gathering job is scheduled and in a batch of its group; exactly one of them, the leader, has the timer.
 bool gathering_agrees(const Row& row) noexcept {
   const Job& job = *row.job;
   if (job.flight && !job.gathering) return false;
@@ -88,7 +88,7 @@ bool gathering_agrees(const Row& row) noexcept {
   return job.flight->count >= 1 && job.flight->first_at <= job.flight->last_at && job.flight->last_at <= row.retry_at;
 }
 
-// The instant of a job's end, of those that have one.
+// The instant at which a finished job ended; kUnset for others.
 Instant ended_at(const Job& job) noexcept {
   Instant Job::*const instant = end_instant(job.state);
   return instant ? job.*instant : kUnset;
@@ -121,7 +121,7 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
     if (!holds) found.push_back({name, after.id(), detail});
   };
   if (!after.job) return require(false, "job_lost", "the promise is a job no longer");
-  if (!before.job) return;  // enqueued on a promise that was there
+  if (!before.job) return;  // enqueued on an existing promise
   const Job& was = *before.job;
   const Job& is = *after.job;
   const std::string edge = std::string(name_of(was.state)) + " to " + std::string(name_of(is.state));

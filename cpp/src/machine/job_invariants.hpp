@@ -1,4 +1,4 @@
-// The properties of jobs (JOBS 1 to 3), each under its own name.
+// The invariants of jobs (JOBS 1 to 3), each with its name.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace resonate {
 
-// Of one stored row that is a job.
+// Checks one stored row with a job.
 void check_job(const Row& row, std::vector<Violation>& found);
-// Of a row before and after a request or an internal step at `now`; one of them is a job.
+// Compares a row before and after a request or an internal step at `now`; at least one of them has a job.
 void check_job_step(const Row& before, const Row& after, Instant now, std::vector<Violation>& found);
 
-// Of all jobs of a state together: what queues count, who holds unique keys, who gathers with whom.
+// Checks across all jobs of a state: the counts of queues, holders of unique keys, and members of groups.
 class JobCensus {
  public:
   void see(const RowRef& row, Instant now);
-  // Once all have been seen.
+  // Call it after see() for all jobs.
   void check(const std::vector<QueueRef>& queues, std::vector<Violation>& found);
 
  private:
@@ -31,14 +31,14 @@ class JobCensus {
   struct Gathered {
     std::int64_t jobs = 0;
     std::int64_t leaders = 0;
-    std::int64_t counted = 0;  // by the leader
+    std::int64_t counted = 0;  // the leader's count
     std::set<std::string> batches;
   };
 
   static void check_queue(const Queue& queue, const Counts& found_jobs, std::vector<Violation>& found);
 
   std::map<std::string, Counts> by_queue_;
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> keys_;    // by queue and unique key: ids
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> keys_;    // by queue and unique key; the values are ids
   std::map<std::tuple<std::string, std::string, std::string>, Gathered> gathered_;  // by queue, type and group
 };
 

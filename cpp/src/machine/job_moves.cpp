@@ -16,7 +16,7 @@ constexpr Duration kDay = 86'400'000;
 
 bool has_open_attempt(const Job& job) noexcept { return !job.attempts.empty() && job.attempts.back().outcome == Outcome::open; }
 
-// Numbers of a restored state may be anything; check() says what is wrong with them.
+// A restored state can contain any number, so the sum saturates; check() reports wrong counts.
 void count(Queue& queue, JobState state, int by) {
   std::int64_t& counted = queue.counts[static_cast<std::size_t>(state)];
   counted = saturating_add(counted, by);
@@ -48,7 +48,7 @@ void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant no
   job.started_at = now;
 }
 
-// A job that nobody holds, and that nobody may claim yet.
+// Clears the members of a held or runnable job.
 void put_back(Job& job) {
   job.claimed_at = kUnset;
   job.run_lease = 0;
@@ -56,7 +56,7 @@ void put_back(Job& job) {
   job.enqueued_at = kUnset;
 }
 
-// Its task waits for that instant.
+// Makes the task pending, with its timer at `at`.
 void wait_until(Row& row, Instant at) {
   clear_task(row, TaskState::pending);
   row.retry_at = at;

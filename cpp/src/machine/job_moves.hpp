@@ -1,6 +1,6 @@
-// What happens to a row when its job goes from one state to another (JOBS 3), for requests and internal steps alike. Each function
-// leaves promise, task and job in agreement (JOBS 1), the counts of the queue with them, and the row's timers to touched(). Where
-// an event takes a job says the table (job_transitions.hpp); that it may meet the job has been asked before.
+// State changes of jobs (JOBS 3), for requests and internal steps alike. Each function updates promise, task and job consistently
+// (JOBS 1), the counts of the queue, and through touched() the row's timers. The table in job_transitions.hpp gives the new state.
+// Callers check beforehand that the event applies to the job.
 #pragma once
 
 #include <optional>
@@ -10,35 +10,35 @@
 
 namespace resonate {
 
-// The job of a row that set.edit() gave: a copy of its own unless nobody else holds it.
+// Returns the job of a row from set.edit() for writing; copies it first if it is shared.
 Job& edit_job(Row& row);
 
-// To where the event takes it.
+// Sets the state that the event leads to.
 void move(Job& job, JobEvent event);
-// Without effect where no attempt is open.
+// No effect if no attempt is open.
 void close_attempt(Job& job, Outcome outcome, Instant at, const JobError* error);
 
 // scheduled, retry, archived or held → pending.
 void make_ready(WorkingSet& set, WorkingSet::Entry& entry, JobEvent event, Instant enqueued_at);
-// pending → claimed, or running where it starts at once.
+// pending → claimed, or → running if `start` is true.
 void claim_job(WorkingSet& set, WorkingSet::Entry& entry, const Shared<const SharedString>& worker, Duration lease,
                Duration run_lease, bool start, Instant now);
 void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instant now);
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now);
-// An attempt that did not succeed: another follows, or none.
+// Ends an attempt that did not succeed; the job retries, is archived or fails.
 void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Outcome outcome, bool retryable,
                   std::optional<Duration> retry_after, Instant now);
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now);
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry);
 
-// Whether a task that was told of the job's end is not over, so that it may read it again.
+// Returns whether an unfinished task that was notified of the job's settlement can still read its result.
 bool may_be_read_again(const Job& job, WorkingSet& set, Instant now);
 
-// Counts a job that is new, or one that goes.
+// Adds `by` to the queue's count for the job's state: 1 for a created job, -1 for a deleted one.
 void count_job(WorkingSet& set, const Job& job, int by);
 
-// The counters of a queue that a change of a job moves: construct it before the change, ask it afterwards.
+// Updates the counts of a queue for a change of a job: construct it before the change, call change_to() afterwards.
 class JobCount {
  public:
   explicit JobCount(const Job& job) noexcept;
@@ -49,7 +49,7 @@ class JobCount {
   bool attempting_;
 };
 
-// Calls change(row, job), both to be written to; the counts of the queue and the row's timers follow.
+// Calls change(row, job) with both for writing, then updates the queue's counts and the row's timers.
 template <class Change>
 void change_job(WorkingSet& set, WorkingSet::Entry& entry, Change change) {
   Row& row = set.edit(entry);

@@ -7,7 +7,7 @@ namespace resonate {
 
 namespace {
 
-constexpr Duration kLongest = Duration{1} << 53;  // what a double holds exactly
+constexpr Duration kLongest = Duration{1} << 53;  // the largest range of integers that a double represents exactly
 
 Duration exponential(const RetryPolicy& policy, std::string_view id, std::int64_t retries) {
   const auto cap = static_cast<double>(policy.cap);
@@ -15,14 +15,14 @@ Duration exponential(const RetryPolicy& policy, std::string_view id, std::int64_
   for (std::int64_t i = 0; i < retries && delay < cap && policy.factor > 1; ++i) delay = std::min(cap, delay * policy.factor);
   const double unit = static_cast<double>(retry_hash(id, retries) >> 11) * 0x1.0p-53;
   delay = std::floor(delay * (1 + policy.jitter * (2 * unit - 1)));
-  if (delay >= cap) return policy.cap;  // a cap near 2^63 is no double that could be turned back
+  if (delay >= cap) return policy.cap;  // compared as double: a cap near 2^63 cannot be converted back
   return static_cast<Duration>(std::max(delay, 0.0));
 }
 
 // n⁴ + 15 + rand(30)·(n + 1) seconds.
 Duration asynq(std::string_view id, std::int64_t retries) {
   retries = std::max<std::int64_t>(0, retries);
-  if (retries >= 1800) return kLongest;  // from here on it would be more; and the fourth power stays within int64
+  if (retries >= 1800) return kLongest;  // the delay would exceed kLongest; below this, the fourth power fits into int64
   const std::int64_t power = retries * retries * retries * retries;
   const auto chance = static_cast<std::int64_t>(retry_hash(id, retries) % 30);
   return std::min(kLongest, (power + 15 + chance * (retries + 1)) * 1000);

@@ -1,5 +1,5 @@
-// Retry policies: from a policy, a job and how often it was retried to how long the next pause is (JOBS 3). Chance is a hash of the
-// job's id and that number, so a replay gives the same instants.
+// Retry policies: compute the delay before the next attempt from the policy, the job's id and its number of retries (JOBS 3).
+// Randomness is a hash of the id and that number, so a replay yields the same instants.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace resonate {
 
-// `retries`: how often the job has been retried before; 0 at the first failure.
+// `retries`: the number of retries so far; 0 at the first failure.
 Duration retry_delay(const RetryPolicy& policy, std::string_view id, std::int64_t retries);
-// Whether the policy retries after an error of this code.
+// Returns whether the policy retries after an error with this code.
 bool retries_after(const RetryPolicy& policy, std::string_view code);
 
 // FNV-1a of the id, mixed with the number by the finalizer of SplitMix64.

@@ -1,5 +1,5 @@
-// The job lifecycle as a table (JOBS 3): for each event the states in which it may meet a job, and the state that it takes the job
-// to. In any other state it is refused (a request) or without effect (an internal step).
+// The job lifecycle as a table (JOBS 3): for each event, the states in which it applies and the state it leads to. In any other
+// state a request is refused and an internal step has no effect.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@ enum class JobEvent : std::uint8_t {
   claim_and_start,
   start,
   release,
-  lose_claim,  // the claimer's lease ran out
+  lose_claim,  // the lease of a claimed job expired
   expire,
   complete,
-  retry,    // a failed attempt, another follows
-  exhaust,  // a failed attempt, none follows: kept for an operator
-  fail,     // a failed attempt, none follows: over
+  retry,    // a failed attempt; the job retries
+  exhaust,  // a failed attempt; the job is archived
+  fail,     // a failed attempt; the job fails
   snooze,
   cancel,
   run,
   archive,
   remove,   // the job is deleted
-  resolve,  // the promise was resolved from outside
-  reject,   // the promise was rejected from outside
+  resolve,  // a request resolved the promise
+  reject,   // a request rejected the promise
   time_out  // the promise's deadline has passed
 };
 
@@ -47,7 +47,7 @@ class JobStates {
 struct JobTransition {
   JobEvent event;
   JobStates from;
-  std::optional<JobState> to;  // none: the job goes
+  std::optional<JobState> to;  // none: the job is deleted
 };
 
 // In the order of JobEvent.
@@ -79,10 +79,10 @@ inline constexpr auto kJobTransitions = [] {
 
 constexpr const JobTransition& transition(JobEvent event) noexcept { return kJobTransitions[static_cast<std::size_t>(event)]; }
 
-// Whether the event may meet a job in that state.
+// Returns whether the event applies in that state.
 constexpr bool applies(JobEvent event, JobState from) noexcept { return transition(event).from.contains(from); }
 
-// Whether any event takes a job along this edge.
+// Returns whether any event leads from one state to the other.
 constexpr bool job_edge_allowed(JobState from, JobState to) noexcept {
   if (from == to) return true;
   for (const JobTransition& row : kJobTransitions)
@@ -90,7 +90,7 @@ constexpr bool job_edge_allowed(JobState from, JobState to) noexcept {
   return false;
 }
 
-// The member that says when a job came to such an end; null: the state is no end.
+// The member that records when a job reached this final state; null if the state is not final.
 constexpr Instant Job::*end_instant(JobState state) noexcept {
   switch (state) {
     case JobState::completed: return &Job::completed_at;

@@ -1,5 +1,5 @@
-// Requests of those who enqueue jobs and of the workers who run them (JOBS 3 and 5). Claims: job_claims.cpp; what an operator asks
-// for: job_inspection.cpp.
+// Requests that enqueue jobs, and requests of workers (JOBS 3 and 5). Claims: job_claims.cpp; requests of operators:
+// job_inspection.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace resonate {
 
 namespace {
 
-// What a lifecycle gives to a job that, like its queue, says nothing (JOBS 4).
+// The defaults of a lifecycle, for values that neither the order nor its queue gives (JOBS 4).
 struct Preset {
   bool one_step;
   std::int64_t max_retries;
@@ -37,7 +37,7 @@ RetryPolicy policy_of(const Preset& preset) {
   return policy;
 }
 
-// A lifecycle without retries retries as often as a policy that is given says.
+// The default number of retries. A lifecycle without retries takes it from the order's or the queue's policy.
 std::int64_t retries_of(const Preset& preset, const RetryPolicy* given) {
   if (!given || preset.max_retries > 0) return preset.max_retries;
   return given->kind == PolicyKind::fixed ? static_cast<std::int64_t>(given->intervals.size()) : 25;
@@ -48,7 +48,7 @@ const Preset& preset_of(const JobOrder& order, const Queue* queue) {
   return kPresets[static_cast<std::size_t>(lifecycle)];
 }
 
-// A lifecycle without retries has them by a policy only (JOBS 4).
+// A lifecycle without retries allows them only with a policy (JOBS 4).
 std::string needs_policy(std::int64_t retries) {
   return "maxRetries must be 0 under the lifecycle horsies without a retryPolicy, got " + std::to_string(retries) +
          "; give a retryPolicy";
@@ -77,7 +77,7 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
   spec->unique_key = order.unique_key;
   spec->unique_for = order.unique_for.value_or(0);
   if (order.group) spec->group = Shared<const SharedString>(new SharedString(*order.group));
-  spec->sent_at = std::min(order.sent_at.value_or(now), now);  // a caller whose clock is ahead sent it by now
+  spec->sent_at = std::min(order.sent_at.value_or(now), now);  // not in the future, even if the caller's clock is ahead
   return spec;
 }
 
@@ -106,7 +106,7 @@ Reply Machine::enqueue(JobOrder& order) {
   if (existing && existing->now->job) {
     const Row& row = *existing->now;
     const JobSpec& spec = *row.job->spec;
-    // Whoever adopts a promise need not repeat its param.
+    // An order that adopts a promise may omit the payload; then the promise's param is used.
     const bool same_payload = row.payload() == order.payload || (spec.adopted && !spec.payload && order.payload.empty());
     if (spec.queue == order.queue && spec.type == order.type && same_payload) return answer(*existing);
     return refusal(status::kConflict, "job " + quoted(*order.id) + " exists, with another queue, type or payload");
@@ -142,7 +142,7 @@ Reply Machine::enqueue(JobOrder& order) {
                          .tags = std::move(order.tags),
                          .ikc = {}};
     Shared<Row> born = new_row(create);
-    // One that can be started no more was over before it came, as one whose deadline has passed.
+    // A job whose good_until has passed counts as created and ended at that instant, like a promise whose deadline has passed.
     auto& birth = const_cast<Birth&>(*born->birth);
     birth.created_at = std::min(birth.created_at, spec->good_until);
     entry = &set_.create(std::move(born));
@@ -151,7 +151,7 @@ Reply Machine::enqueue(JobOrder& order) {
   const bool gathers = job->spec->group && process_at <= now_ && job->spec->good_until > now_;
   Row& row = set_.edit(*entry);
   row.external = true;
-  if (row.state != PromiseState::pending) {  // born past its deadline
+  if (row.state != PromiseState::pending) {  // created after its deadline
     job->state = JobState::failed;
     job->failed_at = row.settled_at;
     job->error = deadline_job_error();
@@ -182,8 +182,8 @@ JobReply::Item Machine::item_of(Reply reply) const { return {reply.status, std::
 
 Reply Machine::run(JobEnqueue& request) { return enqueue_asked(request.order.front()); }
 
-// As asked by somebody who can be refused. An occurrence of a schedule cannot: it is enqueued without retries, should its queue
-// have lost its policy.
+// Enqueues for a request, which can be refused. An occurrence of a schedule cannot: if its queue has lost the policy, enqueue()
+// gives its job no retries.
 Reply Machine::enqueue_asked(JobOrder& order) {
   const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (!existing || !existing->now->job)

@@ -1,7 +1,7 @@
-// The machine: every request and internal step of PROTOCOL 3 and 4 as a pure function of a working set, a request and one instant.
+// The machine: every request and internal step of PROTOCOL 3 and 4 as a pure function of a working set, a request and an instant.
 //
-// Guards come first, in the order of the contract, each with its early return; then the writes. So a refused request has changed
-// nothing. What differs between dialects and rule sets is read from their tables (resonate/rules.hpp).
+// Checks come first, in the order of the contract, each with an early return; then the writes. So a refused request changes
+// nothing. Differences between dialects and rule sets are data in tables (resonate/rules.hpp).
 #pragma once
 
 #include <functional>
@@ -24,12 +24,12 @@ class Machine {
   Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options, std::string_view scope = {})
       : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules, dialect)), options_(options), scope_(scope) {}
 
-  // Runs a request that validation accepted. Moves what it stores out of the operation. Its rows are as shown_at() its instant.
+  // Runs a validated request, and moves values out of it. The rows of the reply are as in shown_at().
   Reply run(Operation& operation);
-  // The jobs that a change of all that a filter chooses would change, for JobFilter::among: as many as one request changes, and one
-  // more where there are others. Changes nothing.
+  // Returns the ids of the jobs that a request with a filter would change, for JobFilter::among: at most the number that one
+  // request changes, plus one if there are more. It changes nothing.
   std::vector<std::string> choose(const Operation& operation);
-  // A job that is enqueued, or why it is not. Moves what it stores out of the order.
+  // Enqueues a job, or returns the refusal. Moves values out of the order.
   Reply enqueue(JobOrder& order);
 
  private:
@@ -90,15 +90,15 @@ class Machine {
   Reply no_task(const std::string& id) const;
   Reply is_a_job(const std::string& id, std::string_view deed) const;
 
-  // A new promise's row, without a task; born settled where its deadline has passed.
+  // Creates the row of a new promise without a task; it is settled if its deadline has passed.
   Shared<Row> new_row(PromiseCreate& request) const;
-  // The conflict of an idempotency key, or none.
+  // Returns the conflict of an idempotency key, or none.
   std::optional<Reply> creation_conflict(const Entry& entry, const PromiseCreate& request) const;
-  // Why the promise may not be awaited, or none.
+  // Returns why the promise cannot be awaited, or none.
   std::optional<Reply> internal_refusal(const Row& awaited) const;
   void add_edge(EdgeKind kind, Entry& awaited, const std::string& other);
 
-  // The task entry, when it exists and its holder presents its version in the right state; else the refusal.
+  // Returns why the event cannot happen to the task (it does not exist, its state or version differs), or none.
   std::optional<Reply> claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
                                      std::string_view deed) const;
   void acquire(Entry& entry, const std::string& pid, Duration ttl);
@@ -109,15 +109,15 @@ class Machine {
   Reply no_job(const std::string& id) const;
   JobReply::Item item_of(Reply reply) const;
   Reply enqueue_asked(JobOrder& order);
-  // Why its retries cannot be had: its lifecycle has some by a policy only.
+  // Returns why retries are refused, or none: some lifecycles allow retries only with a policy.
   std::optional<std::string> refuse_retries(const JobOrder& order) const;
   std::optional<std::string> refuse_retries(const QueueSet& request) const;
-  // Why the event cannot meet the job, or none.
+  // Returns why the event cannot happen to the job, or none.
   std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const;
-  // The same for its holder, who presents a version.
+  // The same for a request of the job's holder, which names a version.
   std::optional<Reply> held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
                                         std::string_view deed) const;
-  // The job of an id, or all that a filter chooses.
+  // Changes the job with the filter's id, or all jobs that the filter chooses.
   template <class Change>
   Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
   template <class Change>
@@ -143,23 +143,23 @@ class Machine {
   std::string_view scope_;
 };
 
-// The task becomes pending; of requests and steps.
+// Makes the task pending, for requests and steps.
 void enter_pending(Row& row, Instant at);
 
-// The internal steps that follow a request, at most (PROTOCOL 4). The reference model has the same number.
+// The most internal steps that follow a request (PROTOCOL 4). The reference model uses the same number.
 inline constexpr std::size_t kPortion = 64;
-// The internal steps that are taken before a request, at most: of a claim the portion and one a job that is asked for, since what
-// is due may be claimed.
+// The most internal steps that run before a request. A claim runs this portion plus one step for each job that it asks for, because
+// steps that are due can make jobs runnable.
 std::size_t steps_before(const Operation& operation) noexcept;
 
-// At the beginning of a request that is no read, and of a tick: the store has seen `now`, and unblocks that were queued too long
-// ago are dropped (decision 7). The last instant that the store has seen.
+// Call it at the beginning of a tick and of each request that writes: stores that the store has seen `now`, deletes unblocks that
+// were queued too long ago (decision 7), and returns the last instant that the store has seen.
 Instant arrive(WorkingSet& set, Instant now, const Options& options);
 
-// The message leaves the outbox. The timer of a task whose execute it is runs from the instant that was shown (PROTOCOL 4).
+// Removes the message from the outbox. If it is a task's execute, the task's timer runs on from the shown retryAt (PROTOCOL 4).
 void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now, const Options& options);
 
-// Takes the internal step that is due first at `now`; none when nothing is due.
+// Runs the internal step that is due first at `now`; returns none if no step is due.
 std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options);
 
 }  // namespace resonate

@@ -29,7 +29,7 @@ void name(const JobEnqueue& request, Ids& ids) { name(request.order.front(), ids
 void name(const JobEnqueueMany& request, Ids& ids) {
   for (const JobOrder& order : request.orders) name(order, ids);
 }
-// The rest: an id, many, those that a filter chooses, or none.
+// All other requests: those with one id, several ids, a filter, or none.
 template <class Rest>
 void name(const Rest& request, Ids& ids) {
   if constexpr (requires { request.tasks; }) {

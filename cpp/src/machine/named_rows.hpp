@@ -1,4 +1,4 @@
-// Which rows a request names, so that those of a batch can be loaded in one go before it runs.
+// The ids that a request names, so that the rows of a batch can be loaded together before it runs.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace resonate {
 
-// Appends their ids, some of which may not exist. They point into the operation.
+// Appends the ids; some may not exist. The views point into the operation.
 void name_rows(const Operation& operation, std::vector<std::string_view>& ids);
 
 }  // namespace resonate

@@ -1,5 +1,4 @@
-// The names of states and steps, of what jobs are made of: ours, as they stand on the wire, and those of asynq and horsies (JOBS
-// 1).
+// Names of states, steps and job members on the wire, and the state names of asynq and horsies (JOBS 1).
 #include <iterator>
 
 #include "resonate/requests.hpp"

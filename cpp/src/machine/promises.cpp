@@ -84,11 +84,11 @@ std::optional<Reply> Machine::creation_conflict(const Entry& entry, const Promis
 }
 
 namespace {
-// The first message of a new task goes out at once, or when the delay that its tags ask for is over (PROTOCOL 3.2).
+// The first dispatch of a new task is due at once, or when the delay in its tags has passed (PROTOCOL 3.2).
 Instant first_dispatch(const Birth& birth, Instant now) {
   const std::string* delay = birth.tags.find("resonate:delay");
   Instant until = now;
-  if (delay) (void)std::from_chars(delay->data(), delay->data() + delay->size(), until);  // validation has read it
+  if (delay) (void)std::from_chars(delay->data(), delay->data() + delay->size(), until);  // cannot fail: validation has parsed it
   return dispatch_instant(birth, std::max(now, until));
 }
 }  // namespace
@@ -114,7 +114,7 @@ Reply Machine::run(PromiseSettle& request) {
   Entry* entry = set_.find(request.id);
   if (!entry) return no_promise(request.id);
   if (!entry->now->pending_at(now_)) {
-    // A deadline settles without a key, whether or not it is stored yet.
+    // A deadline settles without a key, even if its step has not run yet.
     const SharedString* key = entry->now->dead_at(now_) ? nullptr : entry->now->iku.get();
     if (request.iku && (!key || key->text != *request.iku))
       return refusal(status::kConflict, "promise " + quoted(request.id) + " was settled " +
@@ -140,7 +140,7 @@ void Machine::add_edge(EdgeKind kind, Entry& awaited, const std::string& other) 
   if (set_.has_edge(kind, awaited.now->id(), other)) return;
   set_.add_edge(kind, awaited.now->id(), other, dialect_.id);
   Row& row = set_.edit(awaited);
-  row.external = true;  // from now on somebody waits, so its timeout is armed (PROTOCOL 2.1)
+  row.external = true;  // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1)
   ++(kind == EdgeKind::callback ? row.callbacks : row.listeners);
   set_.touched(awaited);
 }

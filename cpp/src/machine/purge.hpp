@@ -1,4 +1,4 @@
-// Purge: which of the promises that were settled long ago may be deleted, and what goes with them.
+// Purge: decides which settled promises can be deleted.
 #pragma once
 
 #include <string>
@@ -20,8 +20,9 @@ class References {
   std::unordered_set<std::string> ids_;
 };
 
-// Deletes the row if it was settled before that instant and nothing needs it: no reference, no callback or listener of its own, no
-// workflow whose root is pending (its next run reads what it has settled), no task that may read the job again. Whether it did.
+// Deletes the row if it was settled before that instant and nothing needs it, and returns whether it did. Needed rows: those with a
+// reference to them, with callbacks or listeners, of a workflow whose root is pending (its next run reads them), and jobs whose
+// result an unfinished task can still read.
 bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now);
 
 }  // namespace resonate

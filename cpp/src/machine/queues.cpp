@@ -42,7 +42,7 @@ Reply Machine::run(QueueGet& request) {
 
 Reply Machine::set_paused(const std::string& name, bool paused) {
   const Queue* known = set_.find_queue(name);
-  // A name that nobody has used is a slip of the pen, except for the queue of jobs that name none.
+  // An unknown name is probably a typing error, except the name of the default queue.
   if (!known && name != JobOrder().queue) return no_queue(name);
   if (known && known->paused == paused) return queue_reply(*known);
   Queue& queue = set_.edit_queue(name);

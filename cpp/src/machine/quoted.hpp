@@ -5,7 +5,7 @@
 
 namespace resonate {
 
-// For messages that name a value.
+// A value in quotes, for messages.
 inline std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 }  // namespace resonate

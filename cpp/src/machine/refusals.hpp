@@ -1,4 +1,4 @@
-// What validation is made of: each gives why a member is refused, or nothing.
+// Building blocks of validation: each returns why a member is refused, or nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The kinds of requests: reads, searches, changes by filter.
+// Classifies requests: reads, searches, changes of jobs chosen by a filter.
 #include "resonate/requests.hpp"
 
 namespace resonate {

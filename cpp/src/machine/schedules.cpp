@@ -16,8 +16,8 @@ namespace resonate {
 
 namespace {
 
-constexpr Duration kLookAgain = 60'000;     // from one look at a schedule that cannot be fired to the next
-constexpr Duration kMisfireGrace = 60'000;  // catchup "none": an occurrence that is later than this is skipped
+constexpr Duration kLookAgain = 60'000;     // the interval at which a schedule that is set aside is examined again
+constexpr Duration kMisfireGrace = 60'000;  // catchup "none" skips an occurrence that is later than this
 
 constexpr std::string_view kId = "{{.id}}";
 constexpr std::string_view kTimestamp = "{{.timestamp}}";
@@ -38,8 +38,8 @@ std::string expand(const std::string& text, const std::string& id, Instant at) {
   return expanded;
 }
 
-// The expression of a schedule's text. A schedule that catches up fires many times in a row, so the last one is kept; it depends
-// on its text alone, so nobody can tell whether it was.
+// Parses a schedule's expression. The last one is cached, because a schedule that catches up fires many times in a row. The result
+// depends on the text alone, so the cache is invisible.
 const CronExpression& expression_of(const std::string& cron) {
   thread_local std::optional<CronExpression> last;
   if (!last || last->text() != cron) last = CronExpression::parse(cron);
@@ -55,7 +55,8 @@ StringMap tags_of(const Schedule& schedule, const std::string& id, const Rules& 
   return tags;
 }
 
-// The job of one occurrence, enqueued as of its own instant. A unique key that is held leaves it out.
+// Enqueues the job of an occurrence as of its instant, and returns whether it was created. If its unique key is held, it is
+// skipped.
 bool enqueue_occurrence(WorkingSet& set, const Schedule& schedule, const std::string& id, Instant at, const Options& options) {
   JobOrder order = schedule.job->order;
   order.id = id;
@@ -66,7 +67,7 @@ bool enqueue_occurrence(WorkingSet& set, const Schedule& schedule, const std::st
   return Machine(set, at, dialect(schedule.dialect), options).enqueue(order).status == status::kOk;
 }
 
-// The promise of one occurrence, created as of its own instant.
+// Creates the promise of an occurrence as of its instant.
 Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, const Rules& rules) {
   auto* birth = new Birth;
   Shared<const Birth> held(birth);
@@ -131,7 +132,7 @@ Reply Machine::run(ScheduleCreate& request) {
   std::optional<Instant> next;
   try {
     next = expression_of(request.cron).next_after(now_);
-  } catch (const InvalidCron& problem) {  // its zone has gone since the request was validated
+  } catch (const InvalidCron& problem) {  // its zone was removed after the request was validated
     return refusal(status::kInvalid, problem.what());
   }
   if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
@@ -209,7 +210,7 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
   Fired fired{
       .kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
-  // The place of one that was set aside may be no occurrence: nobody could work one out meanwhile.
+  // While a schedule is set aside its next_run_at need not be an occurrence, because occurrences could not be computed.
   if (schedule->aside) at = cron.next_after(saturating_sub(at, 1)).value_or(kNever);
   if (at > now) {
     auto* waiting = new Schedule(*schedule);

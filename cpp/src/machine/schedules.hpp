@@ -9,8 +9,8 @@
 
 namespace resonate {
 
-// Makes the promise of the schedule's occurrence that is due (or skips it, by Options::catchup) and moves the schedule on. What
-// cannot be fired is set aside, and looked at again; a look that finds what was known is no step.
+// Creates the promise or job of the schedule's due occurrence (or skips it, see Options::catchup) and sets the next one. A schedule
+// that cannot be fired is set aside and examined again later; that counts as a step only if its problem has changed.
 std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& entry, Instant now, const Options& options);
 
 // Why a schedule cannot be fired.
@@ -21,10 +21,10 @@ struct ScheduleProblem {
 };
 ScheduleProblem problem_of(const Schedule& schedule);
 
-// The id of what it makes at an instant.
+// The id of the promise or job of an occurrence.
 std::string occurrence_id(const Schedule& schedule, Instant at);
 
-// How the ids of all promises of a schedule begin: its template up to the first part that is another each time.
+// The common prefix of the ids of a schedule's promises: the template up to its first variable part.
 std::string fixed_beginning(const std::string& promise_id_template, const std::string& schedule_id);
 
 }  // namespace resonate

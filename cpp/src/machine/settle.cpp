@@ -42,7 +42,7 @@ void settle_row(Row& row, Settlement end) {
   row.current = nullptr;
 }
 
-// How a row ends when nobody settles it.
+// The event that ends a row without a request.
 JobEvent last_event(const Row& row) noexcept {
   if (row.expires()) return JobEvent::expire;
   return row.birth->timer ? JobEvent::resolve : JobEvent::time_out;

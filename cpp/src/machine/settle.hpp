@@ -1,4 +1,4 @@
-// Settling: what it makes of a row, whether a request asks for it, a step takes it, or a reply shows a row whose last step is due.
+// Settling a row: used by requests, by internal steps, and by replies that show a row whose last step is due.
 #pragma once
 
 #include "machine/job_transitions.hpp"
@@ -11,24 +11,23 @@ struct Settlement {
   Instant at = 0;
   Shared<const SharedValue> value = {};
   Shared<const SharedString> iku = {};
-  // Of its job, if it is one, and of the attempt that runs.
+  // For the row's job, if it has one, and its open attempt.
   JobEvent event = JobEvent::resolve;
   Outcome outcome = Outcome::completed;
-  const JobError* error = nullptr;  // null: it ended well
+  const JobError* error = nullptr;  // null: it succeeded
 };
 
-// As a promise is settled by a client or by its deadline, whether or not it is a job.
+// The settlement of a promise by a client or by its deadline; it also suits a job's promise.
 Settlement settlement(PromiseState state, Instant at);
 
-// Settles the row, and its task and job with it.
+// Settles the row's promise, task and job.
 void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement settlement);
-// The last step of a row that is dead at some instant: its deadline, or the good_until of its job.
+// Runs the last step of a row that is dead at some instant: its deadline, or the good_until of its job.
 void settle_dead(WorkingSet& set, WorkingSet::Entry& entry);
 
-// The row as every reply shows it at an instant (PROTOCOL 1.2): itself, or once it is dead a copy for which its last step was
-// taken.
+// The row as replies show it at an instant (PROTOCOL 1.2): the row itself, or if it is dead, a copy on which its last step has run.
 RowRef shown_at(const RowRef& row, Instant now);
-// The state of its job in it.
+// The job's state in that row.
 JobState job_state_at(const Row& row, Instant now) noexcept;
 
 void clear_task(Row& row, TaskState state);

@@ -1,4 +1,4 @@
-// Properties of two consecutive states (PROTOCOL 6, "on steps").
+// Invariants of two consecutive states (PROTOCOL 6, "on steps").
 #include <algorithm>
 
 #include "machine/derive.hpp"
@@ -52,7 +52,7 @@ class StepChecker {
       return;
     }
     const Instant deadline = before.birth->timeout_at;
-    if (after.job) {  // an attempt that fails by itself ends it now, its good_until at that instant
+    if (after.job) {  // a failing attempt settles it now; good_until settles it at that instant
       const bool by_itself = after.settled_at == before.ends_at() || after.settled_at == context_.now;
       return require(by_itself && after.settled_at <= context_.now, "settlement_stamp",
                      "now " + std::to_string(context_.now) + ", got " + std::to_string(after.settled_at));
@@ -109,7 +109,7 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
   StepChecker checker(context, found);
   const WorkingSet::StepView view = set.since_checkpoint();
   for (const auto& [before, after] : view.rows) {
-    if (!after) continue;  // a job that was deleted or reclaimed
+    if (!after) continue;  // the job was deleted
     if (before) {
       checker.compare(*before, *after);
     } else {

@@ -1,4 +1,4 @@
-// Internal steps (PROTOCOL 4): each re-checks its own condition, so late, early and repeated firing are all safe.
+// Internal steps (PROTOCOL 4): each checks its own condition again, so it may be called late, early or repeatedly.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -27,7 +27,7 @@ Fired time_out(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   return fired;
 }
 
-// The end of an attempt that its worker did not end: the earlier of its lease and its timeout, the timeout where both are at once.
+// Ends an attempt that its worker did not end, at its lease's end or its timeout, whichever is earlier; at a tie, the timeout.
 Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Row& row = *entry.now;
   const Instant times_out_at = row.job->times_out_at();
@@ -48,7 +48,7 @@ Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Instant at = entry.now->retry_at;
   Fired fired = fired_by(StepKind::job_ready, *entry.now, at, now);
   const Job& job = *entry.now->job;
-  if (job.spec->group && entry.now->acquisitions == 0) {  // who was claimed before, and put off, waits for nobody again
+  if (job.spec->group && entry.now->acquisitions == 0) {  // a job that was claimed before, and then snoozed, does not gather again
     join_group(set, entry, at);
   } else {
     make_ready(set, entry, JobEvent::ready, at);
@@ -56,8 +56,7 @@ Fired make_job_ready(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   return fired;
 }
 
-// A group has gathered long enough; those of its jobs that are dead by now are ready, too, as they would be had it been told in
-// time.
+// Ends the gathering of a group. Jobs that are dead by now become ready too, as they would have at the group's instant.
 Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
   const Instant at = leader.now->retry_at;
   Fired fired = fired_by(StepKind::job_batch, *leader.now, at, now);
@@ -66,8 +65,8 @@ Fired end_gathering(WorkingSet& set, WorkingSet::Entry& leader, Instant now) {
   return fired;
 }
 
-// A job that is over goes, unless somebody has still to be told of it, or may read it again: then it is looked at later, which is
-// no step.
+// Deletes a finished job. If an undelivered unblock or an unfinished awaiter still needs it, schedules another attempt instead;
+// that is not a step.
 std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
@@ -104,7 +103,7 @@ Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Opt
   message->resume = static_cast<bool>(row.current);
   message->dialect = row.birth->dialect;
   message->queued_at = now;
-  if (row.execute_seq) set.remove_message(row.execute_seq);  // one execute a task: the newest
+  if (row.execute_seq) set.remove_message(row.execute_seq);  // a task has at most one execute in the outbox: the newest
   row.execute_seq = set.add_message(std::move(message));
   row.execute_waits = true;
   row.retry_at = saturating_add(now, retry_interval(row, options.retry_timeout));
@@ -129,10 +128,10 @@ Fired drain_listener(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   return fired;
 }
 
-// An awaited promise was settled: wakes its awaiter, or notes it for later.
+// Wakes the awaiter of a settled promise, or records the resume for later if it is not suspended.
 void resume(WorkingSet& set, WorkingSet::Entry& awaiter, const std::string& awaited, Instant now) {
   const Row& seen = *awaiter.now;
-  if (!seen.has_task() || seen.job || seen.dead_at(now)) return;  // jobs are not resumed
+  if (!seen.has_task() || seen.job || seen.dead_at(now)) return;  // jobs are never resumed
   if (next_state(TaskEvent::resume, seen.task)) {
     Row& row = set.edit(awaiter);
     enter_pending(row, now);
@@ -202,7 +201,8 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
       case DueKind::dispatch:
         if (entry.now->job && entry.now->job->flight) return end_gathering(set, entry, now);
         if (entry.now->dead_at(now)) {
-          // Past its deadline the row has one step left, and that one's place in the order is the deadline's.
+          // A row past its deadline has one step left, which is ordered by the deadline: so the row is queued again with that
+          // instant.
           set.edit(entry);
           set.touched(entry, Due{entry.now->ends_at(), DueKind::timeout});
           continue;

@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::string_view kNamespace = "resonate";
 
-// What follows "resonate:" in the tags of the engine and of published clients (PROTOCOL 1, WIRE).
+// The names after "resonate:" that the engine and the published clients use (PROTOCOL 1, WIRE).
 constexpr std::string_view kKnown[] = {"target", "timer",  "delay", "external", "invoke", "origin", "branch",
                                        "parent", "prefix", "root",  "schedule", "scope",  "timeout"};
-// Tags that only the value "true" gives a meaning.
+// Tags that have an effect only with the value "true".
 constexpr std::pair<std::string_view, std::string_view> kSwitches[] = {
     {"timer", "makes the promise a timer"},
     {"external", "makes the promise external"},
 };
 
-constexpr std::size_t kLongest = 40;  // more bytes of a name or value are not shown
+constexpr std::size_t kLongest = 40;  // longer names and values are shortened
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -30,7 +30,7 @@ std::string lowered(std::string_view text) {
   return made;
 }
 
-// In ASCII, on one line, of a bounded length.
+// Quotes a text in ASCII, on one line, with limited length.
 std::string shown(std::string_view text) {
   std::string made = "\"";
   for (const char c : text.substr(0, kLongest)) {
@@ -47,7 +47,7 @@ std::string shown(std::string_view text) {
   return made + (text.size() > kLongest ? "...\"" : "\"");
 }
 
-// How many letters are to be replaced, put in, left out or swapped with their neighbour; of short words.
+// The edit distance of two short words: replaced, inserted, deleted and transposed letters.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -61,12 +61,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-// The tag that a name was probably meant to be; empty where there is none.
+// Returns the known tag that a name probably misspells; empty if there is none.
 std::string_view nearest(std::string_view name) {
   std::string_view best;
   std::size_t least = SIZE_MAX;
   for (const std::string_view known : kKnown) {
-    const std::size_t most = known.size() / 3;  // one slip in timer, two in target
+    const std::size_t most = known.size() / 3;  // one error in "timer", two in "target"
     if (name.size() > known.size() + most || known.size() > name.size() + most) continue;
     const std::size_t away = distance(name, known);
     if (away <= most && away < least) {
@@ -95,7 +95,7 @@ void look_at(std::vector<std::string>& advice, std::string_view name, std::strin
   }
 }
 
-// What of an operation holds tags.
+// Visits the tags of an operation.
 struct Look {
   std::vector<std::string>& advice;
 

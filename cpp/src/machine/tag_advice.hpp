@@ -1,5 +1,5 @@
-// Tags that mean nothing though they look as if they did: a misspelt name, a value that no rule knows. Nothing is refused for them,
-// since clients may send any tag (PROTOCOL 1); who sends one is warned.
+// Finds tags that have no effect although they look like tags of the engine: a misspelt name, a value without meaning. Such tags
+// are not refused, because clients can send any tag (PROTOCOL 1); the caller gets a warning.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace resonate {
 
-// One sentence for each such tag of the promises and jobs that a request creates. What it quotes is fit for a line of a log.
+// Returns one sentence for each such tag of the promises and jobs that a request creates. The text is safe for one line of a log.
 std::vector<std::string> tag_advice(const Operation& operation);
 std::vector<std::string> tag_advice(const StringMap& tags);
 

@@ -14,7 +14,8 @@ namespace {
 
 Shared<const SharedString> shared(const std::string& text) { return Shared<const SharedString>(new SharedString(text)); }
 
-// A preload saves requests, and whoever misses a promise in it asks for that one: beyond so many bytes it costs more than it saves.
+// The most bytes of a preload. A preload saves requests; beyond this it costs more than it saves, and clients can request what is
+// missing.
 constexpr std::size_t kMostPreloaded = std::size_t{1} << 20;
 
 void set_resumes(Row& row, std::vector<std::string> resumes) {
@@ -169,7 +170,7 @@ Reply Machine::run(TaskSuspend& request) {
   const bool pops = dialect_.suspend_pops_resumes && entry->now->resumes;
   if (pops || settled) {
     Row& row = set_.edit(*entry);
-    if (pops) {  // row 33: the oldest queued resume is what the run goes on with
+    if (pops) {  // row 33: the run continues with the oldest resume
       row.current = shared(row.resumes->items.front());
       set_resumes(row, {row.resumes->items.begin() + 1, row.resumes->items.end()});
     } else {
@@ -204,7 +205,7 @@ Reply Machine::run(TaskFence& request) {
       [this](auto& action) {
         using Action = std::decay_t<decltype(action)>;
         if constexpr (std::is_same_v<Action, PromiseCreate>) {
-          // Under rules that refuse a fenced action outside, validation has done so before.
+          // Validation has already refused it if the rule set refuses such an action as a whole.
           if (auto refused = refuse_action(action, dialect_, rules_)) return refusal(status::kInvalid, *std::move(refused));
           return run(action);
         } else {

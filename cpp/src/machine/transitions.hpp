@@ -1,5 +1,5 @@
-// The task lifecycle as a table (PROTOCOL 3 and 4): which event takes a task from which state to which. A pair that is
-// not here is refused (a request) or without effect (an internal step).
+// The task lifecycle as a table (PROTOCOL 3 and 4): for each event and state, the next state. For a pair that is not listed a
+// request is refused and an internal step has no effect.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ enum class TaskEvent : std::uint8_t {
   acquire,
   release,
   suspend,
-  redirect,  // suspend that goes on at once (300)
+  redirect,  // suspend that continues at once (300)
   fulfill,
   heartbeat,
   fence,
@@ -32,7 +32,7 @@ struct TaskTransition {
   TaskEvent event;
   TaskState from;
   TaskState to;
-  bool internal;  // taken by the engine itself; settle is both
+  bool internal;  // an internal step; settle is both
 };
 
 inline constexpr std::array kTaskTransitions = {
@@ -62,14 +62,14 @@ inline constexpr std::array kTaskTransitions = {
     TaskTransition{TaskEvent::settle, TaskState::halted, TaskState::fulfilled, true},
 };
 
-// Where the event takes a task, or none where it does not apply.
+// Returns the state that the event leads to, or none if it does not apply.
 constexpr std::optional<TaskState> next_state(TaskEvent event, TaskState from) noexcept {
   for (const TaskTransition& row : kTaskTransitions)
     if (row.event == event && row.from == from) return row.to;
   return std::nullopt;
 }
 
-// Whether any event may take a stored task along this edge; requests and internal steps both, or internal steps alone.
+// Returns whether any event can lead from one state to the other: requests and internal steps, or internal steps alone.
 constexpr bool edge_allowed(TaskState from, TaskState to, bool internal_only) noexcept {
   if (from == to) return true;
   for (const TaskTransition& row : kTaskTransitions)
