@@ -56,7 +56,7 @@ std::optional<Instant> earliest(const std::vector<std::shared_ptr<Engine>>& engi
   return next;
 }
 
-// Ticks at the clock's instant: the one that is visited, or a later one where a request has moved the clock meanwhile.
+// Ticks at the clock's instant, which can be later than the visited one if a request has moved the clock.
 void tick(Engine& engine, std::vector<Fired>& fired) {
   auto more = engine.tick();
   fired.insert(fired.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -89,13 +89,13 @@ std::vector<Fired> ManualClock::visit_until(Instant at) {
     tick_due(driven, visit, fired);
   }
   set(at);
-  for (const auto& engine : driven) tick(*engine, fired);  // every store has seen the instant, due or not
+  for (const auto& engine : driven) tick(*engine, fired);  // every store must see the instant, even if nothing is due
   return fired;
 }
 
 std::vector<Fired> ManualClock::advance(Duration by) {
   if (by < 0) throw Error(ErrorCode::invalid, "by must be at least 0 ms, got " + std::to_string(by) + ": a clock never goes back");
-  std::lock_guard moving(moving_);  // before the look at the clock: advances on several threads add up
+  std::lock_guard moving(moving_);  // before reading now(), so that concurrent advances add up
   return visit_until(saturating_add(now(), by));
 }
 

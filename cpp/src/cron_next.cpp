@@ -1,4 +1,4 @@
-// The search for occurrences: bit scans within a day and a month, one step a month, no stepping by the minute.
+// The search for occurrences: bit scans within a day and a month, one step per month.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +12,7 @@ namespace {
 using calendar::floor_div;
 using calendar::kSecondsPerDay;
 
-// The lowest set bit at or above `from`, or -1.
+// Returns the lowest set bit at or above `from`, or -1.
 template <typename Mask>
 int next_bit(Mask mask, int from) {
   const Mask rest = static_cast<Mask>(mask >> from);
@@ -21,7 +21,7 @@ int next_bit(Mask mask, int from) {
 
 int seconds_of(int hour, int minute, int second) { return (hour * 60 + minute) * 60 + second; }
 
-// The first time of day at or after `second_of_day`, or -1.
+// Returns the first time of day at or after `second_of_day`, or -1.
 int next_time(const CronPlan& plan, int second_of_day) {
   const int hour = second_of_day / 3600;
   const int minute = second_of_day / 60 % 60;
@@ -44,18 +44,18 @@ int next_time(const CronPlan& plan, int second_of_day) {
   return seconds_of(later_hour, std::countr_zero(plan.minutes), std::countr_zero(plan.seconds));
 }
 
-// The days that fire in the month that starts with the day number `first` and has `length` days.
+// Returns the firing days of the month that starts with day number `first` and has `length` days.
 std::uint32_t firing_days(const CronPlan& plan, std::int64_t first, int length) {
   const std::uint32_t in_month = (std::uint32_t{2} << length) - 1;
   return plan.days_of_month[static_cast<std::size_t>(calendar::weekday(first))] & in_month;
 }
 
-// The first day number in [day, last_day] that fires.
+// Returns the first firing day number in [day, last_day].
 std::optional<std::int64_t> next_day(const CronPlan& plan, std::int64_t day, std::int64_t last_day) {
   auto [year, month, day_of_month] = calendar::date_of(day);
   std::int64_t first = day - (day_of_month - 1);
   if ((plan.months >> month & 1) == 0) {
-    day_of_month = 32;  // nothing in this month
+    day_of_month = 32;  // no day of this month fires
   }
   while (first <= last_day) {
     if (day_of_month <= 31) {
@@ -76,7 +76,7 @@ std::optional<std::int64_t> next_day(const CronPlan& plan, std::int64_t day, std
   return std::nullopt;
 }
 
-// The first match in [from, to], all in seconds of one and the same calendar, which knows no zones.
+// Returns the first match in [from, to], in seconds of one calendar without zones.
 std::optional<std::int64_t> next_match(const CronPlan& plan, std::int64_t from, std::int64_t to) {
   if (from > to) {
     return std::nullopt;
@@ -99,16 +99,15 @@ std::optional<std::int64_t> next_match(const CronPlan& plan, std::int64_t from, 
   return result <= to ? std::optional(result) : std::nullopt;
 }
 
-// Walks the spans of constant offset. In each one, local time runs from where the zone's clock stood when the span
-// began, or from where the span before had already got to, whichever is later: so repeated times fire once, and
-// skipped ones belong to no span.
+// Searches the spans of constant offset. In each span, local time begins where the zone's clock stood at the start of the span or
+// where the previous span ended, whichever is later. So repeated local times fire once, and skipped ones are in no span.
 std::optional<std::int64_t> next_match_in_zone(const CronPlan& plan, std::int64_t from, std::int64_t to) {
   std::optional<std::int64_t> match;
   for (std::int64_t at = from; at <= to;) {
     const TimeZone::Span span = plan.zone->span_at(at);
     const std::int64_t start = std::max(at, span.begin + span.repeated) + span.offset;
     if (!match || *match < start) {
-      match = next_match(plan, start, to + kSecondsPerDay);  // no offset is as long as a day
+      match = next_match(plan, start, to + kSecondsPerDay);  // every offset is shorter than a day
       if (!match) {
         return std::nullopt;
       }
@@ -138,7 +137,7 @@ std::optional<std::int64_t> CronExpression::latest_at_or_before(std::int64_t ms,
   const std::int64_t earliest = floor_div(not_before, 1000) + (not_before % 1000 == 0 ? 0 : 1);
   std::int64_t low = std::min(floor_div(ms, 1000), kLastCronSecond);
   std::int64_t high = low;
-  // Backwards in windows of 1, 2, 4, ... seconds, until one holds an occurrence.
+  // Searches backwards in windows of 1, 2, 4, ... seconds until one contains an occurrence.
   std::optional<std::int64_t> newest;
   for (std::int64_t width = 1; low >= earliest; width *= 2) {
     newest = first_occurrence(*plan_, low, high);
@@ -151,7 +150,7 @@ std::optional<std::int64_t> CronExpression::latest_at_or_before(std::int64_t ms,
   if (!newest) {
     return std::nullopt;
   }
-  // That is the window's first; halve what lies behind it for as long as it holds a later one.
+  // Finds the last occurrence in that window by bisection.
   for (low = *newest + 1; low <= high;) {
     const std::int64_t middle = low + (high - low) / 2;
     if (const auto later = first_occurrence(*plan_, middle, high)) {

@@ -1,4 +1,4 @@
-// From the text of a cron expression to its bit masks.
+// Parses the text of a cron expression into bit masks.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -22,8 +22,8 @@ struct Field {
   std::string_view name;
   int low;
   int high;
-  std::span<const std::string_view> names;  // the first one stands for `low`
-  bool is_day;                              // takes `?`; other crons have L, W and # here
+  std::span<const std::string_view> names;  // the first one is the name of `low`
+  bool is_day;                              // allows `?`; the error explains that L, W and # are not supported
 };
 
 constexpr Field kSecond{"second", 0, 59, {}, false};
@@ -53,7 +53,7 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-// The value in quotes, short and printable: it may come from anywhere.
+// Quotes a value of unknown origin: shortened and printable.
 std::string quoted(std::string_view value) {
   constexpr std::size_t kLongest = 60;
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -92,7 +92,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text) {
   return parts;
 }
 
-// One field of an expression, as a mask of its values.
+// Parses one field of an expression into a mask of its values.
 class FieldParser {
  public:
   FieldParser(const Field& field, std::string_view text) : field_(field), text_(text) {}
@@ -117,7 +117,7 @@ class FieldParser {
 
   std::string bounds() const { return std::to_string(field_.low) + "-" + std::to_string(field_.high); }
 
-  // `*`, `a` or `a-b`, each with or without `/step`
+  // An item is `*`, `a` or `a-b`, each with or without `/step`.
   std::uint64_t parse_item(std::string_view item) const {
     if (item.empty()) {
       refuse("a list has an empty item");
@@ -187,7 +187,7 @@ class FieldParser {
            " to " + std::string(field_.names.back()));
   }
 
-  // Large numbers all stay above every bound and every step that matters.
+  // Large numbers saturate above every bound and step.
   static int parse_digits(std::string_view digits) {
     int value = 0;
     for (const char c : digits) {
@@ -200,11 +200,11 @@ class FieldParser {
   std::string_view text_;
 };
 
-// The two day fields are one condition: AND if either of them begins with `*`, else OR (Debian's cron).
+// The two day fields form one condition: AND if either begins with `*`, otherwise OR (Debian's cron).
 std::array<std::uint32_t, 7> combine_days(std::string_view day_of_month, std::string_view day_of_week) {
   const auto days = static_cast<std::uint32_t>(FieldParser(kDayOfMonth, day_of_month).parse());
   std::uint64_t weekdays = FieldParser(kDayOfWeek, day_of_week).parse();
-  weekdays |= weekdays >> 7 & 1;  // 7 is Sunday too
+  weekdays |= weekdays >> 7 & 1;  // 7 is also Sunday
   const auto unrestricted = [](std::string_view field) { return field.front() == '*' || field.front() == '?'; };
   const bool both = unrestricted(day_of_month) || unrestricted(day_of_week);
   std::array<std::uint32_t, 7> result{};
@@ -234,7 +234,7 @@ void parse_fields(std::string_view expression, std::vector<std::string_view> fie
   plan.months = static_cast<std::uint32_t>(FieldParser(kMonth, fields[4]).parse());
 }
 
-// What a `@word` stands for.
+// Returns the expression that a `@word` abbreviates.
 std::string_view expand_word(const std::vector<std::string_view>& fields) {
   const std::string name = upper(fields.front());
   if (name == "@EVERY" || name == "@REBOOT") {
@@ -250,7 +250,7 @@ std::string_view expand_word(const std::vector<std::string_view>& fields) {
   return found->second;
 }
 
-// Null for UTC, which needs no database.
+// Returns null for UTC, which needs no database.
 std::shared_ptr<const TimeZone> find_zone(std::string_view setting) {
   const std::string name(setting.substr(setting.find('=') + 1));
   if (name.empty()) {
@@ -263,7 +263,7 @@ std::shared_ptr<const TimeZone> find_zone(std::string_view setting) {
     return TimeZone::find(name);
   } catch (const std::invalid_argument& refusal) {
     fail(setting, refusal.what());
-  } catch (const std::exception&) {  // what the library says of it differs from system to system
+  } catch (const std::exception&) {  // not quoted: the library's text differs from system to system
     throw UnknownZone("cron " + quoted(setting) + ": no such time zone in the system's database");
   }
 }
@@ -298,7 +298,7 @@ CronExpression CronExpression::parse(std::string_view text) {
     fields = split_at_spaces(expand_word(fields));
   }
   parse_fields(text, std::move(fields), *plan);
-  // From 1970 on, since nobody schedules for the past: 400 years hold every combination of dates and weekdays.
+  // From 1970 on: 400 years contain every combination of date and weekday.
   if (!first_occurrence(*plan, 0, kLastCronSecond)) {
     fail(text, "never fires");
   }

@@ -5,7 +5,7 @@
 namespace resonate {
 namespace {
 
-// Reads a rule from left to right; every `read_` returns whether it was there.
+// Reads a rule from left to right. Every `read_` function returns whether it found its part.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -114,7 +114,7 @@ std::int64_t PosixRule::Date::in_year(std::int64_t year) const {
 std::optional<PosixRule> PosixRule::parse(std::string_view text) {
   PosixRule rule;
   Reader reader(text);
-  std::int64_t west = 0;  // POSIX counts offsets west of Greenwich
+  std::int64_t west = 0;  // POSIX gives offsets west of Greenwich
   if (!reader.read_name() || !reader.read_time(west)) {
     return std::nullopt;
   }

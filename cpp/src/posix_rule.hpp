@@ -1,4 +1,4 @@
-// The rule with which a zone file goes on after its last listed change: POSIX's TZ variable, as RFC 8536 extends it.
+// The rule by which a zone continues after the last listed change of its file: POSIX's TZ variable as extended by RFC 8536.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace resonate {
 
 struct PosixRule {
-  // The day and time of a change, in the local time that holds before it.
+  // The day and time of a change, in the local time before the change.
   struct Date {
     enum class Kind { day_without_leap, day_of_year, weekday_of_month };
     Kind kind = Kind::weekday_of_month;
@@ -17,7 +17,7 @@ struct PosixRule {
     int day = 0;   // weekday (0 = Sunday), or day of the year
     std::int64_t time = 7200;
 
-    // As if the zone were UTC.
+    // The instant of the change in that year, as if the zone were UTC.
     std::int64_t in_year(std::int64_t year) const;
   };
 
@@ -27,11 +27,11 @@ struct PosixRule {
   Date summer_starts;
   Date summer_ends;
 
-  // The instants (Unix seconds) at which the two begin in that year.
+  // The instants (Unix seconds) at which summer and standard time begin in that year.
   std::int64_t summer_begins(std::int64_t year) const { return summer_starts.in_year(year) - standard_offset; }
   std::int64_t standard_begins(std::int64_t year) const { return summer_ends.in_year(year) - summer_offset; }
 
-  // Absent for a text that is no such rule (`EST5EDT,M3.2.0,M11.1.0` is one).
+  // Returns nothing for a text that is not such a rule (`EST5EDT,M3.2.0,M11.1.0` is one).
   static std::optional<PosixRule> parse(std::string_view text);
 };
 

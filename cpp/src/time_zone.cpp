@@ -1,11 +1,11 @@
-// The date library lists the changes that a zone file spells out. It does not read the rule in the file's last line,
-// by which the zone goes on afterwards (HowardHinnant/date issue 794): without it, summer time ends in 2037 where the
-// files are "fat", and years ago where they are "slim". So that line is read and applied here.
+// The date library reads the changes listed in a zone file, but not the rule in the file's last line, by which the zone continues
+// (HowardHinnant/date issue 794). Without the rule, summer time ends in 2037 in "fat" files, and years ago in "slim" files. So this
+// file reads and applies that line.
 #include "time_zone.hpp"
 
 #include <date/tz.h>
 #if USE_OS_TZDB && __has_include(<date/tz_private.h>)
-#include <date/tz_private.h>  // a zone of one's own needs its members' types
+#include <date/tz_private.h>  // the types of time_zone's members
 #define RESONATE_LATE_ZONES
 #endif
 
@@ -26,18 +26,17 @@ namespace {
 using calendar::floor_div;
 
 constexpr std::int64_t kSecondsPer400Years = calendar::kDaysPer400Years * calendar::kSecondsPerDay;
-// Before every date with a meaning, and yet far enough inside int64 that offsets can be added.
+// Before every meaningful date, yet offsets can be added without overflow.
 constexpr std::int64_t kBeginningOfTime = INT64_MIN / 2;
 constexpr std::int64_t kEndOfTime = INT64_MAX / 2;
-// Older than any zone, newer than the oldest year that the date library can name.
+// Before the first change of any zone, after the oldest year that the date library can represent.
 constexpr std::int64_t kFirstInstant = calendar::day_number(1, 1, 1) * calendar::kSecondsPerDay;
-// A list of changes that reaches this year (a library built over the text database) needs no rule: what goes on
-// for ever has long begun 400 years earlier.
+// A list of changes up to this year (from a library built on the text database) needs no rule: it contains the repeating 400 years.
 constexpr std::int64_t kListedFarEnough = calendar::day_number(2700, 1, 1) * calendar::kSecondsPerDay;
 
-// The zone's file, or "" where there is none.
+// Returns the path of the zone's file, or "" if there is none.
 std::string zone_file(const std::string& name) {
-  // Where the date library looks, in its order.
+  // The directories that the date library searches, in its order.
   for (const char* directory : {"/usr/share/zoneinfo/uclibc/", "/usr/share/zoneinfo/", "/var/db/timezone/zoneinfo/"}) {
     std::ifstream file(directory + name, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -48,7 +47,7 @@ std::string zone_file(const std::string& name) {
   return {};
 }
 
-// The text between the last two line ends of the zone's file, or "" where no such file is found.
+// Returns the text between the last two line ends of the zone's file, or "" if there is no such file.
 std::string rule_in_file(const std::string& name) {
   std::string bytes = zone_file(name);
   if (bytes.empty() || bytes.back() != '\n') {
@@ -60,7 +59,7 @@ std::string rule_in_file(const std::string& name) {
 }
 
 #ifdef RESONATE_LATE_ZONES
-// Whether a text is the name of a place: other files lie beside the zones, and others again above them.
+// Returns whether the name can be a zone: the directory also contains other files, and `..` leads out of it.
 bool is_place(const std::string& name) {
   const bool named = std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '_' || c == '-' ||
@@ -70,7 +69,7 @@ bool is_place(const std::string& name) {
 }
 #endif
 
-// The date library lists the zones once in the life of a process. One that was not there then may be there now.
+// The date library lists the zones once per process, so a zone that was installed later is loaded here.
 const date::time_zone* locate(const std::string& name, [[maybe_unused]] std::optional<date::time_zone>& own) {
   try {
     return date::locate_zone(name);
@@ -91,7 +90,7 @@ TimeZone::TimeZone(const std::string& name) {
   const date::time_zone* zone = locate(name, own);
   date::sys_info info = zone->get_info(date::sys_seconds(std::chrono::seconds(kFirstInstant)));
   add(kBeginningOfTime, info.offset.count());
-  std::int64_t listed_until = kFirstInstant;  // also when a change alters no offset: the rule takes over after the last one
+  std::int64_t listed_until = kFirstInstant;  // the rule applies after the last listed change, even one that keeps the offset
   while (true) {
     const std::int64_t end = info.end.time_since_epoch().count();
     if (end > kListedFarEnough) {
@@ -117,10 +116,10 @@ void TimeZone::add(std::int64_t at, std::int64_t offset) {
 void TimeZone::add_rule(std::string_view posix_rule, std::int64_t listed_until) {
   const auto rule = PosixRule::parse(posix_rule);
   if (!rule || !rule->has_summer) {
-    return;  // the last listed change stays
+    return;  // the last listed offset is final
   }
   const std::int64_t first_year = calendar::date_of(floor_div(listed_until, calendar::kSecondsPerDay)).year;
-  // Two years more than a period, so that the period which repeats starts clear of the listed changes.
+  // Two years more than a period, so that the repeated period starts after the listed changes.
   std::vector<Change> ruled;
   for (std::int64_t year = first_year; year <= first_year + 402; ++year) {
     ruled.push_back({rule->standard_begins(year), rule->standard_offset});
@@ -128,7 +127,7 @@ void TimeZone::add_rule(std::string_view posix_rule, std::int64_t listed_until) 
   }
   std::stable_sort(ruled.begin(), ruled.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
   for (std::size_t i = 0; i < ruled.size(); ++i) {
-    // Where one summer ends at the instant at which the next begins, the zone has summer time all the year.
+    // If one summer ends at the instant at which the next begins, the zone has summer time all year.
     const bool superseded = i + 1 < ruled.size() && ruled[i + 1].at == ruled[i].at;
     if (ruled[i].at > listed_until && !superseded) {
       add(ruled[i].at, ruled[i].offset);
@@ -138,7 +137,7 @@ void TimeZone::add_rule(std::string_view posix_rule, std::int64_t listed_until) 
 }
 
 TimeZone::Span TimeZone::span_at(std::int64_t instant) const {
-  // Beyond the list, look 400 years back as often as it takes: the calendar and the rule are the same then.
+  // Beyond the list, the instant is moved back by multiples of 400 years, in which calendar and rule repeat.
   std::int64_t shift = 0;
   if (repeats_ && instant >= changes_.back().at) {
     shift = (floor_div(instant - changes_.back().at, kSecondsPer400Years) + 1) * kSecondsPer400Years;
@@ -157,11 +156,11 @@ TimeZone::Span TimeZone::span_at(std::int64_t instant) const {
 }
 
 std::shared_ptr<const TimeZone> TimeZone::find(const std::string& name) {
-  // These two are settings of the machine, not places.
+  // These two files are settings of the machine, not zones.
   if (name == "localtime" || name == "posixrules") {
     throw std::invalid_argument("the time zone \"" + name + "\" differs from machine to machine");
   }
-  // A list that only grows, without a lock: a lock that another thread holds during fork() would stay held in the child.
+  // A lock-free list that only grows: a lock held by another thread during fork() would stay locked in the child.
   struct Known {
     std::string name;
     std::shared_ptr<const TimeZone> zone;
@@ -172,7 +171,7 @@ std::shared_ptr<const TimeZone> TimeZone::find(const std::string& name) {
   for (const Known* known = seen; known != nullptr; known = known->next) {
     if (known->name == name) return known->zone;
   }
-  // Two threads that meet here list the zone twice, which does no harm.
+  // Two threads may both add the same zone, which does no harm.
   auto* added = new Known{name, std::shared_ptr<const TimeZone>(new TimeZone(name)), seen};
   while (!newest.compare_exchange_weak(added->next, added, std::memory_order_release, std::memory_order_relaxed)) {
   }

@@ -1,4 +1,4 @@
-// The offsets of one time zone of the system's database, as cron needs them.
+// The offsets of one zone of the system's time zone database, in the form that cron needs.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@ namespace resonate {
 // Immutable; any thread may read it. All instants are Unix seconds.
 class TimeZone {
  public:
-  // A stretch of time in which local time = UTC + offset.
+  // A period in which local time = UTC + offset.
   struct Span {
-    std::int64_t begin;     // the first instant of it
-    std::int64_t end;       // the first instant after it
+    std::int64_t begin;     // the first instant of the span
+    std::int64_t end;       // the first instant after the span
     std::int64_t offset;    // seconds
-    std::int64_t repeated;  // for how many seconds from `begin` the local clock shows what it showed before; 0: not
+    std::int64_t repeated;  // the seconds from `begin` in which the local clock repeats earlier times; 0: none
   };
 
-  // The zone of that name (`Europe/Berlin`); each is read once a process and then shared.
-  // Throws std::runtime_error when there is no such zone, or no database: there may be one later. std::invalid_argument: the
-  // name is that of no place.
+  // Returns the zone with that name (`Europe/Berlin`); each zone is read once per process and then shared. Throws
+  // std::runtime_error if the zone or the database does not exist (it may be installed later), std::invalid_argument if the text
+  // cannot be a zone's name.
   static std::shared_ptr<const TimeZone> find(const std::string& name);
 
-  // The span that holds `instant`.
+  // Returns the span that contains `instant`.
   Span span_at(std::int64_t instant) const;
 
  private:
@@ -39,8 +39,8 @@ class TimeZone {
   void add(std::int64_t at, std::int64_t offset);
   void add_rule(std::string_view posix_rule, std::int64_t listed_until);
 
-  std::vector<Change> changes_;  // by `at`; the first one stands for all time before the second
-  bool repeats_ = false;         // whether the last 400 years of changes go on for ever
+  std::vector<Change> changes_;  // by `at`; the first one also applies to all earlier time
+  bool repeats_ = false;         // whether the last 400 years of changes repeat for ever
 };
 
 }  // namespace resonate

@@ -18,7 +18,7 @@ std::size_t place(Enum value) {
 
 const Job* job_of(const RowRef& row) { return row ? row->job.get() : nullptr; }
 
-// Attempts that are over after a commit and were not before it, by their numbers.
+// Counts the attempts that this commit ended, identified by their numbers.
 void count_attempts(JobCounts& counts, const Job* before, const Job& after) {
   for (auto attempt = after.attempts.rbegin(); attempt != after.attempts.rend(); ++attempt) {
     if (attempt->outcome == Outcome::open) continue;
@@ -40,7 +40,7 @@ JobCounts job_counts(const Changes& changes) noexcept {
     if (after) {
       count_attempts(counts, before, *after);
       if (!before || before->state != after->state) ++counts.entered[place(after->state)];
-    } else if (before && before->state == JobState::running) {  // with a retention of 0 it goes as it completes
+    } else if (before && before->state == JobState::running) {  // with a retention of 0 a job is deleted when it completes
       ++counts.attempts[place(Outcome::completed)];
       ++counts.entered[place(JobState::completed)];
     }
@@ -63,7 +63,7 @@ void Watch::ring() noexcept {
   if (rung_.exchange(true)) return;
   std::lock_guard lock(mutex_);
   if (descriptor_ < 0) return;
-  // A full pipe has a byte in it already, and whoever closed the other end does not wait any more.
+  // A full pipe already contains a byte. If the reader has closed its end, nobody is waiting.
   while (::write(descriptor_, "!", 1) < 0 && errno == EINTR) {
   }
 }

@@ -1,7 +1,7 @@
-// Setting the clock of a store back (docs/decisions/0016). Three rules, each for one sort of instant:
-//   what has happened (createdAt, settledAt, claimed_at, ...) happened at the latest now
-//   a deadline stays as far behind its promise's creation, a good_until behind the sending of its job
-//   a timer that was set ahead of now has as long to go as it had at the instant the store had seen
+// Sets the clock of a store back (docs/decisions/0016). There are three rules, by kind of instant:
+//   a past event (createdAt, settledAt, claimed_at, ...) happened now at the latest
+//   a deadline keeps its distance from its promise's creation, a good_until its distance from the job's sent_at
+//   a timer that was set ahead of now keeps the remaining time that it had at the last instant of the store
 #include "wrong_clock.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Mender {
  public:
   Mender(Instant from, Instant to) noexcept : from_(from), to_(to), ahead_(saturating_sub(from, to)) {}
 
-  // The same row where nothing in it is ahead.
+  // Returns the same pointer if no instant of the row is ahead.
   RowRef row(const RowRef& given) {
     changed_ = false;
     const Row& was = *given;
@@ -59,7 +59,7 @@ class Mender {
     if (given->next_run_at > to_ || last > to_) place(*schedule, last);
     if (given->aside && given->aside->retry_at > to_) {
       Shared<SetAside> aside(new SetAside(*given->aside));
-      put(aside->retry_at, to_);  // to be looked at now
+      put(aside->retry_at, to_);  // examined again now
       schedule->aside = std::move(aside);
     }
     return changed_ ? ScheduleRef(std::move(schedule)) : given;
@@ -68,7 +68,7 @@ class Mender {
   QueueRef queue(const QueueRef& given) {
     changed_ = false;
     Shared<Queue> queue(new Queue(*given));
-    // What ran on days to come ran today.
+    // Days in the future count as today.
     const std::int64_t today = calendar::floor_div(to_, kDay);
     QueueDay sum{today, 0, 0};
     while (!queue->days.empty() && (queue->days.back().day > today || (changed_ && queue->days.back().day == today))) {
@@ -94,7 +94,7 @@ class Mender {
     changed_ = changed_ || place != at;
     place = at;
   }
-  Instant past(Instant at) const noexcept { return std::min(at, to_); }  // kUnset is the least
+  Instant past(Instant at) const noexcept { return std::min(at, to_); }  // kUnset is the least instant
   Duration ahead_of_now(Instant at) const noexcept { return std::max<Duration>(0, saturating_sub(at, to_)); }
   static Instant earlier(Instant at, Duration by) noexcept { return at == kNever ? at : saturating_sub(at, by); }
   Instant to_go(Instant at) const noexcept { return std::max(to_, earlier(at, ahead_)); }
@@ -112,7 +112,7 @@ class Mender {
     return copy;
   }
 
-  // When the task of a row is offered next.
+  // The new retry_at of a row's task.
   Instant retry_at(const Row& was, const Birth& birth) const {
     const Instant at = was.retry_at;
     if (was.job) {
@@ -130,7 +130,7 @@ class Mender {
       (void)std::from_chars(delay->data(), delay->data() + delay->size(), at);
     return at;
   }
-  // When the timer of a job that waits was set: at its last attempt's end, or when it was sent.
+  // The instant at which the timer of a waiting job was set: its last attempt's end, or sent_at.
   static Instant set_at(const Job& job) noexcept {
     return job.attempts.empty() ? job.spec->sent_at : std::max(job.attempts.back().started_at, job.attempts.back().finished_at);
   }
@@ -173,7 +173,7 @@ class Mender {
     const Duration sent_ahead = ahead_of_now(was.spec->sent_at);
     put(spec->sent_at, past(was.spec->sent_at));
     put(spec->good_until, earlier(was.spec->good_until, sent_ahead));
-    // A key that it holds no longer may be another's by now.
+    // Another job may hold by now the key that this job no longer holds.
     if (was.spec->unique_key && was.spec->unique_for && !is_terminal(was.state) && !was.holds_unique_key(from_)) {
       spec->unique_key.reset();
       spec->unique_for = 0;
@@ -183,7 +183,7 @@ class Mender {
     return spec_changed ? Shared<const JobSpec>(std::move(spec)) : was.spec;
   }
 
-  // The place in the calendar of a schedule that has run ahead.
+  // Recomputes the next occurrence of a schedule that ran ahead.
   void place(Schedule& schedule, Instant last) {
     Instant next = kUnset;
     try {
@@ -193,7 +193,7 @@ class Mender {
         schedule.last_run_at = cron.latest_at_or_before(to_, schedule.created_at);
         changed_ = true;
       }
-    } catch (const InvalidCron&) {  // it is looked for when the schedule can be fired again
+    } catch (const InvalidCron&) {  // the next occurrence is computed when the schedule can be fired again
       next = saturating_add(to_, 1);
       if (last > to_) {
         schedule.last_run_at = to_;
@@ -209,7 +209,7 @@ class Mender {
   bool changed_ = false;
 };
 
-// The ids of promises that schedules make ahead of an instant.
+// The ids of promises that schedules created ahead of an instant.
 class Occurrences {
  public:
   Occurrences(Storage& contents, Instant to) : to_(to) {
@@ -239,7 +239,7 @@ class Occurrences {
   std::unordered_map<std::string, std::vector<ScheduleRef>> by_beginning_;
 };
 
-// What something else names: it stays.
+// The ids that other records refer to; these promises are kept.
 std::unordered_set<std::string> named_ids(Storage& contents) {
   std::unordered_set<std::string> named;
   each_message(contents, [&named](const MessageRef& message) {
@@ -254,7 +254,7 @@ std::unordered_set<std::string> named_ids(Storage& contents) {
   return named;
 }
 
-// Whether nobody has had anything to do with it but its schedule and its deadline.
+// Returns whether only its schedule and its deadline have changed the promise.
 bool untouched(const Row& row) {
   if (row.acquisitions > 0 || row.callbacks > 0 || row.listeners > 0) return false;
   if (row.job && (row.job->attempt_count > 0 || row.job->batch || row.job->deleted || !row.job->awaiters.empty())) return false;

@@ -1,4 +1,4 @@
-// What a wrong clock left behind is put right (docs/decisions/0016).
+// Repairs a state that a wrong clock has moved ahead (docs/decisions/0016).
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace resonate {
 
-// What setting the clock of a store back changes.
+// The changes that setting the clock of a store back makes, or would make.
 struct ClockReset {
   Instant from = 0;  // the last instant that the store has seen
   Instant to = 0;
-  std::int64_t promises = 0;  // whose instants are others afterwards, those of tasks and jobs among them
+  std::int64_t promises = 0;  // promises with changed instants, including those of their tasks and jobs
   std::int64_t schedules = 0;
   std::int64_t queues = 0;
   std::int64_t messages = 0;
-  std::int64_t removed = 0;  // occurrences of schedules ahead of the clock that nobody has begun: they come at their time
+  std::int64_t removed = 0;  // deleted occurrences that were ahead of the clock and not begun; they are created again at their time
 };
 
-// A state in memory in which nothing is later than `to`, which is earlier than what `contents` has seen. Says in `done` what is
-// another than in `contents`.
+// Returns a state in memory in which no instant of an event is later than `to`, which must be earlier than the last instant that
+// `contents` has seen. Writes the changes to `done`.
 std::unique_ptr<Storage> with_clock_set_back(Storage& contents, Instant to, ClockReset& done);
 
 }  // namespace resonate

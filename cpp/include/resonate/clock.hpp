@@ -1,4 +1,4 @@
-// Where instants come from. Below the engine time is an argument; clock.cpp is the only file that reads the system's clock.
+// Clocks. Below the engine, time is an argument; clock.cpp is the only file that reads the system's clock.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ class Clock {
   virtual ~Clock() = default;
   virtual Instant now() = 0;
   virtual bool manual() const noexcept = 0;
-  // What the clock would say if it might go back.
+  // The clock's time without the rule that it never goes back.
   virtual Instant wall() { return now(); }
-  // The state that it was in step with has been set back: from here on now() may be earlier than it has been.
+  // Lets now() go back: the state that uses this clock was set back.
   virtual void start_over() noexcept {}
 };
 
-// Wall time in ms, made monotonic: a system clock that is set back stands still here until it has caught up.
+// The system's wall clock in ms, made monotonic: if it is set back, now() stays constant until the clock has caught up.
 class SystemClock final : public Clock {
  public:
   Instant now() override;
@@ -39,36 +39,36 @@ class SystemClock final : public Clock {
   Instant last_ = 0;
 };
 
-// A clock that stands still until it is moved. It drives the engines that were attached to it, in order of attachment.
+// A clock that changes only when it is moved. It ticks the engines attached to it, in order of attachment.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(Instant start = 0) : now_(start) {}
   Instant now() override { return now_.load(std::memory_order_acquire); }
   bool manual() const noexcept override { return true; }
 
-  // Visits every instant up to `at` at which an attached engine has a step due, in order, and ticks there. Error (invalid) when
-  // `at` is earlier than now, and in a thread that is inside an advance of this clock. Returns what fired. An interrupt
-  // (interruption.hpp) stops it between two instants.
+  // Moves to every instant up to `at` at which an attached engine has a step due, in order, and ticks there; returns the steps.
+  // Error (invalid): `at` is earlier than now, or this thread is already advancing this clock. An interrupt (interruption.hpp)
+  // stops it between two instants.
   std::vector<Fired> advance_to(Instant at);
-  // now + by, saturating; by >= 0.
+  // Advances to now + by, saturating; `by` must be at least 0.
   std::vector<Fired> advance(Duration by);
-  // To the next instant at which something is due; stays where it is when nothing ever is.
+  // Advances to the next instant at which a step is due; does nothing if there is none.
   std::vector<Fired> advance_to_next();
-  // Sets the clock without firing anything; false (and no change) when `at` is earlier than now.
+  // Sets the clock without running steps. Returns false, and changes nothing, if `at` is earlier than now.
   bool set(Instant at);
 
   void attach(const std::shared_ptr<Engine>& engine);
 
  private:
   std::vector<std::shared_ptr<Engine>> engines();
-  std::vector<Fired> visit_until(Instant at);  // under moving_
+  std::vector<Fired> visit_until(Instant at);  // call with moving_ locked
 
-  // One advance at a time.
+  // Serializes the advances.
   OwnedMutex moving_{
       "this clock is being advanced by the same thread: the call comes from a signal handler during that advance; make it after "
       "that "
       "has returned"};
-  std::mutex mutex_;  // setting now_, and engines_
+  std::mutex mutex_;  // guards now_ (for writing) and engines_
   std::atomic<Instant> now_;
   std::vector<std::weak_ptr<Engine>> engines_;
 };

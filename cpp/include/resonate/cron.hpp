@@ -6,8 +6,8 @@
 // for `*` in the two day fields. A day fires when it matches both day fields if either of them begins with `*`,
 // else when it matches one of them. Also @hourly @daily @midnight @weekly @monthly @yearly @annually.
 //
-// Instants are UTC unless the text starts with `CRON_TZ=Area/City `. Local times that a change of zone skips do
-// not fire; those that occur twice fire at the first.
+// Instants are UTC unless the text starts with `CRON_TZ=Area/City `. A local time that a zone change skips does not fire; a local
+// time that occurs twice fires once, the first time.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace resonate {
 
 struct CronPlan;
 
-// What is wrong with a cron text: names the field, the value and the rule.
+// An invalid cron text; the message names the field, the value and the rule.
 class InvalidCron : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// The text may be sound: the system's database does not have the zone that it names, or cannot read it now.
+// The text may be valid, but the system's time zone database lacks its zone or cannot be read now.
 class UnknownZone : public InvalidCron {
  public:
   using InvalidCron::InvalidCron;
@@ -36,20 +36,19 @@ class UnknownZone : public InvalidCron {
 // A parsed expression. Immutable; copies share one plan, and any thread may read any copy.
 class CronExpression {
  public:
-  // Throws InvalidCron for a text that is no expression, UnknownZone where it names a zone which the system's
-  // database does not have, InvalidCron for one that can never fire (`0 0 31 2 *`). The zone is looked up here, once.
+  // Throws InvalidCron for an invalid text and for one that can never fire (`0 0 31 2 *`), UnknownZone for a zone that the system's
+  // database lacks. The zone is looked up once, here.
   static CronExpression parse(std::string_view text);
 
-  // The first occurrence strictly after `ms`. All instants are Unix milliseconds, negative ones included.
-  // Absent when there is none up to the end of the year 9999 (UTC): also for an expression whose every local time
-  // is skipped from some year on. Never throws.
+  // Returns the first occurrence strictly after `ms`. All instants are Unix milliseconds, which can be negative. Returns nothing if
+  // there is no occurrence up to the end of the year 9999 (UTC). Never throws.
   std::optional<std::int64_t> next_after(std::int64_t ms) const;
 
-  // The newest occurrence in [not_before, ms]; absent when there is none. The cost grows with the logarithm of the
-  // distance to that occurrence, not with the number of occurrences before it.
+  // Returns the latest occurrence in [not_before, ms], or nothing. The cost grows with the logarithm of the distance to that
+  // occurrence, not with the number of occurrences before it.
   std::optional<std::int64_t> latest_at_or_before(std::int64_t ms, std::int64_t not_before) const;
 
-  // The text as it was given to `parse`.
+  // The text that was given to `parse`.
   const std::string& text() const;
 
  private:

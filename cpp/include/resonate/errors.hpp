@@ -1,4 +1,4 @@
-// Faults: what an exception is for. Outcomes of requests (404, 409, ...) are statuses of a reply, never exceptions.
+// Errors that are thrown. A refused request (404, 409, ...) is not an error: its status is in the reply.
 #pragma once
 
 #include <stdexcept>
@@ -18,11 +18,11 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-// One broken property of PROTOCOL 6.
+// A violated invariant of PROTOCOL 6.
 struct Violation {
   std::string name;    // e.g. acquired_task_no_lease
   std::string id;      // the promise, task, schedule or message
-  std::string detail;  // what was found, with the values
+  std::string detail;  // the values found
 };
 
 class InvariantError : public Error {

@@ -1,8 +1,8 @@
-// FairMutex: a lock that goes to whoever has waited longest.
+// FairMutex: a lock that its waiters get in order of arrival.
 //
-// std::mutex lets a thread that unlocks and locks again at once win against all that wait, so a thread that works in a loop (a long
-// tick, a purge) keeps everybody else out until it is done. Here each of them gets its turn between two rounds of such a loop.
-// Uncontended it costs one atomic exchange to lock and one to unlock.
+// With std::mutex, a thread that unlocks and immediately locks again overtakes the waiters, so a thread that works in a loop (a
+// long tick, a purge) blocks all others until it ends. Here each waiter gets the lock between two rounds of such a loop. Without
+// contention, lock and unlock cost one atomic exchange each.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@ class FairMutex {
   void lock() {
     if (!try_lock()) wait();
   }
-  // Never where somebody waits: whoever tries does not overtake.
+  // Fails if a thread holds the lock or waits for it.
   bool try_lock() noexcept {
     State expected = State::open;
     return state_.compare_exchange_strong(expected, State::held, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  // Whether somebody has it at this moment.
+  // Returns whether a thread holds the lock at this moment.
   bool is_held() const noexcept { return state_.load(std::memory_order_relaxed) != State::open; }
   void unlock() {
     State expected = State::held;
@@ -37,7 +37,7 @@ class FairMutex {
   enum class State : std::uint8_t {
     open,
     held,
-    wanted,  // held, and somebody may wait: unlock() looks
+    wanted,  // held, and threads may wait: unlock() checks the queue
   };
   struct Waiter {
     std::condition_variable turn;
@@ -47,7 +47,7 @@ class FairMutex {
 
   void wait() {
     std::unique_lock queue(queue_);
-    // From here on unlock() comes to the queue, which is locked until this waiter is in it.
+    // From here on unlock() locks queue_, so it sees this waiter once the waiter has joined.
     if (state_.exchange(State::wanted, std::memory_order_acquire) == State::open) return;
     Waiter self;
     (last_ ? last_->next : first_) = &self;
@@ -62,12 +62,12 @@ class FairMutex {
     first_ = heir->next;
     if (!first_) last_ = nullptr;
     heir->has_it = true;
-    heir->turn.notify_one();  // under the queue's lock: the waiter is gone as soon as it has seen it
+    heir->turn.notify_one();  // while queue_ is locked: the waiter is destroyed as soon as it sees has_it
   }
 
   std::atomic<State> state_{State::open};
   std::mutex queue_;
-  Waiter* first_ = nullptr;  // in order of arrival; waiters live on the stacks of their threads
+  Waiter* first_ = nullptr;  // in order of arrival; each waiter is on the stack of its thread
   Waiter* last_ = nullptr;
 };
 

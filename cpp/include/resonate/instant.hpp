@@ -1,5 +1,5 @@
-// Instants and durations: integer Unix milliseconds, as everywhere on the wire. Sums saturate (PROTOCOL 8), since clients send
-// durations near the end of int64.
+// Instants and durations: integer Unix milliseconds, as on the wire. Sums saturate (PROTOCOL 8), because clients send durations
+// near the end of int64.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ using Instant = std::int64_t;   // ms since 1970-01-01T00:00:00Z
 using Duration = std::int64_t;  // ms
 
 inline constexpr Instant kNever = std::numeric_limits<Instant>::max();
-inline constexpr Instant kUnset = std::numeric_limits<Instant>::min();   // an instant that is not there
-inline constexpr Instant kAtOnce = std::numeric_limits<Instant>::min();  // due before every timer
+inline constexpr Instant kUnset = std::numeric_limits<Instant>::min();   // no instant
+inline constexpr Instant kAtOnce = std::numeric_limits<Instant>::min();  // before every instant of a timer
 
 constexpr Instant saturating_add(Instant at, Duration by) noexcept {
   Instant sum = 0;
@@ -20,7 +20,7 @@ constexpr Instant saturating_add(Instant at, Duration by) noexcept {
   return by > 0 ? std::numeric_limits<Instant>::max() : std::numeric_limits<Instant>::min();
 }
 
-// Of two instants also the time between them. Not saturating_add(at, -by): the least int64 has no negation.
+// The difference of two instants, or an instant minus a duration. Not saturating_add(at, -by): the least int64 cannot be negated.
 constexpr Instant saturating_sub(Instant at, Duration by) noexcept {
   Instant difference = 0;
   if (!__builtin_sub_overflow(at, by, &difference)) return difference;

@@ -1,7 +1,7 @@
-// How a caller stops a call that takes long or waits, such as by Ctrl-C.
+// How a caller interrupts a call that takes long or waits, for example with Ctrl-C.
 //
-// The core looks at fixed places (between two transactions, at every page of a long read, while it waits for another process), and
-// the embedder decides there. Nothing is half done afterwards: a transaction that was under way is undone.
+// The core calls the embedder's hook at fixed places: between two transactions, at every page of a long read, and while it waits
+// for another process. The hook decides. An interrupted transaction is rolled back.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace resonate {
 
-// Thrown out of the interrupted call, with what the hook threw.
+// Thrown by the interrupted call; carries the exception of the hook.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(std::exception_ptr cause) noexcept : cause_(std::move(cause)) {}
@@ -21,19 +21,19 @@ class Interrupted : public std::exception {
   std::exception_ptr cause_;
 };
 
-// What the thread does at the place: work (called every few ms at most, so the hook may skip most calls), or wait.
+// What the thread is doing: working (the hook is called every few ms at most, and may skip most calls) or waiting.
 enum class Pause : std::uint8_t { working, waiting };
 
-// Runs in the thread of the call, and throws to stop it. It may be called under an engine's lock, so it must not use the store.
+// Runs in the thread of the call, and throws to interrupt it. It may run under an engine's lock, so it must not use the store.
 using InterruptHook = void (*)(Pause);
 
-// Of the whole process; null: nothing is ever interrupted. Set it before the first call.
+// Sets the hook of the process; null: calls are never interrupted. Call it before the first use of the core.
 void set_interrupt_hook(InterruptHook hook) noexcept;
 
 // Throws Interrupted if the hook throws.
 void allow_interrupt(Pause pause);
 
-// A stretch in which this thread's calls are not interrupted, since others would pay for it.
+// A scope in which this thread's calls are not interrupted, because other callers depend on the work.
 class Uninterrupted {
  public:
   Uninterrupted() noexcept;

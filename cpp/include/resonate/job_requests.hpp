@@ -1,4 +1,4 @@
-// Requests on jobs and queues (JOBS 5), and what their replies hold.
+// Requests on jobs and queues (JOBS 5), and the results in their replies.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace resonate {
 
-// One job to be enqueued; what is absent comes from its queue, then from its lifecycle.
+// A job to enqueue. Its queue supplies absent values, then its lifecycle.
 struct JobOrder {
-  std::optional<std::string> id;  // none: the engine gives one
+  std::optional<std::string> id;  // none: the engine generates one
   std::string queue = "default";
   std::string type;
   Value payload;
@@ -23,7 +23,7 @@ struct JobOrder {
   std::optional<Instant> process_at;
   std::optional<Duration> process_in;
   std::optional<Instant> good_until;
-  std::optional<Duration> good_for;  // a good_until from when it can first run
+  std::optional<Duration> good_for;  // sets good_until, relative to the first instant at which the job is runnable
   std::optional<Duration> timeout;
   std::optional<Duration> retention;  // kKept: for ever
   std::optional<std::int64_t> max_retries;
@@ -36,14 +36,14 @@ struct JobOrder {
   std::optional<Instant> sent_at;
 };
 
-// The jobs of a schedule: id, payload, tags, deadline and instants are the schedule's.
+// The job of a schedule; the schedule supplies id, payload, tags, deadline and instants.
 struct JobTemplate final : Counted {
   JobOrder order;
-  std::string unread;   // the stored text, where this version cannot read it; it is kept as it was
-  std::string problem;  // why not
+  std::string unread;   // the stored text if this version cannot read it; it is kept unchanged
+  std::string problem;  // why it cannot be read
 };
 
-// A vector of one: an order is large, and every request has room for the largest.
+// A vector of one element: an order is large, and every request takes the size of the largest.
 struct JobEnqueue {
   std::vector<JobOrder> order;
 };
@@ -63,9 +63,9 @@ struct JobClaim {
   std::int64_t count = 1;
   std::string worker;
   Duration lease = 0;
-  std::optional<Duration> run_lease;  // of a job that starts as it is claimed
+  std::optional<Duration> run_lease;  // the lease of a job that starts when it is claimed
   bool strict = false;
-  std::int64_t start = 0;  // so many of them start at once
+  std::int64_t start = 0;  // the number of claimed jobs that start at once
 };
 struct JobStart {
   std::string id;
@@ -109,7 +109,7 @@ struct JobSnooze {
   Duration delay = 0;
 };
 
-// Which jobs a request is about: the one of an id, or all that match.
+// The jobs that a request changes: one by id, or all that match.
 struct JobFilter {
   std::optional<std::string> id;
   std::optional<std::string> queue;
@@ -117,7 +117,8 @@ struct JobFilter {
   std::optional<std::string> state;
   std::optional<std::string> group;
   StringMap tags;
-  // Of those that match only these: who looked for them beside the writer says so. Never part of a request on the wire.
+  // If set, only these of the matching jobs. The engine sets it after it has chosen the jobs on a snapshot; it is never on the
+  // wire.
   std::optional<std::vector<std::string>> among{};
 };
 struct JobCancel {
@@ -143,7 +144,7 @@ struct JobStats {
   std::optional<std::string> queue;
 };
 
-// A member of a queue as a request gives it: absent, null, or a value.
+// A member of a queue in a request: absent, null or a value.
 template <class T>
 struct Setting {
   bool given = false;

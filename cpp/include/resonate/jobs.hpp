@@ -1,4 +1,4 @@
-// Jobs and queues: what a promise has beside itself and its task when it is a job (JOBS 1 and 2), and what a queue keeps.
+// Jobs and queues: the members that a job adds to its promise and task (JOBS 1 and 2), and the state of a queue.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ inline constexpr std::size_t kJobStates = 10;
 
 constexpr bool is_terminal(JobState state) noexcept { return state >= JobState::completed; }
 constexpr bool is_held(JobState state) noexcept { return state == JobState::claimed || state == JobState::running; }
-// Whether its good_until still counts: the body has not begun.
+// Returns whether good_until applies in this state: no attempt is running.
 constexpr bool may_expire(JobState state) noexcept {
   return state == JobState::scheduled || state == JobState::pending || state == JobState::claimed || state == JobState::retry;
 }
 
-// States in which few jobs are at a time, and which people look for: those of one can be scanned by themselves.
+// Returns whether the state has an index of its own: few jobs are in it, and operators search for them.
 constexpr bool is_set_aside(JobState state) noexcept {
   return state != JobState::pending && state != JobState::completed && !is_held(state);
 }
@@ -34,15 +34,15 @@ enum class Lifecycle : std::uint8_t { none, asynq, horsies };
 enum class OnExhausted : std::uint8_t { archived, failed };
 enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };
 
-// When a failed attempt is followed by the next, and after which errors (JOBS 3).
+// When a failed job is retried, and after which errors (JOBS 3).
 struct RetryPolicy {
   PolicyKind kind = PolicyKind::asynq;
-  std::vector<Duration> intervals;  // fixed: the last repeats
+  std::vector<Duration> intervals;  // fixed: the last one repeats
   Duration base = 0;                // exponential
   double factor = 2;
   Duration cap = 86'400'000;
   double jitter = 0;
-  std::optional<std::vector<std::string>> codes;  // the errors that retry; empty: all
+  std::optional<std::vector<std::string>> codes;  // error codes that retry; empty: all
 
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
@@ -52,27 +52,27 @@ inline constexpr Duration kKept = -1;  // a retention: for ever
 struct JobSpec final : Counted {
   std::string queue;
   std::string type;
-  std::optional<Value> payload;  // set where it is not the promise's param: an adopted promise keeps its own
-  bool adopted = false;          // the promise was there before
+  std::optional<Value> payload;  // set if it differs from the promise's param, which an adopted promise keeps
+  bool adopted = false;          // the promise existed before the job
   int priority = 50;
   std::int64_t max_retries = 0;
   RetryPolicy policy;
   OnExhausted on_exhausted = OnExhausted::archived;
-  bool one_step = false;  // claimed and started at once
+  bool one_step = false;  // a claim also starts it
   Instant good_until = kNever;
   Duration timeout = 0;  // of an attempt; 0: none
   Duration retention = kKept;
   std::optional<std::string> unique_key;
-  Duration unique_for = 0;  // 0: as long as it is not over
+  Duration unique_for = 0;  // 0: until the job has finished
   Shared<const SharedString> group;
   Instant sent_at = 0;
 };
 
-// What a group has gathered so far. It is kept by the one of its jobs that leads it, whose retry_at is when they are ready.
+// The state of a gathering group. Its leader, one of the jobs, stores it; the leader's retry_at is when the batch becomes ready.
 struct Flight final : Counted {
-  Instant first_at = 0;    // when the first one joined
-  Instant last_at = 0;     // and the last
-  std::int64_t count = 1;  // those that wait now
+  Instant first_at = 0;    // when the first job joined
+  Instant last_at = 0;     // when the last job joined
+  std::int64_t count = 1;  // the number of gathering jobs
 };
 
 struct JobError {
@@ -93,7 +93,7 @@ struct Attempt {
   std::optional<JobError> error;
 };
 
-inline constexpr std::size_t kAttemptsKept = 100;  // the newest; a job may snooze for ever
+inline constexpr std::size_t kAttemptsKept = 100;  // the newest ones; a job can snooze for ever
 
 struct Job final : Counted {
   Shared<const JobSpec> spec;
@@ -109,18 +109,18 @@ struct Job final : Counted {
   Instant next_retry_at = kUnset;
   Instant cancelled_at = kUnset;
   Instant expired_at = kUnset;
-  Duration run_lease = 0;            // claimed: the lease that it will have once it is started
-  Instant reclaim_at = kUnset;       // settled: when its row may go
-  bool deleted = false;              // it goes as soon as it may
-  bool gathering = false;            // scheduled: waits until its group is ready
-  Shared<const SharedString> batch;  // whom it gathered with
-  Shared<const Flight> flight;       // set exactly while it leads those that gather
+  Duration run_lease = 0;            // claimed: its lease after the start
+  Instant reclaim_at = kUnset;       // settled: when the job can be deleted
+  bool deleted = false;              // the job is deleted as soon as nothing needs it
+  bool gathering = false;            // scheduled: waits for its group
+  Shared<const SharedString> batch;  // the batch that it gathered in
+  Shared<const Flight> flight;       // set if and only if the job leads a gathering group
   std::optional<JobError> error;
-  std::vector<Attempt> attempts;      // the last is open exactly while the job runs
-  std::vector<std::string> awaiters;  // tasks that were told of its end: it stays as long as they may read it again
+  std::vector<Attempt> attempts;      // the last one is open if and only if the job is running
+  std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
 
   Instant expires_at() const noexcept { return may_expire(state) ? spec->good_until : kNever; }
-  // When the running attempt has taken too long.
+  // The instant at which the running attempt times out.
   Instant times_out_at() const noexcept {
     return state == JobState::running && spec->timeout ? saturating_add(started_at, spec->timeout) : kNever;
   }
@@ -129,10 +129,10 @@ struct Job final : Counted {
   }
 };
 
-// What a promise is rejected with when its job has failed: an error as the published SDKs read one, in base64.
+// The value that rejects the promise of a failed job: an error in the published SDKs' format, in base64.
 Value error_value(const JobError& error);
 
-// Of a job whose good_until, or whose deadline, has passed.
+// The error of a job whose good_until, or whose deadline, has passed.
 const JobError& expired_job_error();
 const JobError& deadline_job_error();
 const Value& expired_job_value();
@@ -146,15 +146,15 @@ struct RateLimit {
   friend bool operator==(const RateLimit&, const RateLimit&) = default;
 };
 
-// How long the jobs of a group gather.
+// When the gathering of a group ends.
 struct GroupLimits {
-  std::int64_t size = kMostGathered;  // so many are ready at once
-  Duration grace = 60'000;            // since the last one joined
-  std::optional<Duration> max_delay;  // since the first one joined
+  std::int64_t size = kMostGathered;  // the batch is ready at this number of jobs
+  Duration grace = 60'000;            // after the last job joined
+  std::optional<Duration> max_delay;  // after the first job joined
   friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
 
-// What the jobs of a queue get where they say nothing themselves.
+// The defaults for jobs of a queue.
 struct JobDefaults {
   std::optional<std::int64_t> max_retries;
   std::optional<RetryPolicy> policy;
@@ -181,9 +181,9 @@ struct Queue final : Counted {
   std::int64_t concurrency = 0;  // 0: no limit
   std::optional<RateLimit> rate;
   std::optional<GroupLimits> groups;
-  std::int64_t level = 0;  // of the rate's bucket, in units of 1/per token
+  std::int64_t level = 0;  // tokens in the rate's bucket, in units of 1/per token
   Instant refilled_at = 0;
-  std::int64_t current = 0;  // of the smooth weighted round robin
+  std::int64_t current = 0;  // state of the smooth weighted round robin
   JobDefaults defaults;
   std::array<std::int64_t, kJobStates> counts{};
   std::vector<QueueDay> days;
@@ -205,7 +205,7 @@ std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept;
 std::optional<PolicyKind> policy_named(std::string_view name) noexcept;
 std::optional<Outcome> outcome_named(std::string_view name) noexcept;
 
-// What asynq and horsies call a state.
+// The state names of asynq and horsies.
 std::string_view asynq_name_of(JobState state) noexcept;
 std::string_view horsies_name_of(JobState state) noexcept;
 

@@ -1,4 +1,4 @@
-// What a store may be told when it is made.
+// The options of a store.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct Options {
   std::optional<Duration> retry_timeout = 5000;  // empty: the ttl of the task's last acquisition
   CatchUp catchup = CatchUp::all;
   Duration unblock_retention = 86'400'000;
-  bool check = false;  // properties of PROTOCOL 6 after every request and step
-  bool debug = false;  // debug.* envelopes are served
-  // Of a replay: the problem for which the recording sets this schedule aside at that instant; empty: none. Time zones are the
-  // system's, so what is found there is no part of the state.
+  bool check = false;  // checks the invariants of PROTOCOL 6 after every request and step
+  bool debug = false;  // serves the debug.* envelopes
+  // For a replay: returns the problem for which the recording set this schedule aside at that instant; empty: none. Time zones
+  // belong to the system, not to the state, so a replay must not examine its own.
   std::function<std::string(const Schedule&, Instant now)> recorded_problem = {};
 };
 

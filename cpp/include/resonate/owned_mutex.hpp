@@ -1,5 +1,4 @@
-// A fair mutex that knows which thread holds it: a thread that asks for it a second time gets an Error instead of waiting for
-// itself.
+// A fair mutex that knows its owner: a thread that locks it twice gets an Error instead of a deadlock.
 #pragma once
 
 #include <atomic>
@@ -12,7 +11,7 @@ namespace resonate {
 
 class OwnedMutex {
  public:
-  // `refusal`: what the Error (invalid) says.
+  // `refusal`: the message of that Error (invalid).
   explicit OwnedMutex(const char* refusal) noexcept : refusal_(refusal) {}
 
   void lock() {
@@ -25,7 +24,7 @@ class OwnedMutex {
     mutex_.unlock();
   }
   bool is_held() const noexcept { return mutex_.is_held(); }
-  // Error (invalid) in the thread that holds it.
+  // Throws Error (invalid) if the calling thread holds the lock.
   void refuse_owner() const {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) throw Error(ErrorCode::invalid, refusal_);
   }

@@ -1,4 +1,4 @@
-// Requests and replies as the engine takes and gives them: no envelopes, no JSON, no names of fields (see codec/ and protocol/).
+// Requests and replies of the engine: without envelopes, JSON and field names (see codec/ and protocol/).
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct PromiseCreate {
 };
 struct PromiseSettle {
   std::string id;
-  std::string state;  // as given: resolved, rejected or rejected_canceled is a rule, not a type
+  std::string state;  // as given: the allowed values are a rule, not a type
   Value value;
   std::optional<std::string> iku;  // idempotency key of settlement
 };
-// register_callback of 2026-04-01, register of 2025-01-15: which rules hold is the dialect's.
+// register_callback of 2026-04-01, register of 2025-01-15; the dialect decides which rules apply.
 struct RegisterCallback {
   std::string awaited;
   std::string awaiter;
@@ -39,9 +39,9 @@ struct RegisterListener {
 };
 
 struct Filter {
-  std::optional<std::string> id;      // a glob, `*` alone is special
+  std::optional<std::string> id;      // a glob
   std::optional<std::string> state;   // a projected state
-  std::optional<std::string> target;  // tasks only
+  std::optional<std::string> target;  // for tasks only
   StringMap tags;                     // all must match
 };
 struct SearchQuery {
@@ -69,7 +69,7 @@ struct TaskCreate {
 };
 struct TaskAcquire {
   std::string id;
-  std::int64_t version = 0;  // versions are compared as the request's dialect shows them
+  std::int64_t version = 0;  // the version that the request's dialect shows
   std::string pid;
   Duration ttl = 0;
 };
@@ -117,7 +117,7 @@ struct ScheduleCreate {
   Duration promise_timeout = 0;
   Value promise_param;
   StringMap promise_tags;
-  std::vector<JobOrder> job;  // none, or the one that each occurrence is
+  std::vector<JobOrder> job;  // empty, or the job of each occurrence
 };
 struct ScheduleDelete {
   std::string id;
@@ -133,23 +133,23 @@ using Operation =
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;
   Operation operation;
-  // What a request finds by itself (a search, a preload, every lease of a pid) is only what has an id that begins so. The ids that
-  // it names are for whoever let it in to judge.
+  // Restricts the records that a request finds by itself (a search, a preload, all leases of a pid) to ids with this prefix. The
+  // server checks the ids that the request names.
   std::string scope{};
 };
 
-// True for requests that neither store anything nor are followed by internal steps.
+// Returns whether the request stores nothing and is followed by no internal steps.
 bool is_read(const Operation& operation) noexcept;
-// True for requests that may look at every row: searches, and changes of all jobs that a filter chooses.
+// Returns whether the request can read every row: a search, or a change of all jobs that a filter chooses.
 bool looks_at_many(const Operation& operation) noexcept;
-// The filter of a change of all jobs that it chooses; null for every other request.
+// Returns the filter of a request that changes the jobs it chooses; null for every other request.
 const JobFilter* choosing_filter(const Operation& operation) noexcept;
 JobFilter* choosing_filter(Operation& operation) noexcept;
 
 // Statuses of the protocol.
 namespace status {
 inline constexpr int kOk = 200;
-inline constexpr int kRedirect = 300;  // suspend: go on at once
+inline constexpr int kRedirect = 300;  // suspend: continue at once
 inline constexpr int kInvalid = 400;
 inline constexpr int kForbidden = 403;
 inline constexpr int kNotFound = 404;
@@ -160,7 +160,7 @@ inline constexpr int kFault = 500;
 
 // The part of a reply about jobs and queues.
 struct JobReply final : Counted {
-  struct Item {  // of a request about many
+  struct Item {  // for a request with several jobs
     int status = status::kOk;
     std::string error;
     RowRef row;
@@ -173,36 +173,35 @@ struct JobReply final : Counted {
   Instant next_at = kUnset;
   std::vector<std::string> cancelled;
   std::vector<std::string> lost;
-  std::int64_t count = 0;  // of those that a filter chose, how many were changed
-  bool more = false;       // there may be others
+  std::int64_t count = 0;  // with a filter: how many jobs were changed
+  bool more = false;       // other jobs may match
   std::vector<QueueRef> queues;
   std::vector<Statistics> statistics;
 };
 
-// The status of a request, and its results: members that the request does not answer stay empty. Rows are as everybody sees them
-// at `now`.
+// The status and the results of a request; members that a request does not use stay empty. Rows are shown as of `now`.
 struct Reply {
   int status = status::kOk;
   Instant now = 0;
-  std::string error;  // not 200 or 300: what was wrong, naming the value
-  RowRef promise;     // also of a request about one job
+  std::string error;  // the problem, if status is not 200 or 300
+  RowRef promise;     // also for a request on one job
   RowRef task;
-  bool show_task = false;  // task.create answers its task only where it was acquired or 2026-04-01 asks for it
+  bool show_task = false;  // task.create replies with its task only if it acquired it or the dialect requires it
   RowRef awaited;          // acquire in 2025-01-15: the promise that `current` names
   bool has_preload = false;
   std::vector<RowRef> preload;
-  bool preload_cut = false;  // there are more than it holds
-  std::vector<RowRef> rows;  // searches of promises, tasks and jobs; jobs that were claimed
+  bool preload_cut = false;  // the preload is incomplete
+  std::vector<RowRef> rows;  // searches of promises, tasks and jobs; claimed jobs
   Shared<const JobReply> jobs;
   ScheduleRef schedule;
   std::vector<ScheduleRef> schedules;
-  std::optional<std::string> cursor;  // searches: there is more after this id
+  std::optional<std::string> cursor;  // searches: the last id of this page, if there are more
   int fenced_status = 0;              // fence: the action's own status; its record is `promise`, its refusal `error`
   bool is_fence() const noexcept { return fenced_status != 0; }
   bool ok() const noexcept { return status == status::kOk || status == status::kRedirect; }
 };
 
-// One internal step that the engine took (PROTOCOL 4).
+// An internal step that the engine ran (PROTOCOL 4).
 enum class StepKind : std::uint8_t {
   promise_timeout,
   listener_drain,
@@ -222,9 +221,9 @@ std::string_view name_of(StepKind kind) noexcept;
 
 struct Fired {
   StepKind kind = StepKind::promise_timeout;
-  std::string id;        // of the promise, task or schedule; drains: of the settled promise
-  Instant at = 0;        // the deadline of the step; drains: settledAt
-  Instant now = 0;       // when it was taken
+  std::string id;        // of the promise, task or schedule; of a drain: of the settled promise
+  Instant at = 0;        // the step's deadline; of a drain: settledAt
+  Instant now = 0;       // when it ran
   std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when
                          // skipped), problem (schedule_set_aside)
   bool created = false;  // schedule: a promise was created

@@ -1,5 +1,5 @@
-// What differs between dialects (PROTOCOL 2) and rule sets (PROTOCOL 2.1), as data: the machine reads these members and never asks
-// for a dialect or a rule set by name.
+// The differences between dialects (PROTOCOL 2) and rule sets (PROTOCOL 2.1) as data: the machine reads these members and never
+// compares names.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ enum class ExistingTask : std::uint8_t { acquire, answer_promise };  // task.cre
 struct Dialect {
   DialectId id;
   std::string_view version;
-  bool everything_external;       // every promise may be awaited, and its timeout is armed
-  bool invoke_tag_is_target;      // `resonate:invoke` stands in for a missing `resonate:target`
+  bool everything_external;       // every promise can be awaited, and its timeout is armed
+  bool invoke_tag_is_target;      // `resonate:invoke` replaces a missing `resonate:target`
   bool version_counts_completed;  // an acquired or suspended task shows n - 1
   bool task_needs_target;         // task.create without a target is refused
   ExistingTask existing_task;
-  bool acquire_clears_resumes;     // else it removes `current` alone
+  bool acquire_clears_resumes;     // otherwise it removes `current` alone
   bool suspend_pops_resumes;       // rows 31-33 of the transition table
-  bool missing_everywhere_is_404;  // a heartbeat whose tasks are all missing (row 46)
+  bool missing_everywhere_is_404;  // a heartbeat in which all tasks are missing (row 46)
   bool unprocessable_is_invalid;   // 422 is answered as 400
   bool missing_awaiter_is_404;     // register by an awaiter that does not exist
   bool awaiter_needs_target;       // register by an awaiter without a target is refused
   bool preloads;
-  bool messages_name_server;  // an execute tells its receiver where to call back
-  bool follows_rule_set;      // else its requests follow the compatible rules whatever the store's are (PROTOCOL 2.1)
+  bool messages_name_server;  // an execute names the server
+  bool follows_rule_set;      // otherwise its requests follow the compatible rules, whatever the store's rule set (PROTOCOL 2.1)
 };
 
 inline constexpr Dialect kDialects[] = {
@@ -77,9 +77,9 @@ struct Rules {
   bool empty_heartbeat_renews_all;
   bool suspend_merges_duplicates;
   bool any_listener_scheme;
-  int task_create_without_task_status;           // task.create where the promise has no task, and no target
-  int task_create_without_targeted_task_status;  // the same where it has a target
-  bool fenced_refusal_is_outer;                  // an action that its own rules refuse: outer 400, else 400 inside the 200
+  int task_create_without_task_status;           // task.create if the promise has neither a task nor a target
+  int task_create_without_targeted_task_status;  // the same if it has a target
+  bool fenced_refusal_is_outer;                  // an action that violates its own rules: outer 400, otherwise 400 inside the 200
   bool occurrence_gets_lineage_tags;
 };
 
@@ -110,7 +110,7 @@ inline constexpr Rules kRules[] = {
 
 constexpr const Rules& rules(RulesId id) noexcept { return kRules[static_cast<std::size_t>(id)]; }
 
-// What binds the requests of a dialect in a store of the rule set `id`, and what they have stored.
+// The rules for requests of a dialect, and for what they stored, in a store with the rule set `id`.
 constexpr const Rules& rules(RulesId id, const Dialect& its) noexcept {
   return rules(its.follows_rule_set ? id : RulesId::compatible);
 }

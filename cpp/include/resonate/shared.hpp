@@ -1,7 +1,7 @@
-// Shared<T>: a pointer to an immutable value that many stores, replies and threads may hold at once.
+// Shared<T>: a counted pointer to an immutable value, which stores, replies and threads can share.
 //
-// Rows are values: a change makes a new row, so a fork, a reply and a rolled-back batch each keep what they saw for the price of
-// one counter. The counter is inside the object (one allocation, one word) and atomic (replies outlive the engine's lock).
+// Rows are values: a change creates a new row, so a fork, a reply and a rolled-back batch each keep the version that they saw, for
+// the cost of one counter. The counter is inside the object (one allocation) and atomic (replies outlive the engine's lock).
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace resonate {
 class Counted {
  public:
   Counted() = default;
-  Counted(const Counted&) noexcept {}  // a copy is a new object that nobody holds yet
+  Counted(const Counted&) noexcept {}  // a copy is a new object without references
   Counted& operator=(const Counted&) noexcept { return *this; }
 
   void retain() const noexcept {
@@ -27,7 +27,7 @@ class Counted {
       holders_.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  // True when the caller gave up the last hold and has to delete the object.
+  // Returns true if the last reference was released; the caller then deletes the object.
   [[nodiscard]] bool release() const noexcept {
     if (!one_thread()) return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     const std::uint32_t left = holders_.load(std::memory_order_relaxed) - 1;
@@ -40,7 +40,8 @@ class Counted {
   ~Counted() = default;
 
  private:
-  // A process without a second thread needs no locked instruction; the C library knows (as libstdc++'s shared_ptr asks it).
+  // Without a second thread no atomic instruction is needed; the C library knows whether there is one (libstdc++'s shared_ptr asks
+  // it too).
   static bool one_thread() noexcept {
 #if __has_include(<sys/single_threaded.h>)
     return __libc_single_threaded != 0;
@@ -82,7 +83,7 @@ class Shared {
   explicit operator bool() const noexcept { return object_ != nullptr; }
   friend bool operator==(const Shared& a, const Shared& b) noexcept { return a.object_ == b.object_; }
 
-  // Gives up the pointer without releasing the hold.
+  // Returns the pointer without releasing the reference.
   T* detach() noexcept { return std::exchange(object_, nullptr); }
 
  private:

@@ -1,4 +1,4 @@
-// The SQLite home: rows in one file, which several processes may have open at once.
+// Storage in a SQLite file, which several processes can have open at once.
 #pragma once
 
 #include <memory>
@@ -11,33 +11,34 @@
 namespace resonate {
 
 enum class Durability : std::uint8_t {
-  full,    // an acknowledged commit survives a loss of power (fsync at each commit)
-  normal,  // it survives the death of the process; a loss of power may undo the last commits, never half of one
+  full,    // an acknowledged commit survives a power failure (fsync at each commit)
+  normal,  // commits survive the death of the process; a power failure can undo the last commits, each as a whole
 };
 
 struct SqliteOptions {
   Durability durability = Durability::full;
   bool read_only = false;
-  Duration busy_timeout = 5000;  // how long a transaction waits for another process's
+  Duration busy_timeout = 5000;  // how long a transaction waits for another process
 };
 
-// Opens the file, or makes it where there is none. Error (storage) names the file and the cause, and the file is as it was: it is
-// no database, another program's, of a newer schema, damaged, or cannot be opened.
+// Opens the file, or creates it. Error (storage) names the file and the cause, and leaves the file unchanged: it is not a database,
+// or of another program, of a newer schema, damaged, or cannot be opened.
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options);
 
-// Copies the file `source`, as of one instant, to `target`, where nothing is yet; others go on with the source meanwhile. The copy
-// appears once it is complete and synced. Error (storage): there is something, or it cannot be written; then nothing is left there.
+// Copies the file `source`, as of one instant, to the new file `target`; other processes can use the source meanwhile. The copy
+// appears under its name once it is complete and synced. Error (storage): `target` exists or cannot be written; then nothing is
+// left there.
 void backup_sqlite_file(const std::string& source, const std::string& target);
 // The same from any storage.
 void write_sqlite_file(Storage& source, const std::string& target);
 
-// Closes every open file, each to be opened again at its next use. Before a fork(2), with no transaction under way: SQLite's locks
-// belong to a process and its tables of them to the memory that a child copies, so that no connection may be open across one.
+// Closes every open file; each is opened again at its next use. Call it before fork(2), with no transaction active: SQLite's locks
+// belong to a process, but a child would copy its tables of locks, so no connection may be open across a fork.
 void close_sqlite_files_for_fork() noexcept;
 
-// What is wrong with the file below the level of the state: commits that the log holds and that cannot be read, damaged pages,
-// indexes that disagree with their tables, a schema that is not ours, rows that cannot be read. Empty: nothing. It may hold texts
-// that are not UTF-8.
+// Returns the problems of a file below the level of the state: commits in the log that cannot be read, damaged pages, indexes that
+// disagree with their tables, an unknown schema, rows that cannot be decoded. Empty: none. The texts may contain bytes that are not
+// UTF-8.
 std::vector<std::string> check_sqlite_file(const std::string& path);
 
 }  // namespace resonate

@@ -1,4 +1,4 @@
-// Values that rows are made of: maps of strings, params and values, and texts that rows share.
+// Building blocks of records: maps of strings, values, and shared texts.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace resonate {
 
-// Names, ordered by key bytewise, each key once.
+// Strings by key, ordered bytewise; each key occurs once.
 class StringMap {
  public:
   using Entry = std::pair<std::string, std::string>;
@@ -28,11 +28,11 @@ class StringMap {
     const std::string* found = find(key);
     return found && *found == value;
   }
-  // True when every entry of `wanted` is here with the same value.
+  // Returns whether every entry of `wanted` is present with the same value.
   bool contains(const StringMap& wanted) const noexcept {
     return std::all_of(wanted.begin(), wanted.end(), [this](const Entry& e) { return equals(e.first, e.second); });
   }
-  // The last value given for a key wins.
+  // A second value for a key replaces the first.
   void set(std::string key, std::string value) {
     auto at =
         std::lower_bound(entries_.begin(), entries_.end(), key, [](const Entry& e, const std::string& k) { return e.first < k; });
@@ -50,10 +50,10 @@ class StringMap {
   std::vector<Entry> entries_;
 };
 
-// A param or value: members that were not given stay not given.
+// A param or value: a member that was not given stays absent.
 struct Value {
   std::optional<StringMap> headers;
-  std::optional<std::string> data;  // base64 by convention; the engine keeps it as it is
+  std::optional<std::string> data;  // base64 by convention; the engine does not decode it
 
   bool empty() const noexcept { return !headers && !data; }
   friend bool operator==(const Value&, const Value&) = default;

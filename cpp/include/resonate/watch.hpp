@@ -1,5 +1,4 @@
-// Watch: tells whoever drives a store from outside, an event loop, that there is something to do now: without asking again and
-// again. It also counts what becomes of jobs.
+// Watch: notifies an event loop when a store has work for it, so that the loop need not poll. It also counts events of jobs.
 #pragma once
 
 #include <array>
@@ -16,22 +15,23 @@ struct Changes;
 
 inline constexpr std::size_t kOutcomeKinds = static_cast<std::size_t>(Outcome::cancelled) + 1;
 
-// How often it happened to any job: that an attempt ended so, that it came into a state.
+// The number of attempts with each outcome, and of entries into each state, over all jobs.
 struct JobCounts {
   std::array<std::int64_t, kOutcomeKinds> attempts{};
   std::array<std::int64_t, kJobStates> entered{};
 };
 
-// What a commit did to jobs. What a job goes through between two commits counts by its attempts and its last state alone.
+// Counts the changes of jobs in a commit. If a commit moves a job through several states, only its attempts and its last state
+// count.
 JobCounts job_counts(const Changes& changes) noexcept;
 
-// Thread-safe. One byte is written to a descriptor (a pipe, a socket that does not block) when a commit queued a message, made a
-// job claimable, or made something due earlier than the instant that is waited for; then none until rearm().
+// Thread-safe. Writes one byte to a descriptor (a pipe or a non-blocking socket) when a commit queues a message, makes a job
+// runnable, or makes a step due earlier than the awaited instant; then nothing until rearm().
 class Watch {
  public:
   explicit Watch(int descriptor) : descriptor_(descriptor) {}
 
-  // What is due before `until` rings from now on; whoever calls looks at the store once more afterwards.
+  // From now on, a step that becomes due before `until` notifies. The caller must examine the store once more afterwards.
   void rearm(Instant until) noexcept {
     until_.store(until, std::memory_order_relaxed);
     rung_.store(false);
@@ -39,9 +39,9 @@ class Watch {
   Instant until() const noexcept { return until_.load(std::memory_order_relaxed); }
   void ring() noexcept;
   void count(const JobCounts& counts) noexcept;
-  // Of the commits of its engine, since it was made.
+  // The counts of all commits since the watch was created.
   JobCounts counts() noexcept;
-  // The descriptor is not written to afterwards.
+  // Writes to the descriptor no more.
   void close() noexcept;
   bool closed() noexcept;
 

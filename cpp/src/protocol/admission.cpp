@@ -9,7 +9,7 @@
 namespace resonate {
 namespace {
 
-// Notes the first limit that anything is beyond.
+// Records the first exceeded limit.
 class Measure {
  public:
   Measure(const RequestLimits& limits, Clock* clock) : limits_(limits), clock_(clock) {}
@@ -18,7 +18,7 @@ class Measure {
   void text(const char* what, std::string_view given) {
     if (problem_ || given.size() <= limits_.id_bytes) return;
     std::size_t shown = std::min<std::size_t>(40, given.size() - 1);
-    while (shown > 0 && (static_cast<unsigned char>(given[shown]) & 0xC0) == 0x80) --shown;  // not within a character
+    while (shown > 0 && (static_cast<unsigned char>(given[shown]) & 0xC0) == 0x80) --shown;  // do not cut a UTF-8 character
     problem_ = std::string(what) + " " + quoted(std::string(given.substr(0, shown)) + "...") + " has " +
                std::to_string(given.size()) + " bytes; at most " + std::to_string(limits_.id_bytes) + " are taken";
   }
@@ -27,7 +27,7 @@ class Measure {
     count(what, map.size(), limits_.tags);
     for (const auto& entry : map) text("the name", entry.first);
   }
-  // Tags, and the addresses that are among them.
+  // Checks tags, and the addresses among them.
   void tags(const StringMap& map) {
     strings("tags", map);
     for (const char* address : {"resonate:target", "resonate:invoke"})
@@ -68,7 +68,7 @@ void measure(Measure& at, const PromiseCreate& request) {
   at.value(request.param);
   at.tags(request.tags);
   if (const std::string* delay = request.tags.find("resonate:delay")) {
-    Instant until = 0;  // what is no integer is the machine's to refuse
+    Instant until = 0;  // the machine refuses a text that is not an integer
     const auto [end, problem] = std::from_chars(delay->data(), delay->data() + delay->size(), until);
     if (problem == std::errc() && end == delay->data() + delay->size()) at.delay_until("tag resonate:delay", until);
   }
@@ -219,7 +219,7 @@ void measure(Measure& at, const QueueSet& request) {
   if (request.defaults.value && request.defaults.value->policy) measure(at, *request.defaults.value->policy);
 }
 void measure(Measure&, const QueueList&) {}
-// The rest: searches, and requests that name an id and nothing else of any length.
+// All other requests: searches, and requests whose only text is an id.
 template <class Rest>
 void measure(Measure& at, const Rest& request) {
   if constexpr (requires { request.query; }) {

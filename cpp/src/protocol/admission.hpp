@@ -1,5 +1,5 @@
-// What a server asks of a request before it lets it in: which ids and queues it touches, and whether it is larger or asks for
-// longer than it may.
+// Checks that a server makes before it runs a request: the ids and queues that the request names, and its limits of size and
+// duration.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,29 @@
 namespace resonate {
 
 struct RequestLimits {
-  std::size_t id_bytes = SIZE_MAX;     // ids, pids, addresses, names of tags
+  std::size_t id_bytes = SIZE_MAX;     // ids, pids, addresses, tag names
   std::size_t tags = SIZE_MAX;         // tags of a promise, headers of a value
   std::size_t list_length = SIZE_MAX;  // tasks of a heartbeat, actions of a suspend
-  Duration lease = kNever;             // of a claimed or started job
-  Duration ttl = kNever;               // of an acquired task
-  Duration delay = kNever;             // until a job, a message or a next attempt
+  Duration lease = kNever;             // of a job
+  Duration ttl = kNever;               // of a task
+  Duration delay = kNever;             // until a job, a message or the next attempt is due
 };
 
 struct Named {
-  // Every id, those of the actions inside the request among them; of a schedule also how the ids of its promises begin, which is
-  // kept in `room`. What a request finds by itself is Request::scope's to bound. The name of a queue that it sets, pauses or reads
-  // is an id.
+  // All ids, including those of actions inside the request, and for a schedule the common prefix of its promises' ids, stored in
+  // `room`. The name of a queue that the request sets, pauses or reads counts as an id. The records that a request finds by itself
+  // are limited by Request::scope.
   std::vector<std::string_view> ids;
-  // The queues that it enqueues into, claims from or looks for jobs in.
+  // The queues in which the request enqueues, claims or searches.
   std::vector<std::string_view> queues;
 };
 Named named_by(const Operation& operation, std::string& room);
 
-// The first limit that the request goes beyond, in words. Instants that are delays are measured from `clock`'s; without one they
-// are not.
+// Returns a description of the first limit that the request exceeds, or nothing. Delays given as instants are measured from
+// `clock`; without a clock they are not checked.
 std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits, Clock* clock = nullptr);
 
-// Whether brackets of a JSON text nest deeper than that. The text may be anything.
+// Returns whether the brackets of a JSON text nest deeper than `limit`. The text need not be valid.
 bool nests_deeper(std::string_view json, std::size_t limit) noexcept;
 
 }  // namespace resonate

@@ -1,4 +1,4 @@
-// Which ids and queues a request names.
+// Collects the ids and queues that a request names.
 #include <variant>
 
 #include "machine/named_rows.hpp"
@@ -13,7 +13,7 @@ struct Cases : Bodies... {
   using Bodies::operator()...;
 };
 
-// A job without an id gets one that begins so. A unique key shuts others out, and a refusal names its holder.
+// The generated id of a job begins with "job:". A unique key counts as an id: it blocks other jobs, and a refusal names its holder.
 void enqueued(Named& named, const JobOrder& order) {
   if (!order.id) named.ids.emplace_back("job:");
   if (order.unique_key) named.ids.emplace_back(*order.unique_key);

@@ -1,7 +1,7 @@
-// An envelope of any document → Decoded.
+// Decodes the envelope in a document.
 //
-// Checks, the first that fails answers 400: the envelope's shape; a known version; a kind that it has; the types of its data. Kind,
-// corrId and version are salvaged for the answer wherever they have the right type.
+// The first failed check is answered with 400: the envelope's shape; a known version; a kind of that version; the types of its
+// data. The answer repeats kind, corrId and version if they have the right type.
 #pragma once
 
 #include "codec/decode_request.hpp"
@@ -16,7 +16,7 @@ using EnvelopeMembers = Members<Node, Field::kind, Field::head, Field::data>;
 template <DocumentNode Node>
 using HeadMembers = Members<Node, Field::corr_id, Field::version, Field::auth, Field::debug_time>;
 
-// What a refusal can repeat of a document that may have any shape.
+// Reads the members that a refusal repeats, from a document of any shape.
 template <DocumentNode Node>
 void salvage(const EnvelopeMembers<Node>& envelope, Refusal& refusal) {
   const auto text_of = [](const Node* node) {
@@ -32,7 +32,7 @@ void salvage(const EnvelopeMembers<Node>& envelope, Refusal& refusal) {
   }
 }
 
-// Of debug.tick: its time, which a debug_time beside it has to repeat.
+// Reads the time of debug.tick; a debug_time beside it must be equal.
 template <DocumentNode Node>
 DebugOperation decode_debug(Kind kind, const Node& data, std::optional<Instant> debug_time) {
   DebugOperation operation;

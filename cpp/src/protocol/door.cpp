@@ -20,10 +20,10 @@ int status_of(const Answer& answer) noexcept {
 
 namespace {
 
-// An envelope that is refused keeps its place in a batch as this request, which every engine refuses.
+// A refused envelope keeps its position in a batch as this request, which every engine refuses.
 Request placeholder() { return {.dialect = DialectId::k2026_04_01, .operation = PromiseGet{}}; }
 
-// A batch sorted out: what the engine gets for every envelope, and the answers so far.
+// A decoded batch: the requests for the engine, and an answer for each envelope.
 struct Sorted {
   std::vector<Request> requests;
   std::vector<std::optional<Instant>> nows;
@@ -35,8 +35,8 @@ bool is_debug(const Decoded& envelope) {
   return known && is_debug(known->head.kind);
 }
 
-// An atomic batch that an envelope undid: the others say so in that envelope's words. One that another request undid first is
-// itself a conflict.
+// In an atomic batch that a refused envelope undid, the other answers repeat the refusal's message. If another request undid the
+// batch first, the refused envelope is answered as a conflict.
 void name_refusals(std::vector<Answer>& answers, std::vector<Reply>& replies) {
   for (std::size_t at = 0; at < answers.size(); ++at) {
     auto* refusal = std::get_if<Refusal>(&answers[at]);
@@ -71,7 +71,7 @@ std::vector<Answer> EnvelopeDoor::run(std::vector<Decoded> envelopes, std::optio
     sorted.answers.push_back(run(std::move(envelopes.front()), now));
     return std::move(sorted.answers);
   }
-  sorted.requests.reserve(envelopes.size());  // requests and answers are large: none is moved again while these grow
+  sorted.requests.reserve(envelopes.size());  // requests and answers are large: reserving avoids moving them
   sorted.nows.reserve(envelopes.size());
   sorted.answers.reserve(envelopes.size());
   const bool own_times = takes_debug_time();
@@ -108,7 +108,7 @@ std::vector<Answer> EnvelopeDoor::run(std::vector<Decoded> envelopes, std::optio
   return std::move(sorted.answers);
 }
 
-// Makes the store see `now` without any step, as a read does; why not, where it cannot.
+// Makes the store see `now` without running steps, as a read does. Returns the problem if it cannot.
 std::optional<std::string> EnvelopeDoor::move_to(std::optional<Instant> now) {
   if (!now) return std::nullopt;
   Reply reply = engine_->apply(Request{.dialect = DialectId::k2026_04_01, .operation = PromiseGet{"debug"}}, now);
@@ -139,7 +139,7 @@ Answer EnvelopeDoor::run_debug(const Envelope& envelope, std::optional<Instant> 
         if (auto problem = move_to(now)) return refusal_of(head, status::kInvalid, std::move(*problem));
         answer.snapshot = engine_->with_snapshot([this](Storage& storage) { return view_of(storage, engine_->options()); });
     }
-  } catch (const Error& error) {  // an instant that the store cannot go to
+  } catch (const Error& error) {  // an instant that is not allowed for the store
     if (error.code() != ErrorCode::invalid) throw;
     return refusal_of(head, status::kInvalid, error.what());
   }

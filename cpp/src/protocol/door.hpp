@@ -1,11 +1,12 @@
-// EnvelopeDoor: decoded envelopes in, answers out. It serves debug.*, applies head.resonate:debug_time and keeps the order of
-// answers where some envelopes of a batch were malformed.
+// EnvelopeDoor: runs decoded envelopes. It serves debug.*, applies head.resonate:debug_time, and keeps the order of the answers if
+// some envelopes of a batch are malformed.
 //
-// Three steps, so that a caller whose documents need a lock (Python objects) holds it for the first and the last only:
+// A call has three steps, so that a caller whose documents need a lock (Python objects) holds it for the first and the last one
+// only:
 //   Decoded in  = decode_envelope(node);     (decode.hpp)
 //   Answer out  = door.run(std::move(in), now);
 //   encode_answer(sink, out);                (below)
-// Thread-safe as the engine is. Throws Error for faults (storage, closed), never for what a client sent.
+// It is as thread-safe as the engine. It throws Error for faults (storage, closed), never for a malformed or refused envelope.
 #pragma once
 
 #include <memory>
@@ -31,12 +32,12 @@ struct Answered {
 };
 struct DebugAnswered {
   ReplyHead head;
-  std::optional<StateView> snapshot;  // debug.snap
+  std::optional<StateView> snapshot;  // for debug.snap
 };
 using Answer = std::variant<Answered, Refusal, DebugAnswered>;
 
 int status_of(const Answer& answer) noexcept;
-// An envelope that is not let in, answered in its own words.
+// The answer to an envelope that the server refuses, with its message.
 Refusal refusal_of(const ReplyHead& head, int status, std::string message);
 
 class EnvelopeDoor {
@@ -44,21 +45,21 @@ class EnvelopeDoor {
   explicit EnvelopeDoor(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   Answer run(Decoded envelope, std::optional<Instant> now = {});
-  // In one transaction, in order. debug.* has no place in a batch of several.
+  // Runs the envelopes in one transaction, in order. debug.* is refused in a batch of several.
   std::vector<Answer> run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity);
 
-  // Between debug.start and debug.stop: whoever ticks and delivers on its own is asked to wait.
+  // True between debug.start and debug.stop: background loops must not tick or deliver.
   bool paused() const noexcept { return engine_->paused(); }
 
-  // Why it is not JSON, or what it says: a Decoded in any case.
+  // Decodes a text. If it is not JSON, the result is a Refusal.
   static Decoded decode_json(std::string_view text);
   static std::string encode_json(const Answer& answer);
 
-  // The text of one envelope; an answer in any case.
+  // Runs the envelope in a text; always returns an answer.
   std::string apply_json(std::string_view text, std::optional<Instant> now = {});
   std::vector<std::string> apply_json(std::span<const std::string_view> texts, std::optional<Instant> now, Atomicity atomicity);
 
-  // The same for any document, where nothing has to be locked.
+  // The same for any document that needs no lock.
   template <DocumentNode Node, DocumentSink Sink>
   void apply(const Node& document, Sink& sink, std::optional<Instant> now = {});
 

@@ -1,4 +1,4 @@
-// Replies → envelopes. Members come in a fixed order; every record is shown projected at the instant of the reply.
+// Encodes replies as envelopes. Members come in a fixed order; every record is projected to the instant of the reply.
 #pragma once
 
 #include <string_view>
@@ -30,7 +30,7 @@ void begin_envelope(Sink& sink, std::string_view kind, std::string_view corr_id,
   sink.key(Field::data);
 }
 
-// The records of one reply.
+// Encodes the records of one reply.
 template <DocumentSink Sink>
 class Records {
  public:
@@ -85,7 +85,7 @@ class Records {
   DialectId dialect_;
 };
 
-// What 2025-01-15 answers to an acquire: the run that begins, by `current`.
+// Encodes the reply to an acquire in 2025-01-15: the run that begins, and the awaited promise in `current`.
 template <DocumentSink Sink>
 void encode_run(Sink& sink, Records<Sink>& records, const Reply& reply) {
   sink.key(Field::kind);
@@ -97,7 +97,7 @@ void encode_run(Sink& sink, Records<Sink>& records, const Reply& reply) {
   sink.end_object();
 }
 
-// The action's own answer: a whole envelope under the outer corrId.
+// Encodes the inner answer of a fence: a whole envelope with the outer corrId.
 template <DocumentSink Sink>
 void encode_fenced(Sink& sink, Records<Sink>& records, const ReplyHead& head, const Reply& reply) {
   sink.key(Field::action);
@@ -163,7 +163,7 @@ void encode_data(Sink& sink, const ReplyHead& head, const Reply& reply) {
     case Kind::register_listener:
     case Kind::task_fulfill: records.promise(Field::promise, reply.promise); break;
     default:
-      if (is_job(head.kind)) JobReplyEncoder<Sink>(sink, reply).data(head.kind);  // else nothing to say: {}
+      if (is_job(head.kind)) JobReplyEncoder<Sink>(sink, reply).data(head.kind);  // the data of other kinds is {}
   }
   sink.end_object();
 }
@@ -188,7 +188,7 @@ void encode_refusal(Sink& sink, const Refusal& refusal) {
   sink.end_object();
 }
 
-// `snapshot`: of debug.snap.
+// `snapshot`: the data of debug.snap.
 template <DocumentSink Sink>
 void encode_debug_reply(Sink& sink, const ReplyHead& head, const StateView* snapshot) {
   detail::begin_envelope(sink, name_of(head.kind, head.dialect), head.corr_id, status::kOk, dialect(head.dialect).version);

@@ -1,4 +1,4 @@
-// Envelopes: what a request looks like once it is decoded, and what its answer needs from it.
+// Decoded envelopes, and the parts of them that an answer needs.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace resonate {
 
-// What an answer repeats of its request.
+// The members of a request that its answer repeats.
 struct ReplyHead {
   Kind kind = Kind::promise_get;
   Kind fenced = Kind::promise_create;  // fence: the kind of its action
@@ -27,20 +27,20 @@ inline ReplyHead head_of(const Request& request, std::string corr_id) {
   return head;
 }
 
-// debug.*: which one is head.kind. Its data is judged after the question whether debug operations are served at all.
+// A debug.* request; head.kind tells which. Its data is checked only if debug operations are served.
 struct DebugOperation {
   Instant time = 0;     // debug.tick
-  std::string problem;  // why its data is a 400; empty when it may run
+  std::string problem;  // why it is answered with 400; empty: it can run
 };
 
 struct Envelope {
   ReplyHead head;
-  std::string auth;  // head.auth, for whoever asks who sent it
+  std::string auth;  // head.auth, for authentication
   std::optional<Instant> debug_time;
   std::variant<Request, DebugOperation> operation;
 };
 
-// A request that is answered without being run.
+// The answer to a request that is not run.
 struct Refusal {
   std::string kind = "unknown";
   std::string corr_id = "0";

@@ -11,7 +11,7 @@
 namespace resonate {
 namespace detail {
 
-// UTC, as YYYY-MM-DD.
+// Formats a day as YYYY-MM-DD, UTC.
 std::string date_of_day(std::int64_t day);
 
 template <DocumentSink Sink>
@@ -19,7 +19,7 @@ class JobReplyEncoder {
  public:
   JobReplyEncoder(Sink& sink, const Reply& reply) : sink_(sink), parts_(sink), reply_(reply) {}
 
-  // The members of an open object.
+  // Encodes the members of `data` into an open object.
   void data(Kind kind) {
     switch (kind) {
       case Kind::job_enqueue_many:

@@ -1,4 +1,4 @@
-// The door for JSON texts.
+// The parts of EnvelopeDoor that read and write JSON texts.
 #include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
 #include "protocol/door.hpp"

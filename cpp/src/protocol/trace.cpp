@@ -142,7 +142,7 @@ void TraceWriter::operator()(const TraceEvent& event) const {
 }
 
 void start_trace(Engine& engine, TraceWriter::Write write) {
-  engine.start_trace(TraceWriter(engine.options(), std::move(write)));  // the engine tells a new sink what it holds
+  engine.start_trace(TraceWriter(engine.options(), std::move(write)));  // the engine reports its whole state to a new sink first
 }
 
 }  // namespace resonate

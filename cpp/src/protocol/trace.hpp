@@ -1,7 +1,7 @@
-// Traces: everything that changed a store, one JSON line an event, and the replay that holds a store against one.
+// Traces: every change of a store as one JSON line per event, and a replay that compares a new store with a trace.
 //
 // A line is {"kind","now","req","res"}:
-//   open            req {"format","options"}, res {"snapshot"}: what the store holds; the first line, and after a restore or reset
+//   open            req {"format","options"}, res {"snapshot"}: the whole state; the first line, and after a restore or reset
 //   a request's     req and res are whole envelopes
 //   step.<step>     req {"id","at"}, res the step's detail
 //   messages.take   req {"keys"}, res {}
@@ -22,7 +22,7 @@ namespace resonate {
 inline constexpr std::string_view kTraceFormat = "resonate_core-trace/1";
 inline constexpr std::array<std::string_view, 3> kCatchUpNames = {"all", "latest", "none"};  // by CatchUp
 
-// A TraceSink that writes lines. Called under the engine's lock; so is `write`, without the newline.
+// A TraceSink that writes lines. The engine calls it, and it calls `write` (without the newline), under the engine's lock.
 class TraceWriter {
  public:
   using Write = std::function<void(std::string_view line)>;
@@ -35,19 +35,20 @@ class TraceWriter {
   Write write_;
 };
 
-// Records the engine from here on, in place of what recorded it before. engine.stop_trace() ends it, and throws what `write` threw.
+// Records the engine from now on; a previous recording ends. engine.stop_trace() ends the recording and throws the exception of
+// `write`, if there was one.
 void start_trace(Engine& engine, TraceWriter::Write write);
 
 struct ReplayResult {
   bool ok = false;
-  std::size_t steps = 0;            // lines that came out as recorded
-  std::optional<std::size_t> line;  // the first that did not, counted from 1
-  std::string expected;             // that line as recorded; empty where the replay went on past the end
-  std::string got;                  // and as replayed; empty where the replay had nothing more to say
+  std::size_t steps = 0;            // lines that the replay reproduced
+  std::optional<std::size_t> line;  // the number of the first line that differs, from 1
+  std::string expected;             // that line in the recording; empty: the replay had further lines
+  std::string got;                  // that line in the replay; empty: the replay had no further line
 };
 
-// Does on a new store in memory what the trace says was done and compares what happens, in order. Error (invalid) names the line
-// of a malformed trace.
+// Repeats the recorded requests on a new store in memory and compares the events in order. Error (invalid) names the line of a
+// malformed trace.
 ReplayResult replay(std::span<const std::string> lines);
 
 }  // namespace resonate

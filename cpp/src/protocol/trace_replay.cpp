@@ -1,4 +1,4 @@
-// Replay: the lines of a trace against a store that does the same.
+// Replay: runs the lines of a trace on a new store and compares the events.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -33,14 +33,14 @@ struct Line {
   Line(std::size_t place, NlohmannDocument document) : number(place), content(std::move(document)) {}
 
   std::size_t number;        // from 1
-  NlohmannDocument content;  // what the nodes look into
+  NlohmannDocument content;  // holds the memory that the nodes refer to
   std::string kind;
   Instant now = 0;
   std::string scope;
   std::optional<Node> request;
   std::optional<Node> answer;
 
-  // Runs body(); whatever it finds malformed is the line's fault.
+  // Runs body(); reports an error in it as an error of this line.
   template <class Body>
   auto blame(Body body) const {
     try {
@@ -68,7 +68,7 @@ std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t 
   return line;
 }
 
-// The place of a name in a list of them.
+// Returns the position of a name in a list of names.
 template <std::size_t N>
 std::size_t choice(const std::string& text, const Path& path, const std::array<std::string_view, N>& names) {
   const auto found = std::find(names.begin(), names.end(), text);
@@ -105,8 +105,8 @@ std::unique_ptr<Storage> read_contents(const Line& line) {
   return decode_snapshot(answer.need<Field::snapshot>(), &at);
 }
 
-// What the recording found each time that a schedule was due: a schedule fires, or it is set aside because this system's time
-// zones, say, lack one. Those of the system that replays may be others.
+// The recorded result of each examination of a due schedule: it fired or was set aside, for example because the recording system
+// lacked a time zone. The replaying system's time zones may differ.
 class Looks {
  public:
   explicit Looks(std::span<const std::string> lines) {
@@ -126,7 +126,8 @@ class Looks {
     }
   }
 
-  // The problem of a schedule at an instant; empty: none. A look that is no line found what was known.
+  // Returns the recorded problem of a schedule at an instant; empty: none. Without a line for that instant, the problem had not
+  // changed.
   std::string problem(const Schedule& schedule, Instant now) {
     std::deque<Look>& looks = by_id_[schedule.id];
     while (!looks.empty() && looks.front().now < now) looks.pop_front();
@@ -146,7 +147,7 @@ class Looks {
   std::unordered_map<std::string, std::deque<Look>> by_id_;
 };
 
-// One store that does what lines say, and what its own trace said so far.
+// A store that repeats recorded lines, and the trace that it produced itself.
 class Player {
  public:
   Player(const Line& open, std::span<const std::string> lines) : looks_(lines) {
@@ -167,21 +168,22 @@ class Player {
       if (line.kind == "open") {
         std::unique_ptr<Storage> contents = read_contents(line);
         if (contents->counters().now < clock_->now()) {
-          begin(std::move(contents));  // its clock was set back
+          begin(std::move(contents));  // the store's clock was set back
         } else {
           engine_->replace_storage(std::move(contents));
         }
       } else if (line.kind == "messages.take") {
         take(line);
       } else if (line.kind.starts_with("step.")) {
-        (void)engine_->tick(line.now, 1);  // a long tick lets others in between its steps: the next line says who came
+        // One step: during a long tick, other requests may run between its steps, and have the next lines.
+        (void)engine_->tick(line.now, 1);
       } else {
         apply(line);
       }
     });
   }
 
-  // Throws what kept its own trace from being taken down, of which a difference would say nothing.
+  // Throws the error that stopped its own recording: without the recording, a difference would be meaningless.
   void stop() { engine_->stop_trace(); }
 
  private:
@@ -205,7 +207,7 @@ class Player {
     Members<Node, Field::keys>(*line.request, &kRequestPath).each<Field::keys>([&](const Node& key, const Path& path) {
       keys.emplace(read_text(key, path));
     });
-    // Whoever takes a message does so at the clock's instant, whatever is due by then.
+    // The messages were removed at the clock's instant, even if steps were due by then.
     (void)clock_->set(line.now);
     (void)engine_->take_messages_if([&](const OutboxMessage& message) { return keys.contains(key_of(message)); }, keys.size());
   }
@@ -217,7 +219,7 @@ class Player {
   std::vector<std::string> played_;
 };
 
-// Equal as JSON: blanks and another order of members are no difference.
+// Compares two lines as JSON: white space and the order of members do not matter.
 bool same(const std::string& recorded, const std::string& played) {
   return recorded == played || nlohmann::json::parse(recorded) == nlohmann::json::parse(played);
 }
