@@ -4,6 +4,7 @@
 
 #include "bind.hpp"
 #include "codec/jobs_encode.hpp"
+#include "errors.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
@@ -19,6 +20,15 @@ const Job& course(const JobRecord& job) { return *job.row->job; }
 JobState state(const JobRecord& job) { return job.row->job->state; }
 bool held(const JobRecord& job) { return is_held(state(job)); }
 bool gathers(const JobRecord& job) { return course(job).gathering; }
+
+// The names of a state in asynq and in horsies (JOBS 1).
+std::string_view asynq_state(JobState state, bool gathering) { return gathering ? "aggregating" : asynq_name_of(state); }
+
+std::pair<std::string_view, std::string_view> job_state_names(const std::string& state, bool gathering) {
+  const std::optional<JobState> known = job_state_named(state);
+  if (!known) raise(ErrorClass::invalid, "state must be a state of a job, got '" + state + "'");
+  return {asynq_state(*known, gathering), horsies_name_of(*known)};
+}
 
 JsonDict job_dict(const JobRecord& job) {
   PythonSink sink;
@@ -108,8 +118,7 @@ void bind_states(py::class_<JobRecord>& bound) {
           "state", [](const JobRecord& self) { return name_of(state(self)); },
           "`scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.")
       .def_property_readonly(
-          "asynq_state",
-          [](const JobRecord& self) { return gathers(self) ? std::string_view("aggregating") : asynq_name_of(state(self)); },
+          "asynq_state", [](const JobRecord& self) { return asynq_state(state(self), gathers(self)); },
           "The state under asynq's name (JOBS 1).")
       .def_property_readonly(
           "horsies_state", [](const JobRecord& self) { return horsies_name_of(state(self)); },
@@ -220,6 +229,22 @@ Example:
                                           .identity = job_identity,
                                           .repr = job_repr,
                                           .html = "job_html"});
+
+  module.def("job_state_names", &job_state_names, py::arg("state"), py::arg("gathering") = false, R"doc(
+Return the names of a job's state in asynq and in horsies (JOBS 1): `Job.asynq_state` and `Job.horsies_state`.
+
+Args:
+    state: The state, as `Job.state` has it.
+    gathering: Whether the job gathers with its group.
+
+Raises:
+    Invalid: No job has such a state.
+
+Example:
+    >>> from resonate_core._core import job_state_names
+    >>> job_state_names("claimed"), job_state_names("scheduled", gathering=True)
+    (('active', 'CLAIMED'), ('aggregating', 'PENDING'))
+)doc");
 
   py::class_<JobBatch, PageBase> batch(module, "JobBatch", R"doc(
 Jobs that were enqueued, claimed or found: a sequence that creates each record on access.

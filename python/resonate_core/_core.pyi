@@ -47,6 +47,7 @@ __all__: list[str] = [
     "Watch",
     "check_file",
     "cron_next",
+    "job_state_names",
     "replay",
 ]
 
@@ -3458,6 +3459,23 @@ def cron_next(text: str, after: int, count: int = 1) -> list[int]:
     Example:
         >>> rc.cron_next("*/15 * * * *", after=0, count=3)
         [900000, 1800000, 2700000]
+    """
+
+def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:
+    """
+    Return the names of a job's state in asynq and in horsies (JOBS 1): `Job.asynq_state` and `Job.horsies_state`.
+
+    Args:
+        state: The state, as `Job.state` has it.
+        gathering: Whether the job gathers with its group.
+
+    Raises:
+        Invalid: No job has such a state.
+
+    Example:
+        >>> from resonate_core._core import job_state_names
+        >>> job_state_names("claimed"), job_state_names("scheduled", gathering=True)
+        (('active', 'CLAIMED'), ('aggregating', 'PENDING'))
     """
 
 def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]) -> Replay:

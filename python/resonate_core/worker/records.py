@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from .. import _core
 from .._core import Job, Value
 
 __all__ = ["JobRecord", "RemoteJob", "camel", "remote_job"]
 
-#: A job as it was at the instant of the call (JOBS 2). Of a server it is a `RemoteJob`, which has the same members, except for
-#: asynq_state and horsies_state: a record in an envelope does not say them.
+#: A job as it was at the instant of the call (JOBS 2). Of a server it is a `RemoteJob`, which has the same members.
 JobRecord = Job
 
 
@@ -25,12 +25,10 @@ def camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
 
 
-#: The members of a record, with their names on the wire; one that is absent is None (a job that has no such thing).
-_MEMBERS = {
-    name: camel(name)
-    for name, member in vars(Job).items()
-    if isinstance(member, property) and name not in ("asynq_state", "horsies_state")
-}
+#: The state in asynq and in horsies: members that a record in an envelope does not have, since they follow from its state.
+_STATE_NAMES = ("asynq_state", "horsies_state")
+#: The other members, with their names on the wire; one that is absent is None (a job that has no such thing).
+_MEMBERS = {name: camel(name) for name, member in vars(Job).items() if isinstance(member, property) and name not in _STATE_NAMES}
 _VALUES = frozenset({"payload", "result"})
 _FLAGS = frozenset({"gathering"})
 
@@ -54,6 +52,8 @@ class RemoteJob:
         self._wire = wire
 
     def __getattr__(self, name: str) -> Any:
+        if name in _STATE_NAMES:
+            return _core.job_state_names(self.state, self.gathering)[_STATE_NAMES.index(name)]
         wired = _MEMBERS.get(name)
         if wired is None:
             raise AttributeError(f"a job has no member {name!r}")
