@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import resonate_core as rc
+from resonate_core._server_client import NoEnvelope, ServerClient, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.show import say
-
-if TYPE_CHECKING:
-    import httpx
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
 
@@ -71,10 +69,7 @@ class Target(ABC):
 
     def envelope(self, kind: str, data: dict[str, Any]) -> Envelope:
         """A request with its head."""
-        head: dict[str, Any] = {"corrId": f"cli-{next(self._numbers)}", "version": self.dialect}
-        if self._token is not None:
-            head["auth"] = self._token
-        return {"kind": kind, "head": head, "data": data}
+        return envelope(kind, data, f"cli-{next(self._numbers)}", self.dialect, self._token)
 
     def ask(self, kind: str, data: dict[str, Any]) -> tuple[int, Any]:
         """Status and data of any reply."""
@@ -173,68 +168,30 @@ class UrlTarget(Target):
 
     def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
         super().__init__(dialect, token)
-        import httpx  # here, since commands on files need none of it
-
-        self._url = url.rstrip("/") + "/"
-        if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
-            raise Failure("the token holds a character that no token has (it is not shown here)", Exit.USAGE)
         try:
-            parsed = httpx.URL(self._url)
-        except httpx.InvalidURL as error:
-            raise Failure(f"--url: {url!r} is no URL: {error}", Exit.USAGE) from error
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise Failure(f"--url: {url!r} is no http:// or https:// address", Exit.USAGE)
-        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
-        self._timeout = timeout
-        self._client = httpx.Client(headers=headers, timeout=timeout)
+            self._client = ServerClient(url, token, timeout)
+        except rc.Invalid as error:
+            raise Failure(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
 
     def another(self) -> UrlTarget:
         """A second connection to the same server."""
-        return UrlTarget(self._url, self.dialect, self._token, self._timeout)
+        return UrlTarget(self._client.url, self.dialect, self._token, self._client.timeout)
 
     @property
     def name(self) -> str:
         """The URL, without its password."""
-        import httpx
-
-        url = httpx.URL(self._url)
-        return str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
+        return self._client.name
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
         """One after the other, over one connection."""
-        return [self._post(request) for request in requests]
-
-    def _post(self, request: Envelope) -> Envelope:
-        import httpx
-
         try:
-            body = json.dumps(request, ensure_ascii=True).encode("ascii")
-            response = self._client.post(self._url, content=body)
-        except httpx.TimeoutException as error:
-            raise Failure(f"{self.name} did not answer in time ({type(error).__name__})", Exit.UNREACHABLE) from error
-        except httpx.HTTPError as error:
-            raise Failure(f"{self.name} cannot be reached: {error}", Exit.UNREACHABLE) from error
-        return self._read(request, response)
-
-    def _read(self, request: Envelope, response: httpx.Response) -> Envelope:
-        try:
-            answer = response.json()
-            head = answer["head"]
-            status = head["status"]
-            told = answer["kind"], head["corrId"], answer["data"]
-        except (ValueError, KeyError, TypeError) as error:
-            # A proxy, or a limit of the server that comes before any protocol.
-            text = response.text.strip().splitlines()
-            said = f": {text[0][:200]}" if text else ""
-            if response.status_code in (401, 403, 413, 429, 503):
-                raise refusal(response.status_code, f"{self.name} answered {response.status_code}{said}") from error
-            raise Failure(
-                f"{self.name} does not speak the protocol: it answered {response.status_code} {response.reason_phrase}{said}",
-                Exit.UNREACHABLE,
-            ) from error
-        if not isinstance(status, int) or (told[1] != request["head"]["corrId"] and is_done(status)):
-            raise Failure(f"{self.name} answered another request than was asked (corrId {told[1]!r})", Exit.FAILED)
-        return {"kind": told[0], "head": {"status": status}, "data": told[2]}
+            return [self._client.post(request) for request in requests]
+        except Unreachable as error:
+            raise Failure(error.message, Exit.UNREACHABLE, error.answered) from error
+        except NoEnvelope as error:
+            raise Failure(error.message, Exit.UNREACHABLE) from error
+        except rc.ResonateError as error:
+            raise refusal(error.status, error.message) from error
 
     def close(self) -> None:
         """Ends its connections."""

@@ -12,13 +12,12 @@ from .records import JobRecord
 if TYPE_CHECKING:
     from .._core import Watch
 
-__all__ = ["MOST", "NOT_HELD", "VERSION", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal"]
+__all__ = ["MOST", "NOT_HELD", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal"]
 
 Queues = str | Sequence[str] | Mapping[str, int]
 #: Id and version of a job that the worker holds.
 Held = tuple[str, int]
 
-VERSION = "2026-04-01"
 #: How many jobs one request names at most: a server bounds what it reads.
 MOST = 1000
 #: Refusals by which the worker does not hold the job any more.

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .._core import ManualClock, Store
-from .client import NOT_HELD, VERSION, Claimed, Held, Queues, end_request, refusal
+from .._server_client import envelope
+from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -66,10 +67,7 @@ class StoreClient:
 
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """End all of them at one instant: the jobs of a batch that is tried again are due together."""
-        requests = []
-        for id, version in held:
-            kind, data = end_request(id, version, outcome)
-            requests.append({"kind": kind, "head": {"corrId": id, "version": VERSION}, "data": data})
+        requests = [envelope(*end_request(id, version, outcome), corr_id=id) for id, version in held]
         statuses = []
         for answer in self.store.apply(requests):
             status = int(answer["head"]["status"])

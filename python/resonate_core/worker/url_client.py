@@ -11,27 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from .._core import SystemClock, Value
-from .._extras import how_to_install
-from .client import NOT_HELD, VERSION, Claimed, Held, Queues, end_request, refusal
+from .._server_client import BUSY, ServerClient, Unreachable, envelope
+from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal
 from .durations import milliseconds
 from .outcomes import Outcome
 from .records import JobRecord, camel, remote_job
 
 if TYPE_CHECKING:
-    import httpx
-
     from .._core import Watch
 
-__all__ = ["Unreachable", "UrlClient"]
-
-#: The server, or a proxy before it, is busy or away: try again later.
-_BUSY = (408, 429, 502, 503, 504)
-
-
-class Unreachable(errors.StoreError):
-    """The server did not answer, or was busy. The request may have been executed all the same."""
-
-    default_status = 503
+__all__ = ["UrlClient"]
 
 
 def _wire_value(value: Any, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -55,6 +44,7 @@ class UrlClient:
 
     Raises:
         ModuleNotFoundError: There is no httpx.
+        Invalid: The URL or the token is none.
     """
 
     blocking = True
@@ -62,54 +52,27 @@ class UrlClient:
     manual = False
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
-        try:
-            import httpx
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"a worker of a URL needs httpx: {how_to_install('worker')}") from error
-        self._url = url.rstrip("/") + "/"
-        self._token = token
-        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
-        self._http = httpx.Client(headers=headers, timeout=timeout)
+        self._server = ServerClient(url, token, timeout)
         self._clock = SystemClock()
         self._numbers = itertools.count(1)
 
     def __repr__(self) -> str:
-        import httpx
-
-        url = httpx.URL(self._url)
-        return f"UrlClient({str(url.copy_with(username=None, password=None) if url.userinfo else url)!r})"
+        return f"UrlClient({self._server.name!r})"
 
     # -- requests ---------------------------------------------------------------------------------------------------------
 
     def ask(self, kind: str, data: Mapping[str, Any]) -> tuple[int, Any]:
-        """Send a request; return status and data of the answer, also of a refusal.
+        """Send a request; return status and data of the reply, also of a refusal.
 
         Raises:
             Unreachable: There was no answer, or the server was busy.
-            ResonateError: It does not speak the protocol, or does not know the token.
+            ResonateError: It does not speak the protocol, or refused the request before any protocol.
         """
-        import httpx
-
-        number = f"worker-{next(self._numbers)}"
-        head: dict[str, Any] = {"corrId": number, "version": VERSION}
-        if self._token is not None:
-            head["auth"] = self._token
-        body = json.dumps({"kind": kind, "head": head, "data": data}).encode("ascii")
-        try:
-            response = self._http.post(self._url, content=body)
-        except httpx.HTTPError as error:
-            raise Unreachable(f"{self!r} cannot be reached: {type(error).__name__}: {error}") from error
-        return self._read(response)
-
-    def _read(self, response: httpx.Response) -> tuple[int, Any]:
-        if response.status_code in _BUSY:
-            raise Unreachable(f"{self!r} answered {response.status_code}", response.status_code)
-        try:
-            answer = response.json()
-            return int(answer["head"]["status"]), answer["data"]
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"{self!r} does not speak the protocol: it answered {response.status_code} {response.reason_phrase}"
-            raise errors.ResonateError(message, response.status_code) from error
+        reply = self._server.post(envelope(kind, data, f"worker-{next(self._numbers)}", token=self._server.token))
+        status = reply["head"]["status"]
+        if status in BUSY:
+            raise Unreachable(f"{self!r} answered {status}: {reply['data']}", status)
+        return status, reply["data"]
 
     def send(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request; return the data of the answer.
@@ -208,7 +171,7 @@ class UrlClient:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
 
     def close(self) -> None:
-        self._http.close()
+        self._server.close()
 
 
 def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
