@@ -1,4 +1,4 @@
-"""Messages handed to functions of this process: what `Store.on_message` and `Store.deliver` do."""
+"""Delivery of messages to functions of this process: `Store.on_message` and `Store.deliver`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .errors import Closed, Invalid
 if TYPE_CHECKING:
     from ._core import Message, Store
 
-__all__ = ["Subscription", "deliver", "handled_schemes", "on_message", "tell_of_ends"]
+__all__ = ["Subscription", "deliver", "handled_schemes", "on_handler_end", "on_message"]
 
 Handler = Callable[["Message"], object]
 
 _log = logging.getLogger("resonate_core.delivery")
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
-#: Seconds after which a message whose handler raised is handed to it again: doubled each time, up to the longest.
+#: Seconds after which a message whose handler raised is delivered again: doubled each time, up to the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
-#: How often a thread looks whether its store is still there, in seconds.
-_LOOK = 1.0
-#: How long a program that ends waits for a handler that is being called, in seconds.
-_LAST_WORDS = 1.0
+#: Seconds between two checks of a thread whether its store still exists.
+_CHECK_INTERVAL = 1.0
+#: Seconds for which a program that ends waits for a handler that is running.
+_EXIT_TIMEOUT = 1.0
 
 
 class _Failed:
@@ -42,7 +42,7 @@ class _Failed:
         self.again_at = 0.0
 
 
-class _Post:
+class _Handlers:
     """The handlers of one store."""
 
     def __init__(self, store: Store) -> None:
@@ -52,15 +52,15 @@ class _Post:
         self.thread: threading.Thread | None = None
         self.ending = False
         self.delivering = threading.Lock()
-        self._deliverer: int | None = None  # the thread that holds it
+        self._deliverer: int | None = None  # the thread that holds the lock
         self.wakeup: Wakeup | None = None  # of the thread
 
     def deliver(self, store: Store, survived: type[BaseException] = Exception) -> int:
-        """Hands out what waits now; how many messages were taken.
+        """Deliver the waiting messages; return how many were acknowledged.
 
         Args:
             store: Whose messages.
-            survived: What a handler may raise without ending it.
+            survived: The exceptions of a handler that do not end the delivery.
 
         Raises:
             Invalid: A handler calls it.
@@ -82,15 +82,15 @@ class _Post:
             for message in waiting:
                 if self.ending and threading.current_thread() is self.thread:
                     break
-                if self._hand_over(message, handlers, survived):
+                if self._call(message, handlers, survived):
                     done.append(message.number)
-        finally:  # whatever ends it, what was taken was taken
+        finally:  # an exception does not undo the deliveries before it
             if done:
                 store.acknowledge(done)
         self.failed = {message.number: self.failed[message.number] for message in waiting if message.number in self.failed}
         return len(done)
 
-    def _hand_over(self, message: Message, handlers: dict[str, Handler], survived: type[BaseException]) -> bool:
+    def _call(self, message: Message, handlers: dict[str, Handler], survived: type[BaseException]) -> bool:
         if message.stale:
             return True
         failed = self.failed.get(message.number)
@@ -103,7 +103,9 @@ class _Post:
             pause = doubled(_FIRST_PAUSE, failed.failures, _LONGEST_PAUSE)
             failed.failures += 1
             failed.again_at = seconds() + pause
-            _log.exception("the handler of %r raised for %s; it gets it again in %.1f s", message.address, message.key, pause)
+            _log.exception(
+                "the handler of %r raised for %s; it gets the message again in %.1f s", message.address, message.key, pause
+            )
             return False
         self.failed.pop(message.number, None)
         return True
@@ -111,7 +113,7 @@ class _Post:
     # -- in the background --------------------------------------------------------------------------------------------
 
     def start(self, store: Store) -> None:
-        """Begins to deliver whenever a message is queued."""
+        """Begin to deliver each message when it is queued."""
         if self.wakeup is None:
             self.wakeup = Wakeup(store.watch)
         if self.thread is None or not self.thread.is_alive():
@@ -120,51 +122,51 @@ class _Post:
         self.wakeup.wake()
 
     def pause(self) -> float:
-        """Seconds until a message that failed is to be tried again, or it is time to look around."""
+        """Return the seconds until the next retry of a message, or the next check of the store."""
         pauses = [failed.again_at - seconds() for failed in self.failed.values()]
-        return max(0.0, min([_LOOK, *pauses]))
+        return max(0.0, min([_CHECK_INTERVAL, *pauses]))
 
 
-def _run(post: ref[_Post], wakeup: Wakeup) -> None:
-    """The thread of a store's handlers. It ends with the store, or with the last handler."""
+def _run(reference: ref[_Handlers], wakeup: Wakeup) -> None:
+    """Run the thread of a store's handlers. It ends with the store, or with the last handler."""
     while True:
-        here = post()
+        here = reference()
         store = here.store() if here is not None else None
         if here is None or store is None or here.ending or not here.handlers:
             return
-        wakeup.rearm(0)  # timers are somebody else's
+        wakeup.rearm(0)  # it does not run the steps of the store
         try:
-            here.deliver(store, BaseException)  # what ends a thread, such as SystemExit, would end it for all later messages
+            here.deliver(store, BaseException)  # such as SystemExit, which would end the thread
         except Closed:
             return
         except Exception:
-            _log.exception("messages could not be read or taken out of the store; trying again in %.0f s", _LOOK)
-            time.sleep(_LOOK)
+            _log.exception("messages could not be read or acknowledged; trying again in %.0f s", _CHECK_INTERVAL)
+            time.sleep(_CHECK_INTERVAL)
         pause = here.pause()
-        del store, here  # neither is kept alive by a thread that waits
+        del store, here  # a thread that waits keeps neither alive
         wakeup.wait(pause)
 
 
-_posts: WeakKeyDictionary[Store, _Post] = WeakKeyDictionary()
-#: What is told that a handler was taken away: messages that were left to it are somebody else's now.
-_told_of_ends: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] = WeakKeyDictionary()
+_by_store: WeakKeyDictionary[Store, _Handlers] = WeakKeyDictionary()
+#: Methods that are called after a handler was removed, since the messages of its scheme are free for other receivers.
+_end_listeners: WeakKeyDictionary[Store, list[WeakMethod[Callable[[], None]]]] = WeakKeyDictionary()
 
 
 @atexit.register
 def _end_threads() -> None:
-    """When the program ends: no handler is called any more, and one that is being called gets a moment to return."""
-    posts = [post for post in list(_posts.values()) if post.thread is not None and post.thread.is_alive()]
-    for post in posts:
-        post.ending = True
-        if post.wakeup is not None:
-            post.wakeup.wake()
-    for post in posts:
-        if post.thread is not None and post.thread is not threading.current_thread():
-            post.thread.join(_LAST_WORDS)
+    """Call no handler any more when the program ends, and wait a moment for handlers that are running."""
+    running = [of_store for of_store in list(_by_store.values()) if of_store.thread is not None and of_store.thread.is_alive()]
+    for of_store in running:
+        of_store.ending = True
+        if of_store.wakeup is not None:
+            of_store.wakeup.wake()
+    for of_store in running:
+        if of_store.thread is not None and of_store.thread is not threading.current_thread():
+            of_store.thread.join(_EXIT_TIMEOUT)
 
 
 class Subscription:
-    """A handler in its place; `Store.on_message` makes it. As a context manager it ends with its block.
+    """A registered handler; `Store.on_message` makes it. As a context manager it ends with its block.
 
     Example:
         >>> import resonate_core as rc
@@ -173,8 +175,8 @@ class Subscription:
         <Subscription to local:>
     """
 
-    def __init__(self, post: _Post, scheme: str, handler: Handler) -> None:
-        self._post = post
+    def __init__(self, of_store: _Handlers, scheme: str, handler: Handler) -> None:
+        self._handlers = of_store
         self._handler = handler
         self.scheme = scheme
 
@@ -182,19 +184,19 @@ class Subscription:
         return f"<Subscription to {self.scheme}:>"
 
     def close(self) -> None:
-        """Ends it: the messages of its scheme wait in the store from now on.
+        """Remove the handler: the messages of its scheme wait in the store from now on.
 
         Example:
             >>> import resonate_core as rc
             >>> rc.Store(clock=rc.ManualClock()).on_message("local", print).close()
         """
-        if self._post.handlers.get(self.scheme) is self._handler:
-            del self._post.handlers[self.scheme]
-            store = self._post.store()
-            for one in _told_of_ends.get(store, ()) if store is not None else ():
-                told = one()
-                if told is not None:
-                    told()
+        if self._handlers.handlers.get(self.scheme) is self._handler:
+            del self._handlers.handlers[self.scheme]
+            store = self._handlers.store()
+            for reference in _end_listeners.get(store, ()) if store is not None else ():
+                listener = reference()
+                if listener is not None:
+                    listener()
 
     def __enter__(self) -> Subscription:
         return self
@@ -204,34 +206,34 @@ class Subscription:
 
 
 def on_message(store: Store, scheme: str, handler: Handler, background: bool | None) -> Subscription:
-    """What `Store.on_message` gives."""
+    """Register a handler: `Store.on_message`."""
     if not _SCHEME.fullmatch(scheme):
         raise Invalid(f"scheme must be the text before the colon of an address, such as 'local', got {scheme!r}")
     if not callable(handler):
         raise TypeError(f"handler must be callable, got {handler!r}")
-    post = _posts.get(store)
-    if post is None:
-        post = _posts[store] = _Post(store)
-    if scheme in post.handlers:
+    of_store = _by_store.get(store)
+    if of_store is None:
+        of_store = _by_store[store] = _Handlers(store)
+    if scheme in of_store.handlers:
         raise Invalid(f"scheme is {scheme!r}, and has a handler; close its subscription first")
-    post.handlers[scheme] = handler
+    of_store.handlers[scheme] = handler
     if background or (background is None and not isinstance(store.clock, ManualClock)):
-        post.start(store)
-    return Subscription(post, scheme, handler)
+        of_store.start(store)
+    return Subscription(of_store, scheme, handler)
 
 
 def deliver(store: Store) -> int:
-    """What `Store.deliver` does."""
-    post = _posts.get(store)
-    return post.deliver(store) if post is not None else 0
+    """Deliver the waiting messages: `Store.deliver`."""
+    of_store = _by_store.get(store)
+    return of_store.deliver(store) if of_store is not None else 0
 
 
 def handled_schemes(store: Store) -> frozenset[str]:
-    """The schemes that have a handler in this process."""
-    post = _posts.get(store)
-    return frozenset(post.handlers) if post is not None else frozenset()
+    """Return the schemes that have a handler in this process."""
+    of_store = _by_store.get(store)
+    return frozenset(of_store.handlers) if of_store is not None else frozenset()
 
 
-def tell_of_ends(store: Store, told: Callable[[], None]) -> None:
-    """Has a method called, in any thread, whenever a handler of the store is taken away. Its object is not kept alive."""
-    _told_of_ends.setdefault(store, []).append(WeakMethod(told))
+def on_handler_end(store: Store, listener: Callable[[], None]) -> None:
+    """Call a method, in any thread, after each removal of a handler of the store. Its object is not kept alive."""
+    _end_listeners.setdefault(store, []).append(WeakMethod(listener))

@@ -16,6 +16,8 @@ Example:
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._core import Store
 from .server.app import ResonateApp
 from .server.settings import (
@@ -72,12 +74,13 @@ def create_app(
     if not isinstance(store, Store):
         kind = type(store).__name__
         raise TypeError(f"store must be a Store, got {kind}; open one and close it after the app: create_app(Store('shop.db'))")
-    return ResonateApp(
-        store,
-        server or ServerSettings(),
-        auth or AuthSettings(),
-        limits or LimitSettings(),
-        streams or StreamSettings(),
-        push or PushSettings(),
-        delivery or DeliverySettings(),
-    )
+    tables: dict[str, Any] = {
+        "server": server,
+        "auth": auth,
+        "limits": limits,
+        "streams": streams,
+        "push": push,
+        "delivery": delivery,
+    }
+    given = {name: table for name, table in tables.items() if table is not None}
+    return ResonateApp(store, Settings.model_construct(None, **given))  # without validation, which would read the environment

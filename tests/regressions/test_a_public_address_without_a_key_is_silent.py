@@ -27,7 +27,7 @@ def test_it_is_said_at_the_start(tmp_path: Path, flags: tuple[str, ...], level: 
         assert len(said) == (level is not None), server.said()
         if level is not None:
             assert f" {level}" in said[0] and "127.0.0.1" in said[0]
-            assert ("DELETE EVERYTHING" in said[0]) == ("--debug" in flags)
+            assert ("DELETE ALL DATA" in said[0]) == ("--debug" in flags)
 
 
 def test_with_a_key_there_is_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

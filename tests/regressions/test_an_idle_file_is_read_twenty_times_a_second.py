@@ -9,8 +9,8 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core.server.driver import Driver
-from resonate_core.server.lines import Line
 from resonate_core.server.metrics import Metrics
+from resonate_core.server.serial_executor import SerialExecutor
 
 PATIENCE = 60.0
 INTERVAL = 0.005
@@ -41,12 +41,12 @@ class Deliveries:
         self.given += [message.id for message in messages]
         return set()
 
-    def addresses_to_look_at(self) -> list[str]:
+    def take_addresses(self) -> list[str]:
         return []
 
-    def about_to_read(self) -> None: ...
+    def before_read(self) -> None: ...
 
-    def still_taken(self, addresses: list[str], blocked: set[str]) -> list[str]:
+    def accepting(self, addresses: list[str], blocked: set[str]) -> list[str]:
         return addresses
 
 
@@ -62,7 +62,7 @@ def test_an_idle_file_is_left_alone_until_somebody_writes_to_it(tmp_path: Path) 
     async def main() -> None:
         with rc.Store(tmp_path / "a.db") as own, rc.Store(tmp_path / "a.db") as other:
             own.promises.create("first", 4_000_000_000_000)
-            store, deliveries, line = Counted(own), Deliveries(), Line("driver")
+            store, deliveries, line = Counted(own), Deliveries(), SerialExecutor("driver")
             driver = Driver(store, line.call, Metrics(), INTERVAL)  # type: ignore[arg-type]
             driver.serve(deliveries)  # type: ignore[arg-type]
             running = asyncio.ensure_future(driver.run())

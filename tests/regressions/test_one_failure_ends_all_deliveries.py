@@ -12,10 +12,10 @@ import pytest
 import resonate_core as rc
 from resonate_core._damper import Damper
 from resonate_core.server import delivery, driver
-from resonate_core.server.delivery import Delivery, NotNow, Send
+from resonate_core.server.delivery import Declined, Delivery, Send
 from resonate_core.server.driver import Driver
-from resonate_core.server.lines import Line
 from resonate_core.server.metrics import Metrics
+from resonate_core.server.serial_executor import SerialExecutor
 
 PATIENCE = 60
 PAUSE = 0.01
@@ -50,7 +50,7 @@ class Notes:
         self._fails = fails
         self._times = times
 
-    def offer(self, message: Any) -> Send | NotNow:
+    def offer(self, message: Any) -> Send | Declined:
         bad = message.id == "bad" and self._times > 0
         if bad and self._fails == "offer":
             self._times -= 1
@@ -81,7 +81,7 @@ async def until(what: Callable[[], bool]) -> None:
 
 
 async def driven(store: Any, transport: Callable[[Delivery], Notes], body: Callable[[Driver, Notes], Any]) -> None:
-    line = Line("store")
+    line = SerialExecutor("store")
     driving = Driver(store, line.call, Metrics(), None)
     deliveries = Delivery(store, line.call, Metrics(), driving.wake, Damper(lambda: 0.0), 1.0)
     notes = deliveries.transports["note"] = transport(deliveries)
@@ -121,7 +121,7 @@ def test_a_driver_survives_whatever_a_tick_raises(
 @pytest.mark.parametrize("fails", ["offer", "send"])
 @pytest.mark.parametrize("kind", ["execute", "unblock"])
 def test_one_message_that_raises_does_not_stop_the_others(kind: str, fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_PAUSE", PAUSE)
+    monkeypatch.setattr(delivery, "_RETRY_PAUSE", PAUSE)
     store = rc.Store(retry_timeout=100)
     address = "note://somebody"
     if kind == "execute":

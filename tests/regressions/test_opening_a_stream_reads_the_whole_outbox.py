@@ -36,15 +36,15 @@ class Counting:
 
 
 def counted(on: Scene) -> Counting:
-    assert on.app._running is not None
+    assert on.app._runtime is not None
     counting = Counting(on.store)
-    on.app._running.driver._store = counting  # type: ignore[assignment]
+    on.app._runtime.driver._store = counting  # type: ignore[assignment]
     return counting
 
 
 def _last_seen(on: Scene) -> int:
-    assert on.app._running is not None
-    return on.app._running.driver._last
+    assert on.app._runtime is not None
+    return on.app._runtime.driver._last
 
 
 def create(id: str, address: str) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def test_addresses_that_are_written_in_another_way_are_found(play: Play, address
 def test_more_such_addresses_than_are_remembered_are_found_too(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     import resonate_core.server.poll as poll
 
-    monkeypatch.setattr(poll, "_ODD_REMEMBERED", 3)
+    monkeypatch.setattr(poll, "_MOST_OTHER_FORMS", 3)
 
     async def main() -> None:
         async with scene() as on:
@@ -159,7 +159,7 @@ def test_more_such_addresses_than_are_remembered_are_found_too(play: Play, monke
                 on.unblock(f"odd{i}", f"poll://uni:p{i}@workers/w{i}")
             await on.quiet()
             stream = await on.open("workers/w9")
-            await on.pass_time(poll._ODD_PAUSE + 1, step=1)
+            await on.pass_time(poll._READ_ALL_PAUSE + 1, step=1)
             await on.until(lambda: stream.ids == ["odd9"])
 
     play(main())

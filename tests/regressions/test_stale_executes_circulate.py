@@ -42,8 +42,8 @@ def next_task(events: http.client.HTTPResponse) -> tuple[str, int]:
 
 def open_streams(live: Live) -> int:
     async def count() -> int:
-        assert live.app._running is not None
-        return len(live.app._running.poll.streams)
+        assert live.app._runtime is not None
+        return len(live.app._runtime.poll.streams)
 
     found: int = live.run(count())
     return found

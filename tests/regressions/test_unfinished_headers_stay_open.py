@@ -80,7 +80,7 @@ def test_a_request_under_way_is_not_cut_off(server: Live) -> None:
             assert rest(other) == b"", "and twice as long"
 
         async def streams() -> int:
-            return len(server.app._running.poll.streams)
+            return len(server.app._runtime.poll.streams)
 
         assert server.run(streams()) == 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resonate_core.server.push import Pusher, PushFailed
+from resonate_core.server.push_client import PushClient, PushFailed
 from resonate_core.server.settings import PushSettings
 
 TRUST = ssl.create_default_context()  # made once: reading the system's store takes a tenth of a second
@@ -26,12 +26,12 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(all_of_it())
 
 
-def pusher(resolver: Any = None, ssl_context: ssl.SSLContext | None = None, **given: Any) -> Pusher:
+def pusher(resolver: Any = None, ssl_context: ssl.SSLContext | None = None, **given: Any) -> PushClient:
     settings = PushSettings(**{"allow": "127.0.0.0/8, ::1", "timeout": 20, **given})
-    return Pusher(settings, ssl_context=ssl_context or TRUST, **({} if resolver is None else {"resolver": resolver}))
+    return PushClient(settings, ssl_context=ssl_context or TRUST, **({} if resolver is None else {"resolver": resolver}))
 
 
-async def failure(of: Pusher, url: str, body: bytes = b"{}") -> PushFailed:
+async def failure(of: PushClient, url: str, body: bytes = b"{}") -> PushFailed:
     with pytest.raises(PushFailed) as raised:
         await of.push(url, body)
     assert str(raised.value) == raised.value.reason

@@ -142,7 +142,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_without_a_key_there_is_nothing_to_check_with() -> None:
-    with pytest.raises(ValueError, match="neither public_key nor secret is set"):
+    with pytest.raises(ValueError, match="public_key or secret must be set"):
         Authenticator(AuthSettings())
 
 
@@ -150,7 +150,7 @@ def test_without_a_key_there_is_nothing_to_check_with() -> None:
     "secret", [public_pem(KEYS["RSA"][0]).decode(), certificate(KEYS["P-256"][0]).decode()], ids=["key", "certificate"]
 )
 def test_a_secret_that_everybody_may_read_is_refused(secret: str) -> None:
-    with pytest.raises(ValueError, match="secret is a public key, certificate or JWK"):
+    with pytest.raises(ValueError, match="secret must not be a public key, certificate or JWK"):
         Authenticator(AuthSettings(secret=secret))
 
 

@@ -109,7 +109,7 @@ async def _play() -> None:
                 assert event["data"]["task"] == {"id": "t", "version": version}
                 await ask("task.acquire", id="t", version=version, pid="p", ttl=60_000)
                 await ask("task.release", id="t", version=version + 1)
-            damper = app._running.damper
+            damper = app._runtime.damper
             assert damper._released["t"][0] == 4
             assert 0 < damper.wait("t") <= 4 * FIRST_PAUSE
             event = await asyncio.wait_for(events.get(), 60)

@@ -11,8 +11,8 @@ import httpcore
 import pytest
 from hypothesis import example, given, settings as hypothesis_settings, strategies as st
 
-from resonate_core.server.egress import AddressPolicy, GuardedBackend, NotCallable, take_apart
-from resonate_core.server.push import Pusher, PushFailed
+from resonate_core.server.egress import AddressPolicy, GuardedBackend, NotCallable, parse_target
+from resonate_core.server.push_client import PushClient, PushFailed
 from resonate_core.server.settings import PushSettings
 from server.receiver import receiving
 
@@ -147,7 +147,7 @@ MAPPED = str(IPv6Address("::ffff:1.2.3.4"))  # with dots from Python 3.13 on
     ],
 )  # fmt: skip
 def test_a_url_is_taken_apart(url: str, scheme: str, host: str, port: int | None, path: str, authority: str) -> None:
-    target = take_apart(url)
+    target = parse_target(url)
     parts = (target.url.scheme.decode(), target.url.host.decode(), target.url.port, target.url.target.decode(), target.authority)
     assert parts == (scheme, host, port, path, authority)
 
@@ -170,7 +170,7 @@ REFUSED_URLS = [
 @pytest.mark.parametrize("url", REFUSED_URLS, ids=lambda url: ascii(url)[1:40])
 def test_what_two_parsers_could_read_in_two_ways_is_refused(url: str) -> None:
     with pytest.raises(NotCallable) as raised:
-        take_apart(url)
+        parse_target(url)
     assert "user" not in str(raised.value) and len(str(raised.value)) < 250
 
 
@@ -184,12 +184,12 @@ def test_what_two_parsers_could_read_in_two_ways_is_refused(url: str) -> None:
 @example("HTTP://x\n")
 def test_any_text_is_refused_or_has_a_plain_host(url: str) -> None:
     try:
-        target = take_apart(url)
+        target = parse_target(url)
     except NotCallable:
         return
     host = target.url.host.decode("ascii")
     assert host and host == host.lower() and not set(host) & set("%@/\\[]? ") and target.url.target[:1] == b"/"
-    assert take_apart(f"http://{target.authority}/").url.host == target.url.host
+    assert parse_target(f"http://{target.authority}/").url.host == target.url.host
 
 
 # What is judged is what is connected to
@@ -206,7 +206,7 @@ SPELLINGS = [
 def test_no_spelling_of_loopback_gets_around_the_policy(spelling: str) -> None:
     async def run() -> None:
         async with receiving() as receiver:
-            pusher = Pusher(PushSettings())
+            pusher = PushClient(PushSettings())
             try:
                 with pytest.raises(PushFailed) as raised:
                     await pusher.push(receiver.url("/", spelling), b"{}")
@@ -230,7 +230,7 @@ def test_whatever_the_url_nothing_is_called_that_resolves_to_loopback(url: str) 
 
     async def run() -> None:
         try:
-            target = take_apart(url)
+            target = parse_target(url)
         except NotCallable:
             return
         try:
@@ -259,7 +259,7 @@ def test_a_name_that_changes_its_answer_is_judged_by_what_is_connected_to() -> N
         async with receiving() as outside, receiving(host="127.0.0.2", port=outside.port) as inside:
             settings = PushSettings(allow="127.0.0.1/32")
             for permitted in (True, False, True):
-                pusher = Pusher(settings, resolver=resolver)
+                pusher = PushClient(settings, resolver=resolver)
                 try:
                     with (
                         contextlib.nullcontext()
@@ -284,7 +284,7 @@ def test_of_several_addresses_only_the_permitted_ones_are_tried(answers: list[st
 
     async def run() -> None:
         async with receiving() as outside, receiving(host="127.0.0.2", port=outside.port) as inside:
-            pusher = Pusher(PushSettings(allow="127.0.0.1"), resolver=resolver)
+            pusher = PushClient(PushSettings(allow="127.0.0.1"), resolver=resolver)
             await pusher.push(outside.url("/", "both.test"), b"{}")
             await pusher.close()
             assert (outside.connections, inside.connections) == (1, 0)
@@ -298,7 +298,7 @@ def test_the_next_address_is_tried_where_nobody_listens_at_the_first() -> None:
 
     async def run() -> None:
         async with receiving() as receiver:
-            pusher = Pusher(PushSettings(allow="127.0.0.0/8"), resolver=resolver)
+            pusher = PushClient(PushSettings(allow="127.0.0.0/8"), resolver=resolver)
             await pusher.push(receiver.url("/", "both.test"), b"{}")
             await pusher.close()
             assert receiver.connections == 1

@@ -137,7 +137,7 @@ def test_a_body_over_the_limit_that_is_announced(connection: Connection) -> None
 @pytest.mark.parametrize("body", [b"", b"{", b'{"kind":"promise.get","head":'])
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     """408, and the connection ends; others are served meanwhile."""
-    monkeypatch.setattr(app_module, "_BODY_PATIENCE", 0.2)
+    monkeypatch.setattr(app_module, "_BODY_TIMEOUT", 0.2)
     with Store(clock=ManualClock(1000)) as store, serving(store) as live, connected(live.port) as slow:
         slow.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 500\r\n\r\n" + body)
         healthy(live)

@@ -72,7 +72,7 @@ def test_a_content_length_that_is_none_is_not_what_is_gone_by(length: str, parts
 
 
 def test_what_comes_late_in_a_body_is_waited_for_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "_BODY_PATIENCE", 0.02)
+    monkeypatch.setattr(app_module, "_BODY_TIMEOUT", 0.02)
 
     async def main(parts: list[bytes]) -> list[Any]:
         sent: list[Any] = []

@@ -126,7 +126,7 @@ def test_head_of_a_stream_opens_none(store: Store, method: str) -> None:
         connection.send(b"HEAD /poll/workers/w1 HTTP/1.1\r\nHost: here\r\n\r\n")
         status, headers = connection.head()
         assert status == 200 and headers["content-type"] == "text/event-stream"
-        assert len(live.app._running.poll.streams) == 0
+        assert len(live.app._runtime.poll.streams) == 0
         connection.send(b"HEAD /health HTTP/1.1\r\nHost: here\r\n\r\n")
         assert connection.head()[0] == 200
 
@@ -174,7 +174,7 @@ def test_what_a_vanished_reader_did_not_confirm_goes_to_the_next(store: Store, h
                 reader.reset()
             elif how == "shutdown":  # half of the connection: its client says nothing more
                 reader.socket.shutdown(1)
-                until(lambda: len(live.app._running.poll.streams) == 0)
+                until(lambda: len(live.app._runtime.poll.streams) == 0)
         with reading(live.port) as again:
             assert sorted(again.ids(5)) == [f"u{i}" for i in range(5)]
             assert waiting(store) == [f"u{i}" for i in range(5)]
@@ -218,7 +218,7 @@ def test_unblocks_outlive_a_server_that_stops_before_they_are_acknowledged(tmp_p
             unblock(store, f"u{i}")
         assert reader.ids(3) == ["u0", "u1", "u2"]
         reader.reset()
-        until(lambda: len(live.app._running.poll.streams) == 0)
+        until(lambda: len(live.app._runtime.poll.streams) == 0)
     with Store(path, clock=ManualClock(2000)) as store, serving(store, streams=SOON) as live, reading(live.port) as reader:
         assert reader.ids(3) == ["u0", "u1", "u2"]
         until(lambda: waiting(store) == [])
@@ -234,7 +234,7 @@ def test_a_stop_ends_streams_after_what_waits_in_them(tmp_path: Path) -> None:
                 open = [readers.enter_context(reading(live.port, f"workers/w{i}")) for i in range(20)]
                 for i in range(20):
                     unblock(store, f"u{i}", f"poll://uni@workers/w{i}")
-                until(lambda: sum(len(s.unconfirmed) for s in live.app._running.poll.streams) == 20)
+                until(lambda: sum(len(s.unconfirmed) for s in live.app._runtime.poll.streams) == 20)
             assert [reader.rest() for reader in open] == [[f"u{i}"] for i in range(20)]
         assert waiting(store) == [], "they were written and their streams ended well"
 
@@ -245,7 +245,7 @@ def test_streams_beyond_the_limit(store: Store) -> None:
         assert [reader.status for reader in open] == [200, 200, 200, 503, 503]
         assert open[3].headers["retry-after"] == "1" and open[3].headers["content-type"] == "application/json"
         open[0].reset()
-        until(lambda: len(live.app._running.poll.streams) == 2)
+        until(lambda: len(live.app._runtime.poll.streams) == 2)
         assert readers.enter_context(reading(live.port, "workers/w9")).status == 200
 
 
@@ -276,7 +276,7 @@ def test_a_thousand_streams(store: Store) -> None:
     with serving(store, streams=SOON) as live:
 
         def feed() -> None:
-            until(lambda: len(live.app._running.poll.streams) == 1000)
+            until(lambda: len(live.app._runtime.poll.streams) == 1000)
             for i in range(1000):
                 unblock(store, f"u{i:03}", f"poll://uni@workers/w{i}")
                 execute(store, f"p{i:03}", f"poll://any@workers/w{i}")

@@ -318,10 +318,10 @@ def test_what_was_acknowledged_while_older_messages_were_read_is_not_sent_again(
             on.unblock("a")
             await on.quiet()
             assert stream.ids == ["a"]
-            assert on.app._running is not None
-            slow = on.app._running.driver._store = _ReadsSlowly(store)  # type: ignore[assignment]
+            assert on.app._runtime is not None
+            slow = on.app._runtime.driver._store = _ReadsSlowly(store)  # type: ignore[assignment]
             slow.go_on.clear()
-            on.app._running.deliveries.look_at(["poll://uni@workers/w1"])
+            on.app._runtime.deliveries.read_again(["poll://uni@workers/w1"])
             await on.until(slow.read.is_set)
             asyncio.get_running_loop().seconds += 0.3  # type: ignore[attr-defined]
             await on.until(lambda: on.waiting() == [])  # "a" is acknowledged, and stands in the page that was read

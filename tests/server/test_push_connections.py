@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from resonate_core.server.push import Pusher
+from resonate_core.server.push_client import PushClient
 from resonate_core.server.settings import PushSettings
 from server.pushing import failure, loopback, pusher, run
 from server.receiver import OK, Request, answer, receiving, says, waits_forever
@@ -267,7 +267,7 @@ def test_tls_goes_by_the_name_although_the_connection_goes_to_the_address(
 def test_a_certificate_that_the_system_does_not_know_is_refused(tmp_path: Path) -> None:
     async def test() -> None:
         async with receiving(tls=made_certificate(tmp_path, "push.test")) as receiver:
-            of = Pusher(PushSettings(allow="127.0.0.0/8"), resolver=loopback)
+            of = PushClient(PushSettings(allow="127.0.0.0/8"), resolver=loopback)
             failed = await failure(of, receiver.url("/", "push.test", "https"))
             await of.close()
             assert "CERTIFICATE_VERIFY_FAILED" in failed.reason and not receiver.requests

@@ -151,7 +151,7 @@ def test_a_handler_can_be_called(store):
 def test_the_server_leaves_a_handled_scheme_alone():
     pytest.importorskip("starlette")
     from resonate_core._damper import Damper
-    from resonate_core.server.delivery import Delivery, NotNow
+    from resonate_core.server.delivery import Declined, Delivery
     from resonate_core.server.metrics import Metrics
 
     class Refuses:
@@ -166,4 +166,4 @@ def test_the_server_leaves_a_handled_scheme_alone():
         delivery.transports["local"] = Refuses()
         store.on_message("local", print)
         store.promises.create("a", timeout_at=FAR, tags=LOCAL)
-        assert delivery._offer(store.messages()[0]) is NotNow.ADDRESS
+        assert delivery._offer(store.messages()[0]) is Declined.ADDRESS

@@ -80,15 +80,7 @@ def _file(where: Where) -> tuple[Path | None, dict[str, Any]]:
     if file is None and not configuration.has_environment("store"):
         return where.db, {}  # the usual case: nothing to read, and nothing to import for it
     settings = configuration.load(file, {} if where.db is None else {"store": {"path": where.db}}).store
-    options = {
-        "durability": settings.durability,
-        "busy_timeout": settings.busy_timeout_ms,
-        "rules": settings.rules,
-        "retry_timeout": settings.retry_timeout_ms,
-        "catchup": settings.catchup,
-        "unblock_retention": settings.unblock_retention_ms,
-    }
-    return settings.path, options
+    return settings.path, settings.options()
 
 
 def open_file(where: Where, access: Access) -> FileTarget:

@@ -1,4 +1,4 @@
-"""Who a bearer token stands for: JWTs checked against one key, and what their bearer may touch."""
+"""Authentication by bearer tokens: JWTs that are verified with one key, and the permissions of their bearers."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ __all__ = ["Authenticator", "Identity", "Unauthorized", "bearer"]
 LONGEST_TOKEN = 16_384
 REMEMBERED_TOKENS = 4096
 SMALLEST_RSA_KEY = 2048
-#: The queue of jobs that name none; whoever may enqueue at all may use it.
-EVERYBODYS_QUEUE = "default"
+#: The queue of jobs that name none: every token that may enqueue may use it.
+SHARED_QUEUE = "default"
 
 _Key = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey
 
 _CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
 
-# A compact JWS and nothing else: no padding, no white space, nothing that a lenient base64 decoder would skip.
+# A compact JWS only: without padding, white space and other characters that a lenient base64 decoder skips.
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # Without re.ASCII the letters of IGNORECASE take in "ſ" and the Kelvin sign.
 _BEARER = re.compile(r"[ \t]*bearer +([A-Za-z0-9._~+/-]+=*)[ \t]*", re.IGNORECASE | re.ASCII)
 _SPECIAL_TO_FNMATCH = re.compile(r"[?\[]")
 _PEM_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
-# What a log may say of a refusal. The library's own texts may quote the token.
+# The reasons in the log. The library's own texts may quote the token.
 _WHY: tuple[tuple[type[Exception], str], ...] = (
     (jwt.InvalidSignatureError, "the signature does not fit the key"),
     (jwt.InvalidAlgorithmError, "the algorithm is not among the accepted ones"),
@@ -57,7 +57,7 @@ _WHY: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Unauthorized(Exception):
-    """A token is missing or does not hold: 401.
+    """A token is missing or invalid: 401.
 
     Its text gives the reason, for the server's debug log only. The text never holds the token.
     """
@@ -65,12 +65,12 @@ class Unauthorized(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """What the bearer of a verified token may do.
+    """The permissions of the bearer of a verified token.
 
     Attributes:
-        admin: The claim ``role`` was "admin": everything, the debug surface too.
+        admin: The claim ``role`` is "admin": every request is permitted, debug operations too.
         prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim, or not a text) for none.
-        queues: The claim ``queues``: queues of others that may be used too, by name or by a pattern with ``*``.
+        queues: The claim ``queues``: further queues that may be used, by name or by a pattern with ``*``.
 
     Example:
         >>> from resonate_core.server.auth import Identity
@@ -86,13 +86,13 @@ class Identity:
 
     @property
     def unrestricted(self) -> bool:
-        """Whether every id is theirs, so that operations over all of them (searches) are too."""
+        """Whether all ids are permitted, and so operations over all ids, such as searches."""
         return self.admin or self.prefix == ""
 
     def may_touch(self, ids: Iterable[str]) -> bool:
-        """Tells whether all of these ids are theirs.
+        """Return whether all of these ids are permitted.
 
-        Without ids it is whether any id could be: a request that forgot its id is then refused for that.
+        Without ids: whether any id could be. A request that lacks its id is then refused for that reason.
         """
         if self.unrestricted:
             return True
@@ -100,9 +100,9 @@ class Identity:
         return prefix is not None and all(id.startswith(prefix) for id in ids)
 
     def may_use(self, queues: Iterable[str]) -> bool:
-        """Tells whether they may enqueue into all of these queues, claim from them and look for their own jobs in them.
+        """Return whether the bearer may enqueue into all of these queues, claim from them, and search them for permitted jobs.
 
-        Those that begin with the prefix are theirs, and everybody's is ``default``.
+        Queues that begin with the prefix are permitted, and ``default`` is permitted to every bearer.
 
         Example:
             >>> from resonate_core.server.auth import Identity
@@ -112,21 +112,20 @@ class Identity:
             False
         """
         return self.unrestricted or all(
-            self.may_touch([queue]) or queue == EVERYBODYS_QUEUE or any(_matches(pattern, queue) for pattern in self.queues)
+            self.may_touch([queue]) or queue == SHARED_QUEUE or any(_matches(pattern, queue) for pattern in self.queues)
             for queue in queues
         )
 
 
 def _matches(pattern: str, name: str) -> bool:
-    # "*" alone is special, as in searches; the brackets keep fnmatch from seeing more.
+    # Only "*" is special, as in searches; the brackets escape the other special characters of fnmatch.
     return fnmatchcase(name, _SPECIAL_TO_FNMATCH.sub(r"[\g<0>]", pattern))
 
 
 def bearer(header: str | None) -> str | None:
-    """Takes the token out of an ``Authorization`` header; None where it is not exactly one bearer token.
+    """Return the token of an ``Authorization`` header; None if the header is not exactly one bearer token.
 
-    A header of another scheme counts as none at all, so that it can neither stand for a token nor hide one that the
-    request carries elsewhere.
+    A header of another scheme is ignored: it neither counts as a token nor replaces the token in the head of the request.
 
     Example:
         >>> from resonate_core.server.auth import bearer
@@ -145,15 +144,15 @@ class _Remembered(NamedTuple):
 
 
 class Authenticator:
-    """Tells tokens that hold from those that do not. Any thread may ask.
+    """Verifies tokens. Any thread may call it.
 
     The algorithms follow from the key, never from the token: a token's ``alg`` is only compared with them, and ``kid``,
-    ``jku``, ``jwk``, ``x5u`` and ``x5c`` are not looked at. A token that held is remembered until it expires, by its SHA-256
-    digest, because a signature costs many times a look-up.
+    ``jku``, ``jwk``, ``x5u`` and ``x5c`` are ignored. A valid token is remembered by its SHA-256 digest until it expires, because
+    verifying a signature takes many times as long as a look-up.
 
     Args:
-        settings: The key, and what is asked of a token beside its signature.
-        clock: Tells whether a token is still, or already, valid; the system's where none is given.
+        settings: The key, and the requirements beside the signature.
+        clock: The clock for the times in tokens; by default the system's.
         remember: The maximum number of remembered tokens; the least recently used are forgotten first.
 
     Raises:
@@ -191,7 +190,7 @@ class Authenticator:
         self._lock = threading.Lock()
 
     def identify(self, token: str | None) -> Identity:
-        """Tells whom a token stands for.
+        """Return the identity of a token.
 
         Raises:
             Unauthorized: It is missing, malformed, not signed with the key, not valid now, or has another audience.
@@ -215,7 +214,7 @@ class Authenticator:
         return known.identity
 
     def _verified(self, token: str) -> dict[str, Any]:
-        """Checks all but the times, which follow this object's clock."""
+        """Verify a token, except for its times, which follow this object's clock."""
         options: Options = {
             "verify_signature": True,
             "verify_exp": False,
@@ -231,16 +230,16 @@ class Authenticator:
             whole = jwt.decode_complete(
                 token, self._key, algorithms=list(self.algorithms), options=options, audience=self._audience, issuer=self._issuer
             )
-        except Exception as error:  # whatever a token makes the library do, it does not let its bearer in
+        except Exception as error:  # any error of the library refuses the token
             why = next((text for kind, text in _WHY if isinstance(error, kind)), f"malformed ({type(error).__name__})")
             raise Unauthorized(why) from None
         if "crit" in whole["header"]:
-            raise Unauthorized("an extension is marked critical, and none is understood")
+            raise Unauthorized("an extension is marked critical, and no extension is supported")
         claims: dict[str, Any] = whole["payload"]
         return claims
 
     def _checked_times(self, claims: Mapping[str, Any], now: float) -> int | float:
-        """Checks the times and returns when the token expires."""
+        """Check the times; return when the token expires."""
         expires = _instant(claims, "exp")
         if self._is_over(expires, now):
             raise Unauthorized("expired")
@@ -282,7 +281,7 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
 
 
 def _text(claim: str, name: str) -> str:
-    """JSON can name half of a surrogate pair. No id and no queue holds one, so such a claim was not meant."""
+    """Refuse half of a surrogate pair: JSON can contain it, but no id and no queue does."""
     if any("\ud800" <= sign <= "\udfff" for sign in claim):
         raise Unauthorized(f"its {name} is no text: it holds half of a surrogate pair")
     return claim
@@ -301,12 +300,12 @@ def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, 
         key = _public_key(settings.public_key)
         return key, _algorithms_of(key, settings.public_key)
     if settings.secret is None:
-        raise ValueError("neither public_key nor secret is set: there is nothing to check a token with")
+        raise ValueError("public_key or secret must be set to verify tokens, got neither")
     secret = settings.secret.get_secret_value()
     try:
         jwt.get_algorithm_by_name("HS256").prepare_key(secret)
     except jwt.InvalidKeyError:
-        raise ValueError("secret is a public key, certificate or JWK: whoever can read it could sign tokens with it") from None
+        raise ValueError("secret must not be a public key, certificate or JWK, with which each of its readers could sign") from None
     # RFC 7518 3.2: the key is at least as long as the hash.
     length = len(secret.encode())
     fitting = tuple(name for name, least in _SECRET_BYTES.items() if length >= least)
@@ -316,7 +315,7 @@ def _key_and_algorithms(settings: AuthSettings) -> tuple[_Key | str, tuple[str, 
 
 
 def _public_key(path: Path) -> _Key:
-    """Reads the one public key, or the first certificate of a chain, in a PEM file."""
+    """Read the one public key, or the first certificate of a chain, in a PEM file."""
     try:
         pem = path.read_bytes()
     except OSError as error:

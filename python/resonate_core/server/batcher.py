@@ -1,4 +1,4 @@
-"""Requests of many connections, run in shared transactions off the event loop's thread."""
+"""Requests of many connections, run in shared transactions in threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from typing import TYPE_CHECKING
 
 from .._core import Envelope, Store
 from .._stopwatch import seconds
-from .lines import Line
+from .serial_executor import SerialExecutor
 
 if TYPE_CHECKING:
     from .metrics import Metrics
 
 __all__ = ["Answer", "Batcher"]
 
-#: Status, and the answering envelope as JSON.
+#: Status, and the reply as JSON.
 Answer = tuple[int, bytes]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: More in one transaction would make those that wait for the next one wait long.
-_MOST_AT_ONCE = 1000
-#: Turns of the loop between the answers to one transaction and the next: those who are answered ask again within them, and
-#: share it. A commit that waits for the disk is then shared by twice as many. A lone request never waits.
-_TURNS = 2
-#: How many share one while internal steps wait: each request is followed by a portion of them.
-_MOST_BEHIND = 16
-#: How many searches run at once, each beside the writer.
+#: The most requests of one transaction: more would delay the requests that wait for the next one.
+_MOST_REQUESTS = 1000
+#: Iterations of the loop between the replies to one transaction and the next transaction. Clients that get a reply send their next
+#: request within them, so that twice as many share a commit that waits for the disk. A single request never waits.
+_ITERATIONS = 2
+#: The most requests of one transaction while internal steps are due: each request runs some of them.
+_MOST_REQUESTS_BEHIND = 16
+#: The number of searches that run at once, beside the writer.
 _SEARCHES = 2
-#: How many requests a log line names.
-_NAMED = 20
+#: The most requests that a log line names.
+_MOST_NAMED = 20
 
 _Waiting = tuple[Envelope, "asyncio.Future[Answer]"]
-#: Takes requests, their answers, and the error in place of the answers.
+#: Takes requests, their replies, and the error instead of the replies.
 _Answered = Callable[[Sequence[_Waiting], Sequence[Answer], "Exception | None"], None]
 
 
-class _Beside:
-    """Requests that run beside the transactions, on threads of their own.
+class _ReadThreads:
+    """Threads that run reads beside the transactions.
 
     Args:
         store: The store.
         answered: Called with the requests of each run.
-        threads: A name for each thread; so many runs are under way at once.
-        at_once: How many requests share one run.
+        threads: A name for each thread; each of them runs one batch at a time.
+        at_once: The most requests of one batch.
     """
 
     def __init__(self, store: Store, answered: _Answered, threads: Sequence[str], at_once: int) -> None:
         self._store = store
         self._answered = answered
-        self._lines = [Line(thread) for thread in threads]
-        self._idle = list(self._lines)
+        self._threads = [SerialExecutor(thread) for thread in threads]
+        self._idle = list(self._threads)
         self._at_once = at_once
         self._waiting: deque[_Waiting] = deque()
         self._running = 0
@@ -71,23 +71,23 @@ class _Beside:
 
     def close(self) -> None:
         """Wait for the runs under way."""
-        for line in self._lines:
-            line.close()
+        for thread in self._threads:
+            thread.close()
 
     def _begin(self) -> None:
         if not self._idle or not self._waiting:
             return
-        line = self._idle.pop()
+        thread = self._idle.pop()
         batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
         self._running += len(batch)
 
         def done(answers: Sequence[Answer], error: Exception | None) -> None:
             self._running -= len(batch)
-            self._idle.append(line)
+            self._idle.append(thread)
             self._begin()
             self._answered(batch, answers, error)
 
-        line.submit(functools.partial(self._store.run, [envelope for envelope, _ in batch]), done)
+        thread.submit(functools.partial(self._store.run, [envelope for envelope, _ in batch]), done)
 
 
 class Batcher:
@@ -111,23 +111,23 @@ class Batcher:
         self._behind = behind
         self._in_order = in_order
         self._loop = asyncio.get_running_loop()
-        self._line = Line("resonate-requests")
+        self._executor = SerialExecutor("resonate-requests")
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._scheduled = False
         searchers = [f"resonate-search-{number}" for number in range(_SEARCHES)]
-        self._searches = _Beside(store, self._answer, searchers, at_once=1)
+        self._searches = _ReadThreads(store, self._answer, searchers, at_once=1)
         reads_wait = store.path is not None and not in_order  # in memory there is no disk to wait for
-        self._reads = _Beside(store, self._answer, ["resonate-reads"], _MOST_AT_ONCE) if reads_wait else None
+        self._reads = _ReadThreads(store, self._answer, ["resonate-reads"], _MOST_REQUESTS) if reads_wait else None
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait or run."""
+        """The number of requests that wait or run."""
         beside = self._searches.in_flight + (self._reads.in_flight if self._reads else 0)
         return len(self._waiting) + len(self._under_way) + beside
 
     def submit(self, envelope: Envelope) -> asyncio.Future[Answer]:
-        """Puts a request into the line; its answer, or what the store raised for its transaction."""
+        """Run a request with the next transaction; return its reply, or the error of that transaction, as a future."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         if envelope.search and not self._in_order:
             self._searches.submit((envelope, future))
@@ -142,31 +142,31 @@ class Batcher:
         return future
 
     def close(self) -> None:
-        """Waits for the transactions under way. Requests are not to be submitted any more."""
-        self._line.close()
+        """Wait for the transactions under way. Submit no request after this."""
+        self._executor.close()
         self._searches.close()
         if self._reads:
             self._reads.close()
 
-    def _begin_in(self, turns: int) -> None:
-        """Begins after so many turns of the loop."""
-        if turns == 0:
+    def _begin_after(self, iterations: int) -> None:
+        """Begin after this many iterations of the loop."""
+        if iterations == 0:
             self._begin()
         else:
-            self._loop.call_soon(self._begin_in, turns - 1)
+            self._loop.call_soon(self._begin_after, iterations - 1)
 
     def _begin(self) -> None:
         batch = self._under_way = self._waiting[: self._next_batch()]
         del self._waiting[: len(batch)]
         self._metrics.batch_size.observe(len(batch))
         envelopes = [envelope for envelope, _ in batch]
-        self._line.submit(functools.partial(self._run, envelopes), self._done)
+        self._executor.submit(functools.partial(self._run, envelopes), self._done)
 
     def _next_batch(self) -> int:
-        """How many of those that wait share the next transaction: a debug operation has one of its own."""
+        """Return how many of the waiting requests share the next transaction. A debug operation has its own."""
         if self._waiting[0][0].debug:
             return 1
-        first = self._waiting[: _MOST_BEHIND if self._behind() else _MOST_AT_ONCE]
+        first = self._waiting[: _MOST_REQUESTS_BEHIND if self._behind() else _MOST_REQUESTS]
         return next((at for at, (envelope, _) in enumerate(first) if envelope.debug), len(first))
 
     def _run(self, envelopes: list[Envelope]) -> list[Answer]:
@@ -178,19 +178,19 @@ class Batcher:
     def _done(self, answers: Sequence[Answer], error: Exception | None) -> None:
         batch, self._under_way = self._under_way, []
         if self._waiting:
-            self._begin_in(_TURNS)
+            self._begin_after(_ITERATIONS)
         else:
             self._scheduled = False
         self._answer(batch, answers, error)
 
     def _answer(self, batch: Sequence[_Waiting], answers: Sequence[Answer], error: Exception | None) -> None:
         if error is not None:
-            asked = [envelope.corr_id for envelope, _ in batch[:_NAMED]]
+            asked = [envelope.corr_id for envelope, _ in batch[:_MOST_NAMED]]
             _log.error("a transaction of %d requests failed: %s", len(batch), error, exc_info=error, extra={"corr_ids": asked})
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)
             return
         for (_, future), answer in zip(batch, answers, strict=True):
-            if not future.done():  # whoever asked may be gone
+            if not future.done():  # the client may have disconnected
                 future.set_result(answer)

@@ -1,4 +1,4 @@
-"""How messages leave a store: read from its outbox, given to the transport that serves their address, acknowledged.
+"""Delivery of messages: read from the outbox, given to the transport of their address, acknowledged.
 
 A process takes an execute out of the store just before it delivers it: of several processes on one store one gets it, and the
 dispatch timer repeats an execute that is lost. Nothing repeats an unblock, so it is taken out only once it has been delivered
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .._messages import handled_schemes, tell_of_ends
+from .._messages import handled_schemes, on_handler_end
 from ..errors import NotFound, StoreError
 from .addresses import scheme_of
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from .._damper import Damper
     from .metrics import Metrics
 
-__all__ = ["Call", "Delivery", "NotNow", "Send", "Transport", "is_execute"]
+__all__ = ["Call", "Declined", "Delivery", "Send", "Transport", "is_execute"]
 
 #: Runs a function of the store off the loop's thread.
 Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
-#: What a transport promises to do with a message: called with True it sends it, with False it forgets it.
+#: A transport's promise about one message: called with True it sends the message, with False it drops it.
 Send = Callable[[bool], None]
 
 
-class NotNow(Enum):
-    """Why a transport does not take a message: because of its address, or of this message."""
+class Declined(Enum):
+    """Why a transport does not accept a message now: no message to this address is accepted, or only this one is not."""
 
     ADDRESS = "address"
     MESSAGE = "message"
@@ -40,44 +40,44 @@ class NotNow(Enum):
 
 _log = logging.getLogger("resonate_core.delivery")
 
-#: How many tasks are looked at in one go.
-_LOOKED_AT_ONCE = 1000
-#: Seconds until a message whose delivery raised is looked at again.
-_PAUSE = 1.0
+#: The number of tasks that one call reads.
+_TASKS_AT_ONCE = 1000
+#: Seconds after which a message whose delivery raised is tried again.
+_RETRY_PAUSE = 1.0
 
 
 def is_execute(message: Message) -> bool:
-    """Whether the dispatch timer stands behind it."""
+    """Return whether it is an execute, which the dispatch timer repeats."""
     return message.version is not None
 
 
-def _is_among(address: str, patterns: Iterable[str]) -> bool:
+def _matches(address: str, patterns: Iterable[str]) -> bool:
     return any(address == one or (one.endswith("*") and address.startswith(one[:-1])) for one in patterns)
 
 
 class Transport(Protocol):
-    """One way to deliver messages. It tells the `Delivery` what became of each."""
+    """One way to deliver messages. It reports the end of each to the `Delivery`."""
 
-    def offer(self, message: Message) -> Send | NotNow:
-        """Keeps a place for a message. Where it cannot be taken now the transport asks again when it can."""
+    def offer(self, message: Message) -> Send | Declined:
+        """Reserve a place for a message. A transport that declines it calls `Delivery.read_again` when it can accept it."""
 
     def takes(self, addresses: str) -> bool:
-        """Return whether it may take a message now for this address, or for one that begins with it (``*``)."""
+        """Return whether it may accept a message now for this address, or for an address that begins with it (``*``)."""
 
     async def close(self) -> None:
         """Close it. After that, each of its messages is delivered or undelivered."""
 
 
 class Delivery:
-    """Hands out the messages of one store, on one event loop.
+    """Delivers the messages of one store, on one event loop.
 
     Args:
         store: The store.
-        call: Runs a function of it off the loop's thread.
+        call: Calls a function of the store in a thread.
         metrics: The counters.
         wake: Called when the outbox is to be read again.
         damper: The delays of tasks that were released again and again.
-        keep: Seconds for which an execute that was taken out of the store waits here for a receiver.
+        keep: Seconds for which an undelivered execute that has left the store waits here for a receiver.
     """
 
     def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], damper: Damper, keep: float) -> None:
@@ -86,54 +86,54 @@ class Delivery:
         self._metrics = metrics
         self._wake = wake
         self.transports: dict[str, Transport] = {}
-        self._under_way: set[int] = set()  # numbers of messages that a transport has
-        self._gone: set[int] = set()  # acknowledged since what is being looked at was read
-        self._again: set[str] = set()
+        self._under_way: set[int] = set()  # numbers of messages that a transport holds
+        self._acknowledged: set[int] = set()  # numbers that were acknowledged after the current page was read
+        self._to_read: set[str] = set()
         self._damper = damper
         self._keep = keep
-        self._homeless: dict[int, Message] = {}  # executes that are ours, and whose stream ended before they were delivered
-        self._expiring: set[int] = set()  # of the homeless, those that are forgotten when `keep` is over
-        self._doubtful: set[int] = set()  # of the homeless, those whose tasks are looked at before they are offered again
-        self._looking: asyncio.Task[None] | None = None
+        self._unplaced: dict[int, Message] = {}  # executes that have left the store, and whose stream ended before their delivery
+        self._expiring: set[int] = set()  # unplaced executes that are dropped when `keep` is over
+        self._unverified: set[int] = set()  # unplaced executes whose tasks are read before the next offer
+        self._verifying: asyncio.Task[None] | None = None
         self._closed = False
-        self._delivered: list[int] = []  # unblocks that are still in the store
+        self._to_acknowledge: list[int] = []  # unblocks that are still in the store
         self._acknowledging: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        tell_of_ends(store, self._handler_ended)
+        on_handler_end(store, self._handler_ended)
 
     def _handler_ended(self) -> None:
-        """Read the outbox again for messages that were left to a function of this process. From any thread."""
-        if self._loop is not None:  # else nothing was left to it
+        """Read the outbox again for the messages of a function of this process that was unsubscribed. From any thread."""
+        if self._loop is not None:  # otherwise no message was declined yet
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self.look_at, ["*"])
+                self._loop.call_soon_threadsafe(self.read_again, ["*"])
 
     async def deliver(self, messages: Sequence[Message]) -> set[str]:
-        """Sends what can be sent now, of messages that were read from the outbox in order; the addresses that take no more."""
+        """Send the messages of a page that can be sent now; return the addresses that accept no more."""
         self._loop = asyncio.get_running_loop()
-        useless: list[int] = []
+        stale: list[int] = []
         chosen: list[tuple[Message, Send]] = []
         blocked: set[str] = set()
         for message in messages:
-            if message.number in self._under_way or message.number in self._gone:
+            if message.number in self._under_way or message.number in self._acknowledged:
                 continue
             if message.stale:
-                useless.append(message.number)
+                stale.append(message.number)
                 continue
             if message.address in blocked or (self._damper and self._damps(message)):
                 continue
             send = self._offer(message)
-            if send is NotNow.ADDRESS:
+            if send is Declined.ADDRESS:
                 blocked.add(message.address)
-            elif send is not NotNow.MESSAGE:
+            elif send is not Declined.MESSAGE:
                 self._under_way.add(message.number)
                 chosen.append((message, send))
-        if useless or any(is_execute(message) for message, _ in chosen):
-            chosen = await self._take(useless, chosen)
+        if stale or any(is_execute(message) for message, _ in chosen):
+            chosen = await self._take(stale, chosen)
         for message, send in chosen:
             self._send(message, send)
         return blocked
 
-    def still_taken(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
+    def accepting(self, addresses: Iterable[str], blocked: set[str]) -> list[str]:
         """Return the addresses whose transports may take more messages."""
         return [one for one in addresses if one not in blocked and self._takes(one)]
 
@@ -153,74 +153,74 @@ class Delivery:
         kind = "execute" if is_execute(message) else "unblock"
         self._metrics.deliveries.labels("none", kind, "failed").inc()
         _log.error("%s %s to %s was not delivered: %s", message.kind, message.id, message.address, error, exc_info=error)
-        asyncio.get_running_loop().call_later(_PAUSE, self.look_at, [message.address])
+        asyncio.get_running_loop().call_later(_RETRY_PAUSE, self.read_again, [message.address])
 
     def _damps(self, message: Message) -> bool:
         wait = self._damper.wait(message.id) if is_execute(message) else 0.0
         if wait > 0:
-            asyncio.get_running_loop().call_later(wait + 0.001, self.look_at, [message.address])
+            asyncio.get_running_loop().call_later(wait + 0.001, self.read_again, [message.address])
         return wait > 0
 
-    def _offer(self, message: Message) -> Send | NotNow:
+    def _offer(self, message: Message) -> Send | Declined:
         scheme = scheme_of(message.address)
         if scheme in handled_schemes(self._store):
-            return NotNow.ADDRESS  # a function of this process has them
+            return Declined.ADDRESS  # a function of this process gets them
         transport = self.transports.get(scheme)
         if transport is None:
-            return NotNow.ADDRESS
+            return Declined.ADDRESS
         try:
             return transport.offer(message)
         except Exception as error:
             self._failed(message, error)
-            return NotNow.MESSAGE
+            return Declined.MESSAGE
 
-    async def _take(self, useless: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
+    async def _take(self, stale: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
         """Take executes and stale messages out of the store; return the messages that this process sends."""
         wanted = {message.number for message, _ in chosen if is_execute(message)}
         try:
-            taken = set(await self._call(lambda: self._store.acknowledge([*useless, *wanted])))
+            taken = set(await self._call(lambda: self._store.acknowledge([*stale, *wanted])))
         except BaseException:
             for message, send in chosen:
                 self._under_way.discard(message.number)
                 send(False)
-            self._again.update(message.address for message, _ in chosen)
+            self._to_read.update(message.address for message, _ in chosen)
             raise
-        self._count_stale(len(useless))
+        self._count_stale(len(stale))
         ours = []
         for message, send in chosen:
-            if message.number in wanted and message.number not in taken:  # another process was faster
+            if message.number in wanted and message.number not in taken:  # another process took it first
                 self._under_way.discard(message.number)
                 send(False)
             else:
                 ours.append((message, send))
         return ours
 
-    # -- what transports tell -----------------------------------------------------------------------------------------
+    # -- reports of the transports ------------------------------------------------------------------------------------
 
-    def look_at(self, addresses: Iterable[str]) -> None:
-        """Makes the outbox be read again for these addresses; one that ends in ``*`` stands for all that begin so."""
-        self._again.update(addresses)
-        if self._again:
+    def read_again(self, addresses: Iterable[str]) -> None:
+        """Read the outbox again for these addresses; a final ``*`` matches by prefix."""
+        self._to_read.update(addresses)
+        if self._to_read:
             self._wake()
 
-    def addresses_to_look_at(self) -> list[str]:
-        """Return the addresses that `look_at` was given since the last call."""
-        addresses, self._again = sorted(self._again), set()
-        self._place_again(number for number, message in self._homeless.items() if _is_among(message.address, addresses))
+    def take_addresses(self) -> list[str]:
+        """Return the addresses that `read_again` was given since the last call, and offer the unplaced executes to them again."""
+        addresses, self._to_read = sorted(self._to_read), set()
+        self._offer_again(number for number, message in self._unplaced.items() if _matches(message.address, addresses))
         return addresses
 
-    def about_to_read(self) -> None:
-        """Forget the acknowledged numbers: pages that are read from now on do not hold them, and no earlier page is delivered any more."""
-        self._gone.clear()
+    def before_read(self) -> None:
+        """Forget the acknowledged numbers: the next page does not contain them, and no earlier page is delivered any more."""
+        self._acknowledged.clear()
 
     def delivered(self, messages: Iterable[Message]) -> None:
-        """These arrived."""
+        """Acknowledge messages that have arrived."""
         for message in messages:
             if is_execute(message):
                 self._under_way.discard(message.number)
             else:
-                self._delivered.append(message.number)
-        if self._delivered and self._acknowledging is None:
+                self._to_acknowledge.append(message.number)
+        if self._to_acknowledge and self._acknowledging is None:
             self._acknowledging = asyncio.get_running_loop().create_task(self._acknowledge())
 
     def undelivered(self, messages: Sequence[Message]) -> None:
@@ -229,44 +229,44 @@ class Delivery:
         for message in messages:
             self._under_way.discard(message.number)
             if is_execute(message):
-                self._homeless[message.number] = message  # it is out of the store
+                self._unplaced[message.number] = message  # it has left the store
             else:
                 again.append(message.address)
-        self._place_again(message.number for message in messages if is_execute(message))
-        self.look_at(again)
+        self._offer_again(message.number for message in messages if is_execute(message))
+        self.read_again(again)
 
-    def _place_again(self, numbers: Iterable[int]) -> None:
+    def _offer_again(self, numbers: Iterable[int]) -> None:
         """Offer executes of this process to other receivers, if their tasks are still pending.
 
         The previous receiver may have acquired the task before its stream ended; another receiver could not use the message then.
         """
-        self._doubtful.update(numbers)
-        if self._doubtful and self._looking is None and not self._closed:
-            self._looking = asyncio.get_running_loop().create_task(self._look_at_tasks())
+        self._unverified.update(numbers)
+        if self._unverified and self._verifying is None and not self._closed:
+            self._verifying = asyncio.get_running_loop().create_task(self._verify())
 
-    async def _look_at_tasks(self) -> None:
+    async def _verify(self) -> None:
         try:
-            while self._doubtful:
-                numbers = sorted(self._doubtful)[:_LOOKED_AT_ONCE]
-                self._doubtful.difference_update(numbers)
-                messages = [self._homeless[number] for number in numbers if number in self._homeless]
+            while self._unverified:
+                numbers = sorted(self._unverified)[:_TASKS_AT_ONCE]
+                self._unverified.difference_update(numbers)
+                messages = [self._unplaced[number] for number in numbers if number in self._unplaced]
                 try:
-                    wanted = await self._call(lambda messages=messages: self._wanted(messages))  # type: ignore[misc]
+                    wanted = await self._call(lambda messages=messages: self._still_pending(messages))  # type: ignore[misc]
                 except StoreError as error:
-                    _log.warning("%d executes are not offered again, their dispatch timers make others: %s", len(messages), error)
+                    _log.warning("%d executes are dropped, and their dispatch timers repeat them: %s", len(messages), error)
                     wanted = set()
                 else:
                     self._count_stale(len(messages) - len(wanted))
                 for message in messages:
                     if message.number not in wanted:
-                        self._forget(message.number)
-                    elif message.number in self._homeless:
-                        self._place_or_keep(message)
+                        self._drop(message.number)
+                    elif message.number in self._unplaced:
+                        self._offer_or_keep(message)
         finally:
-            self._looking = None
+            self._verifying = None
 
-    def _wanted(self, messages: Sequence[Message]) -> set[int]:
-        """In a thread: the numbers of those whose tasks are still pending at the version that they offer."""
+    def _still_pending(self, messages: Sequence[Message]) -> set[int]:
+        """In a thread: return the numbers of the executes whose tasks are still pending at that version."""
         wanted = set()
         for message in messages:
             try:
@@ -281,21 +281,21 @@ class Delivery:
         if count:
             self._metrics.deliveries.labels("none", "execute", "stale").inc(count)
 
-    def _place_or_keep(self, message: Message) -> None:
-        """Give it to a receiver now, or to one that connects within `keep` seconds; otherwise the dispatch timer makes another one."""
-        if self._place(message):
-            self._forget(message.number)
+    def _offer_or_keep(self, message: Message) -> None:
+        """Give it to a receiver now, or to one that connects within `keep` seconds; otherwise the dispatch timer repeats it."""
+        if self._offer_now(message):
+            self._drop(message.number)
         elif message.number not in self._expiring:
             self._expiring.add(message.number)
-            asyncio.get_running_loop().call_later(self._keep, self._forget, message.number)
+            asyncio.get_running_loop().call_later(self._keep, self._drop, message.number)
 
-    def _forget(self, number: int) -> None:
-        self._homeless.pop(number, None)
+    def _drop(self, number: int) -> None:
+        self._unplaced.pop(number, None)
         self._expiring.discard(number)
 
-    def _place(self, message: Message) -> bool:
+    def _offer_now(self, message: Message) -> bool:
         send = self._offer(message)
-        if isinstance(send, NotNow):
+        if isinstance(send, Declined):
             return False
         self._under_way.add(message.number)
         self._send(message, send)
@@ -303,33 +303,33 @@ class Delivery:
 
     async def _acknowledge(self) -> None:
         try:
-            while self._delivered:
-                numbers, self._delivered = self._delivered, []
+            while self._to_acknowledge:
+                numbers, self._to_acknowledge = self._to_acknowledge, []
                 try:
                     await self._call(lambda numbers=numbers: self._store.acknowledge(numbers))  # type: ignore[misc]
                 except Exception:
-                    # They stay under way here: this process does not send them twice, and goes on trying.
-                    _log.exception("%d messages were delivered and could not be taken out of the store; trying again", len(numbers))
-                    self._delivered += numbers
+                    # They stay under way: this process does not send them twice, and tries again.
+                    _log.exception("%d delivered messages could not be acknowledged; trying again", len(numbers))
+                    self._to_acknowledge += numbers
                     await asyncio.sleep(1)
                 else:
-                    self._gone.update(numbers)
+                    self._acknowledged.update(numbers)
                     self._under_way.difference_update(numbers)
         finally:
             self._acknowledging = None
 
-    async def close(self, patience: float) -> None:
-        """Ends all transports, and waits so many seconds at most until what was delivered is acknowledged."""
-        self._closed = True  # nothing is offered to anybody else any more
+    async def close(self, timeout: float) -> None:
+        """End all transports, and wait until delivered messages are acknowledged, for at most this many seconds."""
+        self._closed = True  # no message is offered any more
         for transport in dict.fromkeys(self.transports.values()):
             await transport.close()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        if self._verifying is not None:
+            self._verifying.cancel()
+            await asyncio.gather(self._verifying, return_exceptions=True)
         if self._acknowledging is not None:
             acknowledging = self._acknowledging
-            await asyncio.wait([acknowledging], timeout=patience)
+            await asyncio.wait([acknowledging], timeout=timeout)
             if not acknowledging.done():
-                _log.error("%d delivered messages stay in the store, and will be delivered again", len(self._delivered))
+                _log.error("%d delivered messages are not acknowledged, and will be delivered again", len(self._to_acknowledge))
                 acknowledging.cancel()
                 await asyncio.gather(acknowledging, return_exceptions=True)

@@ -23,16 +23,18 @@ __all__ = ["Driver"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: How many internal steps are taken, and how many messages are read, between two chances for requests.
+#: The most internal steps, and the most messages, of one call; requests run between two calls.
 _STEPS = 256
 _PAGE = 200
-#: The messages in the first page of those that were passed over.
+#: The size of the first page of older messages.
 _FIRST_PAGE = 125
-#: Seconds until a store that failed is looked at again.
+#: Seconds after which a store that failed is tried again.
 _PAUSE = 1.0
 
 
-class _Seen(NamedTuple):
+class _Round(NamedTuple):
+    """The result of one call: the next due instant and the present one, the steps that fired, new messages."""
+
     due: int | None
     now: int
     fired: list[Fired]
@@ -40,14 +42,14 @@ class _Seen(NamedTuple):
 
     @property
     def more(self) -> bool:
-        """Whether there may be more to do at once."""
+        """Whether more steps may be due, or more messages new."""
         return len(self.fired) == _STEPS or len(self.messages) == _PAGE
 
 
-class _Log:
-    """The log beside a file, which every commit of every process changes. To look at it costs less than to read the store."""
+class _WriteAheadLog:
+    """The write-ahead log beside a file. Every commit of every process changes it, and its status costs less than a read of the store."""
 
-    #: Seconds for which a change counts as new: two commits within one tick of the file system's clock may leave the same time.
+    #: Seconds for which a change counts as new: two commits within one tick of the file system's clock may leave the same time stamp.
     _NEW = 0.2
 
     def __init__(self, path: str | None) -> None:
@@ -61,7 +63,7 @@ class _Log:
             return False
         try:
             now = os.stat(self._path)
-        except OSError:  # the store says what is wrong with it
+        except OSError:  # the next read of the store raises the reason
             return True
         before, self._seen = self._seen, (now.st_ino, now.st_size, now.st_mtime_ns)
         at = asyncio.get_running_loop().time()
@@ -73,15 +75,15 @@ class _Log:
 class Driver:
     """Drives one store. Commits of this process wake it; it polls for commits of other processes to the same file.
 
-    It works in short slices, between which requests run. Nothing but the end of the store ends it: what fails is logged and tried again.
+    It works in short rounds, between which requests run. Only a closed store ends it: a round that fails is logged and tried again.
 
     Attributes:
-        problem: Why the last slice failed; None where it did not.
-        behind: Whether steps are due that the last slice did not come to.
+        problem: Why the last round failed; None if it did not.
+        behind: Whether more steps are due than the last round ran.
 
     Args:
         store: The store.
-        call: Runs a function of it off the loop's thread.
+        call: Calls a function of the store in a thread.
         metrics: The counters.
         foreign_interval: Seconds between two polls for commits of other processes; None if there are none.
     """
@@ -93,38 +95,38 @@ class Driver:
         self._foreign_interval = foreign_interval
         self.problem: str | None = None
         self.behind = False
-        self._news = asyncio.Event()
+        self._woken = asyncio.Event()
         self._ending = False
-        self._log = _Log(store.path)
-        self._last = 0  # number of the last message that was seen
-        self._asked: set[str] = set()  # addresses that are looked at again, until a turn has done so
+        self._wal = _WriteAheadLog(store.path)
+        self._last = 0  # number of the last message that was read
+        self._addresses: set[str] = set()  # addresses whose older messages the next round reads
         self._delivery: Delivery
 
     def serve(self, delivery: Delivery) -> None:
-        """Gives all messages to a delivery."""
+        """Set the delivery that gets all messages."""
         self._delivery = delivery
 
     def wake(self) -> None:
-        """Makes it look now. From the loop's thread."""
-        self._news.set()
+        """Begin the next round now. From the loop's thread."""
+        self._woken.set()
 
     def end(self) -> None:
-        """Makes `run` return, after the turn that it is in. From the loop's thread.
+        """Make `run` return after the present round. From the loop's thread.
 
-        It is not to be cancelled: up to Python 3.11 `asyncio.wait_for` loses a cancellation that comes together with what it waits for.
+        Do not cancel `run`: up to Python 3.11, `asyncio.wait_for` loses a cancellation that arrives together with its result.
         """
         self._ending = True
-        self._news.set()
+        self._woken.set()
 
     async def run(self) -> None:
         """Drive the store until `end`, or until the store is closed."""
-        with Wakeup(self._store.watch).listen(asyncio.get_running_loop(), self._news.set) as wakeup:
+        with Wakeup(self._store.watch).listen(asyncio.get_running_loop(), self._woken.set) as wakeup:
             until: int | None = None
             while not self._ending:
-                self._news.clear()
+                self._woken.clear()
                 wakeup.rearm(until)
                 try:
-                    seen = await self._turn()
+                    round = await self._run_round()
                 except Closed:
                     _log.info("the store was closed: no more ticks and deliveries")
                     return
@@ -135,78 +137,78 @@ class Driver:
                     await self._wait(_PAUSE)
                     continue
                 self.problem = None
-                if seen is None:  # paused: debug.stop wakes it
+                if round is None:  # paused: debug.stop wakes it
                     until = None
                     await self._wait(self._foreign_interval)
                     continue
-                later = until is not None and (seen.due is None or seen.due > until)
-                until = seen.due
-                if later or seen.more:
-                    continue  # what became due in between woke nobody; and there is more
-                await self._rest(seen)
+                later = until is not None and (round.due is None or round.due > until)
+                until = round.due
+                if later or round.more:
+                    continue  # a step that became due in between did not wake the driver; or there is more to do
+                await self._wait_for_work(round)
 
-    async def _rest(self, seen: _Seen) -> None:
-        """Waits until it is woken, something is due, or another process may have written to the file."""
+    async def _wait_for_work(self, round: _Round) -> None:
+        """Wait until a wake-up, until a step is due, or until another process may have written to the file."""
         due = None
-        # A manual clock does not come nearer by waiting; whoever moves it ticks.
-        if seen.due is not None and not isinstance(self._store.clock, ManualClock):
-            due = asyncio.get_running_loop().time() + (seen.due - seen.now) / 1000
-        while not self._news.is_set():
+        # A manual clock does not move by itself, and its caller ticks.
+        if round.due is not None and not isinstance(self._store.clock, ManualClock):
+            due = asyncio.get_running_loop().time() + (round.due - round.now) / 1000
+        while not self._woken.is_set():
             waits = [] if self._foreign_interval is None else [self._foreign_interval]
             if due is not None:
                 waits.append(max(0.0, due - asyncio.get_running_loop().time()))
             await self._wait(min(waits, default=None))
             if due is not None and due <= asyncio.get_running_loop().time():
                 return
-            if self._log.may_have_changed():
+            if self._wal.may_have_changed():
                 return
 
     async def _wait(self, seconds: float | None) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._news.wait(), seconds)
+            await asyncio.wait_for(self._woken.wait(), seconds)
 
-    async def _turn(self) -> _Seen | None:
+    async def _run_round(self) -> _Round | None:
         if self._store.paused:
             return None
-        self._asked.update(self._delivery.addresses_to_look_at())
-        self._delivery.about_to_read()
-        seen: _Seen = await self._call(self._look)
-        self.behind = len(seen.fired) == _STEPS
-        for kind, count in Counter(fired.kind for fired in seen.fired).items():
+        self._addresses.update(self._delivery.take_addresses())
+        self._delivery.before_read()
+        round: _Round = await self._call(self._tick_and_read)
+        self.behind = len(round.fired) == _STEPS
+        for kind, count in Counter(fired.kind for fired in round.fired).items():
             self._metrics.steps.labels(kind).inc(count)
-        if seen.fired:
-            self._metrics.due_lag.set(max(fired.now - fired.at for fired in seen.fired) / 1000)
-            for fired in seen.fired:
+        if round.fired:
+            self._metrics.due_lag.set(max(fired.now - fired.at for fired in round.fired) / 1000)
+            for fired in round.fired:
                 if fired.kind == "schedule_set_aside":
                     _log.warning("schedule %s cannot be fired and is set aside: %s", fired.id, fired.detail["problem"])
-        await self._deliver_older(sorted(self._asked), self._last)
-        self._asked.clear()
-        if seen.messages:
-            await self._delivery.deliver(seen.messages)
-            self._last = seen.messages[-1].number
-        return seen
+        await self._deliver_older(sorted(self._addresses), self._last)
+        self._addresses.clear()
+        if round.messages:
+            await self._delivery.deliver(round.messages)
+            self._last = round.messages[-1].number
+        return round
 
     async def _deliver_older(self, addresses: list[str], last: int) -> None:
-        """Delivers what was passed over, to addresses that may take it now. One that does not is not read for again."""
+        """Deliver older messages to addresses that may accept them now. An address that declines one is not read again."""
         after = 0
-        size = _FIRST_PAGE  # most who ask have room for a few
-        addresses = self._delivery.still_taken(addresses, set())
+        size = _FIRST_PAGE  # most streams have room for a few
+        addresses = self._delivery.accepting(addresses, set())
         while addresses:
-            self._delivery.about_to_read()
+            self._delivery.before_read()
             page = await self._call(functools.partial(self._store.messages, size, after=after, addresses=addresses))
             blocked = await self._delivery.deliver([message for message in page if message.number <= last])
             if len(page) < size or page[-1].number >= last:
                 return
             after = page[-1].number
             size = min(2 * size, _PAGE)
-            addresses = self._delivery.still_taken(addresses, blocked)
+            addresses = self._delivery.accepting(addresses, blocked)
 
-    def _look(self) -> _Seen:
-        """In a thread: takes what is due, and reads what is new in the outbox."""
+    def _tick_and_read(self) -> _Round:
+        """In a thread: run due steps, and read new messages."""
         store = self._store
         fired: list[Fired] = []
         due = store.next_due()
         if due is not None and due <= store.now:
             fired = store.tick(limit=_STEPS)
             due = store.next_due()
-        return _Seen(due, store.now, fired, store.messages(_PAGE, after=self._last))
+        return _Round(due, store.now, fired, store.messages(_PAGE, after=self._last))

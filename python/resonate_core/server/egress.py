@@ -1,8 +1,8 @@
-"""Where the server may be led: addresses taken apart strictly, and connections to permitted ones only.
+"""Addresses that the server may call: strict parsing of URLs, and connections to permitted addresses only.
 
-A client that creates a promise names the address that this process then calls, from inside its own network. So a host is
-resolved here, each of its addresses is checked when a connection is made, and the connection uses the address that was
-checked: neither an odd spelling nor a name that changes its answer leads elsewhere.
+A client that creates a promise names an address, and this process calls it from inside its own network. Therefore this module
+resolves the host, checks each of its addresses, and connects to an address that it has checked. An unusual spelling of an address, or
+a name that resolves to another address the next time, cannot lead to another host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import quote
 import anyio
 import httpcore
 
-__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "Target", "system_resolver", "take_apart"]
+__all__ = ["AddressPolicy", "GuardedBackend", "NotCallable", "Resolver", "Target", "parse_target", "system_resolver"]
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
@@ -37,11 +37,11 @@ _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _MAPPED = IPv6Network("::ffff:0:0/96")
-# Special by IANA's registries, and taken for public by `ipaddress` of one Python or another.
+# Special by IANA's registries, and public for `ipaddress` of some versions of Python.
 _SPECIAL: tuple[Network, ...] = tuple(
     ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
-# What hands out credentials to whoever asks from inside: AWS, GCP, Azure (a public address), Alibaba, Oracle.
+# Services that give credentials to any caller inside a cloud: AWS, GCP, Azure (a public address), Alibaba, Oracle.
 _METADATA = frozenset(
     ip_address(text)
     for text in (
@@ -52,13 +52,13 @@ _METADATA = frozenset(
 
 
 class NotCallable(ValueError):
-    """An address that cannot be called, or that leads where it must not. Its text names the host at most."""
+    """An address that cannot or must not be called. Its text names no more than the host."""
 
 
 class AddressPolicy:
     """Which addresses may be called: public unicast ones and those of `allow`, without those of `deny`.
 
-    An IPv4 address inside of an IPv6 one (mapped, 6to4, Teredo, NAT64) is judged too. The metadata services of clouds may
+    An IPv4 address inside of an IPv6 one (mapped, 6to4, Teredo, NAT64) is refusals too. The metadata services of clouds may
     be called only where `allow` names the address alone, as in 169.254.169.254/32: a wider network does not mean them.
 
     Example:
@@ -76,33 +76,33 @@ class AddressPolicy:
         self._deny = [_unmapped_network(network) for network in deny]
 
     def refusal(self, address: str) -> str | None:
-        """Says why an address may not be called; None where it may.
+        """Return why an address may not be called; None if it may.
 
         Raises:
             ValueError: It is not an IPv4 or IPv6 address.
         """
-        for face in _faces(ip_address(address)):
+        for reached in _reached_by(ip_address(address)):
             for network in self._deny:
-                if face in network:
-                    return f"{face} is in {network}, which push.deny holds"
-            holding = [network for network in self._allow if face in network]
-            if face in _METADATA:
+                if reached in network:
+                    return f"{reached} is in {network}, which push.deny holds"
+            holding = [network for network in self._allow if reached in network]
+            if reached in _METADATA:
                 if not any(network.num_addresses == 1 for network in holding):
-                    return f"{face} is the metadata service of a cloud, and push.allow does not name it alone"
-            elif not holding and not _is_public(face):
-                return f"{face} is not a public address, and push.allow does not hold it"
+                    return f"{reached} is the metadata service of a cloud, and push.allow does not name it alone"
+            elif not holding and not _is_public(reached):
+                return f"{reached} is not a public address, and push.allow does not hold it"
         return None
 
 
 def _unmapped_network(network: Network) -> Network:
-    """Networks of mapped addresses are written as what they hold, since that is how addresses are judged."""
+    """Return a network of mapped addresses as the IPv4 network: addresses are checked in that form."""
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((int(network.network_address) & 0xFFFF_FFFF, network.prefixlen - 96))
     return network
 
 
-def _faces(address: Address) -> Iterator[Address]:
-    """Yields the address and every other one that packets to it may end up at."""
+def _reached_by(address: Address) -> Iterator[Address]:
+    """Yield the address, and each other address that packets to it may reach."""
     if isinstance(address, IPv4Address):
         yield address
     elif address.ipv4_mapped is not None:
@@ -119,7 +119,7 @@ def _faces(address: Address) -> Iterator[Address]:
 
 def _is_public(address: Address) -> bool:
     if address in _NAT64:
-        return True  # as public as the IPv4 address in it, which is judged by itself
+        return True  # if the IPv4 address in it is, which is checked by itself
     if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     if any(address in network for network in _SPECIAL):
@@ -129,10 +129,10 @@ def _is_public(address: Address) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """A URL taken apart.
+    """A parsed URL.
 
     Attributes:
-        url: Its parts, a host in one spelling.
+        url: Its parts, with a normalized host.
         authority: The value of the Host header.
     """
 
@@ -140,17 +140,17 @@ class Target:
     authority: str
 
 
-def take_apart(url: str) -> Target:
-    """Takes a URL apart, strictly: what two parsers could read in two ways is refused.
+def parse_target(url: str) -> Target:
+    """Parse a URL strictly: a URL that two parsers could read in two ways is refused.
 
     Raises:
         NotCallable: It is not an http or https URL, or a dubious one.
 
     Example:
-        >>> from resonate_core.server.egress import take_apart
-        >>> take_apart("HTTP://Example.com.:8080/a?b#c").authority
+        >>> from resonate_core.server.egress import parse_target
+        >>> parse_target("HTTP://Example.com.:8080/a?b#c").authority
         'example.com:8080'
-        >>> take_apart("http://0x7f.1/")
+        >>> parse_target("http://0x7f.1/")
         Traceback (most recent call last):
             ...
         resonate_core.server.egress.NotCallable: not an IPv4 address of four decimal numbers: '0x7f.1'
@@ -186,7 +186,7 @@ def _ipv6(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    """A host's name or IPv4 address; without the final dot, which is not part of a certificate's name."""
+    """Return a host's name or IPv4 address, without the final dot, which is not part of a certificate's name."""
     name = text.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > 253 or not all(0 < len(label) < 64 for label in labels):
@@ -200,7 +200,7 @@ def _name(text: str) -> str:
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Asks the system for the addresses of a name, the preferred one first.
+    """Return the addresses of a name, from the system, the preferred one first.
 
     Raises:
         OSError: There are none, or no name server answered.
@@ -211,14 +211,14 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to what the policy permits. TLS on top of it still goes by the host's name.
+    """Connects to permitted addresses. TLS checks the host's name.
 
     Attributes:
-        stream: The connection that was made last, below TLS, so that it can be closed even where a handshake was cut off.
+        stream: The last connection, below TLS, so that it can be closed even if a handshake was interrupted.
 
     Args:
-        policy: Judges addresses.
-        resolver: Gives the addresses of a name, in the order in which to try them.
+        policy: Which addresses are permitted.
+        resolver: Returns the addresses of a name, in the order in which to try them.
     """
 
     def __init__(self, policy: AddressPolicy, resolver: Resolver) -> None:
@@ -235,7 +235,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connects to the first permitted address that answers.
+        """Connect to the first permitted address that answers.
 
         Raises:
             NotCallable: None is permitted.
@@ -249,9 +249,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 addresses = await self._permitted(host, port)
         except TimeoutError:
             raise httpcore.ConnectTimeout from None
-        for turn, address in enumerate(addresses):
-            # Each gets its share, so that one that swallows packets leaves time for the next.
-            share = max(0.0, deadline - anyio.current_time()) / (len(addresses) - turn)
+        for index, address in enumerate(addresses):
+            # Each address gets its share, so that one that does not answer leaves time for the next.
+            share = max(0.0, deadline - anyio.current_time()) / (len(addresses) - index)
             try:
                 self.stream = await self._network.connect_tcp(
                     address, port, timeout=share, local_address=local_address, socket_options=socket_options
@@ -269,11 +269,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 addresses = await self._resolver(host, port)
             except OSError as error:
                 raise httpcore.ConnectError(f"{host} cannot be resolved") from error
-        judged = {address: self._policy.refusal(address) for address in addresses}
-        permitted = [address for address, refusal in judged.items() if refusal is None]
+        if not addresses:
+            raise httpcore.ConnectError(f"{host} has no address")
+        refusals = [self._policy.refusal(address) for address in addresses]
+        permitted = [address for address, refusal in zip(addresses, refusals, strict=True) if refusal is None]
         if not permitted:
-            refusals = [refusal for refusal in judged.values() if refusal is not None]
-            if not refusals:
-                raise httpcore.ConnectError(f"{host} has no address")
             raise NotCallable(f"{host} may not be called: {refusals[0]}")
         return permitted[:MOST_ADDRESSES]

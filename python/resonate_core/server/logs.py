@@ -1,4 +1,4 @@
-"""What a server writes to standard error."""
+"""The log of a server, on standard error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 from .._extras import how_to_install
 
 if TYPE_CHECKING:
+    from .._core import Envelope
     from .settings import LogSettings
 
-__all__ = ["configure"]
+__all__ = ["TagWarnings", "configure"]
 
-#: What would end a line, move a terminal's cursor, turn the direction of writing, or is no text at all.
+_log = logging.getLogger("resonate_core.server")
+
+#: Characters that end a line, move a terminal's cursor or change the direction of writing, and halves of surrogate pairs.
 _SPECIAL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SPECIAL_OF_MANY_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LIKE_A_RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d)", re.MULTILINE)
+#: No more than this many different warnings of tags are logged: clients choose their tags.
+_MOST_TAG_WARNINGS = 200
+_LONGEST_ID = 100
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -26,25 +32,25 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class _Instants(logging.Formatter):
-    """Writes instants as RFC 3339 has them: UTC, milliseconds, `Z`."""
+    """Writes instants in RFC 3339: UTC, milliseconds, `Z`."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
 
 
 class _Lines(_Instants):
-    """One line a record, whatever clients sent: their texts can neither begin a line nor look like one."""
+    """One line per record: a text from a client can neither begin a line nor look like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return _SPECIAL.sub(_escaped, super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:
-        """Of several lines, which come after that of their record."""
+        """Write an exception on the lines after its record."""
         return _LIKE_A_RECORD.sub("  ", _SPECIAL_OF_MANY_LINES.sub(_escaped, super().formatException(ei)))
 
 
 def configure(settings: LogSettings) -> None:
-    """Sends the logs of this process to standard error, as text or as one JSON object a line.
+    """Send the logs of this process to standard error, as text or as one JSON object per line.
 
     Raises:
         ImportError: JSON is asked for, and python-json-logger is not installed.
@@ -58,7 +64,7 @@ def configure(settings: LogSettings) -> None:
             raise ImportError(f"log.format json needs python-json-logger: {how_to_install('cli')}") from error
 
         class JsonLines(_Instants, JsonFormatter):
-            """One object a line."""
+            """One object per line."""
 
         handler.setFormatter(
             JsonLines(
@@ -74,8 +80,24 @@ def configure(settings: LogSettings) -> None:
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(settings.level.upper())
-    # uvicorn's own lines about its process say what ours say.
+    # uvicorn logs the start and the stop of the process as this package does.
     logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, root.level))
     logging.getLogger("uvicorn.access").setLevel(logging.INFO if settings.access else logging.WARNING)
     for noisy in ("asyncio", "httpcore"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+class TagWarnings:
+    """Logs that a tag looks misspelt, once for each: a client that misspells a tag misspells it in every request."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def check(self, envelope: Envelope) -> None:
+        """Log the advice on the tags of a permitted request."""
+        for advice in envelope.advice:
+            if advice in self._logged or len(self._logged) >= _MOST_TAG_WARNINGS:
+                continue
+            self._logged.add(advice)
+            of = f" of {envelope.ids[0][:_LONGEST_ID]!a}" if envelope.ids else ""
+            _log.warning("%s%s: %s (this is said once)", envelope.kind, of, advice)

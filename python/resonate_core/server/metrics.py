@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus. The values of every label are a list that is known beforehand."""
+"""The counters of a server, for Prometheus. The values of each label are a fixed list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 __all__ = ["KINDS", "Metrics"]
 
-#: Every kind of both dialects; what is none of them is counted as "unknown".
+#: Every kind of both dialects; any other kind is counted as "unknown".
 KINDS = frozenset(
     f"{noun}.{verb}"
     for noun, verbs in {
@@ -33,8 +33,8 @@ _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-class _Cell:
-    """Observations of one kind, in buckets. Written by one thread; a scrape may see one of its numbers a moment before the other."""
+class _Histogram:
+    """A histogram that one thread writes; a scrape may read its sum a moment before its counts."""
 
     __slots__ = ("bounds", "counts", "sum")
 
@@ -51,8 +51,8 @@ class _Cell:
     def count(self) -> int:
         return sum(self.counts)
 
-    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str], others: Sequence[_Cell] = ()) -> None:
-        """Shows it, and others of the same bounds, as one."""
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str], others: Sequence[_Histogram] = ()) -> None:
+        """Add it to a family, merged with others of the same bounds."""
         counts = [sum(column) for column in zip(self.counts, *(other.counts for other in others), strict=True)]
         names = [*(str(float(bound)) for bound in self.bounds), "+Inf"]
         total = self.sum + sum(other.sum for other in others)
@@ -60,23 +60,23 @@ class _Cell:
 
 
 class _Requests(Collector):
-    """Counts what every request adds to. prometheus_client's own counters would be a third of what a request costs here."""
+    """The counters of each request. Those of prometheus_client would take a third of the time of a request."""
 
     def __init__(self) -> None:
-        self.by_answer: dict[tuple[str, int], _Cell] = {}
-        self.batch_size = _Cell(_SIZES)
-        self.commit_seconds = _Cell(_SECONDS)
+        self.by_answer: dict[tuple[str, int], _Histogram] = {}
+        self.batch_size = _Histogram(_SIZES)
+        self.commit_seconds = _Histogram(_SECONDS)
 
     def answered(self, kind: str, status: int, lasted: float) -> None:
         cell = self.by_answer.get((kind, status))
         if cell is None:
             known = kind if kind in KINDS else "unknown"
-            cell = self.by_answer.setdefault((known, status), _Cell(_SECONDS))
+            cell = self.by_answer.setdefault((known, status), _Histogram(_SECONDS))
         cell.observe(lasted)
 
     def collect(self) -> Iterator[Metric]:
         counter = CounterMetricFamily("resonate_requests", "Requests answered.", labels=["kind", "status"])
-        by_kind: dict[str, list[_Cell]] = {}
+        by_kind: dict[str, list[_Histogram]] = {}
         for (kind, status), cell in list(self.by_answer.items()):
             counter.add_metric([kind, str(status)], cell.count)
             by_kind.setdefault(kind, []).append(cell)
@@ -96,7 +96,7 @@ class _Requests(Collector):
 
 
 class _Jobs(Collector):
-    """What the queues hold, all of them together, and what became of jobs in commits of this process."""
+    """The jobs of all queues together, and the changes of state in commits of this process."""
 
     def __init__(self) -> None:
         self.attempts: Mapping[str, int] = {}
@@ -108,7 +108,7 @@ class _Jobs(Collector):
         for outcome, count in self.attempts.items():
             attempts.add_metric([outcome], count)
         yield attempts
-        entered = CounterMetricFamily("resonate_job_states_entered", "Jobs that came into a state.", labels=["state"])
+        entered = CounterMetricFamily("resonate_job_states_entered", "Jobs that entered a state.", labels=["state"])
         held = GaugeMetricFamily("resonate_jobs", "Jobs in a state, of all queues.", labels=["state"])
         for state, count in self.entered.items():
             entered.add_metric([state], count)
@@ -117,12 +117,12 @@ class _Jobs(Collector):
         yield held
         oldest = max((queue["latency"] or 0 for queue in self.queues), default=0)
         yield GaugeMetricFamily(
-            "resonate_jobs_oldest_pending_seconds", "How long the oldest job that may be claimed has waited.", value=oldest / 1000
+            "resonate_jobs_oldest_pending_seconds", "How long the oldest pending job has waited.", value=oldest / 1000
         )
 
 
 class Metrics:
-    """The counters of one app, in a registry of their own, so that several apps of a process do not mix."""
+    """The counters of one app, in its own registry, so that several apps of a process do not share them."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -136,13 +136,13 @@ class Metrics:
         self.commit_seconds = requests.commit_seconds
         self.in_flight = Gauge("resonate_requests_in_flight", "Requests that wait or run.", registry=registry)
         self.due_lag = Gauge("resonate_due_lag_seconds", "How late the last timer that fired was.", registry=registry)
-        self.steps = Counter("resonate_steps", "What the store did by itself.", ["kind"], registry=registry)
+        self.steps = Counter("resonate_steps", "Internal steps.", ["kind"], registry=registry)
         self.tick_failures = Counter(
             "resonate_tick_failures", "Ticks that the store refused or could not commit.", registry=registry
         )
-        self.outbox = Gauge("resonate_outbox_messages", "Messages that wait, those under way among them.", registry=registry)
+        self.outbox = Gauge("resonate_outbox_messages", "Undelivered messages, including those under way.", registry=registry)
         self.dropped = Gauge(
-            "resonate_unblocks_dropped", "Unblocks that nobody took in time, since the store began.", registry=registry
+            "resonate_unblocks_dropped", "Unblocks that were dropped undelivered, since the store was created.", registry=registry
         )
         self.set_aside = Gauge(
             "resonate_schedules_set_aside", "Schedules that cannot be fired: their time zone is missing, say.", registry=registry
@@ -155,16 +155,16 @@ class Metrics:
         )
         self.delivery_seconds = Histogram(
             "resonate_delivery_duration_seconds",
-            "From a message's being taken up to its being sent.",
+            "From the start of a delivery to its reply.",
             ["transport"],
             buckets=_SECONDS,
             registry=registry,
         )
         self.streams = Gauge("resonate_poll_streams", "Open poll streams.", registry=registry)
         self.streams_opened = Counter("resonate_poll_streams_opened", "Poll streams that were opened.", registry=registry)
-        self.refused = Counter("resonate_refused", "Requests that were not let in.", ["reason"], registry=registry)
+        self.refused = Counter("resonate_refused", "Requests that were refused before they ran.", ["reason"], registry=registry)
 
     def exposition(self) -> tuple[bytes, str]:
-        """What /metrics answers, and its content type."""
+        """Return the body of /metrics and its content type."""
         text: bytes = generate_latest(self.registry)  # type: ignore[no-untyped-call]
         return text, CONTENT_TYPE_LATEST

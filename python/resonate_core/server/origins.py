@@ -1,7 +1,7 @@
-"""Checks whether a request was meant for this server: a foreign web page can make a browser send requests, also under a name of its own.
+"""Refuses requests of foreign web pages: a page can make a browser send requests to this server, also under a host name of the page.
 
-A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser looked up. Published clients send no ``Origin``, and
-the name of their URL as ``Host``.
+A page cannot choose its ``Origin``, nor the name in ``Host`` that its browser resolved. Published clients send no ``Origin``, and
+send the name in their URL as ``Host``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Origins", "is_loopback"]
 
-#: Names that were looked at once are not looked at again; so many are remembered.
-_REMEMBERED = 1000
-#: Names below these belong to nobody: no public name server knows them, so no page of somebody else has one.
-_NOBODYS = (".localhost", ".internal")
+#: The most accepted names that are remembered, so that they are not parsed again.
+_MOST_REMEMBERED = 1000
+#: No public name server knows names below these, so no foreign web page has one.
+_PRIVATE_SUFFIXES = (".localhost", ".internal")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -44,30 +44,30 @@ def is_loopback(host: str) -> bool:
 
 
 class Origins:
-    """Judges by ``Origin`` and ``Host``.
+    """Checks ``Origin`` and ``Host`` of requests.
 
     Args:
-        settings: The origins and names that are meant.
-        asks: Whether tokens are asked for. Then a page that does not have one gets nowhere by any name.
+        settings: The permitted origins and names.
+        requires_tokens: Whether tokens are required. Then a page without a token is refused under any name.
     """
 
-    def __init__(self, settings: ServerSettings, asks: bool) -> None:
+    def __init__(self, settings: ServerSettings, requires_tokens: bool) -> None:
         self._any_origin = "*" in settings.cors_origins
         self._origins = set(settings.cors_origins)
         self._any_host = "*" in settings.hosts
-        self._everywhere = bool(settings.hosts)
-        self._asks = asks
+        self._has_hosts = bool(settings.hosts)
+        self._requires_tokens = requires_tokens
         self._hosts = {name.lower() for name in settings.hosts}
         self._hosts.update(_machine_names())
         if settings.url is not None:
             url = urlsplit(settings.url)
             self._origins.add(f"{url.scheme}://{url.netloc}".lower())
             self._hosts.add((url.hostname or "").lower())
-        self._meant: set[bytes] = set()
+        self._accepted: set[bytes] = set()
         self._loopback: dict[str, bool] = {}
 
     def refusal(self, scope: Scope, path: str) -> tuple[int, str] | None:
-        """A status and why; None where the request was meant for this server."""
+        """Return a status and the reason; None if the request is permitted."""
         host = origin = site = None
         for name, value in scope["headers"]:
             if name == b"host":
@@ -76,38 +76,38 @@ class Origins:
                 origin = value
             elif name == b"sec-fetch-site":
                 site = value
-        if host and host not in self._meant and self._judges_host(scope):
+        if host and host not in self._accepted and self._checks_host(scope):
             name = host.decode("latin-1")
-            if not self._is_meant(name):
+            if not self._is_accepted(name):
                 return 421, f"Host must be a name of this server, got {name!r}; if it is meant, add it to server.hosts"
-            if len(self._meant) < _REMEMBERED:
-                self._meant.add(host)
+            if len(self._accepted) < _MOST_REMEMBERED:
+                self._accepted.add(host)
         if origin is not None:
             shown = origin.decode("latin-1")
             if not (self._any_origin or shown in self._origins or _is_same(shown, host, scope["scheme"])):
                 return 403, f"Origin must be this server's own or one of server.cors_origins, got {shown!r}"
         elif site in (b"cross-site", b"same-site") and path.startswith("/poll/") and not self._any_origin:
-            # A page may give the address of a stream as that of a picture: then there is no Origin, and messages would be lost.
+            # A page may embed a stream as a picture: the request has no Origin then, and the messages would be lost.
             return 403, "a page of another origin must not embed a stream"
         return None
 
-    def _judges_host(self, scope: Scope) -> bool:
+    def _checks_host(self, scope: Scope) -> bool:
         if self._any_host:
             return False
-        if self._everywhere:
+        if self._has_hosts:
             return True
         server = scope.get("server")
-        if self._asks or server is None:
+        if self._requires_tokens or server is None:
             return False
         known = self._loopback.get(server[0])
         if known is None:
             known = self._loopback[server[0]] = is_loopback(server[0])
         return known
 
-    def _is_meant(self, host: str) -> bool:
+    def _is_accepted(self, host: str) -> bool:
         name = _name_of(host)
         return name is not None and (
-            name in self._hosts or is_loopback(name) or name.endswith(_NOBODYS) or ("." not in name and ":" not in name)
+            name in self._hosts or is_loopback(name) or name.endswith(_PRIVATE_SUFFIXES) or ("." not in name and ":" not in name)
         )
 
 
@@ -117,7 +117,7 @@ def _machine_names() -> set[str]:
 
 
 def _name_of(host: str) -> str | None:
-    """The name in a ``Host``, without its port."""
+    """Return the name in a ``Host``, without its port."""
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
@@ -126,7 +126,7 @@ def _name_of(host: str) -> str | None:
 
 
 def _is_same(origin: str, host: bytes | None, scheme: str) -> bool:
-    """Whether an origin is where a request went. A proxy in front may have TLS, so that the schemes differ."""
+    """Return whether an origin is the server itself. A proxy before it may add TLS, so that the schemes differ."""
     try:
         its, ours = urlsplit(origin), urlsplit("//" + (host or b"").decode("latin-1"))
         default = _DEFAULT_PORTS.get(its.scheme)

@@ -1,269 +1,158 @@
-"""Messages to ``http://`` and ``https://`` addresses: a POST each, over connections that are kept for a few seconds."""
+"""The push transport: messages to http and https addresses, with a pause for addresses that fail."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import ssl
-from collections import OrderedDict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+import logging
+from typing import TYPE_CHECKING
 
-import anyio
-import httpcore
-
-from .egress import AddressPolicy, GuardedBackend, NotCallable, Resolver, Target, system_resolver, take_apart
+from .._stopwatch import doubled, seconds
+from .delivery import Declined, Delivery, Send, is_execute
+from .push_client import PushClient, PushFailed
 
 if TYPE_CHECKING:
+    from random import Random
+
+    from .._core import Message
+    from .metrics import Metrics
     from .settings import PushSettings
 
-__all__ = ["PushFailed", "Pusher"]
+__all__ = ["Push"]
 
-LONGEST_ANSWER = 65_536  # bytes of an answer that are read, so that its connection can be kept
-ANSWER_SECONDS = 1.0  # for those bytes, once the status is known
-IDLE_SECONDS = 4.0  # that a connection is kept: less than the 5 s after which many servers close theirs
+_log = logging.getLogger("resonate_core.delivery")
 
-_Origin = tuple[bytes, bytes, int]
-
-
-class PushFailed(Exception):
-    """A message was not delivered.
-
-    Attributes:
-        reason: Why, for a log. It names the host at most: paths and queries of addresses are often secrets.
-        status: The HTTP status of the answer, if there was one.
-        permanent: The address is not a URL that can be called, or leads where it must not: trying again soon is of no use.
-    """
-
-    def __init__(self, reason: str, *, status: int | None = None, permanent: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.status = status
-        self.permanent = permanent
+#: The most messages that this process holds; the others stay in the store.
+_MOST_HELD = 10_000
 
 
-class Pusher:
-    """Delivers messages by POST. It belongs to one event loop.
+class _Pause:
+    """The state of an address that failed."""
 
-    Redirects are not followed, proxies of the environment not used, cookies not kept. A receiver sees a message at least
-    once: where a kept connection turns out to be dead, the message is sent again on another at once.
+    __slots__ = ("failures", "over")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.over = True
+
+
+class Push:
+    """Delivers by POST. After a failure an address is paused, longer each time; its messages stay in the store.
 
     Args:
-        settings: Time limits, how many deliveries run at once, which networks may be called, the token to present.
-        resolver: Gives the addresses of a name; the system's where none is given.
-        ssl_context: For https; by default servers are checked against the system's trust store.
-
-    Raises:
-        ValueError: The token cannot be the value of a header.
-
-    Example:
-        >>> import asyncio
-        >>> from resonate_core.server.push import Pusher, PushFailed
-        >>> from resonate_core.server.settings import PushSettings
-        >>> async def main():
-        ...     pusher = Pusher(PushSettings())
-        ...     try:
-        ...         await pusher.push("http://127.0.0.1:8080/", b"{}")
-        ...     except PushFailed as failed:
-        ...         print(failed.reason, failed.permanent)
-        ...     await pusher.close()
-        >>> asyncio.run(main())
-        127.0.0.1 may not be called: 127.0.0.1 is not a public address, and push.allow does not hold it True
+        delivery: Is notified of the end of each message.
+        settings: Timeouts, pauses, and the networks that may be called.
+        metrics: The counters.
+        server_url: The URL that executes give to their receivers.
+        part: The part of the messages that this process pushes, of several processes on one store, from 0.
+        parts: The number of those processes.
+        random: Spreads the retries of addresses that failed together.
     """
 
     def __init__(
-        self, settings: PushSettings, *, resolver: Resolver = system_resolver, ssl_context: ssl.SSLContext | None = None
+        self,
+        delivery: Delivery,
+        settings: PushSettings,
+        metrics: Metrics,
+        server_url: str | None,
+        part: int,
+        parts: int,
+        random: Random,
     ) -> None:
-        self._headers = [("content-type", "application/json"), ("user-agent", "resonate-core"), ("accept", "*/*")]
-        if settings.token is not None:
-            token = settings.token.get_secret_value()
-            if not token or not token.isascii() or not token.isprintable() or " " in token:
-                raise ValueError("push.token is empty or has a character that a header cannot carry: printable ASCII is expected")
-            self._headers.append(("authorization", f"Bearer {token}"))
-        self._timeout = settings.timeout
-        self._connect_timeout = settings.connect_timeout
-        self._places = asyncio.Semaphore(settings.concurrency)
-        self._under_way: set[anyio.CancelScope] = set()
-        self._nothing_under_way = asyncio.Event()
-        self._nothing_under_way.set()
-        self._closed = False
-        self._policy = AddressPolicy(settings.allow, settings.deny)
-        self._resolver = resolver
-        self._ssl_context = ssl_context if ssl_context is not None else ssl.create_default_context()
-        self._kept = _KeptConnections(settings.concurrency)
+        self._delivery = delivery
+        self._settings = settings
+        self._metrics = metrics
+        self._server_url = server_url
+        self._part, self._parts = part, parts
+        self._random = random
+        self._client = PushClient(settings)
+        self._pauses: dict[str, _Pause] = {}
+        self._declined: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reserved = 0
 
-    async def push(self, url: str, body: bytes) -> None:
-        """Delivers one message; returns once it was answered with a 2xx.
+    def offer(self, message: Message) -> Send | Declined:
+        """Accept it, unless its address is paused or too many are under way."""
+        if message.number % self._parts != self._part:
+            return Declined.MESSAGE
+        pause = self._pauses.get(message.address)
+        if pause is not None and not pause.over:
+            return Declined.ADDRESS  # its messages are read again after the pause
+        if len(self._tasks) + self._reserved >= _MOST_HELD:
+            self._declined.add(message.address)
+            return Declined.ADDRESS
+        self._reserved += 1
 
-        Waiting for one of the `concurrency` places does not count into the time limit.
+        def send(deliver: bool) -> None:
+            self._reserved -= 1
+            if deliver:
+                task = asyncio.get_running_loop().create_task(self._push(message))
+                self._tasks.add(task)
+                task.add_done_callback(self._ended)
 
-        Args:
-            url: The address, http or https.
-            body: JSON.
+        return send
 
-        Raises:
-            PushFailed: It was not delivered, or the answer was not seen.
-        """
+    def takes(self, addresses: str) -> bool:
+        """Return whether there is room for another message."""
+        return len(self._tasks) + self._reserved < _MOST_HELD
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._declined and len(self._tasks) < _MOST_HELD // 2:
+            addresses, self._declined = self._declined, set()
+            self._delivery.read_again(addresses)
+
+    async def _push(self, message: Message) -> None:
+        kind = "execute" if is_execute(message) else "unblock"
+        started = seconds()
         try:
-            target = take_apart(url)
-        except NotCallable as refusal:
-            raise PushFailed(str(refusal), permanent=True) from None
-        async with self._places:
-            if self._closed:
-                raise PushFailed("deliveries have ended")
-            with anyio.CancelScope() as scope:
-                self._under_way.add(scope)
-                self._nothing_under_way.clear()
-                try:
-                    status = await self._deliver(target, body)
-                finally:
-                    self._under_way.discard(scope)
-                    if not self._under_way:
-                        self._nothing_under_way.set()
-            if scope.cancelled_caught:
-                raise PushFailed("deliveries have ended")
-        if not 200 <= status < 300:
-            redirect = ", and redirects are not followed" if 300 <= status < 400 else ""
-            raise PushFailed(f"{target.authority} answered {status}{redirect}", status=status)
-
-    async def close(self) -> None:
-        """Ends deliveries under way, which fail, and closes all connections. A second time it does nothing."""
-        self._closed = True
-        for scope in self._under_way:
-            scope.cancel()
-        await self._nothing_under_way.wait()
-        await self._kept.close()
-
-    async def _deliver(self, target: Target, body: bytes) -> int:
-        """Returns the status that was answered, within the time limit."""
-        try:
-            with anyio.fail_after(self._timeout) as limit:
-                while (kept := await self._kept.take(target.url.origin)) is not None:
-                    try:
-                        return await self._send(kept, target, body, limit)
-                    except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
-                        continue  # it had died meanwhile, as kept connections do
-                backend = GuardedBackend(self._policy, self._resolver)
-                return await self._send(_Connection(target.url.origin, backend, self._ssl_context), target, body, limit)
-        except NotCallable as refusal:
-            raise PushFailed(str(refusal), permanent=True) from None
-        except httpcore.ConnectTimeout:
-            raise PushFailed(f"{target.authority} could not be connected to within {self._connect_timeout:g} s") from None
-        except TimeoutError:
-            raise PushFailed(f"{target.authority} did not answer within {self._timeout:g} s") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-            raise PushFailed(f"{target.authority}: {_cause(error)}") from error
-
-    async def _send(self, connection: _Connection, target: Target, body: bytes, limit: anyio.CancelScope) -> int:
-        """Returns the status: with it the receiver has said whether it took the message, whatever becomes of the rest."""
-        status = None
-        try:
-            headers: list[tuple[str | bytes, str | bytes]] = [("host", target.authority), *self._headers]
-            extensions = {"timeout": {"connect": self._connect_timeout}}
-            async with connection.http.stream("POST", target.url, headers=headers, content=body, extensions=extensions) as answer:
-                status = answer.status
-                limit.deadline = math.inf  # reading the rest has a limit of its own, and must not undo what was said
-                with anyio.move_on_after(ANSWER_SECONDS):
-                    await _drop(answer)
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError):
-            if status is None:
-                raise
-        finally:
-            await self._kept.give_back(connection)
-        return status
-
-
-class _Connection:
-    """One connection to an origin, made when it is first used."""
-
-    def __init__(self, origin: httpcore.Origin, backend: GuardedBackend, ssl_context: ssl.SSLContext) -> None:
-        self.origin = _key(origin)
-        self.http = httpcore.AsyncHTTPConnection(
-            origin, ssl_context=ssl_context, keepalive_expiry=IDLE_SECONDS, network_backend=backend
-        )
-        self._backend = backend
-
-    async def close(self) -> None:
-        """Closes the socket, whatever state the connection is in: the library forgets the one of a handshake that was cut off."""
-        with anyio.CancelScope(shield=True):
-            await self.http.aclose()
-            if self._backend.stream is not None:
-                await self._backend.stream.aclose()
-
-
-class _KeptConnections:
-    """Idle connections by origin, the newest first to be used again.
-
-    Not the library's pool: that one looks at every connection, and for every idle one at all of them, whenever a request
-    begins or ends, which takes milliseconds from 100 connections on.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._by_origin: dict[_Origin, dict[_Connection, None]] = {}
-        self._by_age: OrderedDict[_Connection, None] = OrderedDict()
-        self._closed = False
-
-    async def take(self, origin: httpcore.Origin) -> _Connection | None:
-        """Gives one that seems to be alive, or None."""
-        await self._close_what_expired()
-        while (of_origin := self._by_origin.get(_key(origin))) is not None:
-            connection = next(reversed(of_origin))
-            self._remove(connection)
-            if not connection.http.has_expired():
-                return connection
-            await connection.close()
-        return None
-
-    async def give_back(self, connection: _Connection) -> None:
-        """Keeps it if it can be used again, or closes it."""
-        if self._closed or not connection.http.is_idle() or connection.http.is_closed():
-            await connection.close()
+            await self._client.push(message.address, message.to_json(self._server_url))
+        except PushFailed as failure:
+            self._metrics.deliveries.labels("push", kind, "failed").inc()
+            self._failed(message, failure)
+            self._delivery.undelivered([message])
             return
-        self._by_origin.setdefault(connection.origin, {})[connection] = None
-        self._by_age[connection] = None
-        await self._close_what_expired()
+        except BaseException:
+            self._delivery.undelivered([message])
+            raise
+        self._metrics.deliveries.labels("push", kind, "sent").inc()
+        self._metrics.delivery_seconds.labels("push").observe(seconds() - started)
+        self._pauses.pop(message.address, None)
+        self._delivery.delivered([message])
+
+    def _failed(self, message: Message, failure: PushFailed) -> None:
+        pause = self._pauses.setdefault(message.address, _Pause())
+        if not pause.over:
+            return  # several were under way at once: they count as one failure of the address
+        pause.failures += 1
+        pause.over = False
+        longest = self._settings.longest_retry
+        wait = longest if failure.permanent else doubled(self._settings.first_retry, pause.failures - 1, longest)
+        # ± 20 %, up to the longest: addresses that failed together are not tried again together.
+        wait = self._random.uniform(0.8 * wait, min(1.2 * wait, longest))
+        _log.warning(
+            "a message about %r was not delivered: %s (failure %d of its address; tried again in %.1f s)",
+            message.id,
+            failure.reason,  # it names the host alone: the rest of an address is often a secret
+            pause.failures,
+            wait,
+            extra={"id": message.id, "failures": pause.failures, "seconds": wait},
+        )
+        asyncio.get_running_loop().call_later(wait, self._try_again, message.address, pause)
+
+    def _try_again(self, address: str, pause: _Pause) -> None:
+        pause.over = True
+        self._delivery.read_again([address])
+        # An address without further messages is forgotten.
+        forget = 2 * self._settings.longest_retry
+        asyncio.get_running_loop().call_later(forget, self._forget, address, pause, pause.failures)
+
+    def _forget(self, address: str, pause: _Pause, failures: int) -> None:
+        if self._pauses.get(address) is pause and pause.over and pause.failures == failures:
+            del self._pauses[address]
 
     async def close(self) -> None:
-        """Closes them all, and from now on each that is given back."""
-        self._closed = True
-        while self._by_age:
-            await self._close_oldest()
-
-    async def _close_what_expired(self) -> None:
-        while self._by_age and (len(self._by_age) > self._most or next(iter(self._by_age)).http.has_expired()):
-            await self._close_oldest()
-
-    async def _close_oldest(self) -> None:
-        connection = next(iter(self._by_age))
-        self._remove(connection)
-        await connection.close()
-
-    def _remove(self, connection: _Connection) -> None:
-        del self._by_age[connection]
-        of_origin = self._by_origin[connection.origin]
-        del of_origin[connection]
-        if not of_origin:
-            del self._by_origin[connection.origin]
-
-
-def _key(origin: httpcore.Origin) -> _Origin:
-    return origin.scheme, origin.host, origin.port
-
-
-async def _drop(answer: httpcore.Response) -> None:
-    """Reads the rest of an answer, if it is short, so that its connection can be used again."""
-    read = 0
-    async with aclosing(cast("AsyncGenerator[bytes, None]", answer.aiter_stream())) as parts:
-        async for part in parts:
-            read += len(part)
-            if read > LONGEST_ANSWER:
-                break
-
-
-def _cause(error: BaseException) -> str:
-    """Names what went wrong at the bottom: libraries wrap the system's error in their own."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        """Cancel deliveries under way: unblocks stay in the store, the dispatch timer repeats executes."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._client.close()

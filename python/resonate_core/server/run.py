@@ -1,4 +1,4 @@
-"""``resonate-core serve``: the app on a server of its own."""
+"""``resonate-core serve``: the app on uvicorn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import uvicorn
 from .._core import Store
 from ..errors import ClockWarning, ResonateError
 from .app import ResonateApp
-from .heads import protocol_of
+from .http_protocol import limited_protocol
 from .logs import configure
 from .origins import is_loopback
 from .run_workers import run_workers
@@ -38,29 +38,16 @@ def open_store(settings: StoreSettings, debug: bool = False) -> Store:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ClockWarning)  # the app logs it
-        return _store_of(settings, debug)
-
-
-def _store_of(settings: StoreSettings, debug: bool) -> Store:
-    return Store(
-        settings.path,
-        durability=settings.durability,
-        busy_timeout=settings.busy_timeout_ms,
-        rules=settings.rules,
-        retry_timeout=settings.retry_timeout_ms,
-        catchup=settings.catchup,
-        unblock_retention=settings.unblock_retention_ms,
-        debug=debug,
-    )
+        return Store(settings.path, debug=debug, **settings.options())
 
 
 def make_app(settings: Settings, store: Store) -> ResonateApp:
     """Make the app of these settings."""
-    return ResonateApp(store, settings.server, settings.auth, settings.limits, settings.streams, settings.push, settings.delivery)
+    return ResonateApp(store, settings)
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, except that a stop ends the poll streams: it would wait for them."""
+    """uvicorn, which would wait for the poll streams: a stop ends them first."""
 
     def __init__(self, config: uvicorn.Config, app: ResonateApp) -> None:
         super().__init__(config)
@@ -103,7 +90,7 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         log_level=None,
         limit_concurrency=settings.limits.connections,
         lifespan="on",
-        http=protocol_of(settings.limits),
+        http=limited_protocol(settings.limits),
         h11_max_incomplete_event_size=settings.limits.header_bytes,
         timeout_graceful_shutdown=int(server.graceful_timeout) or 1,
         server_header=False,
@@ -111,20 +98,20 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
     )
 
 
-def _warn_of_open_doors(settings: Settings) -> None:
+def _warn_without_key(settings: Settings) -> None:
     """Log a warning if the server has no key on an address that other machines reach."""
     if settings.auth.enabled or is_loopback(settings.server.host):
         return
     where = settings.server.host or "every address of this machine"
     if settings.server.debug:
         _log.critical(
-            "ANYBODY who reaches %s can read, change AND DELETE EVERYTHING, with one request: debug operations are on and there is "
+            "EVERY CLIENT that reaches %s can read, change AND DELETE ALL DATA with one request: debug operations are on and there is "
             "no key. Leave out --debug, set auth.public_key, or listen on 127.0.0.1",
             where,
         )
     else:
         _log.warning(
-            "anybody who reaches %s can read and change everything: there is no key. Set auth.public_key, or listen on 127.0.0.1",
+            "every client that reaches %s can read and change all data: there is no key. Set auth.public_key, or listen on 127.0.0.1",
             where,
         )
 
@@ -135,7 +122,7 @@ def serve(settings: Settings) -> int:
     A stop lets requests under way finish, ends poll streams and closes the store.
     """
     configure(settings.log)
-    _warn_of_open_doors(settings)
+    _warn_without_key(settings)
     try:
         listening = _listen(settings.server.host, settings.server.port)
     except OSError as error:
@@ -167,9 +154,9 @@ def serve_here(settings: Settings, listening: socket.socket) -> int:
             print(error, file=sys.stderr)
             return CANNOT_START
         server = _Server(config, app)
-        kept = settings.store.path or "memory: gone when this stops"
+        kept = settings.store.path or "memory, which ends with this process"
         _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
-        # uvicorn raises the signal that stopped it again, once it has stopped: by then there is nothing to stop.
+        # uvicorn raises its signal again after it has stopped, when the handler has nothing left to stop.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.stop)
         server.run([listening])

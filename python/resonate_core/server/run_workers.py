@@ -28,8 +28,8 @@ _log = logging.getLogger("resonate_core.server")
 #: Serves on a socket until a signal; the exit status of the process.
 Serve = Callable[["Settings", socket.socket], int]
 
-#: A worker that ends sooner than this after its start would only end again.
-_SOONEST_RESTART = 1.0
+#: Seconds between two checks of the workers, so that a worker that ends at once is not restarted at once.
+_CHECK_INTERVAL = 1.0
 
 
 def _work(settings: Settings, listening: socket.socket, serve: Serve) -> None:
@@ -40,7 +40,7 @@ def _work(settings: Settings, listening: socket.socket, serve: Serve) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its supervisor was killed: it would keep the port and the file."""
+    """End this process after its supervisor was killed: otherwise it would keep the port and the file."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
@@ -54,7 +54,7 @@ class _Workers:
         self._settings = settings
         self._listening = listening
         self._serve = serve
-        self._context = multiprocessing.get_context("spawn")  # a fork would carry this process's threads' locks with it
+        self._context = multiprocessing.get_context("spawn")  # a fork would copy the locks of this process's threads
         self._stopping = threading.Event()
 
     def _start(self, part: int) -> SpawnProcess:
@@ -71,15 +71,17 @@ class _Workers:
             signal.signal(number, self._stop)
         workers = [self._start(part) for part in range(self._settings.server.workers)]
         status = 0
-        while not self._stopping.wait(_SOONEST_RESTART):
+        while not self._stopping.wait(_CHECK_INTERVAL):
             for at, worker in enumerate(workers):
                 if worker.is_alive():
                     continue
-                if worker.exitcode is not None and worker.exitcode > 0:  # it said why; another would say the same
+                if (
+                    worker.exitcode is not None and worker.exitcode > 0
+                ):  # it could not start, and logged why; another could not either
                     status = worker.exitcode
                     self._stopping.set()
                     break
-                _log.error("worker %s ended with status %s: another takes its place", worker.pid, worker.exitcode)
+                _log.error("worker %s ended with status %s: a new process replaces it", worker.pid, worker.exitcode)
                 workers[at] = self._start(at)
         for worker in workers:
             if worker.pid is not None and worker.is_alive():

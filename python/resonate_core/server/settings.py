@@ -61,6 +61,10 @@ class StoreSettings(_Table):
     )
     unblock_retention_ms: int = Field(default=86_400_000, ge=0, description="undelivered unblocks are dropped after this time")
 
+    def options(self) -> dict[str, Any]:
+        """The arguments of `resonate_core.Store` beside its path."""
+        return {name.removesuffix("_ms"): getattr(self, name) for name in type(self).model_fields if name != "path"}
+
 
 class ServerSettings(_Table):
     """The listening socket and the processes behind it."""
@@ -267,7 +271,7 @@ class Settings(BaseSettings):
         return self
 
     def of_worker(self, number: int) -> Settings:
-        """The settings of one of `server.workers` processes: each pushes its own part of the messages.
+        """Return the settings of one of `server.workers` processes: each pushes its own part of the messages.
 
         Args:
             number: Counted from 0.

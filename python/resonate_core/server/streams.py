@@ -23,10 +23,10 @@ class Stream:
     """One open connection of a client.
 
     Args:
-        group: The group whose messages it takes a part of.
+        group: The group whose messages it shares.
         id: Its name in the group.
-        buffer: How many events wait for it at most.
-        prefix: It is given only messages about ids that begin so.
+        buffer: The most events that wait in it.
+        prefix: It gets only messages about ids that begin with it.
     """
 
     def __init__(self, group: str, id: str, buffer: int, prefix: str = "") -> None:
@@ -34,63 +34,63 @@ class Stream:
         self.id = id
         self.prefix = prefix
         self.open = True
-        self.closing = False  # it ends once everything that waits is written
-        self.reserved = 0  # places that are kept for messages which are being taken out of the store
-        self.unconfirmed: deque[tuple[float, Message]] = deque()  # written a moment ago, and when
+        self.closing = False  # it ends after its queued events
+        self.reserved = 0  # places for messages that are being taken out of the store
+        self.unconfirmed: deque[tuple[float, Message]] = deque()  # when it was written, and the message
         self._buffer = buffer
         self._events: deque[tuple[Message, bytes]] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<{'open' if self.open else 'closed'} Stream of {self.id!r} in group {self.group!r}>"
 
     @property
     def has_room(self) -> bool:
-        """Whether it takes another event now."""
+        """Whether it accepts another event now."""
         return self.open and not self.closing and len(self._events) + self.reserved < self._buffer
 
     @property
     def half_empty(self) -> bool:
-        """Whether it has room for more than a few: reading the store for one event at a time would be slow."""
+        """Whether it has room for many events: reading the store for one event at a time would be slow."""
         return self.has_room and len(self._events) + self.reserved <= self._buffer // 2
 
     def put(self, message: Message, event: bytes) -> None:
-        """Adds an event to be written."""
+        """Queue an event."""
         self._events.append((message, event))
-        self._news.set()
+        self._changed.set()
 
     def end(self) -> None:
-        """Asks for its end: what waits is still written."""
+        """End it after its queued events."""
         self.closing = True
-        self._news.set()
+        self._changed.set()
 
     async def next(self, timeout: float) -> Message | None:
-        """The next message to write; None when none came within so many seconds, or none comes any more."""
+        """Return the next message to write; None after the timeout (in seconds), or if it ends."""
         if not self._events and not self.closing:
-            self._news.clear()
+            self._changed.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), timeout)
+                await asyncio.wait_for(self._changed.wait(), timeout)
             except asyncio.TimeoutError:
                 return None
         return self._events[0][0] if self._events else None
 
     @property
     def event(self) -> bytes:
-        """The next message as it is written."""
+        """The next message, as a server-sent event."""
         return self._events[0][1]
 
     def written(self, now: float) -> Message:
-        """The next message was handed to the connection."""
+        """Remove the next message from the queue, since the connection has it, and return it."""
         message, _ = self._events.popleft()
         self.unconfirmed.append((now, message))
         return message
 
-    def leave(self) -> list[Message]:
+    def close(self) -> list[Message]:
         """Mark it as closed; return the messages that were not written."""
         self.open = False
         left = [message for message, _ in self._events]
         self._events.clear()
-        self._news.set()
+        self._changed.set()
         return left
 
 
@@ -98,16 +98,16 @@ class Streams:
     """All open streams of one server, by group and id.
 
     Args:
-        grace: Seconds for which messages that prefer an id wait for it, after its stream ended.
-        now: Seconds of a clock that does not go back.
+        grace: Seconds for which messages that prefer an id wait for its next stream.
+        now: Returns the seconds of a monotonic clock.
     """
 
     def __init__(self, grace: float, now: Callable[[], float]) -> None:
         self._grace = grace
         self._now = now
-        # The newest stream of an id is the last; the ids of a group take turns from the front.
+        # The newest stream of an id is the last one; the first id of a group gets the next message, and goes to the end.
         self._groups: dict[str, dict[str, list[Stream]]] = {}
-        self._left: dict[tuple[str, str], float] = {}
+        self._grace_until: dict[tuple[str, str], float] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -119,13 +119,13 @@ class Streams:
                 yield from streams
 
     def add(self, stream: Stream) -> None:
-        """Opens one."""
+        """Open a stream."""
         self._groups.setdefault(stream.group, {}).setdefault(stream.id, []).append(stream)
-        self._left.pop((stream.group, stream.id), None)
+        self._grace_until.pop((stream.group, stream.id), None)
         self._count += 1
 
     def remove(self, stream: Stream) -> None:
-        """Closes one."""
+        """Close a stream."""
         ids = self._groups[stream.group]
         ids[stream.id].remove(stream)
         self._count -= 1
@@ -134,13 +134,13 @@ class Streams:
         del ids[stream.id]
         if not ids:
             del self._groups[stream.group]
-        self._forget()
-        self._left[stream.group, stream.id] = self._now() + self._grace
+        self._drop_expired()
+        self._grace_until[stream.group, stream.id] = self._now() + self._grace
 
     def choose(self, address: PollAddress, about: str) -> Stream | None:
-        """The stream that a message about an id goes to now.
+        """Return the stream that gets a message about an id now.
 
-        None: no stream may have it or has room, or the preferred one may be about to return.
+        None: no permitted stream has room, or the preferred id is still in its grace.
         """
         ids = self._groups.get(address.group)
         if ids is None:
@@ -149,23 +149,23 @@ class Streams:
             newest = _newest(ids.get(address.id, ()), about)
             if newest is not None or not address.any_stream:
                 return newest
-            if self.returns_in(address) > 0:
+            if self.grace_left(address) > 0:
                 return None
         elif not address.any_stream:
             return None
         for id, streams in ids.items():
             chosen = _newest(streams, about)
             if chosen is not None:
-                ids[id] = ids.pop(id)  # to the end of the line
+                ids[id] = ids.pop(id)  # to the end
                 return chosen
         return None
 
     def has(self, address: PollAddress) -> bool:
-        """Whether the id that an address names is connected, or it names none."""
+        """Return whether the id that an address names is connected; true if it names none."""
         return address.id is None or address.id in self._groups.get(address.group, ())
 
     def any_restricted(self, group: str) -> bool:
-        """Whether a stream of the group is given messages about some ids only."""
+        """Return whether a stream of the group gets messages about some ids only."""
         return any(stream.prefix for streams in self._groups.get(group, {}).values() for stream in streams)
 
     def has_group(self, group: str) -> bool:
@@ -173,28 +173,28 @@ class Streams:
         return group in self._groups
 
     def any_with_room(self, group: str) -> bool:
-        """Whether a stream of the group takes another event now."""
+        """Return whether a stream of the group accepts another event now."""
         return any(stream.has_room for streams in self._groups.get(group, {}).values() for stream in streams)
 
-    def returns_in(self, address: PollAddress) -> float:
-        """For how many more seconds the preferred id of an address is waited for; 0: it is not, or is here."""
+    def grace_left(self, address: PollAddress) -> float:
+        """Return the seconds for which messages still wait for the preferred id of an address; 0 if they do not."""
         if address.id is None or not address.any_stream:
             return 0
-        until = self._left.get((address.group, address.id))
+        until = self._grace_until.get((address.group, address.id))
         return max(0.0, until - self._now()) if until is not None else 0
 
-    def _forget(self) -> None:
-        """Drops the ids whose grace is over; they are in order of leaving."""
+    def _drop_expired(self) -> None:
+        """Drop the ids whose grace is over; they are in the order in which their streams ended."""
         now = self._now()
-        while self._left:
-            oldest = next(iter(self._left))
-            if self._left[oldest] > now:
+        while self._grace_until:
+            oldest = next(iter(self._grace_until))
+            if self._grace_until[oldest] > now:
                 return
-            del self._left[oldest]
+            del self._grace_until[oldest]
 
 
 def _newest(streams: list[Stream] | tuple[()], about: str) -> Stream | None:
-    """Return the newest stream of an id, if it has room: the older ones may be dead connections that were not noticed yet."""
+    """Return the newest stream of an id, if it has room: an older one may be a dead connection."""
     for stream in reversed(streams):
         if not stream.closing and about.startswith(stream.prefix):
             return stream if stream.has_room else None

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans, one a request (extra ``otel``)."""
+"""OpenTelemetry spans, one per request (extra ``otel``)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["spans"]
 
-#: Opens the span of a request; what it gives is told the status.
+#: Opens the span of a request, as a context whose value sets the status.
 Spans = Callable[["Envelope", "Scope"], AbstractContextManager[Callable[[int], None]]]
 
 
 def spans(enabled: bool) -> Spans | None:
-    """What opens the span of a request, as a child of the trace that its ``traceparent`` header names.
+    """Return the function that opens the span of a request, as a child of the trace in its ``traceparent`` header; None if it is off.
 
     Raises:
         ImportError: Spans are asked for, and opentelemetry-api is not installed.
@@ -44,11 +44,11 @@ def spans(enabled: bool) -> Spans | None:
             f"resonate {name}", context=propagate.extract(carrier), kind=trace.SpanKind.SERVER, attributes=attributes
         ) as opened:
 
-            def told(status: int) -> None:
+            def set_status(status: int) -> None:
                 opened.set_attribute("resonate.status", status)
                 if status >= 500:
                     opened.set_status(trace.StatusCode.ERROR)
 
-            yield told
+            yield set_status
 
     return span

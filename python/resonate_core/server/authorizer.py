@@ -1,4 +1,4 @@
-"""Access checks: 401, 403, and the filter of the results of a restricted request."""
+"""Authorization of requests by their tokens: 401, 403, and the restriction of searches to a prefix."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from .metrics import Metrics
     from .settings import AuthSettings
 
-__all__ = ["Gate", "header"]
+__all__ = ["REASONS", "Authorizer", "header"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: Status, and the answering envelope.
+#: What a reply without an envelope says of a refusal.
+REASONS = {401: "Unauthorized", 403: "Forbidden"}
+#: Status, and the reply as JSON.
 Refusal = tuple[int, bytes]
 
 
@@ -31,8 +33,8 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-class Gate:
-    """Judges requests by their tokens.
+class Authorizer:
+    """Decides by their tokens which requests are permitted.
 
     Args:
         settings: The key of tokens; without a key, no token is needed.
@@ -49,8 +51,8 @@ class Gate:
         self._metrics = metrics
 
     @property
-    def asks(self) -> bool:
-        """Whether tokens are asked for."""
+    def requires_tokens(self) -> bool:
+        """Whether tokens are required."""
         return self._authenticator is not None
 
     def identify(self, scope: Scope, token: str | None = None) -> Identity | None:
@@ -63,8 +65,8 @@ class Gate:
             self._metrics.refused.labels("unauthorized").inc()
             return None
 
-    def judge(self, envelope: Envelope, scope: Scope) -> Refusal | None:
-        """401 or 403, where a request may not be made; narrows what a restricted one finds by itself."""
+    def refusal(self, envelope: Envelope, scope: Scope) -> Refusal | None:
+        """Return 401 or 403 with its reply; None if the request is permitted. A search is restricted to the prefix of its token."""
         if self._authenticator is None:
             if not self._debug:
                 if envelope.debug:
@@ -103,7 +105,7 @@ class Gate:
         return identity.prefix
 
     def status_of_metrics(self, scope: Scope) -> int:
-        """200, 401 or 403: whether the metrics may be read. They are about everybody."""
+        """Return 200 if the metrics may be read, or 401 or 403. Metrics count the requests of all clients."""
         if self._authenticator is None:
             return 200
         identity = self.identify(scope)

@@ -1,0 +1,92 @@
+"""The parts of an app that run on one event loop: threads, driver, batcher and transports."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from random import Random
+from typing import TYPE_CHECKING
+
+from .._core import Store
+from .._damper import Damper
+from .._stopwatch import seconds
+from .batcher import Batcher
+from .body_timeout import BodyTimeout
+from .delivery import Delivery
+from .driver import Driver
+from .metrics import Metrics
+from .poll import Poll
+from .push import Push
+from .serial_executor import SerialExecutor
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .._core import Message
+
+__all__ = ["Runtime"]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: How often each other process of a server has read the store before this one gives a message to a stream that it does not prefer.
+_READS_OF_OTHERS = 3
+#: Seconds for which a stop waits until delivered messages are acknowledged.
+_ACKNOWLEDGE_TIMEOUT = 5
+
+
+class Runtime:
+    """All that an app runs on one event loop.
+
+    Args:
+        store: The store.
+        settings: The settings of the server.
+        metrics: The counters.
+        random: Spreads the retries of pushes.
+        body_timeout: The time limit of a request's body, in seconds.
+    """
+
+    def __init__(self, store: Store, settings: Settings, metrics: Metrics, random: Random, body_timeout: float) -> None:
+        self._store = store
+        self._settings = settings
+        delivery, streams, url = settings.delivery, settings.streams, settings.server.url
+        self.loop = asyncio.get_running_loop()
+        self.counting = store.watch(-1)
+        self.damper = Damper(seconds)
+        self.executor = SerialExecutor("resonate-store")
+        self._acknowledging = SerialExecutor("resonate-acknowledge")
+        self.body_timeout = BodyTimeout(body_timeout)
+        interval = delivery.foreign_interval_ms / 1000 if store.path is not None else None
+        self.driver = Driver(store, self.executor.call, metrics, interval)
+        self.batcher = Batcher(store, metrics, lambda: self.driver.behind, in_order=store.debug)
+        self.deliveries = Delivery(store, self._acknowledging.call, metrics, self.driver.wake, self.damper, streams.grace)
+        self.poll = Poll(self.deliveries, streams, metrics, url, self._wait_for_others)
+        self.deliveries.transports["poll"] = self.poll
+        if settings.push.enabled:
+            push = Push(self.deliveries, settings.push, metrics, url, delivery.part, delivery.parts, random)
+            self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
+        self.driver.serve(self.deliveries)
+        self.driving = self.loop.create_task(self.driver.run()) if delivery.enabled else None
+        if self.driving is not None:
+            self.driving.add_done_callback(_log_failure)
+
+    def _wait_for_others(self, message: Message) -> float:
+        """Return the seconds for which another process of this server may still give a message to the stream that it prefers."""
+        delivery = self._settings.delivery
+        if delivery.parts == 1:
+            return 0.0
+        until = message.queued_at + _READS_OF_OTHERS * delivery.foreign_interval_ms
+        return max(0.0, (until - self._store.now) / 1000)
+
+    async def stop(self) -> None:
+        """Let requests and deliveries under way finish: no reply and no delivered message is lost."""
+        self.body_timeout.close()
+        if self.driving is not None:
+            self.driver.end()
+            await asyncio.gather(self.driving, return_exceptions=True)
+        await self.deliveries.close(_ACKNOWLEDGE_TIMEOUT)
+        for part in (self.batcher, self.executor, self._acknowledging):
+            await self.loop.run_in_executor(None, part.close)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.critical("ticks and deliveries ended: %s", task.exception(), exc_info=task.exception())
