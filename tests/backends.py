@@ -47,11 +47,19 @@ _files = itertools.count()
 _folder: Path | None = None
 
 
+def place_of_files() -> Path | None:
+    """Where files of tests are made: in memory if there is room, since a disk takes 10 times as long for a new one; None: elsewhere."""
+    memory = Path("/dev/shm")
+    if "TMPDIR" in os.environ:
+        return None
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None
+
+
 def new_file() -> Path:
-    """A path where no file is yet, in a folder that goes when the tests end."""
+    """A path where no file is yet, in a folder that is deleted when the tests end."""
     global _folder
     if _folder is None:
-        _folder = Path(tempfile.mkdtemp(prefix="resonate-tests-"))
+        _folder = Path(tempfile.mkdtemp(prefix="resonate-tests-", dir=place_of_files()))
         atexit.register(shutil.rmtree, _folder, ignore_errors=True)
     return _folder / f"{os.getpid()}-{next(_files)}.db"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -45,8 +46,25 @@ OF_SCHEDULES_SET_ASIDE = ("schedule_set_aside", "schedule_cron_invalid", "schedu
 """What `Store.check` reports of a schedule that cannot be fired, which no single step does."""
 
 
+TRACES = os.environ.get("RESONATE_TRACES")
+"""A folder. The conformance tests record their stores in memory there, and the C++ tests replay the traces under the sanitizers."""
+
+
+NOT_RECORDED = (
+    "test_a_trace_runs_again",  # it records its store itself
+    # They put off a reclaim, which is no step: a trace does not say when.
+    "test_a_job_stays_while_who_awaited_it_has_not_ended",
+    "test_a_job_stays_while_its_unblock_is_on_its_way",
+)
+
+
+def _record(store: Any, request: pytest.FixtureRequest, number: int) -> Any:
+    name = hashlib.sha256(f"{request.node.nodeid} {number}".encode()).hexdigest()[:20]
+    return store.record(Path(TRACES or "") / f"{name}.jsonl")
+
+
 @pytest.fixture
-def make_store(back_end: BackEnd) -> Iterator[Callable[..., Any]]:
+def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """A factory of empty stores: `make_store(**options)`.
 
     Unless told otherwise a store has a manual clock at 0, and each test is also a test of PROTOCOL 6: the store checks the
@@ -54,6 +72,9 @@ def make_store(back_end: BackEnd) -> Iterator[Callable[..., Any]]:
     """
     made = []
     to_check = []
+    recordings = []
+    name = request.node.originalname
+    recorded = TRACES and back_end.name == "memory" and "conformance" in request.node.nodeid and name not in NOT_RECORDED
 
     def make(**options: Any) -> Any:
         options.setdefault("clock", ManualClock(0))
@@ -62,12 +83,16 @@ def make_store(back_end: BackEnd) -> Iterator[Callable[..., Any]]:
             if not back_end.check_each_step:
                 to_check.append(len(made))
         made.append(back_end.open(**options))
+        if recorded and options["check"]:
+            recordings.append(_record(made[-1], request, len(made)))
         return made[-1]
 
     yield make
     try:
         for store in (made[number] for number in to_check):
             assert store.closed or [one for one in store.check() if one.name not in OF_SCHEDULES_SET_ASIDE] == []
+        for recording in recordings:
+            recording.close()
     finally:
         for store in made:
             close = getattr(store, "close", None)

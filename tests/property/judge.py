@@ -7,6 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from backends import place_of_files
 from property.in_step import Clocks, Stores
 from property.script import Script
 
@@ -193,7 +194,7 @@ class JudgeOfTwo(Judge):
 
     def new_store(self, clock):
         if not hasattr(self, "folder"):
-            self.folder = tempfile.TemporaryDirectory(prefix="resonate-")
+            self.folder = tempfile.TemporaryDirectory(prefix="resonate-", dir=place_of_files())
         return Stores(self.subject, self.new_path, clock, **self.options)
 
     def new_path(self):

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,8 +48,11 @@ struct ReplayResult {
   std::string got;                  // that line in the replay; empty: the replay had no further line
 };
 
-// Repeats the recorded requests on a new store in memory and compares the events in order. Error (invalid) names the line of a
-// malformed trace.
-ReplayResult replay(std::span<const std::string> lines);
+// Moves what a store begins with from memory to the storage on which it is to run.
+using MoveContents = std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage> contents)>;
+
+// Repeats the recorded requests on a new store, in memory unless `move` is given, and compares the events in order. Error (invalid)
+// names the line of a malformed trace.
+ReplayResult replay(std::span<const std::string> lines, const MoveContents& move = {});
 
 }  // namespace resonate

@@ -150,7 +150,7 @@ class Looks {
 // A store that repeats recorded lines, and the trace that it produced itself.
 class Player {
  public:
-  Player(const Line& open, std::span<const std::string> lines) : looks_(lines) {
+  Player(const Line& open, std::span<const std::string> lines, const MoveContents& move) : looks_(lines), move_(move) {
     if (open.kind != "open") refuse(open.number, "must be of kind open, got " + in_quotes(open.kind));
     open.blame([&] {
       options_ = read_options(open);
@@ -190,6 +190,10 @@ class Player {
   void begin(std::unique_ptr<Storage> contents) {
     if (engine_) engine_->stop_trace();
     clock_ = std::make_shared<ManualClock>(contents->counters().now);
+    if (move_) {
+      engine_ = nullptr;  // it may hold the storage that the contents move to
+      contents = move_(std::move(contents));
+    }
     engine_ = Engine::create(std::move(contents), clock_, options_);
     start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
   }
@@ -213,6 +217,7 @@ class Player {
   }
 
   Looks looks_;
+  const MoveContents& move_;
   Options options_;
   std::shared_ptr<ManualClock> clock_;
   std::shared_ptr<Engine> engine_;
@@ -249,9 +254,9 @@ ReplayResult compare(Player& player, std::span<const std::string> lines) {
 
 }  // namespace
 
-ReplayResult replay(std::span<const std::string> lines) {
+ReplayResult replay(std::span<const std::string> lines, const MoveContents& move) {
   if (lines.empty()) throw Error(ErrorCode::invalid, "trace: there is no line in it");
-  Player player(*read_line(lines, 0), lines);
+  Player player(*read_line(lines, 0), lines, move);
   ReplayResult result = compare(player, lines);
   player.stop();
   return result;

@@ -1,0 +1,82 @@
+"""The copies of a tree that hold the mutants: one module with all those of C++, and a package for each of Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mutants.mutant import Mutant, Place, mutated, sources
+
+SWITCH = """\
+// Which mutant runs: the environment says it when the program begins.
+#pragma once
+
+#include <cstdlib>
+
+namespace resonate_mutant {
+
+inline bool is(int number) noexcept {
+  static const int chosen = [] {
+    const char* text = std::getenv("RESONATE_MUTANT");
+    return text ? std::atoi(text) : 0;
+  }();
+  return number == chosen;
+}
+
+}  // namespace resonate_mutant
+"""
+IGNORED = shutil.ignore_patterns("__pycache__", "*.so")
+
+
+def _write(file: Path, text: str) -> None:
+    """Writes a file only if it changes, so that little is built again."""
+    if not file.exists() or file.read_text() != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def _copy(tree: Path, source: Path, changed: dict[Path, str]) -> None:
+    """Brings the copy of the sources up to date, with the changed ones in it."""
+    files = [tree / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")]
+    files += [file for folder in ("cmake", "cpp") for file in (tree / folder).rglob("*") if file.is_file()]
+    wanted = {source / file.relative_to(tree) for file in files} | {source / "cpp/include/resonate_mutant.hpp"}
+    for file in files:
+        text = changed.get(file)
+        _write(source / file.relative_to(tree), file.read_text() if text is None else f'#include "resonate_mutant.hpp"\n{text}')
+    _write(source / "cpp/include/resonate_mutant.hpp", SWITCH)
+    for file in source.rglob("*"):
+        if file.is_file() and file not in wanted:
+            file.unlink()
+
+
+def build_module(tree: Path, work: Path, mutants: list[tuple[Mutant, Place]]) -> None:
+    """Builds the module of a tree with all mutants in it, hardly optimized, and the package around it in ``work/site``."""
+    source, folder, site = work / "source", work / "build", work / "site"
+    _copy(tree, source, mutated(sources(tree, "cpp"), mutants))
+    pybind11 = [sys.executable, "-m", "pybind11", "--cmakedir"]
+    found = subprocess.run(pybind11, check=True, capture_output=True, text=True).stdout.strip()
+    options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DRESONATE_BUILD_PYTHON=ON"]
+    options += ["-DRESONATE_BUNDLE_LIBRARIES=OFF", f"-DPython_EXECUTABLE={sys.executable}", f"-Dpybind11_DIR={found}"]
+    configure = ["cmake", "-S", str(source), "-B", str(folder), *options, "--log-level=WARNING"]
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "_core"], check=True)
+    package = site / "resonate_core"
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(tree / "python" / "resonate_core", package, ignore=IGNORED)
+    for module in folder.glob("_core*.so"):
+        shutil.copy2(module, package / module.name)
+
+
+def python_site(tree: Path, work: Path, mutant: Mutant, place: Place) -> Path:
+    """A folder with the package that a mutant of Python changes; the module is the same for all."""
+    site = work / f"site-{mutant.number}"
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(tree / "python" / "resonate_core", site / "resonate_core", ignore=IGNORED)
+    for module in (work / "site" / "resonate_core").glob("_core*.so"):
+        os.symlink(module, site / "resonate_core" / module.name)
+    text = mutated({place.file: place.file.read_text()}, [(mutant, place)])[place.file]
+    (site / place.file.relative_to(tree / "python")).write_text(text)
+    return site

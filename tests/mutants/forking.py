@@ -1,0 +1,141 @@
+"""A plugin of pytest that collects the tests once and runs them in a fork for each mutant, until a test fails.
+
+The module reads RESONATE_MUTANT when the first line with a mutant runs, which is in the fork: the tests that are collected here must
+open no store when they are imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+PLAN = "RESONATE_MUTANTS_PLAN"
+"""Names the file that says what runs: see `Plan`."""
+
+
+class Plan:
+    """What the controller asks for, and where the verdicts go: one line of JSON for each.
+
+    Attributes:
+        forks: (number of the mutant, words of which a test's id has one; the words of the first come first).
+        jobs: How many run at once.
+        longest: Seconds after which a fork is ended.
+    """
+
+    def __init__(self, file: Path) -> None:
+        given = json.loads(file.read_text())
+        self.forks: list[tuple[int, list[str]]] = [(number, words) for number, words in given["forks"]]
+        self.jobs: int = given["jobs"]
+        self.longest: float = given["longest"]
+        self.verdicts = Path(given["verdicts"])
+
+
+class Forks:
+    """Runs the forks, a few at once."""
+
+    def __init__(self, plan: Plan, session: Any) -> None:
+        self.plan = plan
+        self.session = session
+        self.running: dict[int, tuple[int, float, Path]] = {}
+        memory = Path("/dev/shm")
+        self.place = memory if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None
+
+    def run(self) -> None:
+        """Runs all of them."""
+        for number, words in self.plan.forks:
+            while len(self.running) >= self.plan.jobs:
+                self.wait()
+            self.begin(number, words)
+        while self.running:
+            self.wait()
+
+    def begin(self, number: int, words: list[str]) -> None:
+        """Forks, and runs the tests there."""
+        folder = Path(tempfile.mkdtemp(prefix="resonate-mutant-", dir=self.place))
+        folder.chmod(0o755)  # some tests run as another user
+        sys.stdout.flush()
+        child = os.fork()
+        if child:
+            self.running[child] = (number, time.monotonic(), folder)
+            return
+        try:
+            os.setsid()
+            os.environ["RESONATE_MUTANT"] = str(number)
+            os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+            self.test(self.chosen(words), folder / "now")
+            (folder / "verdict").write_text("")
+        finally:
+            os._exit(0)
+
+    def chosen(self, words: list[str]) -> list[Any]:
+        """The tests whose ids have one of the words, in the order of the words."""
+        ordered: dict[Any, None] = {}
+        for word in words:
+            folder, _, name = word.partition(" ")
+            ordered.update(
+                dict.fromkeys(item for item in self.session.items if item.nodeid.startswith(folder) and name in item.nodeid)
+            )
+        return list(ordered)
+
+    def test(self, items: list[Any], now: Path) -> None:
+        """Runs the tests; a failed one ends the fork."""
+        verdict = now.with_name("verdict")
+
+        class Watch:
+            def pytest_runtest_logreport(self, report: Any) -> None:
+                if report.failed:
+                    verdict.write_text(f"{report.nodeid}\n{report.longreprtext}")
+                    os._exit(0)
+
+        config = self.session.config
+        config.pluginmanager.register(Watch())
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            now.write_text(item.nodeid)
+            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def wait(self) -> None:
+        """Waits until one has ended, or ends those that take too long."""
+        for child, (number, begun, folder) in list(self.running.items()):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            seconds = time.monotonic() - begun
+            if not ended and seconds < self.plan.longest:
+                continue
+            if not ended:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            self.tell(number, seconds, folder, status if ended else None)
+            del self.running[child]
+            return
+        time.sleep(0.05)
+
+    def tell(self, number: int, seconds: float, folder: Path, status: int | None) -> None:
+        """Writes the verdict on a mutant."""
+        now = (folder / "now").read_text() if (folder / "now").exists() else "(before the first test)"
+        caught: str | None
+        if status is None:
+            caught, output = f"{now} (did not end)", ""
+        elif os.WIFSIGNALED(status):
+            caught, output = f"{now} (ended by signal {os.WTERMSIG(status)})", ""
+        elif not (folder / "verdict").exists():
+            raise RuntimeError(f"the tests of mutant {number} ended without a verdict in {now}")
+        else:
+            caught, _, output = (folder / "verdict").read_text().partition("\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        with self.plan.verdicts.open("a") as out:
+            out.write(json.dumps({"number": number, "caught": caught or None, "seconds": seconds, "output": output[-3000:]}) + "\n")
+
+
+def pytest_runtestloop(session: Any) -> bool:
+    """Takes the place of pytest's own loop."""
+    if session.testsfailed:
+        raise session.Interrupted(f"{session.testsfailed} errors during collection")
+    if not session.config.option.collectonly:
+        Forks(Plan(Path(os.environ[PLAN])), session).run()
+    return True

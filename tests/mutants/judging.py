@@ -1,0 +1,116 @@
+"""Runs the tests on mutants until one of them fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LONGEST = 900
+"""Seconds for one slice of the tests; a mutant that hangs them is caught."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests made of a mutant.
+
+    Attributes:
+        caught_by: The test that failed first, or None.
+        seconds: How long it took.
+        output: What pytest wrote last.
+    """
+
+    caught_by: str | None
+    seconds: float
+    output: str = ""
+
+
+def _command(*words: str) -> list[str]:
+    # The interpreter below the virtual environment: an editable install's import hook would bring the real module back.
+    python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return [str(python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not full", *words]
+
+
+def _environment(site: Path) -> dict[str, str]:
+    """The environment of the tests: they import the package from `site`."""
+    here = Path(__file__).resolve().parents[1]
+    paths = [str(site), sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"], str(here)]
+    return {
+        "RESONATE_PROPERTY_PROFILE": "mutants",
+        "RESONATE_PROPERTY_SEED": "1",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _first_failure(output: str) -> str:
+    found = re.search(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - |$)", output, re.MULTILINE)
+    return found[1] if found else "(collection)"
+
+
+def judge(tree: Path, site: Path, number: int, slices: Iterable[str]) -> Verdict:
+    """Runs the slices in turn on the package in `site`, until a test fails; the mutant of that number is in it (0: none)."""
+    begun = time.monotonic()
+    output = ""
+    for words in slices:
+        run = subprocess.Popen(
+            _command(*words.split()),
+            cwd=tree,
+            env=_environment(site) | {"RESONATE_MUTANT": str(number)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = run.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            output, _ = run.communicate()
+            return Verdict(f"{words} (did not end)", time.monotonic() - begun, output)
+        if run.returncode < 0:
+            return Verdict(f"{words} (ended by signal {-run.returncode})", time.monotonic() - begun, output)
+        if run.returncode == 1 or (run.returncode == 2 and "rror" in output):
+            return Verdict(_first_failure(output), time.monotonic() - begun, output)
+        if run.returncode != 0:
+            raise RuntimeError(f"the tests could not run (exit {run.returncode}):\n{output[-3000:]}")
+    return Verdict(None, time.monotonic() - begun, output)
+
+
+def judge_forked(
+    tree: Path, work: Path, folders: list[str], forks: list[tuple[int, list[str]]], jobs: int
+) -> Iterator[tuple[int, Verdict]]:
+    """Collects the tests once, and runs them in a fork for each mutant of C++: its number, and the verdict, as they come."""
+    with tempfile.TemporaryDirectory(dir=work) as name:
+        plan, verdicts = Path(name) / "plan.json", Path(name) / "verdicts"
+        given = {"forks": forks, "jobs": jobs, "longest": LONGEST, "verdicts": str(verdicts)}
+        plan.write_text(json.dumps(given))
+        verdicts.touch()
+        environment = _environment(work / "site") | {"RESONATE_MUTANTS_PLAN": str(plan)}
+        command = _command("-p", "mutants.forking", *folders)
+        with (Path(name) / "output").open("w+") as output, verdicts.open() as told:
+            run = subprocess.Popen(command, cwd=tree, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            count, ended = 0, False
+            while count < len(forks):
+                line = told.readline()
+                if line:
+                    verdict = json.loads(line)
+                    count += 1
+                    yield verdict["number"], Verdict(verdict["caught"], verdict["seconds"], verdict["output"])
+                elif ended:
+                    output.seek(0)
+                    raise RuntimeError(f"the tests could not run (exit {run.returncode}):\n{output.read()[-6000:]}")
+                else:
+                    time.sleep(0.1)
+                    ended = run.poll() is not None
+            run.wait()

@@ -1,0 +1,157 @@
+"""Mutants of jobs, queues and groups of jobs."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+MUTANTS = [
+    Mutant(
+        "a job has one retry more than it may",
+        "jobs",
+        "failed.retry_count < failed.spec->max_retries",
+        "failed.retry_count <= failed.spec->max_retries",
+    ),
+    Mutant(
+        "retention is ignored",
+        "jobs",
+        "if (job.spec->retention != kKept) job.reclaim_at = saturating_add(end.at, job.spec->retention);",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "a queue's tokens come back at one a period",
+        "jobs",
+        "saturating_add(queue.level, «saturating_mul(elapsed, rate.limit)»)",
+        "elapsed",
+    ),
+    Mutant(
+        "the wait for a token is rounded down",
+        "jobs",
+        "const Duration wait = «lacking / limit + (lacking % limit ? 1 : 0)»",
+        "lacking / limit",
+    ),
+    Mutant(
+        "a unique key is held 1 ms too long",
+        "jobs",
+        "|| «now < saturating_add(spec->sent_at, spec->unique_for)»",
+        "now <= saturating_add(spec->sent_at, spec->unique_for)",
+    ),
+    Mutant(
+        "a job that waits for a retry releases its unique key",
+        "jobs",
+        "unique_key || «is_terminal(row.job->state)»",
+        "is_terminal(row.job->state) || row.job->state == JobState::retry",
+    ),
+    Mutant(
+        "one job more than the concurrency runs",
+        "jobs",
+        "queue.concurrency && «queue.active() >= queue.concurrency»",
+        "queue.active() > queue.concurrency",
+    ),
+    Mutant("claims forget who waited longest", "jobs", "key.minor = «row.job->enqueued_at»", "0"),
+    Mutant(
+        "a heartbeat does not renew a job's lease",
+        "jobs",
+        "Row& row = set_.edit(*entry); «row.expires_at = saturating_add(now_, row.ttl);»",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "a snooze counts as a failure of the day",
+        "jobs",
+        "if («closed.outcome != Outcome::snoozed && closed.outcome != Outcome::cancelled»)",
+        "closed.outcome != Outcome::cancelled",
+    ),
+    Mutant(
+        "an archived job keeps its next retry",
+        "jobs",
+        "JobEvent::archive); put_back(job); «job.next_retry_at = kUnset;»",
+        "",
+        statement=True,
+    ),
+    Mutant("a failure that must not be retried is retried", "jobs", "if («retryable» && failed.retry_count", "true"),
+    Mutant("a worker's own delay is 1 ms longer", "jobs", "delay = retry_after ? «*retry_after» :", "*retry_after + 1"),
+    Mutant("retries have no jitter", "jobs", "std::floor(delay * (1 + «policy.jitter * (2 * unit - 1)»))", "0.0"),
+    Mutant(
+        "the heaviest queue is served first, always",
+        "jobs",
+        "queue.current = saturating_sub(queue.current, weights);",
+        "",
+        statement=True,
+    ),
+    Mutant(
+        "a claim starts one job more than it was asked to",
+        "jobs",
+        "|| «reply.rows.size() < static_cast<std::size_t>(request.start)»",
+        "reply.rows.size() <= static_cast<std::size_t>(request.start)",
+    ),
+    Mutant("jobs that are awaited are deleted by a filter", "jobs", "return «!row.job->deleted && !awaited»", "!row.job->deleted"),
+    Mutant(
+        "a timeout at the end of the lease counts as a crash",
+        "jobs",
+        "const bool crashed = «row.expires_at < times_out_at»",
+        "row.expires_at <= times_out_at",
+    ),
+    Mutant(
+        "one attempt more is kept", "jobs", "if («job.attempts.size() == kAttemptsKept»)", "job.attempts.size() > kAttemptsKept"
+    ),
+    Mutant(
+        "a job goes while somebody has still to be told of its end",
+        "jobs",
+        "if («may_be_read_again(*row.job, set, now) || set.has_unblock(row.id())»)",
+        "may_be_read_again(*row.job, set, now)",
+    ),
+    Mutant(
+        "a job sent in the future keeps its unique key longer",
+        "jobs",
+        "spec->sent_at = «std::min(order.sent_at.value_or(now), now)»",
+        "order.sent_at.value_or(now)",
+    ),
+    Mutant(
+        "a new rate limit begins with an empty bucket",
+        "jobs",
+        "queue.level = queue.rate ? «queue.rate->burst * queue.rate->per» : 0",
+        "0",
+    ),
+    Mutant(
+        "a batch waits for one job more",
+        "groups",
+        "const bool whole = «flight->count >= limits.size»",
+        "flight->count > limits.size",
+    ),
+    Mutant(
+        "the longest delay counts from the last job",
+        "groups",
+        "std::min(at, saturating_add(«flight.first_at», *limits.max_delay))",
+        "flight.last_at",
+    ),
+    Mutant(
+        "a leader that leaves is still counted",
+        "groups",
+        "with_count(*left->flight, «saturating_sub(left->flight->count, 1)»)",
+        "left->flight->count",
+    ),
+    Mutant(
+        "a job that leaves is still counted",
+        "groups",
+        "«saturating_sub(leader->now->job->flight->count, 1)»), leader->now->retry_at",
+        "leader->now->job->flight->count",
+    ),
+    Mutant("a claimed batch holds jobs that are over", "groups", "if («eligible(*other->now)») claim(*other)", "true"),
+    Mutant(
+        "a job joins a batch that is due", "groups", "if (leader && «leader->now->retry_at <= at»)", "leader->now->retry_at < at"
+    ),
+    Mutant("a job that was snoozed gathers again", "groups", "if (job.spec->group && «entry.now->acquisitions == 0»)", "true"),
+    Mutant(
+        "the jobs of a failed batch are retried at different instants",
+        "groups",
+        "failed.batch ? failed.batch->text : entry.now->id()",
+        "entry.now->id()",
+    ),
+    Mutant(
+        "jobs of a ready batch are claimed one by one",
+        "groups",
+        "!job.flight && !job.gathering && «job.state != JobState::pending»",
+        "true",
+    ),
+]

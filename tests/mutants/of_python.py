@@ -1,0 +1,86 @@
+"""Mutants of the worker and of the server."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+MUTANTS = [
+    Mutant(
+        "an attempt that a stop puts back counts as a failure",
+        "worker",
+        'PUT_BACK = «Outcome("snoozed", delay=0)»',
+        'Outcome("failed", failure=Failure("Stopped"))',
+    ),
+    Mutant(
+        "leases of jobs that wait for their start are not renewed",
+        "worker",
+        "executor.held() + [(job.id, job.version) for item in self._claimed for job in item]",
+        "executor.held()",
+    ),
+    Mutant(
+        "an attempt that the store has timed out counts as lost", "worker", "if «status >= 300 and outcome is TIMED_OUT»:", "False"
+    ),
+    Mutant(
+        "more jobs are started than there are slots",
+        "worker",
+        "count = min(«round.slots - len(round.started)», len(round.claimed))",
+        "round.slots",
+    ),
+    Mutant(
+        "an error's own word on retries is ignored",
+        "worker",
+        "retryable = «retries(error) if error.retryable is None else error.retryable»",
+        "retries(error)",
+    ),
+    Mutant(
+        "a drain stops before its last instant",
+        "worker",
+        "if soonest is None or «soonest > self._until»:",
+        "soonest >= self._until",
+    ),
+    Mutant("a result that cannot be stored fails its whole batch", "worker", "if «len(done) > 1»: for one in done:", "False"),
+    Mutant(
+        "a periodic job counts its good_for from the present",
+        "worker",
+        'options["good_until"] = «occurrence + self.good_for»',
+        "client.now() + self.good_for",
+    ),
+    Mutant(
+        "occurrences under an older expression stay", "worker", 'if «getattr(job, "tags", {}).get(TAG_CRON) == self.cron»:', "True"
+    ),
+    Mutant("a second stop can make the grace longer", "worker", "self.executor.stop(grace)", "self.executor.stop(grace + 60)"),
+    Mutant(
+        "jobs of other workers' batches are run by themselves",
+        "worker",
+        "lambda job: job.batch if «job.type in batched» else None",
+        "True",
+    ),
+    Mutant(
+        "retries to one address have no jitter",
+        "server",
+        "wait = «self._random.uniform(0.8 * wait, min(1.2 * wait, longest))»",
+        "wait",
+    ),
+    Mutant("a redirect counts as delivered", "server", "if not «200 <= status < 300»:", "200 <= status < 400"),
+    Mutant(
+        "a message that was not delivered is not queued again",
+        "server",
+        "self._failed(message, failure) «self._delivery.undelivered([message])»",
+        "pass",
+    ),
+    Mutant("a debug operation shares a transaction", "server", "if «self._waiting[0][0].debug»: return 1", "False"),
+    Mutant(
+        "a task that another process acquired is offered again",
+        "server",
+        'if task.state == "pending" and «task.version == message.version»:',
+        "True",
+    ),
+    Mutant("a message of a stream that closes is lost", "server", "if «stream.open and not stream.closing»:", "True"),
+    Mutant(
+        "a token is good at the instant when it expires",
+        "server",
+        "return «expires <= now - self._leeway»",
+        "expires < now - self._leeway",
+    ),
+    Mutant("a token that is not valid yet passes", "server", 'for name in «("nbf", "iat")»:', '("iat",)'),
+]
