@@ -68,7 +68,7 @@ class AddressPolicy:
         >>> policy.refusal("10.1.2.3"), policy.refusal("8.8.8.8")
         (None, None)
         >>> policy.refusal("::ffff:127.0.0.1")
-        '127.0.0.1 is not a public address, and push.allow does not hold it'
+        '127.0.0.1 is not a public address and not in push.allow'
     """
 
     def __init__(self, allow: Iterable[Network] = (), deny: Iterable[Network] = ()) -> None:
@@ -84,13 +84,13 @@ class AddressPolicy:
         for reached in _reached_by(ip_address(address)):
             for network in self._deny:
                 if reached in network:
-                    return f"{reached} is in {network}, which push.deny holds"
+                    return f"{reached} is in {network}, a network of push.deny"
             holding = [network for network in self._allow if reached in network]
             if reached in _METADATA:
                 if not any(network.num_addresses == 1 for network in holding):
-                    return f"{reached} is the metadata service of a cloud, and push.allow does not name it alone"
+                    return f"{reached} is the metadata service of a cloud: push.allow must list this address alone"
             elif not holding and not _is_public(reached):
-                return f"{reached} is not a public address, and push.allow does not hold it"
+                return f"{reached} is not a public address and not in push.allow"
         return None
 
 

@@ -69,7 +69,7 @@ class PushClient:
         ...         print(failed.reason, failed.permanent)
         ...     await client.close()
         >>> asyncio.run(main())
-        127.0.0.1 may not be called: 127.0.0.1 is not a public address, and push.allow does not hold it True
+        127.0.0.1 may not be called: 127.0.0.1 is not a public address and not in push.allow True
     """
 
     def __init__(
