@@ -11,7 +11,7 @@ from doors import Run
 from jobs_doors import HOUR, LEASE, fill, running, terminal
 
 import resonate_core as rc
-from resonate_core.cli.jobs_words import exact, policy_text, rate_text, read_policy, read_rate
+from resonate_core.cli.notation import exact, policy_text, rate_text, read_policy, read_rate
 
 NASTY = "[bold]x[/bold]:smile:\x1b[31m\r\n"
 SHOWN = "[bold]x[/bold]:smile:\\x1b[31m\\r\\n"

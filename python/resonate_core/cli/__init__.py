@@ -1,7 +1,6 @@
 """The command line: ``resonate-core``, which is also ``python -m resonate_core``.
 
-It needs the extra `cli`. Without it one command is there, which a file may need most: `check`. What each command does and its exit
-codes are in docs/cli.md.
+It needs the extra `cli`, except for `check`. docs/cli.md describes the commands and their exit codes.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if find_spec("typer") is None:
-        from resonate_core.cli.bare import run_bare
+        from resonate_core.cli.check import run_check_only
 
-        return run_bare(given)
+        return run_check_only(given)
     from resonate_core.cli.run import run
 
     return run(given)

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.command import Session
 from resonate_core.cli.exits import is_done
-from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget, refusal
+from resonate_core.cli.target import FileTarget, Target, UrlTarget, refusal
 from resonate_core.cli.values import encode, now
 
-__all__ = ["add_to"]
+__all__ = ["bench"]
 
 _IN_PROCESS = "on the file in this process, without HTTP"
 _BY_HTTP = "the client is one Python process, and is a limit of its own, often the first: to find a server's, use wrk or oha"
@@ -88,8 +88,8 @@ def bench(
     if isinstance(target, UrlTarget):
         made += [target.another() for _ in range(connections - 1)]
     try:
-        doors = made if isinstance(target, UrlTarget) else made * connections
-        elapsed, took = _measure(doors, load)
+        targets = made if isinstance(target, UrlTarget) else made * connections
+        elapsed, took = _measure(targets, load)
     finally:
         for one in made[1:]:
             one.close()
@@ -107,17 +107,12 @@ def bench(
     print(f"{target.name}: {measured}. {left}.")
 
 
-def _measure(doors: list[Target], load: Load) -> tuple[float, list[tuple[str, float]]]:
+def _measure(targets: list[Target], load: Load) -> tuple[float, list[tuple[str, float]]]:
     """All connections at once; the seconds from the first request to the last answer, and what each request took."""
-    status, said = doors[0].ask("promise.get", {"id": load.name})  # connects, and shows that it may
+    status, said = targets[0].ask("promise.get", {"id": load.name})  # connects, and shows that it may
     if status not in (200, 404):
         raise refusal(status, said)
-    with ThreadPoolExecutor(len(doors)) as pool:
+    with ThreadPoolExecutor(len(targets)) as pool:
         began = default_timer()
-        took = list(chain.from_iterable(pool.map(partial(_run, load), doors, range(len(doors)))))
+        took = list(chain.from_iterable(pool.map(partial(_run, load), targets, range(len(targets)))))
         return default_timer() - began, took
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds it to the program."""
-    on_store(app, "bench", Access.MAKE, dialects=DIALECTS[:1])(bench)

@@ -1,4 +1,4 @@
-"""How a command on a store is made: its own parameters, those that say which store, and the door that they open."""
+"""Commands on a store: the options that name the store, its target, and searches and waits that several commands share."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from resonate_core.cli import configuration
-from resonate_core.cli.exits import Exit, Failure, ReaderGone
-from resonate_core.cli.show import Output
+from resonate_core.cli.exits import Exit, Failure, OutputClosed
+from resonate_core.cli.show import Output, length
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget
+from resonate_core.cli.values import duration, now
 
 __all__ = ["CONFIG", "JSON", "Session", "group", "on_file", "on_store"]
 
 F = TypeVar("F", bound=Callable[..., None])
 _WHERE = "Which store"
+#: The first pause between two polls of a promise (ms), and the longest; each is twice as long as the one before.
+_FIRST_POLL, _LONGEST_POLL = 20, 1000
 
 JSON = Annotated[bool, typer.Option("--json", help="print one JSON document, and errors as JSON too", show_default=False)]
 CONFIG = Annotated[
@@ -57,15 +61,62 @@ _MAKE = Annotated[
 
 @dataclass(frozen=True)
 class Session:
-    """What a command works with: the store it was pointed at, and where its answer goes."""
+    """The store of a command, and its output."""
 
     target: Target
     out: Output
 
+    def search(
+        self,
+        kind: str,
+        member: str,
+        filters: dict[str, Any],
+        limit: int | None,
+        cursor: str | None,
+        every: bool,
+        show: Callable[[Output, dict[str, Any]], None] = Output.answer,
+    ) -> None:
+        """Show one page of a search, or all pages.
+
+        With `every`, the limit is that of a page, and `--json` prints one document.
+        """
+        data = {name: value for name, value in filters.items() if value not in (None, {})}
+        data |= {name: value for name, value in (("limit", limit), ("cursor", cursor)) if value is not None}
+        if not every:
+            show(self.out, self.target.send(kind, data))
+            return
+        if cursor is not None:
+            raise Failure("--all and --cursor exclude each other", Exit.USAGE)
+        data.setdefault("limit", 1000)
+        show(self.out, {member: list(self.target.pages(kind, member, data))})
+
+    def wait_for(self, id: str, limit: str | None) -> None:
+        """Poll a promise, ever less often, and show it once it is settled.
+
+        Args:
+            id: The promise.
+            limit: A length of time as on the command line; None: until its deadline.
+
+        Raises:
+            Failure: It is not resolved, or was not settled in time (FAILED).
+        """
+        timeout = None if limit is None else duration(limit, "--limit")
+        began, pause = now(), _FIRST_POLL
+        while (data := self.target.send("promise.get", {"id": id}))["promise"]["state"] == "pending":
+            waited = now() - began
+            if timeout is not None and waited >= timeout:
+                raise Failure(f"promise {id!r} is still pending after {length(waited)}", Exit.FAILED)
+            sleep((pause if timeout is None else min(pause, timeout - waited)) / 1000)
+            pause = min(pause * 2, _LONGEST_POLL)
+        self.out.answer(data)
+        state = data["promise"]["state"]
+        if state != "resolved":
+            raise Failure(f"promise {id!r} is {state}", Exit.FAILED)
+
 
 @dataclass(frozen=True)
-class Where:
-    """What the flags said of the store."""
+class StoreFlags:
+    """The flags that name the store."""
 
     db: Path | None
     url: str | None
@@ -74,71 +125,73 @@ class Where:
     dialect: str
 
 
-def _file(where: Where) -> tuple[Path | None, dict[str, Any]]:
-    """The file that is meant, and the options of its store; flags, then environment, then configuration."""
-    file = configuration.config_file(where.config)
+def _file(flags: StoreFlags) -> tuple[Path | None, dict[str, Any]]:
+    """Return the file and the options of its store: from flags, then the environment, then the configuration."""
+    file = configuration.config_file(flags.config)
     if file is None and not configuration.has_environment("store"):
-        return where.db, {}  # the usual case: nothing to read, and nothing to import for it
-    settings = configuration.load(file, {} if where.db is None else {"store": {"path": where.db}}).store
+        return flags.db, {}  # the usual case: nothing to read, and nothing to import for it
+    settings = configuration.load(file, {} if flags.db is None else {"store": {"path": flags.db}}).store
     return settings.path, settings.options()
 
 
-def open_file(where: Where, access: Access) -> FileTarget:
-    """The file, for what only a file can do.
+def open_file(flags: StoreFlags, access: Access) -> FileTarget:
+    """Open the file, for commands that need one.
 
     Raises:
         Failure: None is named (USAGE), or it cannot be opened (UNREACHABLE).
     """
-    path, options = _file(where)
+    path, options = _file(flags)
     if path is None:
         raise Failure("which file? give --db FILE, or set RESONATE_STORE__PATH", Exit.USAGE)
-    if "://" in str(where.db or ""):
-        raise Failure(f"--db: {str(where.db)!r} is no file; a server is given with --url", Exit.USAGE)
-    return FileTarget(path, access, where.dialect, **options)
+    if "://" in str(flags.db or ""):
+        raise Failure(f"--db: {str(flags.db)!r} is no file; a server is given with --url", Exit.USAGE)
+    return FileTarget(path, access, flags.dialect, **options)
 
 
-def open_target(where: Where, access: Access) -> Target:
-    """The store that flags, environment and configuration mean; a flag beats them all, and two that say different things are refused.
+def open_target(flags: StoreFlags, access: Access) -> Target:
+    """Open the store that flags, environment and configuration name. A flag overrides the others; contradictions are refused.
 
     Raises:
         Failure: None is named, or both a file and a server (USAGE), or it cannot be opened (UNREACHABLE).
     """
-    if where.dialect not in DIALECTS:
-        raise Failure(f"--dialect: {where.dialect!r} is not one of {', '.join(DIALECTS)}", Exit.USAGE)
-    if where.db is not None and where.url is not None:
+    if flags.dialect not in DIALECTS:
+        raise Failure(f"--dialect: {flags.dialect!r} is not one of {', '.join(DIALECTS)}", Exit.USAGE)
+    if flags.db is not None and flags.url is not None:
         raise Failure("--db and --url exclude each other", Exit.USAGE)
     named = os.environ.get("RESONATE_URL") or None
-    if where.db is None and where.url is None and named and os.environ.get("RESONATE_STORE__PATH"):
+    if flags.db is None and flags.url is None and named and os.environ.get("RESONATE_STORE__PATH"):
         raise Failure("RESONATE_URL and RESONATE_STORE__PATH are both set: say which with --url or --db", Exit.USAGE)
-    url = where.url if where.url is not None else named if where.db is None else None
+    url = flags.url if flags.url is not None else named if flags.db is None else None
     if url is not None:
-        return UrlTarget(url, where.dialect, where.token or os.environ.get("RESONATE_TOKEN") or None)
-    if where.token is not None:
+        return UrlTarget(url, flags.dialect, flags.token or os.environ.get("RESONATE_TOKEN") or None)
+    if flags.token is not None:
         raise Failure("--token is for a server: give --url too", Exit.USAGE)
-    if where.db is None and _file(where)[0] is None:
+    if flags.db is None and _file(flags)[0] is None:
         raise Failure("which store? give --db FILE or --url URL, or set RESONATE_STORE__PATH or RESONATE_URL", Exit.USAGE)
-    return open_file(where, access)
+    return open_file(flags, access)
 
 
 def _own(function: Callable[..., None]) -> list[inspect.Parameter]:
-    """The parameters of a command, its session aside, with their annotations resolved."""
+    """The parameters of a command except its session, with resolved annotations."""
     # Not get_type_hints: in Python 3.10 it hides what is Annotated where the default is None.
     found = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in found]
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in found if one.kind is not one.VAR_KEYWORD]
 
 
 def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def dressed(function: Callable[..., None], parameters: list[inspect.Parameter], run: Callable[..., None]) -> Callable[..., None]:
-    """`run`, with the name and text of a command and a signature that typer reads."""
+def with_parameters(
+    function: Callable[..., None], parameters: list[inspect.Parameter], run: Callable[..., None]
+) -> Callable[..., None]:
+    """Return `run` with the name and the text of a command, and a signature for typer."""
 
     def command(**given: Any) -> None:
         try:
             run(**given)
         except BrokenPipeError as error:
-            raise ReaderGone from error
+            raise OutputClosed from error
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -150,9 +203,9 @@ def _register(
     app: typer.Typer,
     name: str,
     access: Access,
-    opened: Callable[[Where, Access], Target],
+    opened: Callable[[StoreFlags, Access], Target],
     common: list[inspect.Parameter],
-    **look: Any,
+    **typer_options: Any,
 ) -> Callable[[F], F]:
     if access is Access.MAKE:
         common = [*common, _parameter("make", _MAKE, False)]
@@ -160,7 +213,7 @@ def _register(
 
     def decorate(function: F) -> F:
         def run(**given: Any) -> None:
-            where = Where(
+            flags = StoreFlags(
                 given.pop("db"),
                 given.pop("url", None),
                 given.pop("token", None),
@@ -169,35 +222,44 @@ def _register(
             )
             out = Output(given.pop("json"))
             made = access if access is not Access.MAKE or given.pop("make") else Access.WRITE
-            with opened(where, made) as target:
+            with opened(flags, made) as target:
                 function(Session(target, out), **given)
 
-        app.command(name, **look)(dressed(function, [*_own(function), *common], run))
+        app.command(name, **typer_options)(with_parameters(function, [*_own(function), *common], run))
         return function
 
     return decorate
 
 
-def on_store(app: typer.Typer, name: str, access: Access, *, dialects: Sequence[str] = DIALECTS, **look: Any) -> Callable[[F], F]:
-    """Makes a function the command `name`, on a file or a server. Its first parameter is a `Session`.
+def on_store(
+    app: typer.Typer,
+    name: str,
+    access: Access,
+    *,
+    dialects: Sequence[str] = DIALECTS,
+    more: Sequence[inspect.Parameter] = (),
+    **typer_options: Any,
+) -> Callable[[F], F]:
+    """Make a function the command `name`, on a file or a server. Its first parameter is a `Session`.
 
     Args:
         app: What the command is added to.
         name: Its name.
         access: The access to the file.
-        dialects: In which it can be asked for; a single one is not asked about.
-        look: Of `typer.Typer.command`.
+        dialects: The versions of the protocol that it supports; with more than one it has the option --dialect.
+        more: Further parameters, which the function takes as keywords.
+        typer_options: Of `typer.Typer.command`.
     """
     where = [_parameter("db", _DB), _parameter("url", _URL), _parameter("token", _TOKEN)]
     choice = [_parameter("dialect", _DIALECT, DIALECTS[0])] if len(dialects) > 1 else []
-    return _register(app, name, access, open_target, [*where, *choice], **look)
+    return _register(app, name, access, open_target, [*more, *where, *choice], **typer_options)
 
 
-def on_file(app: typer.Typer, name: str, access: Access, **look: Any) -> Callable[[F], F]:
-    """Makes a function the command `name`, on a file only."""
-    return _register(app, name, access, open_file, [_parameter("db", _DB)], **look)
+def on_file(app: typer.Typer, name: str, access: Access, **typer_options: Any) -> Callable[[F], F]:
+    """Make a function the command `name`, on a file only."""
+    return _register(app, name, access, open_file, [_parameter("db", _DB)], **typer_options)
 
 
 def group(text: str) -> typer.Typer:
-    """A group of commands."""
+    """Make a group of commands."""
     return typer.Typer(help=text, no_args_is_help=True, pretty_exceptions_enable=False)

@@ -7,20 +7,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import sleep
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import resonate_core as rc
-from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.command import Session
 from resonate_core.cli.dash_frame import Frame, Reader, failed_at
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import STATES, error_text
-from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import duration
 
-__all__ = ["add_to"]
+__all__ = ["dash"]
 
 _SHORTEST = 50
 _JOB = ("id", "type", "queue", "state")
@@ -127,8 +126,3 @@ def dash(
             _print(session, frame)
             _rest(reader, pause / 1000)
             frame = reader.frame()
-
-
-def add_to(app: typer.Typer, **look: Any) -> None:
-    """Adds it to the program; `look` is of `typer.Typer.command`."""
-    on_store(app, "dash", Access.READ, dialects=DIALECTS[:1], **look)(dash)

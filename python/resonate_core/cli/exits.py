@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Exit", "Failure", "ReaderGone", "code_of", "is_done"]
+__all__ = ["Exit", "Failure", "OutputClosed", "code_of", "is_done"]
 
 
 class Exit(IntEnum):
@@ -51,7 +51,7 @@ _CODES = {
 
 
 def is_done(status: int) -> bool:
-    """Whether a request with this answer was carried out: 300 is how a suspend says that there is nothing to wait for."""
+    """Return whether a request with this status was carried out. A suspend with 300 has nothing to wait for."""
     return status in (200, 300)
 
 
@@ -67,7 +67,7 @@ def code_of(status: int) -> Exit:
 
 
 class Failure(Exception):
-    """What ends a command: said on standard error, without a traceback.
+    """Ends a command with a message on standard error, without a traceback.
 
     Attributes:
         message: The problem, with the value and the rule.
@@ -82,5 +82,5 @@ class Failure(Exception):
         self.status = status
 
 
-class ReaderGone(Exception):
-    """The reader of standard output has ended: not a fault. It is not an OSError, because typer exits with 1 for those."""
+class OutputClosed(Exception):
+    """The reader of standard output has ended, which is no fault. It is no OSError, because typer exits with 1 for those."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.bare import problems_of
+from resonate_core.cli.check import problems_of
 from resonate_core.cli.command import JSON, Session, group, on_file, on_store
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output, clean, confirmed, length, moment

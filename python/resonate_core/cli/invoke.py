@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.options import ID, TAGS, TIMEOUT
-from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import encode, instant, pairs, read_json
-from resonate_core.cli.waiting import wait_for
 
-__all__ = ["add_to", "root_promise"]
+__all__ = ["invoke", "root_promise"]
 
 
 def root_promise(
@@ -76,11 +74,6 @@ def invoke(
     data = root_promise(id, func, given, named, func_version, target, instant(timeout, "--timeout"), pairs(tag, "--tag"))
     answer = session.target.send("promise.create", data)
     if wait:
-        wait_for(session, id, limit)
+        session.wait_for(id, limit)
     else:
         session.out.answer(answer)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds it to the program."""
-    on_store(app, "invoke", Access.MAKE, dialects=DIALECTS[:1])(invoke)

@@ -1,23 +1,29 @@
-"""``resonate-core jobs``: lists, shows and counts jobs. The commands that change jobs are in jobs_enqueue and jobs_act."""
+"""``resonate-core jobs``: enqueues, lists, shows and counts jobs; the other changes are in jobs_act."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli import jobs_act, jobs_enqueue
+from resonate_core.cli import jobs_act
 from resonate_core.cli.command import Session, group, on_store
-from resonate_core.cli.jobs_options import GROUP, JOB_STATE, QUEUE, TYPE
-from resonate_core.cli.options import ALL, CURSOR, ID, LIMIT, MATCH, TAGS
-from resonate_core.cli.searches import search
+from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
+from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
 from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_stats
 from resonate_core.cli.target import DIALECTS, Access
-from resonate_core.cli.values import pairs
+from resonate_core.cli.values import instant, pairs, payload
 
 __all__ = ["app"]
 
 app = group("Jobs: put them into queues, look at them, run, archive, delete and cancel them.")
+
+_TIME = "+10m, 2026-05-01T12:00Z, or Unix ms"
+
+
+def _option(flag: str, metavar: str, text: str) -> Any:
+    return typer.Option(flag, metavar=metavar, help=text)
 
 
 @on_store(app, "list", Access.READ, dialects=DIALECTS[:1])
@@ -37,7 +43,7 @@ def list_jobs(
     """List the matching jobs, ordered by id."""
     filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
     filters |= {"uniqueKey": unique_key, "id": id}
-    search(session, "job.search", "jobs", filters, limit, cursor, every, show_jobs)
+    session.search("job.search", "jobs", filters, limit, cursor, every, show_jobs)
 
 
 @on_store(app, "show", Access.READ, dialects=DIALECTS[:1])
@@ -49,8 +55,47 @@ def show(session: Session, id: ID) -> None:
         show_attempts(session.out, data["job"].get("attempts", []))
 
 
-jobs_enqueue.add_to(app)
-jobs_act.add_to(app)
+@on_store(app, "enqueue", Access.MAKE, dialects=DIALECTS[:1], more=parameters(OF_A_JOB))
+def enqueue(
+    session: Session,
+    type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="name by which workers find it, such as email:send", show_default=False)
+    ],
+    body: Annotated[str | None, _option("--payload", "JSON", "what it is given: JSON, @file, or - for standard input")] = None,
+    raw: RAW = False,
+    header: HEADERS = None,
+    id: Annotated[str | None, _option("--id", "ID", "its id; else one is made")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="name of the queue; default: default")] = None,
+    tag: TAGS = None,
+    process_at: Annotated[str | None, _option("--process-at", "TIME", f"not before this: {_TIME}")] = None,
+    good_until: Annotated[str | None, _option("--good-until", "TIME", f"it expires if it has not started by then: {_TIME}")] = None,
+    deadline: Annotated[str | None, _option("--deadline", "TIME", f"it fails if it has not ended by then: {_TIME}")] = None,
+    sent_at: Annotated[str | None, _option("--sent-at", "TIME", "when it was sent, if that was earlier")] = None,
+    **options: Any,
+) -> None:
+    """Put a job into a queue, or show the same one that is there under the id.
+
+    What is not given comes from the queue's defaults, then from the lifecycle.
+    """
+    if process_at is not None and options["process_in"] is not None:
+        raise Failure("--process-at and --process-in exclude each other", Exit.USAGE)
+    if good_until is not None and options["good_for"] is not None:
+        raise Failure("--good-until and --good-for exclude each other", Exit.USAGE)
+    value = payload(body, "--payload", raw=raw, headers=pairs(header, "--header"))
+    texts = {"id": id, "queue": queue, "payload": value or None, "tags": pairs(tag, "--tag") or None}
+    instants = {
+        "processAt": (process_at, "--process-at"),
+        "goodUntil": (good_until, "--good-until"),
+        "deadline": (deadline, "--deadline"),
+        "sentAt": (sent_at, "--sent-at"),
+    }
+    data: dict[str, Any] = {"type": type} | {name: text for name, text in texts.items() if text is not None}
+    data |= {name: instant(text, flag) for name, (text, flag) in instants.items() if text is not None}
+    show_job(session.out, session.target.send("job.enqueue", data | members(options)))
+
+
+for action in jobs_act.ACTIONS:
+    on_store(app, action.word, Access.WRITE, dialects=DIALECTS[:1])(jobs_act.command_of(action))
 
 
 @on_store(app, "stats", Access.READ, dialects=DIALECTS[:1])

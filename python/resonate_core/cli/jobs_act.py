@@ -1,23 +1,24 @@
-"""What people do to jobs by hand: run, archive, delete and cancel them, by id or all that match, as dead letters are dealt with."""
+"""Changes of jobs by hand: run, archive, delete and cancel them, by id or all that match."""
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
 from resonate_core.cli.show import clean, confirmed, say
 from resonate_core.cli.show_jobs import show_job, show_jobs
-from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import pairs
 
-__all__ = ["add_to"]
+__all__ = ["ACTIONS", "Action", "command_of"]
 
 _PAGE = 1000
 
@@ -33,13 +34,15 @@ class Action:
     Attributes:
         word: Its name.
         done: The text printed for a changed job.
-        states: Of which states it takes all (JOBS 3).
+        states: The states of the jobs that it changes with --all (JOBS 3).
+        help: The text of its command.
         asks_state: Whether the request names the state.
     """
 
     word: str
     done: str
     states: tuple[str, ...]
+    help: str
     asks_state: bool = True
 
     @property
@@ -54,10 +57,30 @@ class Action:
 
 
 _UNSETTLED = ("pending", "scheduled", "retry", "archived")
-RUN = Action("run", "pending again", ("archived", "retry", "scheduled"))
-ARCHIVE = Action("archive", "archived", ("pending", "scheduled", "retry"))
-DELETE = Action("delete", "deleted", (*_UNSETTLED, "completed", "failed", "cancelled", "expired"))
-CANCEL = Action("cancel", "cancelled", (*_UNSETTLED, "claimed", "running"), asks_state=False)
+RUN = Action(
+    "run",
+    "pending again",
+    ("archived", "retry", "scheduled"),
+    "Let jobs run now that are scheduled, wait for a retry, or were archived.\n\nRetries that they have used stay used.",
+)
+ARCHIVE = Action(
+    "archive", "archived", ("pending", "scheduled", "retry"), "Archive jobs: they are not claimed until a person runs them."
+)
+DELETE = Action(
+    "delete",
+    "deleted",
+    (*_UNSETTLED, "completed", "failed", "cancelled", "expired"),
+    "Delete unheld jobs.\n\n"
+    "A settled job is deleted as soon as nothing refers to it; a job that is awaited and not settled is refused.",
+)
+CANCEL = Action(
+    "cancel",
+    "cancelled",
+    (*_UNSETTLED, "claimed", "running"),
+    "Cancel jobs that are not final; their workers are notified by the next heartbeat.",
+    asks_state=False,
+)
+ACTIONS = (RUN, ARCHIVE, DELETE, CANCEL)
 
 
 def _number(count: int) -> str:
@@ -65,13 +88,13 @@ def _number(count: int) -> str:
 
 
 def _confirm(session: Session, action: Action, filters: dict[str, Any]) -> None:
-    """Asks whether all that match are meant.
+    """Ask for confirmation of a change of all matching jobs.
 
     Raises:
         Failure: There is no terminal to ask on (USAGE), or the reply is no (FAILED).
     """
     if session.out.as_json or not sys.stdin.isatty():
-        raise Failure(f"{action.word} --all asks first, and nobody is there to answer: give --yes", Exit.USAGE)
+        raise Failure(f"{action.word} --all asks for confirmation, and standard input is no terminal: give --yes", Exit.USAGE)
     states = [filters["state"]] if "state" in filters else action.states
     searches = [session.target.envelope("job.search", {**filters, "state": state, "limit": _PAGE}) for state in states]
     found, more = 0, False
@@ -103,7 +126,7 @@ def _all_that_match(session: Session, action: Action, filters: dict[str, Any], y
 
 
 def _each(session: Session, action: Action, ids: list[str]) -> None:
-    """Does it to several, each by itself: a refused one hinders no other."""
+    """Change several jobs, each by its own request: a refusal does not affect the others."""
     answers = session.target.exchange([session.target.envelope(action.kind, {"id": id}) for id in ids])
     results: list[dict[str, Any]] = []
     for id, answer in zip(ids, answers, strict=True):
@@ -132,18 +155,18 @@ def act(
     yes: bool,
     filters: dict[str, Any],
 ) -> None:
-    """Does it to the jobs that are meant.
+    """Change jobs.
 
     Args:
-        session: Where they are.
+        session: The store.
         action: The change.
-        ids: Which; or
-        every: All that match
-        yes: without asking,
-        filters: these.
+        ids: The ids of the jobs.
+        every: Instead of ids: all jobs that match the filters.
+        yes: Do not ask for confirmation.
+        filters: The filters of `every`.
 
     Raises:
-        Failure: It is not clear which are meant (USAGE), or the request was refused.
+        Failure: Both ids and filters are given, or neither (USAGE), or the request was refused.
     """
     filters = {name: value for name, value in filters.items() if value not in (None, {})}
     if every:
@@ -163,83 +186,34 @@ def act(
         show_job(session.out, session.target.send(action.kind, {"id": ids[0]}))
 
 
-def _state(action: Action) -> Any:
-    return typer.Option("--state", metavar="STATE", help=f"with --all: {action.choice}")
-
-
-def _filters(
-    queue: str | None, type: str | None, tag: list[str] | None, group: str | None, state: str | None = None
-) -> dict[str, Any]:
-    """What --all is to match, as requests have it."""
+def _filters(queue: str | None, type: str | None, tag: list[str] | None, group: str | None, state: str | None) -> dict[str, Any]:
+    """The filters of --all, as requests have them."""
     return {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
 
 
-def run(
-    session: Session,
-    id: IDS = None,
-    every: EVERY = False,
-    queue: QUEUE = None,
-    type: TYPE = None,
-    state: Annotated[str | None, _state(RUN)] = None,
-    tag: TAGS = None,
-    group: GROUP = None,
-    yes: YES = False,
-) -> None:
-    """Let jobs run now that are scheduled, wait for a retry, or were archived.
+def command_of(action: Action) -> Callable[..., None]:
+    """Make the command of an action. It has an option --state if the request names the state."""
 
-    Retries that they have used stay used.
-    """
-    act(session, RUN, id, every, yes, _filters(queue, type, tag, group, state))
+    def command(
+        session: Session,
+        id: IDS = None,
+        every: EVERY = False,
+        queue: QUEUE = None,
+        type: TYPE = None,
+        state: str | None = None,
+        tag: TAGS = None,
+        group: GROUP = None,
+        yes: YES = False,
+    ) -> None:
+        act(session, action, id, every, yes, _filters(queue, type, tag, group, state))
 
-
-def archive(
-    session: Session,
-    id: IDS = None,
-    every: EVERY = False,
-    queue: QUEUE = None,
-    type: TYPE = None,
-    state: Annotated[str | None, _state(ARCHIVE)] = None,
-    tag: TAGS = None,
-    group: GROUP = None,
-    yes: YES = False,
-) -> None:
-    """Archive jobs: they are not claimed until a person runs them."""
-    act(session, ARCHIVE, id, every, yes, _filters(queue, type, tag, group, state))
-
-
-def delete(
-    session: Session,
-    id: IDS = None,
-    every: EVERY = False,
-    queue: QUEUE = None,
-    type: TYPE = None,
-    state: Annotated[str | None, _state(DELETE)] = None,
-    tag: TAGS = None,
-    group: GROUP = None,
-    yes: YES = False,
-) -> None:
-    """Delete unheld jobs.
-
-    A settled job is deleted as soon as nothing refers to it; a job that is awaited and not settled is refused.
-    """
-    act(session, DELETE, id, every, yes, _filters(queue, type, tag, group, state))
-
-
-def cancel(
-    session: Session,
-    id: IDS = None,
-    every: EVERY = False,
-    queue: QUEUE = None,
-    type: TYPE = None,
-    tag: TAGS = None,
-    group: GROUP = None,
-    yes: YES = False,
-) -> None:
-    """Cancel jobs that are not final; their workers are notified by the next heartbeat."""
-    act(session, CANCEL, id, every, yes, _filters(queue, type, tag, group))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds them to the group."""
-    for command in (run, archive, delete, cancel):
-        on_store(app, command.__name__, Access.WRITE, dialects=DIALECTS[:1])(command)
+    option = typer.Option("--state", metavar="STATE", help=f"with --all: {action.choice}")
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [
+        each.replace(annotation=Annotated[str | None, option]) if each.name == "state" else each
+        for each in signature.parameters.values()
+        if each.name != "state" or action.asks_state
+    ]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__name__, command.__doc__ = action.word, action.help
+    return command

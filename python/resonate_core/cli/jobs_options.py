@@ -1,33 +1,18 @@
-"""Parameters that several commands on jobs and queues have, and what they say as the requests have it."""
+"""The options of jobs, described once: for `jobs enqueue`, for the jobs of schedules, and for the defaults of queues."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.jobs_words import read_policy
+from resonate_core.cli.notation import read_policy
 from resonate_core.cli.values import duration
 
-__all__ = [
-    "ATTEMPT_TIMEOUT",
-    "GROUP",
-    "JOB_STATE",
-    "LIFECYCLE",
-    "MAX_RETRIES",
-    "ON_EXHAUSTED",
-    "POLICY",
-    "PRIORITY",
-    "QUEUE",
-    "RETENTION",
-    "RETRY_ON",
-    "TYPE",
-    "course",
-    "lengths",
-]
+__all__ = ["DEFAULTS", "GROUP", "JOB_STATE", "OF_A_JOB", "QUEUE", "TYPE", "members", "parameters"]
 
 QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue")]
 TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type")]
@@ -40,100 +25,79 @@ JOB_STATE = Annotated[
         help="scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled or expired",
     ),
 ]
-PRIORITY = Annotated[int | None, typer.Option("--priority", metavar="NUMBER", help="1 (first) to 100 (last)")]
-ATTEMPT_TIMEOUT = Annotated[
-    str | None, typer.Option("--timeout", metavar="LENGTH", help="longest duration of one attempt: 90s, 5m, or ms")
-]
-RETENTION = Annotated[
-    str | None,
-    typer.Option(
-        "--retention", metavar="LENGTH", help="how long it is kept after it completed: 0, 2h, 7d, or keep (until deleted)"
-    ),
-]
-MAX_RETRIES = Annotated[int | None, typer.Option("--max-retries", metavar="NUMBER", help="number of retries")]
-POLICY = Annotated[
-    str | None,
-    typer.Option(
-        "--retry-policy",
-        metavar="POLICY",
-        help="asynq; fixed:10s,1m,10m; exponential:1s,factor=2,cap=1h,jitter=0.1; or JSON, @file, -",
-    ),
-]
-RETRY_ON = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--retry-on",
-        metavar="CODE",
-        help="with --retry-policy: only errors with this code are retried; may be repeated",
-        show_default=False,
-    ),
-]
-ON_EXHAUSTED = Annotated[
-    str | None, typer.Option("--on-exhausted", metavar="STATE", help="state after the last retry failed: archived or failed")
-]
-LIFECYCLE = Annotated[str | None, typer.Option("--lifecycle", metavar="NAME", help="preset of defaults: asynq or horsies")]
+
+#: Metavar and help of each option, by its name.
+_OPTIONS = {
+    "priority": ("NUMBER", "1 (first) to 100 (last)"),
+    "process_in": ("LENGTH", "not before this has passed: 90s, 2h, or ms"),
+    "good_for": ("LENGTH", "it expires if it has not started this long after it first becomes runnable: 90s, 2h, or ms"),
+    "timeout": ("LENGTH", "longest duration of one attempt: 90s, 5m, or ms"),
+    "retention": ("LENGTH", "how long it is kept after it completed: 0, 2h, 7d, or keep (until deleted)"),
+    "max_retries": ("NUMBER", "number of retries"),
+    "retry_policy": ("POLICY", "asynq; fixed:10s,1m,10m; exponential:1s,factor=2,cap=1h,jitter=0.1; or JSON, @file, -"),
+    "retry_on": ("CODE", "only errors with this code are retried; needs a retry policy; may be repeated"),
+    "on_exhausted": ("STATE", "state after the last retry failed: archived or failed"),
+    "lifecycle": ("NAME", "preset of defaults: asynq or horsies"),
+    "unique_key": ("TEXT", "at most one job of the queue holds a key"),
+    "unique_for": ("LENGTH", "how long it holds the key at most: 10m, or ms"),
+    "group": ("TEXT", "it waits for other jobs of its queue, type and group"),
+}
+_TYPES: dict[str, Any] = {"NUMBER": int | None, "CODE": list[str] | None}
+#: The options of a job, and those that a queue may have as defaults of its jobs (JOBS 2).
+OF_A_JOB = tuple(_OPTIONS)
+DEFAULTS = ("priority", "timeout", "retention", "max_retries", "retry_policy", "retry_on", "on_exhausted")
 
 
-def course(
-    priority: int | None,
-    timeout: str | None,
-    retention: str | None,
-    max_retries: int | None,
-    policy: str | None,
-    retry_on: list[str] | None,
-    on_exhausted: str | None,
-    prefix: str = "--",
-) -> dict[str, Any]:
-    """What a job takes from these options, or a queue gives its jobs: the members that were given (JOBS 2).
+def _flag(name: str, prefix: str) -> str:
+    return f"--{prefix}{name}".replace("_", "-")
+
+
+def parameters(names: Sequence[str], prefix: str = "", panel: str | None = None) -> list[inspect.Parameter]:
+    """Make the parameters of a command for these options.
 
     Args:
-        priority: As the option of this name; so are those that follow.
-        timeout: Of one attempt.
-        retention: A length, or `keep`.
-        max_retries: A number.
-        policy: As `read_policy` has it.
-        retry_on: Codes.
-        on_exhausted: A state.
-        prefix: What the names of the options begin with.
+        names: The options.
+        prefix: The beginning of their names in this command.
+        panel: The heading of these options in the help.
+    """
+    made = []
+    for name in names:
+        metavar, text = _OPTIONS[name]
+        option = typer.Option(_flag(name, prefix), metavar=metavar, help=text, show_default=False, rich_help_panel=panel)
+        kind: Any = _TYPES.get(metavar, str | None)
+        made.append(
+            inspect.Parameter(prefix + name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
+        )
+    return made
+
+
+def members(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the members of a request for the options that were given (JOBS 2).
+
+    Args:
+        given: The arguments of a command with `parameters`.
+        prefix: The beginning of their names.
 
     Raises:
-        Failure: One cannot be read, or codes are given without a policy (USAGE).
+        Failure: An option cannot be read, or codes are given without a policy (USAGE).
 
     Example:
-        >>> from resonate_core.cli.jobs_options import course
-        >>> course(1, "30s", "keep", None, None, None, "failed")
+        >>> from resonate_core.cli.jobs_options import members
+        >>> members({"priority": 1, "timeout": "30s", "retention": "keep", "max_retries": None, "on_exhausted": "failed"})
         {'priority': 1, 'timeout': 30000, 'retention': None, 'onExhausted': 'failed'}
     """
-    if retry_on and policy is None:
-        raise Failure(f"{prefix}retry-on is for {prefix}retry-policy", Exit.USAGE)
-    made: dict[str, Any] = {"priority": priority} if priority is not None else {}
-    made |= lengths({"timeout": timeout}, prefix)
-    if retention is not None:
-        made |= {"retention": None} if retention == "keep" else lengths({"retention": retention}, prefix)
-    if max_retries is not None:
-        made["maxRetries"] = max_retries
-    if policy is not None:
-        made["retryPolicy"] = read_policy(policy, f"{prefix}retry-policy", retry_on)
-    return made if on_exhausted is None else made | {"onExhausted": on_exhausted}
-
-
-def lengths(given: Mapping[str, str | None], prefix: str = "--") -> dict[str, int]:
-    """The lengths of time that were given, in ms.
-
-    Args:
-        given: Texts by member.
-        prefix: What the names of the options begin with.
-
-    Raises:
-        Failure: One is none (USAGE).
-
-    Example:
-        >>> from resonate_core.cli.jobs_options import lengths
-        >>> lengths({"processIn": "90s", "goodFor": None})
-        {'processIn': 90000}
-    """
-    made = {}
-    for member, text in given.items():
-        if text is not None:
-            made[member] = duration(text, prefix + re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", member))
+    options = {name.removeprefix(prefix): value for name, value in given.items() if value not in (None, [])}
+    codes = options.pop("retry_on", None)
+    if codes and "retry_policy" not in options:
+        raise Failure(f"{_flag('retry_on', prefix)} is for {_flag('retry_policy', prefix)}", Exit.USAGE)
+    made: dict[str, Any] = {}
+    for name, value in options.items():
+        if name == "retry_policy":
+            value = read_policy(value, _flag(name, prefix), codes)
+        elif name == "retention" and value == "keep":
+            value = None
+        elif _OPTIONS[name][0] == "LENGTH":
+            value = duration(value, _flag(name, prefix))
+        first, *rest = name.split("_")
+        made[first + "".join(map(str.capitalize, rest))] = value
     return made

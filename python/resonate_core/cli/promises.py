@@ -8,10 +8,8 @@ import typer
 
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TIMEOUT, VALUE
-from resonate_core.cli.searches import search
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, pairs, payload
-from resonate_core.cli.waiting import wait_for
 
 __all__ = ["app"]
 
@@ -107,7 +105,7 @@ def wait(
 
     Exit code 0: resolved; 1: rejected in any way, or not settled in time.
     """
-    wait_for(session, id, limit)
+    session.wait_for(id, limit)
 
 
 @on_store(app, "search", Access.READ)
@@ -125,7 +123,7 @@ def search_promises(
 ) -> None:
     """List the matching promises, ordered by id."""
     filters = {"state": state, "tags": pairs(tag, "--tag"), "id": id}
-    search(session, "promise.search", "promises", filters, limit, cursor, every)
+    session.search("promise.search", "promises", filters, limit, cursor, every)
 
 
 @on_store(app, "callback", Access.WRITE)

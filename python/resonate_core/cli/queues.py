@@ -8,21 +8,11 @@ import typer
 
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure, is_done
-from resonate_core.cli.jobs_options import (
-    ATTEMPT_TIMEOUT,
-    LIFECYCLE,
-    MAX_RETRIES,
-    ON_EXHAUSTED,
-    POLICY,
-    PRIORITY,
-    RETENTION,
-    RETRY_ON,
-    course,
-    lengths,
-)
-from resonate_core.cli.jobs_words import read_rate
+from resonate_core.cli.jobs_options import DEFAULTS, members, parameters
+from resonate_core.cli.notation import read_rate
 from resonate_core.cli.show_jobs import show_queue, show_queues, show_stats
 from resonate_core.cli.target import DIALECTS, Access, refusal
+from resonate_core.cli.values import duration
 
 __all__ = ["app"]
 
@@ -55,8 +45,11 @@ def show(session: Session, name: NAME) -> None:
 def _groups(size: int | None, grace: str | None, max_delay: str | None) -> dict[str, Any]:
     """How jobs gather, as far as it was said; a maximum of `none` is taken out later."""
     made: dict[str, Any] = {} if size is None else {"size": size}
-    made |= lengths({"grace": grace}, "--group-")
-    return made | ({"maxDelay": None} if max_delay == "none" else lengths({"maxDelay": max_delay}, "--group-"))
+    if grace is not None:
+        made["grace"] = duration(grace, "--group-grace")
+    if max_delay is not None:
+        made["maxDelay"] = None if max_delay == "none" else duration(max_delay, "--group-max-delay")
+    return made
 
 
 def _merged(session: Session, name: str, members: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -71,7 +64,7 @@ def _merged(session: Session, name: str, members: dict[str, dict[str, Any]]) -> 
     return {member: {**(data["queue"].get(member) or {}), **given} for member, given in members.items()}
 
 
-@on_store(app, "set", Access.MAKE, dialects=DIALECTS[:1])
+@on_store(app, "set", Access.MAKE, dialects=DIALECTS[:1], more=parameters(("lifecycle", *DEFAULTS)))
 def set_queue(
     session: Session,
     name: NAME,
@@ -95,18 +88,11 @@ def set_queue(
         str | None,
         typer.Option("--group-max-delay", metavar="LENGTH", help="or this time after its first job: 90s, 2h, ms; none: no limit"),
     ] = None,
-    lifecycle: LIFECYCLE = None,
-    priority: PRIORITY = None,
-    timeout: ATTEMPT_TIMEOUT = None,
-    retention: RETENTION = None,
-    max_retries: MAX_RETRIES = None,
-    retry_policy: POLICY = None,
-    retry_on: RETRY_ON = None,
-    on_exhausted: ON_EXHAUSTED = None,
     clear: Annotated[
         list[str] | None,
         typer.Option("--clear", metavar="NAME", help=f"unset {', '.join(_CLEARED)}; may be repeated", show_default=False),
     ] = None,
+    **options: Any,
 ) -> None:
     """Change the given settings of a queue, and create the queue if it does not exist.
 
@@ -117,7 +103,7 @@ def set_queue(
         if cleared not in _CLEARED:
             raise Failure(f"--clear: {cleared!r} is not one of {', '.join(_CLEARED)}", Exit.USAGE)
         data[cleared] = None
-    given: dict[str, Any] = {"weight": weight, "concurrency": concurrency, "lifecycle": lifecycle}
+    given: dict[str, Any] = {"weight": weight, "concurrency": concurrency, "lifecycle": options.pop("lifecycle")}
     given = {member: value for member, value in given.items() if value is not None}
     if rate is not None:
         given["rate"] = read_rate(rate, "--rate")
@@ -125,7 +111,7 @@ def set_queue(
         if member in given:
             raise Failure(f"--{member} and --clear {member} exclude each other", Exit.USAGE)
     parts = {
-        "defaults": course(priority, timeout, retention, max_retries, retry_policy, retry_on, on_exhausted),
+        "defaults": members(options),
         "groups": _groups(group_size, group_grace, group_max_delay),
     }
     parts = {member: part for member, part in parts.items() if part}

@@ -8,9 +8,8 @@ import typer
 
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.jobs_options import course, lengths
+from resonate_core.cli.jobs_options import OF_A_JOB, members, parameters
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, PARAM, RAW, TAGS
-from resonate_core.cli.searches import search
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import order_text
 from resonate_core.cli.target import Access
@@ -45,25 +44,10 @@ def get(session: Session, id: ID) -> None:
     _show(session.out, session.target.send("schedule.get", {"id": id}))
 
 
-def _of_job(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(f"--job-{name}", metavar=metavar, help=text, show_default=False, rich_help_panel="Jobs instead of promises")
+_PANEL = "Jobs instead of promises"
 
 
-def _order(type: str | None, texts: dict[str, Any], times: dict[str, str | None], said: dict[str, Any]) -> dict[str, Any]:
-    """The order of the jobs that a schedule makes; empty where it makes none.
-
-    Raises:
-        Failure: Something is said of jobs, and not their type; or it cannot be read (USAGE).
-    """
-    order = {name: given for name, given in texts.items() if given is not None} | lengths(times, "--job-") | said
-    if type is None:
-        if order:
-            raise Failure("what is said of jobs needs --job-type", Exit.USAGE)
-        return {}
-    return {"job": {"type": type, **order}}
-
-
-@on_store(app, "create", Access.MAKE)
+@on_store(app, "create", Access.MAKE, more=parameters(OF_A_JOB, "job_", _PANEL))
 def create(
     session: Session,
     id: ID,
@@ -87,46 +71,33 @@ def create(
         str | None, typer.Option("--target", metavar="ADDRESS", help="address for dispatch; short for --tag resonate:target=…")
     ] = None,
     job_type: Annotated[
-        str | None, _of_job("type", "TYPE", "each occurrence makes a job of this type; its payload is --param")
+        str | None,
+        typer.Option(
+            "--job-type",
+            metavar="TYPE",
+            help="each occurrence makes a job of this type; its payload is --param",
+            rich_help_panel=_PANEL,
+        ),
     ] = None,
-    job_queue: Annotated[str | None, _of_job("queue", "NAME", "their queue; else default")] = None,
-    job_priority: Annotated[int | None, _of_job("priority", "NUMBER", "1 is first, 100 is last")] = None,
-    job_group: Annotated[str | None, _of_job("group", "TEXT", "they wait for others of their queue, type and group")] = None,
-    job_process_in: Annotated[str | None, _of_job("process-in", "LENGTH", "not before this has passed: 90s, 2h, or ms")] = None,
-    job_good_for: Annotated[
-        str | None, _of_job("good-for", "LENGTH", "they expire where they have not begun so long after they could")
+    job_queue: Annotated[
+        str | None, typer.Option("--job-queue", metavar="NAME", help="name of its queue; default: default", rich_help_panel=_PANEL)
     ] = None,
-    job_timeout: Annotated[str | None, _of_job("timeout", "LENGTH", "how long one attempt may take")] = None,
-    job_retention: Annotated[
-        str | None, _of_job("retention", "LENGTH", "how long they are kept once completed, or keep for always")
-    ] = None,
-    job_max_retries: Annotated[int | None, _of_job("max-retries", "NUMBER", "how often they are tried again")] = None,
-    job_retry_policy: Annotated[str | None, _of_job("retry-policy", "POLICY", "as of jobs enqueue")] = None,
-    job_retry_on: Annotated[
-        list[str] | None, _of_job("retry-on", "CODE", "with --job-retry-policy: only errors of this code; may be repeated")
-    ] = None,
-    job_on_exhausted: Annotated[str | None, _of_job("on-exhausted", "STATE", "archived or failed")] = None,
-    job_lifecycle: Annotated[str | None, _of_job("lifecycle", "NAME", "whose defaults hold: asynq or horsies")] = None,
-    job_unique_key: Annotated[
-        str | None, _of_job("unique-key", "TEXT", "one of them holds it at a time: none is made while another goes on")
-    ] = None,
-    job_unique_for: Annotated[str | None, _of_job("unique-for", "LENGTH", "how long it holds the key at most")] = None,
+    **options: Any,
 ) -> None:
     """Create a schedule, or show the existing schedule with this id."""
-    texts = {"queue": job_queue, "lifecycle": job_lifecycle, "uniqueKey": job_unique_key, "group": job_group}
-    times = {"processIn": job_process_in, "goodFor": job_good_for, "uniqueFor": job_unique_for}
-    said = course(
-        job_priority, job_timeout, job_retention, job_max_retries, job_retry_policy, job_retry_on, job_on_exhausted, "--job-"
-    )
-    data = {
+    job = members(options, "job_") | ({} if job_queue is None else {"queue": job_queue})
+    if job and job_type is None:
+        raise Failure("options of jobs need --job-type", Exit.USAGE)
+    data: dict[str, Any] = {
         "id": id,
         "cron": cron,
         "promiseId": promise_id,
         "promiseTimeout": duration(timeout, "--timeout"),
         "promiseParam": payload(param, "--param", raw=raw, headers=pairs(header, "--header")),
         "promiseTags": pairs(tag, "--tag") | ({} if target is None else {"resonate:target": target}),
-        **_order(job_type, texts, times, said),
     }
+    if job_type is not None:
+        data["job"] = {"type": job_type, **job}
     _show(session.out, session.target.send("schedule.create", data))
 
 
@@ -144,4 +115,4 @@ def search_schedules(
     session: Session, tag: TAGS = None, id: MATCH = None, limit: LIMIT = None, cursor: CURSOR = None, every: ALL = False
 ) -> None:
     """List the matching schedules, ordered by id."""
-    search(session, "schedule.search", "schedules", {"tags": pairs(tag, "--tag"), "id": id}, limit, cursor, every, _show_many)
+    session.search("schedule.search", "schedules", {"tags": pairs(tag, "--tag"), "id": id}, limit, cursor, every, _show_many)

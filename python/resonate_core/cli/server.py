@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core._extras import how_to_install
-from resonate_core.cli.command import CONFIG, JSON, dressed, group
+from resonate_core.cli.command import CONFIG, JSON, group, with_parameters
 from resonate_core.cli.configuration import config_file, described, load
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output, say
@@ -57,11 +57,11 @@ def config_show(**given: Any) -> None:
             values.setdefault(row.table, {})[row.key] = origin
         out.json({"file": None if file is None else str(file), "settings": values})
         return
-    cells = [[f"{row.table}.{row.key}", _told(row.value), row.origin, row.source] for row in rows]
+    cells = [[f"{row.table}.{row.key}", _shown(row.value), row.origin, row.source] for row in rows]
     out.table(("setting", "value", "origin", "named"), cells)
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return {None: "", True: "on", False: "off"}.get(value, str(value)) if value is None or isinstance(value, bool) else str(value)
@@ -80,9 +80,9 @@ def add_to(app: typer.Typer, arguments: Sequence[str]) -> None:
 
         flags = [*parameters(), _keyword("server__engine", _ENGINE, None)]
     config = _keyword("config", CONFIG, None)
-    app.command("serve")(dressed(serve, [*flags, config], serve))
+    app.command("serve")(with_parameters(serve, [*flags, config], serve))
     shown = group("The configuration: flags, environment and file together.")
-    shown.command("show")(dressed(config_show, [*flags, config, _keyword("json", JSON, False)], config_show))
+    shown.command("show")(with_parameters(config_show, [*flags, config, _keyword("json", JSON, False)], config_show))
     app.add_typer(shown, name="config")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
-from resonate_core.cli.jobs_words import exact, groups_text, policy_text, rate_text
+from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
 from resonate_core.cli.show import COLOURS, Output, beside, length, moment, say
 from resonate_core.cli.values import now
 

@@ -26,7 +26,6 @@ from resonate_core.cli.options import (
     TTL,
     VALUE,
 )
-from resonate_core.cli.searches import search
 from resonate_core.cli.target import DIALECTS, Access, refusal
 from resonate_core.cli.values import duration, instant, pairs, payload
 
@@ -181,4 +180,4 @@ def search_tasks(
 ) -> None:
     """List the matching tasks, ordered by id."""
     filters = {"state": state, "tags": pairs(tag, "--tag"), "target": target, "id": id}
-    search(session, "task.search", "tasks", filters, limit, cursor, every)
+    session.search("task.search", "tasks", filters, limit, cursor, every)

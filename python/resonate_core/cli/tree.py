@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from resonate_core.cli.command import Session, on_store
+from resonate_core.cli.command import Session
 from resonate_core.cli.lineage import Call, calls_of, in_order
 from resonate_core.cli.options import ID
 from resonate_core.cli.show import COLOURS, clean, length
-from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-__all__ = ["add_to"]
+__all__ = ["tree"]
 
 
 def _label(call: Call, present: int) -> Text:
@@ -82,8 +79,3 @@ def tree(session: Session, id: ID) -> None:
         session.out.json(_document(root))
     else:
         session.out.tree(lambda: _drawn(root))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds it to the program."""
-    on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)

@@ -15,7 +15,7 @@ import typer
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.worker import Worker
 
-__all__ = ["add_to", "found"]
+__all__ = ["found", "worker"]
 
 
 def _imported(name: str) -> Any:
@@ -127,8 +127,3 @@ def worker(
     if isinstance(runs, Worker):
         logging.getLogger("resonate_core.worker").info("program %s in %s", place, folder.resolve())
     runs.run()
-
-
-def add_to(app: typer.Typer, **look: Any) -> None:
-    """Adds it to the program; `look` is of `typer.Typer.command`."""
-    app.command("worker", **look)(worker)

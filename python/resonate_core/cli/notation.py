@@ -20,7 +20,7 @@ def exact(ms: int) -> str:
     """A length of time in the one unit that tells it wholly.
 
     Example:
-        >>> from resonate_core.cli.jobs_words import exact
+        >>> from resonate_core.cli.notation import exact
         >>> exact(5_400_000), exact(1500), exact(0)
         ('90m', '1500ms', '0s')
     """
@@ -43,7 +43,7 @@ def read_policy(text: str, option: str, codes: list[str] | None = None) -> dict[
         Failure: It is none (USAGE).
 
     Example:
-        >>> from resonate_core.cli.jobs_words import read_policy
+        >>> from resonate_core.cli.notation import read_policy
         >>> read_policy("fixed:10s,1m", "--retry-policy")
         {'kind': 'fixed', 'intervals': [10000, 60000]}
         >>> read_policy("exponential:1s,cap=1h,jitter=0.1", "--retry-policy", ["Timeout"])
@@ -90,7 +90,7 @@ def policy_text(policy: Mapping[str, Any]) -> str:
     """A policy as `read_policy` takes it, with the codes that it is for.
 
     Example:
-        >>> from resonate_core.cli.jobs_words import policy_text
+        >>> from resonate_core.cli.notation import policy_text
         >>> policy_text({"kind": "exponential", "base": 1000, "factor": 2.0, "cap": 86400000, "jitter": 0, "codes": ["Timeout"]})
         'exponential:1s,factor=2,cap=1d (only Timeout)'
     """
@@ -118,7 +118,7 @@ def read_rate(text: str, option: str) -> dict[str, int]:
         Failure: It is none (USAGE).
 
     Example:
-        >>> from resonate_core.cli.jobs_words import read_rate
+        >>> from resonate_core.cli.notation import read_rate
         >>> read_rate("100/1m,burst=20", "--rate"), read_rate("5/s", "--rate")
         ({'limit': 100, 'per': 60000, 'burst': 20}, {'limit': 5, 'per': 1000})
     """
@@ -134,7 +134,7 @@ def rate_text(rate: Mapping[str, int]) -> str:
     """A rate as `read_rate` takes it.
 
     Example:
-        >>> from resonate_core.cli.jobs_words import rate_text
+        >>> from resonate_core.cli.notation import rate_text
         >>> rate_text({"limit": 100, "per": 60000, "burst": 20}), rate_text({"limit": 5, "per": 1000, "burst": 5})
         ('100/1m,burst=20', '5/1s')
     """
@@ -146,7 +146,7 @@ def groups_text(groups: Mapping[str, int]) -> str:
     """How a queue gathers jobs: how many, how long after the last one, how long after the first.
 
     Example:
-        >>> from resonate_core.cli.jobs_words import groups_text
+        >>> from resonate_core.cli.notation import groups_text
         >>> groups_text({"size": 100, "grace": 5000, "maxDelay": 60_000}), groups_text({"size": 3, "grace": 0})
         ('size=100,grace=5s,max-delay=1m', 'size=3,grace=0s')
     """

@@ -1,4 +1,4 @@
-"""What works without the extra `cli`: `check`. Nothing here but the standard library and the engine."""
+"""The check of a file. `check` is the one command that works without the extra `cli`: it needs only the standard library."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import clean
 
-__all__ = ["problems_of", "run_bare"]
+__all__ = ["problems_of", "run_check_only"]
 
 
 def problems_of(path: Path) -> tuple[list[str], str]:
     """Return the problems of a file, one line each, and one line that sums them up.
 
     Raises:
-        Failure: It cannot be read as a store (USAGE, as `check` has always said it).
+        Failure: It cannot be read as a store (USAGE).
     """
     counts: dict[str, dict[str, int] | int] | None = None
     try:
@@ -43,8 +43,8 @@ def problems_of(path: Path) -> tuple[list[str], str]:
     return [], f"{path}: sound; {total} promises, {counts['schedules']} schedules, {counts['messages']} messages"
 
 
-def run_bare(arguments: Sequence[str]) -> int:
-    """The command line where typer is not installed."""
+def run_check_only(arguments: Sequence[str]) -> int:
+    """Run the command line without typer: only `check`."""
     if arguments and not arguments[0].startswith("-") and arguments[0] != "check":
         message = f"{arguments[0]!a} needs typer, which is not installed; only 'check' works without it: {how_to_install('cli')}"
         print(f"resonate-core: {message}", file=sys.stderr)
