@@ -128,7 +128,7 @@ def test_a_defect_of_the_upkeep_ends_the_worker(live_store: rc.Store):
 
 
 def test_a_periodic_job_that_cannot_be_enqueued_is_tried_again(live_store: rc.Store, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("resonate_core.worker.session._LATEST", 0.05)
+    monkeypatch.setattr("resonate_core.worker.session._LONGEST_CHECK", 0.05)
     worker, client = shaky(live_store, rc.errors.StoreError("gone"), enqueue=2)
     worker.periodic("@yearly", worker.task("t")(lambda: 1))
     with worker:

@@ -199,7 +199,7 @@ class Connection:
     def recv(self, callback: Callable[[str], None]) -> None:
         """Register the function that gets messages, as JSON. The SDK calls it before `start`."""
         self._receivers.append(callback)
-        # What a message starts belongs to the worker, not to whoever happened to cause the message.
+        # Tasks that a message starts belong to the worker, not to the task that caused the message.
         self._context = contextvars.copy_context()
         self._context.run(current_work.set, None)
 
@@ -230,7 +230,7 @@ class Connection:
         for task, work in tasks_of(exchange.loop):
             if work.connection is self:
                 task.cancel()
-        exchange.time.stir()
+        exchange.time.note_activity()
 
     async def _die(self) -> None:
         work = current_work.get()

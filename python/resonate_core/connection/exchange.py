@@ -1,4 +1,4 @@
-"""Where one store and the workers of one event loop meet: their messages, leases and time, and the ticker of system time."""
+"""The messages, leases and time that the workers of one store and event loop share, and the ticker of system time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .work import Ledger, Member
 
 __all__ = ["Exchange"]
 
-#: How long a change made behind our back (another thread, another process, the typed API) may go unseen, in seconds.
+#: Seconds after which a change by another thread, another process or a typed call is seen.
 _POLL_SECONDS = 0.05
 
 
 class Exchange:
-    """Where one store and the workers of one event loop meet. There is one for each such pair, shared by all.
+    """What the workers of one store and event loop share. There is one exchange for each such pair.
 
     All of it runs in the thread of its event loop.
     """
@@ -35,7 +35,7 @@ class Exchange:
         self.manual = self.delivery.manual
         self.time = Timekeeper(self.delivery, self.ledger)
         self._look_planned = False
-        self._stirred = asyncio.Event()
+        self._active = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
 
     @classmethod
@@ -59,7 +59,7 @@ class Exchange:
         self.delivery.join(connection)
         if self._watcher is None:
             self._watcher = self.loop.create_task(self._watch(), name="resonate_core exchange")
-        self._stirred.set()
+        self._active.set()
 
     def leave(self, connection: Member) -> None:
         """End delivery to a worker; with the last one gone nothing of the exchange runs any more."""
@@ -77,14 +77,14 @@ class Exchange:
         if not self._look_planned:
             self._look_planned = True
             self.loop.call_soon(self._planned_look)
-        self._stirred.set()  # a new deadline may be nearer than the one that the ticker waits for
-        self.time.stir()
+        self._active.set()  # a new deadline may be nearer than the one that the ticker waits for
+        self.time.note_activity()
 
     def _planned_look(self) -> None:
         self._look_planned = False
         try:
             self.delivery.deliver()
-        except Exception as error:  # a callback has no caller: the loop's handler is where it can be heard
+        except Exception as error:  # a callback has no caller, so that the loop's handler gets the error
             self.delivery.report("delivery failed", error)
 
     def next_name(self, group: str) -> str:
@@ -98,11 +98,11 @@ class Exchange:
     async def _watch(self) -> None:
         """Tick on system time; on manual time, which it never moves, only deliver between the driver's calls."""
         while True:
-            self._stirred.clear()
+            self._active.clear()
             try:
                 try:
                     async with asyncio.timeout(self._pause()):
-                        await self._stirred.wait()
+                        await self._active.wait()
                 except TimeoutError:
                     pass
                 if not self.manual:
@@ -112,7 +112,7 @@ class Exchange:
                 elif not self.time.driven:
                     self.time.wake()
                     self.delivery.deliver()
-            except Exception as error:  # a store may be out of order for a while; the ticker must outlive that
+            except Exception as error:  # the store may fail for a while; the ticker continues
                 self.delivery.report("the ticker failed", error)
                 await asyncio.sleep(_POLL_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The only module that imports the SDK: its absence is one clear error, and other programs do not pay for the import."""
+"""The one module that imports the SDK, when it is needed, with a clear error if it is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEEDS = f"resonate_core.connection needs Python 3.12 or newer and the SDK: {how
 
 
 class SdkMissing(ImportError):
-    """Raised where the SDK is needed and cannot be had: it is not installed, or Python is older than 3.12."""
+    """The SDK is needed and is not installed, or Python is older than 3.12."""
 
 
 def sdk_module(name: str) -> ModuleType:

@@ -1,9 +1,8 @@
 """Time for SDK programs: virtual sleep, and the driver that moves a manual clock while nothing else can happen.
 
-The driver rests on one fact: asyncio runs callbacks from one queue. While our own callback runs and that queue is
-empty, every task of the loop waits for a timer, a file descriptor or a thread, so no program can do anything before
-time moves. What the SDK waits for then is known: a message (none is left to deliver), a `Connection.sleeper`, or
-something real inside a durable function, for which the driver waits in real time.
+asyncio runs callbacks from one queue. While a callback of this module runs and that queue is empty, every task of the loop waits for
+a timer, a file descriptor or a thread, so no program can continue before time moves. The SDK then waits for a message (none is left to
+deliver), for a `Connection.sleeper`, or for something real inside a durable function, for which the driver waits in real time.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ __all__ = ["Stalled", "Timekeeper", "milliseconds"]
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
-#: While a durable function waits for something real, the outbox is looked at this often (s) ...
-_LOOK_SECONDS = 0.05
-#: ... and this long (s) without anything happening is worth a warning, and so is a call that drives the clock for so long.
+#: Seconds between two reads of the outbox while a durable function waits for something real ...
+_READ_SECONDS = 0.05
+#: ... and seconds of such a wait, or of a call that drives the clock, after which a warning is logged.
 _WARN_SECONDS = 10.0
-#: How many instants that concern nobody here the driver passes in one go.
+#: The most instants without an event for these programs that the driver passes in one call.
 _INSTANTS_AT_ONCE = 1000
 
 
@@ -46,7 +45,7 @@ class Stalled(RuntimeError):
 
 
 class _Call:
-    """One call of the driver. It is in the context of whatever that call starts, long after it is over."""
+    """One call of the driver. Tasks that the call starts keep it in their context after the call has ended."""
 
     active = True
 
@@ -71,7 +70,7 @@ def milliseconds(duration: int | timedelta) -> int:
 
 
 class _Retries:
-    """How often held work waited in the time of the store, which is what the SDK does between two attempts of a function."""
+    """The waits of held work on the store's clock: the SDK waits there between two attempts of a function."""
 
     __slots__ = ("count", "delay", "due")
 
@@ -100,7 +99,7 @@ class Timekeeper:
         self._retries: WeakKeyDictionary[Work, _Retries] = WeakKeyDictionary()
         self._holds = 0
         self._one_at_a_time = asyncio.Lock()
-        self._stirred = asyncio.Event()
+        self._active = asyncio.Event()
         ledger.waits_for_time(Timekeeper.sleep.__code__)
 
     # -- sleep ------------------------------------------------------------------------------------------------------
@@ -124,7 +123,7 @@ class Timekeeper:
         timer = None
         if self._delivery.manual:
             heapq.heappush(self._sleepers, (due, next(self._order), connection, woken))
-            self.stir()
+            self.note_activity()
         else:
             timer = self._loop.call_later(max(0.0, seconds), _wake, woken)
         if work is not None and again:
@@ -145,7 +144,7 @@ class Timekeeper:
 
     def _given_up(self, work: Work) -> None:
         _log.info(
-            "%r stops: task %r is not tried again here; another worker may take it when its lease has run out",
+            "%r stops: task %r is not tried again here; another worker may acquire it when its lease has expired",
             work.connection,
             work.task_id,
         )
@@ -185,18 +184,18 @@ class Timekeeper:
             yield
         finally:
             self._holds -= 1
-            self.stir()
+            self.note_activity()
 
-    def stir(self) -> None:
-        """Say that a program did something."""
-        self._stirred.set()
+    def note_activity(self) -> None:
+        """Record that a program made progress."""
+        self._active.set()
 
     @property
     def driven(self) -> bool:
         """Whether a call of the driver is under way."""
         return self._one_at_a_time.locked()
 
-    async def _quiet(self) -> None:
+    async def _until_idle(self) -> None:
         """Return once the event loop has nothing to run but the caller."""
         ready = getattr(self._loop, "_ready", None)
         if not isinstance(ready, deque):
@@ -205,10 +204,10 @@ class Timekeeper:
         while ready:
             await asyncio.sleep(0)
 
-    async def _rest(self, target: asyncio.Future[Any] | None = None) -> None:
+    async def _run_instant(self, target: asyncio.Future[Any] | None = None) -> None:
         """Let the programs run until they are through with this instant, or the target is done."""
         while True:
-            await self._quiet()
+            await self._until_idle()
             if target is not None and target.done():
                 return
             if self._delivery.deliver() or self.wake():
@@ -224,22 +223,22 @@ class Timekeeper:
             await self._wait_for_something_real(busy, target)
 
     async def _wait_for_something_real(self, busy: dict[Any, list[asyncio.Task[Any]]], target: Any) -> None:
-        self._stirred.clear()
-        stirred = self._loop.create_task(self._stirred.wait())
-        waited_for = {stirred, *(task for tasks in busy.values() for task in tasks)}
+        self._active.clear()
+        active = self._loop.create_task(self._active.wait())
+        waited_for = {active, *(task for tasks in busy.values() for task in tasks)}
         if target is not None:
             waited_for.add(target)
         began = self._loop.time()
         warned = False
         try:
-            while not (await asyncio.wait(waited_for, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
+            while not (await asyncio.wait(waited_for, timeout=_READ_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
                 if self._delivery.deliver():
                     return
                 if not warned and self._loop.time() - began > _WARN_SECONDS:
                     warned = True
                     _log.warning("time stands still at t=%d: waiting for %s", self._store.now, list(busy) or "hold()")
         finally:
-            stirred.cancel()
+            active.cancel()
 
     # -- driving ----------------------------------------------------------------------------------------------------
 
@@ -266,7 +265,7 @@ class Timekeeper:
     async def settle(self) -> None:
         """See `Connection.settle`."""
         if self._delivery.manual:
-            await self._drive(self._rest)
+            await self._drive(self._run_instant)
             return
         self._store.tick()
         self._delivery.deliver()
@@ -278,13 +277,13 @@ class Timekeeper:
         async def run() -> list[Fired]:
             fired: list[Fired] = []
             progress = _Progress(self, clock.now, f"until t={instant}")
-            await self._rest()
+            await self._run_instant()
             while (at := self.next_instant()) is not None and at <= instant:
                 fired += clock.advance_to(max(at, clock.now))
-                await self._rest()
+                await self._run_instant()
                 progress.look(clock.now)
             fired += clock.advance_to(instant)
-            await self._rest()
+            await self._run_instant()
             return fired
 
         return await self._drive(run)
@@ -307,11 +306,11 @@ class Timekeeper:
         target = asyncio.ensure_future(_awaited(awaitable))
         progress = _Progress(self, clock.now, "without a limit (see limit=)" if last is None else f"until t={last} at the latest")
         try:
-            await self._rest(target)
+            await self._run_instant(target)
             while not target.done():
                 if not self._pass_time(clock, last):
                     raise Stalled(self._why_stalled())
-                await self._rest(target)
+                await self._run_instant(target)
                 progress.look(clock.now)
         finally:
             target.cancel()
@@ -357,16 +356,16 @@ class _Progress:
         self._keeper = keeper
         self._start = start
         self._goal = goal
-        self._began = self._said = stopwatch()
+        self._began = self._logged_at = stopwatch()
         self._rounds = 0
 
     def look(self, now: int) -> None:
         """After each round of the programs."""
         self._rounds += 1
         present = stopwatch()
-        if present - self._said < _WARN_SECONDS:
+        if present - self._logged_at < _WARN_SECONDS:
             return
-        self._said = present
+        self._logged_at = present
         retried = self._keeper.retried()
         advice = f"; {retried}. retry_policy= of the client or of the function bounds the attempts" if retried else ""
         _log.warning(

@@ -1,4 +1,4 @@
-"""Which durable tasks a worker is executing right now, read off its requests and replies.
+"""The durable tasks that a worker executes, from its requests and replies.
 
 A worker holds a task from the reply that gave it the lease until it suspends, fulfills or releases it. Manual time may
 not move while held work is waiting for something real (a thread, a socket); it may while that work only waits for
@@ -17,7 +17,7 @@ __all__ = ["Ledger", "Member", "Work", "current_work", "tasks_of"]
 
 
 class Member(Protocol):
-    """A worker of one store and event loop, as the others there see it: a `Connection`."""
+    """A worker of one store and event loop: a `Connection`."""
 
     group: str
     stopped: bool
@@ -124,5 +124,5 @@ class Ledger:
 
 
 def _pending_timer(promise: dict[str, Any]) -> bool:
-    """The SDK drops such a task at once, without a word to the server: the deadline will settle the promise."""
+    """Return whether a promise is a pending timer. The SDK drops its task without a request, since the deadline settles the promise."""
     return bool(promise["state"] == "pending" and promise["tags"].get("resonate:timer") == "true")

@@ -1,4 +1,4 @@
-"""How a handler is called: what its parameters take of a job."""
+"""The call of a handler: which parts of a job its parameters get."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is(hint: Any, kind: type) -> bool:
-    """Whether an annotation is this class, or may be: `JobContext | None` is asked for by functions that are called by hand too."""
+    """Return whether an annotation is this class, or a union with it: a function that is also called directly has `JobContext | None`."""
     if isinstance(hint, str):
         return kind.__name__ in re.split(r"[^\w]+", hint)
     return hint is kind or kind in typing.get_args(hint)
@@ -88,7 +88,7 @@ class _Signature:
                 return lambda context: function(read(context))
         filled = [p for p in self.parameters if p.kind in _POSITIONAL]
         while filled and filled[-1] is not first and filled[-1] not in self.contexts:
-            filled.pop()  # what comes after the last one that is given something keeps its default
+            filled.pop()  # parameters after the last one that gets a value keep their defaults
         values = [_CONTEXT if p in self.contexts else _PAYLOAD if p is first else p.default for p in filled]
         by_name = [p.name for p in self.contexts if p.kind is p.KEYWORD_ONLY]
         many = first is not None and first.kind is first.VAR_POSITIONAL

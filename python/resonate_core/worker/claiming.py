@@ -29,11 +29,11 @@ class Round:
         ended: Attempts that ended; those that could not be reported stay here.
         claimed: Work items that were claimed and wait to be started.
         slots: How many more can run.
-        room: How many jobs to claim at most; those of a batch come together even so.
+        room: The most jobs to claim; a batch is claimed as a whole even if it has more.
         started: Work items that run now.
         taken: How many jobs were claimed.
         next_at: When more may be claimable, if this round claimed all: a queue has a token again, or a timer is due.
-        error: Why the store could not be asked to the end.
+        error: The error of the store that ended the round early.
     """
 
     ended: deque[tuple[Attempt, Outcome]]
@@ -130,8 +130,5 @@ def _start(parts: Parts, round: Round, count: int) -> None:
         if begun:
             round.started.append(begun)
     parts.counts.expired += len(refused)
-    for (
-        id,
-        status,
-    ) in refused.items():  # good_until or deadline have passed, it was cancelled, or its lease ran out before its start
+    for id, status in refused.items():  # its good_until, deadline or lease has passed, or it was cancelled
         _log.info("job %s was claimed and could not be started: %d", id, status)

@@ -1,4 +1,4 @@
-"""What a worker asks of the place where its jobs are: one interface over a store in this process and a server elsewhere."""
+"""The requests of a worker: one interface to a store in this process and to a server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Queues = str | Sequence[str] | Mapping[str, int]
 #: Id and version of a job that the worker holds.
 Held = tuple[str, int]
 
-#: How many jobs one request names at most: a server bounds what it reads.
+#: The most jobs that one request names: a server limits the size of a request.
 MOST = 1000
-#: Refusals by which the worker does not hold the job any more.
+#: Statuses of refusals that mean that the worker does not hold the job any more.
 NOT_HELD = (404, 409)
 _KINDS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
 

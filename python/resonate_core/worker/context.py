@@ -1,4 +1,4 @@
-"""What a handler sees of its attempt, or of the attempts of its batch."""
+"""The attempt, or the attempts of a batch, for its handler."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from .outcomes import PUT_BACK, TIMED_OUT, Outcome
 from .records import JobRecord
 from .settings import Parts
 
-__all__ = ["LAST_WORDS", "Executor"]
+__all__ = ["CANCEL_TIMEOUT", "Executor"]
 
-#: How long attempts that were called off at the end of a stop have to end by themselves (s).
-LAST_WORDS = 1.0
+#: Seconds for which a stop waits for attempts that it has called off, before it puts them back.
+CANCEL_TIMEOUT = 1.0
 
 
 class Executor:
@@ -42,7 +42,7 @@ class Executor:
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
-        self._orphans: set[Attempt] = set()  # they run on, and the worker does not wait for them
+        self._orphans: set[Attempt] = set()  # attempts that continue, and that the worker does not wait for
         self._taken = 0  # slots
         self._ended: deque[Ended] = deque()  # from threads too
         self._signalled = False
@@ -55,12 +55,12 @@ class Executor:
 
     @property
     def slots(self) -> int:
-        """How many more can run, besides those that are ready."""
+        """The number of free slots, without those for work items that are ready."""
         return max(0, self._free - len(self.ready))
 
     @property
     def waiting(self) -> int:
-        """How many the store holds for running that wait for a slot, or for a thread."""
+        """The number of started work items that wait for a slot or a thread."""
         return len(self.ready) + max(0, -self._free)
 
     @property
@@ -73,7 +73,7 @@ class Executor:
         return not (self._running or self.unreported or self.ready)
 
     def held(self) -> list[Held]:
-        """Each job that the store believes to run here."""
+        """Id and version of each job that this worker has started and not reported."""
         running = [(attempt.id, attempt.version) for attempt in self._running.values() if not attempt.reported]
         return running + [(job.id, job.version) for item in self.ready for job in item]
 
@@ -109,7 +109,7 @@ class Executor:
 
     def _began(self, attempt: Attempt, now: int) -> None:
         older = self._running.get(attempt.id)
-        if older is not None:  # it was lost, and this worker has claimed it again
+        if older is not None:  # this worker lost it, and has claimed it again
             older.reported = True
             self._orphans.add(older)
             self._call_off(older, "lost")
@@ -203,7 +203,7 @@ class Executor:
             timer.cancel()
         self._timers = [
             self._loop.call_later(grace, self._call_off_all),
-            self._loop.call_later(grace + LAST_WORDS, self._put_back_running),
+            self._loop.call_later(grace + CANCEL_TIMEOUT, self._put_back_running),
         ]
 
     def put_back_ready(self) -> None:

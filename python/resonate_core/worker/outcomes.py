@@ -251,7 +251,7 @@ def unwritable(error: BaseException, outcome: Outcome | None = None) -> Outcome:
 
 
 def unstorable(error: BaseException) -> Outcome:
-    """The outcome of an attempt whose handler returned something that is no result."""
+    """The outcome of an attempt whose handler returned a value that cannot be stored."""
     message = as_text(f"what the handler returned cannot be stored: {_described(error)}")
     return Outcome("failed", failure=Failure("InvalidResult", message, retryable=False))
 

@@ -46,7 +46,7 @@ class Registry:
         self.lifecycle = lifecycle
         self.tasks: dict[str, WorkerTask[Any, Any]] = {}
         self.batched: set[str] = set()
-        self._elsewhere: dict[str, WorkerTask[Any, Any]] = {}  # types that other workers have handlers for
+        self._without_handler: dict[str, WorkerTask[Any, Any]] = {}  # types without a handler here
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
         self.log = logging.getLogger("resonate_core.worker")
@@ -324,7 +324,7 @@ class Registry:
             >>> rc.worker.Worker(rc.Store(clock=rc.ManualClock())).enqueue("email:send", {"to": "ada"}).state
             'pending'
         """
-        task = self.tasks.get(type) or self._elsewhere.get(type)
+        task = self.tasks.get(type) or self._without_handler.get(type)
         if task is None:
-            task = self._elsewhere[type] = WorkerTask(self._client, type, lambda: None, lifecycle=self.lifecycle, options={})
+            task = self._without_handler[type] = WorkerTask(self._client, type, lambda: None, lifecycle=self.lifecycle, options={})
         return task.enqueue(payload, **options)

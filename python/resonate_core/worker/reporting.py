@@ -26,7 +26,7 @@ class Counts:
         completed: Attempts that ended well.
         failed: Attempts that failed, timeouts among them.
         snoozed: Attempts that were put off, also by a stop.
-        lost: Attempts whose outcome was refused: the job was cancelled, settled from outside, or another worker's by then.
+        lost: Attempts whose outcome was refused: the job was cancelled or settled, or another worker holds it.
         released: Jobs that were claimed and given back.
         expired: Jobs that were claimed and could not be started any more.
     """
@@ -66,7 +66,7 @@ def report(
             reported: Iterable[Reported] = _complete(client, _completed(ended))
         elif first.kind == "dropped":
             reported = [(first, 409)]
-        else:  # where a batch ended as a whole, all of it at once
+        else:  # if all attempts of a batch share an outcome, in one request
             reported = _end(client, _alike(ended), first)
         for outcome, status in reported:
             attempt, _ = ended.popleft()
@@ -109,7 +109,7 @@ def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]]) -> Iterat
         return
     for one, status in zip(done, statuses, strict=True):
         if status >= 300 and status not in NOT_HELD and len(done) > 1:
-            yield from _complete(client, [one])  # by itself it raises, and says why
+            yield from _complete(client, [one])  # alone it raises, with the reason
         else:
             yield one[1], status
 
@@ -143,19 +143,19 @@ def _count(attempt: Attempt, outcome: Outcome, status: int, counts: Counts) -> N
         status = 200  # the store saw it first
     if status >= 300 or outcome.kind == "dropped":
         counts.lost += 1
-        _say(logging.INFO, attempt, "%s, but this worker does not hold it any more: %d", outcome.kind, status)
+        _log_attempt(logging.INFO, attempt, "%s, but this worker does not hold it any more: %d", outcome.kind, status)
         return
     setattr(counts, outcome.kind, getattr(counts, outcome.kind) + 1)
     failure = outcome.failure
     if failure is None:
-        _say(logging.DEBUG, attempt, "%s", outcome.kind)
+        _log_attempt(logging.DEBUG, attempt, "%s", outcome.kind)
     else:
         shown = outcome.error if _log.isEnabledFor(logging.DEBUG) else None
-        _say(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, error=shown)
+        _log_attempt(logging.WARNING, attempt, "failed: %s %s", failure.code, failure.message, error=shown)
 
 
-def _say(level: int, attempt: Attempt, text: str, *values: object, error: BaseException | None = None) -> None:
-    """Log a line about an attempt; its job, type and attempt are in the text, and members of the record."""
+def _log_attempt(level: int, attempt: Attempt, text: str, *values: object, error: BaseException | None = None) -> None:
+    """Log a line about an attempt. Its job, type and number are in the text, and members of the log record."""
     if not _log.isEnabledFor(level):
         return
     named = {"job": attempt.id, "type": attempt.job.type, "attempt": attempt.context.attempt}

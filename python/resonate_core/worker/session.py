@@ -29,12 +29,12 @@ _log = logging.getLogger("resonate_core.worker")
 _FIRST_PAUSE = 0.01
 #: The shortest pause before what is due in the store is claimed (s).
 _SHORTEST_PAUSE = 0.002
-#: Between two tries to reach a store that fails (s), doubled each time.
-_FIRST_TROUBLE, _LONGEST_TROUBLE = 0.1, 30.0
-#: How often a stop tries to reach it.
-_LAST_TRIES = 3
-#: How often periodic jobs are looked at, at the least and at the most (s).
-_SOONEST, _LATEST = 0.02, 60.0
+#: The first and the longest pause between two rounds on a store that fails (s), doubled each time.
+_FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
+#: The number of rounds that a stop tries.
+_LAST_ROUNDS = 3
+#: The shortest and the longest pause between two checks of the periodic jobs (s).
+_SHORTEST_CHECK, _LONGEST_CHECK = 0.02, 60.0
 
 
 class Session:
@@ -70,7 +70,7 @@ class Session:
         self._claim_at = 0.0  # the next claim, by the time of the loop
         self._woken = False  # by the store, since the last claim
         self._empty = 0  # claims in a row that found nothing
-        self._trouble = 0  # rounds in a row that failed
+        self._failed_rounds = 0  # rounds in a row that failed
         self._failed: Exception | None = None
 
     async def run(self) -> None:
@@ -108,7 +108,7 @@ class Session:
             self.loop.call_soon_threadsafe(self.stop, grace)
 
     async def _guard(self, upkeep: Coroutine[Any, Any, None]) -> None:
-        """End a worker that cannot renew its leases, and keep the reason."""
+        """Stop the worker if it cannot renew its leases, and keep the error."""
         try:
             await upkeep
         except Exception as error:
@@ -118,7 +118,7 @@ class Session:
     async def _call(self, function: Callable[..., _T], *args: Any) -> _T:
         """Call the client: beside the loop if it takes time and others would wait for it."""
         if self._inline:
-            await asyncio.sleep(0)  # a worker that is always busy leaves the loop to others too
+            await asyncio.sleep(0)  # so that a busy worker lets other tasks of the loop run
             return function(*args)
         return await self.loop.run_in_executor(self._pool, function, *args)
 
@@ -150,7 +150,7 @@ class Session:
         """Enqueue the next occurrence of each periodic job, once the one before it is due."""
         client, periodics = self._client, self._parts.registry.periodics
         while periodics:
-            pause = self._settings.poll_interval if client.manual else _LATEST
+            pause = self._settings.poll_interval if client.manual else _LONGEST_CHECK
             for periodic in periodics:
                 try:
                     await self._call(periodic.ensure, client)
@@ -159,7 +159,7 @@ class Session:
                     continue
                 if periodic.next_at is not None and not client.manual:
                     pause = min(pause, (periodic.next_at - client.now()) / 1000)
-            await asyncio.sleep(max(_SOONEST, pause))
+            await asyncio.sleep(max(_SHORTEST_CHECK, pause))
 
     # -- the claim loop ---------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Session:
         if round.error is not None:
             await self._recover(round.error)
             return
-        self._trouble = 0
+        self._failed_rounds = 0
         if room:
             self._plan_claim(round, room)
 
@@ -226,13 +226,13 @@ class Session:
 
     async def _recover(self, error: Exception) -> None:
         """Wait before the next try of a store that cannot be reached, each time twice as long."""
-        pause = doubled(_FIRST_TROUBLE, self._trouble, _LONGEST_TROUBLE)
-        self._trouble += 1
+        pause = doubled(_FIRST_RETRY, self._failed_rounds, _LONGEST_RETRY)
+        self._failed_rounds += 1
         self._claim_at = 0.0
         if self.stopping:
-            if self._trouble >= _LAST_TRIES:
+            if self._failed_rounds >= _LAST_ROUNDS:
                 raise error
-            await asyncio.sleep(_FIRST_TROUBLE)
+            await asyncio.sleep(_FIRST_RETRY)
             return
         _log.error("%r: %s; again in %.1f s", self._client, error, pause)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -245,7 +245,7 @@ class Session:
             timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
         try:
             await self._wake.wait()
-            # Whatever else is about to end is reported in the same round: this gives threads that have something to do the interpreter.
+            # Lets the threads run, so that handlers that are about to end are reported in the same round.
             await asyncio.sleep(0)
         finally:
             if timer is not None:

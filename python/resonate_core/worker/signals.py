@@ -15,7 +15,7 @@ from typing import Any
 
 from .._stopwatch import seconds
 from .execution import Attempt
-from .executor import LAST_WORDS
+from .executor import CANCEL_TIMEOUT
 from .session import Session
 from .settings import Settings
 
@@ -24,10 +24,10 @@ __all__ = ["Signals"]
 _log = logging.getLogger("resonate_core.worker")
 
 _WANTED = (signal.SIGTERM, signal.SIGINT)
-#: How often the progress of a stop is checked, in seconds.
-_LOOK = 0.05
-#: How long a stop may take beyond its grace to report the outcomes, in seconds.
-_FAREWELL = 5.0
+#: Seconds between two checks of the progress of a stop.
+_CHECK_INTERVAL = 0.05
+#: Seconds that a stop may take beyond its grace to report the outcomes.
+_REPORT_TIMEOUT = 5.0
 #: The exit status of a process that is ended by force: `FAILED` of the command line.
 _FAILED = 1
 _CLOSE = b"\0"  # no signal has this number
@@ -51,10 +51,10 @@ class Signals:
         self._running = running
         self._end = end
         self._session: Session | None = None
-        self._heard = 0
+        self._received = 0
         self._since = 0.0  # when the last stop was asked for
         self._grace = 0.0
-        self._asked = -1  # the number of signals that the session knows of
+        self._passed_on = -1  # the number of signals that the session knows of
         self._ended_at: float | None = None  # when the session ended, after a signal
 
     def __enter__(self) -> Signals:
@@ -96,7 +96,7 @@ class Signals:
         with selectors.DefaultSelector() as selector:
             selector.register(self._reader, selectors.EVENT_READ)
             while True:
-                if selector.select(_LOOK if self._heard else None):
+                if selector.select(_CHECK_INTERVAL if self._received else None):
                     numbers = os.read(self._reader, 64)
                     if _CLOSE in numbers:
                         return
@@ -104,41 +104,41 @@ class Signals:
                         with contextlib.suppress(OSError):
                             os.write(self._others, numbers)
                     for _ in (number for number in numbers if number in _WANTED):
-                        self._hear()
-                if self._heard:
+                        self._receive()
+                if self._received:
                     self._check_stop()
 
-    def _hear(self) -> None:
-        self._heard += 1
-        if self._heard == 1 or self._heard == 2:
+    def _receive(self) -> None:
+        self._received += 1
+        if self._received == 1 or self._received == 2:
             self._since = seconds()
-            self._grace = self._settings.grace if self._heard == 1 else 0.0
-        if self._heard == 2 and self._session is not None and not self._session.stopping:
+            self._grace = self._settings.grace if self._received == 1 else 0.0
+        if self._received == 2 and self._session is not None and not self._session.stopping:
             self._force("the event loop has been blocked since before the first signal")
-        if self._heard > 2:
+        if self._received > 2:
             self._force("a third signal arrived")
 
     def _check_stop(self) -> None:
         session = self._running()
         if session is not None:
             self._session = session
-            if self._asked < self._heard:
-                self._asked = self._heard
-                session.stop_from_outside(self._settings.grace if self._heard == 1 else 0.0)
+            if self._passed_on < self._received:
+                self._passed_on = self._received
+                session.stop_from_outside(self._settings.grace if self._received == 1 else 0.0)
         elif self._session is not None and self._ended_at is None:
             self._ended_at = seconds()
         now = seconds()
-        last = self._since + self._grace + LAST_WORDS
+        last = self._since + self._grace + CANCEL_TIMEOUT
         if self._ended_at is not None:
-            if now > self._ended_at + LAST_WORDS:
+            if now > self._ended_at + CANCEL_TIMEOUT:
                 self._force("its handler did not end when it was cancelled")
         elif session is not None and not session.stopping and now > last:
             self._force(f"it blocks the event loop and did not end within the grace of {self._grace:g} s")
-        elif now > last + _FAREWELL:
+        elif now > last + _REPORT_TIMEOUT:
             self._force(f"it did not end within the grace of {self._grace:g} s")
 
     def _force(self, why: str) -> None:
-        attempts = self._held_up_by()
+        attempts = self._attempts_waited_for()
         _log.critical(
             "worker %r is ended by force: %s: %s. What it holds runs again when the lease has expired",
             self._settings.name,
@@ -147,7 +147,7 @@ class Signals:
         )
         self._end(_FAILED)
 
-    def _held_up_by(self) -> list[Attempt]:
+    def _attempts_waited_for(self) -> list[Attempt]:
         """The attempts that the process waits for: the one that is running in the loop at this moment, or all that have not ended."""
         if self._session is None:
             return []
