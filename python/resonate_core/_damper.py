@@ -21,7 +21,7 @@ ENDS_OF_RUNS = frozenset(("task.release", "task.suspend", "task.fulfill"))
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 #: Releases further apart than this, in seconds, are not in a row.
 IN_A_ROW = 60.0
-#: How many tasks are remembered; those that were released longest ago are forgotten first.
+#: The most tasks that are remembered; the task with the oldest release is forgotten first.
 _REMEMBERED = 10_000
 
 

@@ -121,7 +121,7 @@ class ServerClient:
         return made
 
     def _no_envelope(self, response: httpx.Response) -> ResonateError:
-        """What is wrong with an answer that is no envelope, with the beginning of its text."""
+        """Return the error for an answer that is no envelope; it quotes the first line."""
         status, lines = response.status_code, response.text.strip().splitlines()
         text = f": {lines[0][:_SHOWN]}" if lines else ""
         if status in BUSY:

@@ -74,7 +74,7 @@ class Wakeup:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._reader)
         if self._watch is not None:
-            self._watch.close()  # before its descriptor is somebody else's
+            self._watch.close()  # before the system gives its descriptor to another file
         os.close(self._reader)
         os.close(self._writer)
 

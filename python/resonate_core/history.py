@@ -63,7 +63,7 @@ class History:
                     self._read(event["kind"], event["now"], event["req"], event["res"])
                 except (ValueError, KeyError, TypeError) as error:
                     raise Invalid(f"trace line {number} is none of a trace: {error!r}") from error
-        for life in self.lives.values():  # timeout always wins, also where no step was needed to say so
+        for life in self.lives.values():  # timeout always wins, even if no step wrote it
             if life.timeout_at is not None and life.timeout_at <= self.end:
                 life.settle(_verdict(life.tags), life.timeout_at)
         self._jobs.end(self.end)

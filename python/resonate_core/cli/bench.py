@@ -108,10 +108,10 @@ def bench(
 
 
 def _measure(targets: list[Target], load: Load) -> tuple[float, list[tuple[str, float]]]:
-    """All connections at once; the seconds from the first request to the last answer, and what each request took."""
-    status, said = targets[0].ask("promise.get", {"id": load.name})  # connects, and shows that it may
+    """Run all connections at once; return the seconds from the first request to the last reply, and those of each request."""
+    status, data = targets[0].ask("promise.get", {"id": load.name})  # connects, and fails if the token does not permit it
     if status not in (200, 404):
-        raise refusal(status, said)
+        raise refusal(status, data)
     with ThreadPoolExecutor(len(targets)) as pool:
         began = default_timer()
         took = list(chain.from_iterable(pool.map(partial(_run, load), targets, range(len(targets)))))

@@ -63,7 +63,7 @@ def run_check_only(arguments: Sequence[str]) -> int:
     checked.add_argument("file", type=Path)
     try:
         path: Path = parser.parse_args(arguments).file
-    except SystemExit as ended:  # argparse has said why
+    except SystemExit as ended:  # argparse has printed the reason
         return int(ended.code or 0)
     try:
         problems, summary = problems_of(path)

@@ -1,4 +1,4 @@
-"""The server's settings as the command line has them: which file, whose value holds, and what is said when one breaks its rule."""
+"""The server's settings on the command line: their file, the origin of each value, and the errors of invalid values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES = {("store", "path"): "--db", ("server", "cors_origins"): "--cors-origin"
 
 @dataclass(frozen=True)
 class Described:
-    """One setting: where it comes from, and its value, which is masked where it is a secret."""
+    """One setting: its value, masked if it is a secret, and its origin."""
 
     table: str
     key: str
@@ -51,7 +51,7 @@ def flag_of(table: str, key: str) -> str:
 
 
 def config_file(given: Path | None) -> Path | None:
-    """The configuration file: the given one, else RESONATE_CONFIG's, else `resonate.toml` where there is one, else none."""
+    """Return the configuration file: the given one, else that of RESONATE_CONFIG, else `resonate.toml` if it exists, else None."""
     if given is not None:
         return given
     named = os.environ.get("RESONATE_CONFIG")
@@ -62,7 +62,7 @@ def config_file(given: Path | None) -> Path | None:
 
 
 def has_environment(table: str) -> bool:
-    """Whether the environment says anything of a table."""
+    """Return whether the environment has a value of a table."""
     wanted = f"{PREFIX}{table.upper()}"
     return any(name.upper() == wanted or name.upper().startswith(wanted + "__") for name, value in os.environ.items() if value)
 
@@ -71,8 +71,8 @@ def load(file: Path | None, given: Given) -> Settings:
     """The settings: flags, then the environment, then the file.
 
     Args:
-        file: What `config_file` found.
-        given: What flags said, by table and key.
+        file: The result of `config_file`.
+        given: The values of flags, by table and key.
 
     Raises:
         Failure: A value breaks its rule, a key is unknown, or the file cannot be read (USAGE). It names key, value and rule, and never
@@ -88,7 +88,7 @@ def load(file: Path | None, given: Given) -> Settings:
     try:
         return Settings.load(file, **given)
     except ValidationError as error:
-        raise Failure("\n".join(_said(error, file, given)), Exit.USAGE) from error
+        raise Failure("\n".join(_errors(error, file, given)), Exit.USAGE) from error
     except SettingsError as error:  # a table of the environment that is no JSON; its text is not shown, it may be a secret
         raise Failure(f"the environment: {error}", Exit.USAGE) from error
     except ValueError as error:  # a variable that names no table, or (its subclass) TOMLDecodeError
@@ -100,7 +100,7 @@ def load(file: Path | None, given: Given) -> Settings:
 
 
 def _sources(file: Path | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What the environment says, and what the file says, as far as they can be read."""
+    """Return the values of the environment and those of the file, if they can be read."""
     from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 
     from resonate_core.server.settings import Settings
@@ -127,7 +127,7 @@ def origins(table: str, key: str, file: Path | None, given: Given, flag: str) ->
 
 
 def is_secret(table: str, key: str) -> bool:
-    """Whether a setting may not be shown."""
+    """Return whether a setting must not be shown."""
     from resonate_core.server.settings import Settings
 
     field = Settings.model_fields.get(table)
@@ -135,8 +135,8 @@ def is_secret(table: str, key: str) -> bool:
     return key in keys and "SecretStr" in str(keys[key].annotation)
 
 
-def _said(error: ValidationError, file: Path | None, given: Given) -> Iterator[str]:
-    """A line for each broken rule; unions say the same of one value several times, and that is one line."""
+def _errors(error: ValidationError, file: Path | None, given: Given) -> Iterator[str]:
+    """Yield a line for each broken rule. A union reports one value several times, which makes one line."""
     found: dict[tuple[str, ...], list[str]] = {}
     shown: dict[tuple[str, ...], str] = {}
     for one in error.errors(include_url=False, include_context=False):

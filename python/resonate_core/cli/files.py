@@ -130,7 +130,7 @@ def vacuum(session: Session) -> None:
 
 
 def _changes(done: dict[str, int]) -> list[str]:
-    """What setting a clock back changes, a line each."""
+    """Return a line for each kind of change that a reset of the clock makes."""
     rows = [(name, done[name], "with other instants") for name in ("promises", "schedules", "queues", "messages")]
     rows.append(("occurrences", done["removed"], "removed: schedules had made them ahead of time, and nobody had begun them"))
     return [f"{name}\t{count}\t{text}" for name, count, text in rows if count]

@@ -1,4 +1,4 @@
-"""The calls of a workflow, out of the promises that they made: who called whom, and what each waits for."""
+"""The call tree of a workflow, from its promises: the caller of each call, and the promises that it awaits."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class Call:
 
 
 def _job_note(job: dict[str, Any], now: int) -> str:
-    """What happens to a job that has not ended."""
+    """Describe the state of a job that has not ended."""
     state, queue = job["state"], job["queue"]
     if job.get("gathering"):
         return f"gathers in queue {queue}, group {job['group']}"
     moves = job.get("processAt" if state == "scheduled" else "nextRetryAt", now)
     due = f"{moment(moves)}" + (f" (in {length(moves - now)})" if moves > now else "")
     failed = f", after {job['error']['code']}" if "error" in job else ""
-    told = {
+    notes = {
         "scheduled": f"due in queue {queue} at {due}",
         "pending": f"waits for a worker of queue {queue}{failed}",
         "claimed": f"claimed by {job.get('claimedBy')}",
@@ -105,11 +105,11 @@ def _job_note(job: dict[str, Any], now: int) -> str:
         "retry": f"retry {job['retryCount']} of {job['maxRetries']} at {due}{failed}",
         "archived": f"archived until `jobs run`{failed}",
     }
-    return told.get(str(state), "")
+    return notes.get(str(state), "")
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
-    """So that child 10 stands after child 9."""
+    """A key for sorting: child 10 comes after child 9."""
     return [(1, int(part), "") if part.isascii() and part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
 
 
@@ -156,7 +156,7 @@ def calls_of(target: Target, id: str) -> Call:
         while above is not None and above != id and above not in seen:
             seen.add(above)
             above = parents[above]
-        if above in seen and above == each:  # tags are anybody's: a ring of parents hangs at the root, so that it is seen
+        if above in seen and above == each:  # clients choose tags: a circle of parents is shown below the root
             parents[each] = id
     is_whole = root["tags"].get(_ORIGIN, id) == id
     for each, above in parents.items():
@@ -175,7 +175,7 @@ def _add_tasks(target: Target, calls: list[Call]) -> None:
     for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
         if answer["head"]["status"] == 200:
             call.task = answer["data"]["task"]
-    # A job has a task always. Whatever has no job is answered otherwise than 200, by a server that knows of none too.
+    # Each job has a task. Without a job, or on a server without jobs, the status is not 200.
     calls = [call for call in calls if call.task is not None]
     requests = [target.envelope("job.get", {"id": call.id}) for call in calls]
     for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):

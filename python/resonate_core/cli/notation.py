@@ -1,4 +1,4 @@
-"""Retry policies and rates of jobs, as people write them on a command line and as commands show them: the same text both ways."""
+"""The notation of retry policies and rates: commands read it and print it in the same form."""
 
 from __future__ import annotations
 

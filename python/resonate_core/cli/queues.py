@@ -43,7 +43,7 @@ def show(session: Session, name: NAME) -> None:
 
 
 def _groups(size: int | None, grace: str | None, max_delay: str | None) -> dict[str, Any]:
-    """How jobs gather, as far as it was said; a maximum of `none` is taken out later."""
+    """Return the given settings of groups; None for a maximum delay of `none`, which the caller removes."""
     made: dict[str, Any] = {} if size is None else {"size": size}
     if grace is not None:
         made["grace"] = duration(grace, "--group-grace")
@@ -53,7 +53,7 @@ def _groups(size: int | None, grace: str | None, max_delay: str | None) -> dict[
 
 
 def _merged(session: Session, name: str, members: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What the queue has already, and what is given now: a request replaces such a member as a whole."""
+    """Merge the given settings into those of the queue: a request replaces such a member as a whole."""
     if not members:
         return {}
     status, data = session.target.ask("queue.get", {"queue": name})

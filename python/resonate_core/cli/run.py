@@ -18,7 +18,7 @@ from resonate_core.cli.show import clean, say
 
 __all__ = ["run"]
 
-# typer brings its own copy of click, or uses the installed one: what it raises is found through what it exports.
+# typer has its own copy of click, or uses the installed one: the base of its errors is found through its exports.
 _ClickError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 

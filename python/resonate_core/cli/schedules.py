@@ -21,7 +21,7 @@ app = group("Schedules: promises, or jobs, that are made by cron.")
 
 
 def _show(out: Output, data: dict[str, Any]) -> None:
-    """Prints a schedule, what it says of its jobs a line each."""
+    """Print a schedule, with a line for each setting of its jobs."""
     if out.as_json:
         out.json(data)
         return

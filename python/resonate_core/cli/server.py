@@ -68,7 +68,7 @@ def _shown(value: Any) -> str:
 
 
 def _wants_flags(arguments: Sequence[str]) -> bool:
-    """Whether the flags will be looked at. The settings take a quarter of a second to import, which no other command should pay."""
+    """Return whether the command may need the flags. Importing the settings takes a quarter of a second, which other commands avoid."""
     return bool({"serve", "config"} & set(arguments)) or any(name.endswith("_COMPLETE") for name in os.environ)
 
 

@@ -1,4 +1,4 @@
-"""Where a command goes: a store's file or a server's URL. Both speak the protocol's envelopes, so commands need not know which it is."""
+"""The target of a command: a store's file or a server's URL. Both answer the protocol's envelopes, so that most commands work on either."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Access(Enum):
 
 
 class Target(ABC):
-    """One door to a store.
+    """A store that answers envelopes.
 
     Args:
         dialect: The version that requests are in.
@@ -47,11 +47,11 @@ class Target(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The file or URL, as people call it."""
+        """The file or URL, for people."""
 
     @abstractmethod
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
-        """The answers to several requests, in order, refusals among them.
+        """Return the replies to several requests, in order, including refusals.
 
         Raises:
             Failure: It cannot be reached or does not answer in the protocol.
@@ -72,12 +72,12 @@ class Target(ABC):
         return envelope(kind, data, f"cli-{next(self._numbers)}", self.dialect, self._token)
 
     def ask(self, kind: str, data: dict[str, Any]) -> tuple[int, Any]:
-        """Status and data of any reply."""
+        """Return status and data of a reply, which may be a refusal."""
         (answer,) = self.exchange([self.envelope(kind, data)])
         return answer["head"]["status"], answer["data"]
 
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The data of an answer. Tags that look misspelt are remarked on.
+        """Return the data of a reply. A tag that looks misspelt is reported on standard error.
 
         Raises:
             Failure: The request was refused; the exit code tells how.
@@ -92,7 +92,7 @@ class Target(ABC):
         return answered
 
     def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every record that a search finds, page after page."""
+        """Yield every record that a search finds, page after page."""
         cursor: str | None = data.get("cursor")
         while True:
             page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
@@ -102,9 +102,9 @@ class Target(ABC):
                 return
 
 
-def refusal(status: int, said: Any) -> Failure:
-    """What a refused request ends a command with."""
-    return Failure(said if isinstance(said, str) else json.dumps(said), code_of(status), status)
+def refusal(status: int, data: Any) -> Failure:
+    """Return the failure of a command whose request was refused."""
+    return Failure(data if isinstance(data, str) else json.dumps(data), code_of(status), status)
 
 
 class FileTarget(Target):
@@ -130,13 +130,13 @@ class FileTarget(Target):
         if missing:
             raise Failure(f"there is no file {str(path)!r}", Exit.UNREACHABLE)
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", rc.errors.ClockWarning)
                 self.store = rc.Store(path, read_only=access is Access.READ, **options)
         except rc.ResonateError as error:
             code = Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE
             raise Failure(str(error), code, error.status) from error
-        for warning in told:
+        for warning in caught:
             say(f"warning: {warning.message}")
 
     @property

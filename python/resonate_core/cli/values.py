@@ -1,4 +1,4 @@
-"""What people write on a command line, as the protocol has it: instants, durations, payloads, tags."""
+"""Conversion of texts of the command line to values of the protocol: instants, durations, payloads, tags."""
 
 from __future__ import annotations
 

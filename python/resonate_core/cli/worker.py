@@ -32,8 +32,10 @@ def _imported(name: str) -> Any:
         raise Failure(f"module {name!r} cannot be imported: {error}", Exit.FAILED) from error
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise Failure(f"module {name!r} cannot be imported: {told} ({where.filename}, line {where.lineno})", Exit.FAILED) from error
+        raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise Failure(
+            f"module {name!r} cannot be imported: {raised} ({where.filename}, line {where.lineno})", Exit.FAILED
+        ) from error
 
 
 def found(place: str) -> Any:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import Store
-from .addresses import anycast, unicast
+from .delivery import anycast, unicast
 from .exchange import Exchange
 from .sdk import sdk_module
 from .timekeeper import milliseconds

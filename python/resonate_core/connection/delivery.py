@@ -1,21 +1,21 @@
-"""Delivery: messages of one store's outbox to the workers of one event loop."""
+"""Delivery: messages of one store's outbox to the workers of one event loop, by their ``poll://`` addresses (WIRE 3)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import math
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from .. import ManualClock, Store
 from .._damper import ENDS_OF_RUNS, IN_A_ROW, Damper
-from .addresses import parse, served_by
 from .work import Member
 
-__all__ = ["Delivery"]
+__all__ = ["Address", "Delivery", "anycast", "parse", "served_by", "unicast"]
 
 #: A worker that fails releases its task, and the store offers a released task again at once. On system time a `Damper`
-#: delays the next offers. On manual time, which passes only if somebody moves it, this many releases of one task at one
+#: delays the next offers. On manual time, which passes only if a caller moves it, this many releases of one task at one
 #: instant are a `Stalled`.
 _RELEASES_AT_ONE_INSTANT = 100
 
@@ -24,6 +24,44 @@ _RETRY_PAUSE = 1000
 
 #: 2025-01-15 says the same with other words; the SDK speaks 2026-04-01 only. A pending task shows one version to both.
 _KINDS = {"invoke": "execute", "resume": "execute", "notify": "unblock"}
+
+
+_SHAPE = re.compile(r"poll://(any|uni)@([^/]+)(?:/(.*))?", re.DOTALL)
+
+
+class Address(NamedTuple):
+    """One parsed address: any member of a group (a given one by preference), or exactly one."""
+
+    any_stream: bool
+    group: str
+    pid: str | None
+
+
+def unicast(group: str, pid: str) -> str:
+    """Return the address of one worker alone."""
+    return f"poll://uni@{group}/{pid}"
+
+
+def anycast(group: str) -> str:
+    """Return the address of any one member of a group."""
+    return f"poll://any@{group}"
+
+
+def parse(address: str) -> Address:
+    """Take an address apart.
+
+    Raises:
+        ValueError: It is not a ``poll://`` address.
+    """
+    match = _SHAPE.fullmatch(address)
+    if match is None:
+        raise ValueError(f"address must be a poll:// address, got {address!r}")
+    return Address(match[1] == "any", match[2], match[3] or None)
+
+
+def served_by(group: str, pid: str) -> tuple[str, str, str]:
+    """Return what one worker serves, as patterns for ``Store.take_messages``: a final ``*`` matches by prefix."""
+    return anycast(group), anycast(group) + "/*", unicast(group, pid)
 
 
 class Delivery:

@@ -154,7 +154,7 @@ class Timekeeper:
         any_woken = False
         while self._sleepers and (self._sleepers[0][3].done() or self._sleepers[0][0] <= self._store.now):
             woken = heapq.heappop(self._sleepers)[3]
-            if not woken.done():  # one that was cancelled stays in the heap until its instant
+            if not woken.done():  # a cancelled sleeper stays in the heap until its instant
                 woken.set_result(None)
                 any_woken = True
         return any_woken

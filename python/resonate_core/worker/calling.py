@@ -124,8 +124,8 @@ class _Signature:
             if missing or unknown:
                 lacks = f"lacks {', '.join(missing)}" if missing else ""
                 has = f"has {', '.join(unknown)}" if unknown else ""
-                said = " and ".join(filter(None, (lacks, has)))
-                raise JobError("InvalidPayload", f"members of the payload must be the handler's arguments {self}; it {said}")
+                problem = " and ".join(filter(None, (lacks, has)))
+                raise JobError("InvalidPayload", f"members of the payload must be the handler's arguments {self}; it {problem}")
             return function(**members, **dict.fromkeys(contexts, context))
 
         return call

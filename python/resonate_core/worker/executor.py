@@ -193,7 +193,7 @@ class Executor:
     # -- stop -------------------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float) -> None:
-        """Give what runs so many seconds. A second call can only make it shorter."""
+        """Give running handlers a grace in seconds. A second call can only shorten it."""
         self._stopping = True
         for attempt in self._running.values():
             attempt.context.stopping = True

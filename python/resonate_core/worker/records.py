@@ -27,7 +27,7 @@ def camel(name: str) -> str:
 
 #: The state in asynq and in horsies: members that a record in an envelope does not have, since they follow from its state.
 _STATE_NAMES = ("asynq_state", "horsies_state")
-#: The other members, with their names on the wire; one that is absent is None (a job that has no such thing).
+#: The other members, with their names on the wire; an absent member is None.
 _MEMBERS = {name: camel(name) for name, member in vars(Job).items() if isinstance(member, property) and name not in _STATE_NAMES}
 _VALUES = frozenset({"payload", "result"})
 _FLAGS = frozenset({"gathering"})

@@ -29,11 +29,11 @@ def _beginning(parts: Parts) -> str:
         named = ", ".join(f"{name} (weight {weight})" for name, weight in settings.queues.items())
     else:
         named = ", ".join(names_of(settings.queues)) + (" (in this order)" if settings.strict else "")
-    said = [f"queues {named}", f"{settings.concurrency} slots", f"jobs of {parts.client!r}"]
-    said.append(f"types {', '.join(sorted(registry.tasks))}" if registry.tasks else "no handlers")
+    parts_shown = [f"queues {named}", f"{settings.concurrency} slots", f"jobs of {parts.client!r}"]
+    parts_shown.append(f"types {', '.join(sorted(registry.tasks))}" if registry.tasks else "no handlers")
     if registry.periodics:
-        said.append(f"periodic jobs {', '.join(each.name for each in registry.periodics)}")
-    return f"worker {settings.name!r} starts: {'; '.join(said)}; resonate-core {__version__}, process {os.getpid()}"
+        parts_shown.append(f"periodic jobs {', '.join(each.name for each in registry.periodics)}")
+    return f"worker {settings.name!r} starts: {'; '.join(parts_shown)}; resonate-core {__version__}, process {os.getpid()}"
 
 
 class Runner:

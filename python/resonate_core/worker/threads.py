@@ -17,14 +17,14 @@ _log = logging.getLogger("resonate_core.worker")
 
 
 class Threads(Generic[_T]):
-    """Runs items in up to so many threads.
+    """Runs items in a limited number of threads.
 
     `concurrent.futures` is not used for two reasons. Its threads keep a process alive until the last handler returns, even if its
     job was put back; these are daemons. And it wakes a thread for every item. Here a thread that takes an item wakes at most one
     other thread: one thread runs many short handlers in a row, and handlers that wait soon occupy all threads.
 
     Args:
-        limit: How many threads at most.
+        limit: The most threads.
         run: Runs an item; it does not raise.
         name: The beginning of the names of the threads.
     """

@@ -44,7 +44,7 @@ class Worker(Registry):
         strict: Claim from the queues in the order given, from the next one only if the first has nothing; otherwise by weight.
         batch: How many jobs to claim ahead, so that a free slot has its next job at once. If the queue's lifecycle claims in one
             step, they count as running while they wait.
-        poll_interval: The longest pause between two claims, in ms or as a timedelta: so late a job of another process may be seen.
+        poll_interval: The longest pause between two claims, in ms or as a timedelta: this late a job of another process may be seen.
             Jobs of this process are seen at once.
         heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.

@@ -11,7 +11,7 @@ import pytest
 import resonate_core as rc
 from programs import add, manual_store, play, worker
 from resonate_core.connection import Connection
-from resonate_core.connection.addresses import parse
+from resonate_core.connection.delivery import parse
 
 
 async def listening(store: rc.Store, group: str, pid: str) -> tuple[Connection, list[str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import resonate_core.connection
-from resonate_core.connection import addresses, client, delivery, exchange, timekeeper, work
+from resonate_core.connection import client, delivery, exchange, timekeeper, work
 
 ROOT = Path(__file__).parents[3]
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / "docs" / "sdk.md").read_text(), re.DOTALL)
@@ -38,7 +38,7 @@ def test_the_page(code: str, printed: str):
 
 
 @pytest.mark.parametrize(
-    "module", [resonate_core.connection, addresses, client, delivery, exchange, timekeeper, work], ids=lambda m: m.__name__
+    "module", [resonate_core.connection, client, delivery, exchange, timekeeper, work], ids=lambda m: m.__name__
 )
 def test_the_docstrings(module):
     assert doctest.testmod(module).failed == 0
