@@ -56,7 +56,7 @@ class JsonText {
       owner_ = bytes_of_text(given);
     } else if (!PyBytes_Check(given.ptr())) {
       if (!is_text(given)) wrong_type("envelope", "bytes, str or a list of them", given);
-      owner_ = py::reinterpret_steal<py::object>(PyBytes_FromObject(given.ptr()));  // somebody may change a bytearray
+      owner_ = py::reinterpret_steal<py::object>(PyBytes_FromObject(given.ptr()));  // another thread may change a bytearray
       if (!owner_) throw py::error_already_set();
     }
     text_ = {PyBytes_AS_STRING(owner_.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(owner_.ptr()))};

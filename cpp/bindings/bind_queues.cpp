@@ -20,7 +20,7 @@ namespace {
 
 using QueueDicts = Shown<"builtins.list[dict[str, typing.Any]]">;
 
-// A member of the reply's data, as it stands in an envelope.
+// A member of the reply's data, in the form of an envelope.
 py::object data_of(const Reply& reply, Kind kind, const char* member) {
   PythonSink sink;
   sink.begin_object();

@@ -26,7 +26,7 @@ struct Limits {
   std::shared_ptr<Clock> clock;
 };
 
-// Decoded once: whoever judges a request and whoever runs it see the same one, whatever tricks its text plays.
+// Decoded once, so that the checks and the run use the same request even if its text is malicious.
 class HeldEnvelope {
  public:
   HeldEnvelope(std::string_view text, const Limits& limits) : decoded_(decode(text, limits)) { note(); }

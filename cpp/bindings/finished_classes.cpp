@@ -8,8 +8,7 @@ namespace resonate::python {
 
 namespace {
 
-// pybind11 gives an object whose __init__ never ran, as Class.__new__(Class) makes one, memory that nobody has written to as soon
-// as it is used.
+// pybind11 allocates uninitialized memory for an object whose __init__ never ran (Class.__new__(Class)), at its first use.
 void* refuse_unmade(std::size_t) { throw py::type_error("__init__() of this object was never called"); }
 
 [[noreturn]] void refuse_to_reduce(const py::object& self, const py::args&) {

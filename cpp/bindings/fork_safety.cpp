@@ -13,13 +13,13 @@ namespace resonate::python {
 
 namespace {
 
-// Both are waited on: a fork waits for `inside` to fall, whoever wants in waits for `forks` to be none.
-std::atomic<int> inside{0};  // threads, not stretches
-std::atomic<int> forks{0};   // two threads may want to fork at once
+// A fork waits until `inside` falls to its own share; threads that want to enter wait until `forks` is 0.
+std::atomic<int> inside{0};  // threads, not nested scopes
+std::atomic<int> forks{0};   // two threads can fork at once
 thread_local int depth = 0;
 
 void enter() {
-  if (depth++ > 0) return;  // within another stretch of this thread: waiting for a fork that waits for us would never end
+  if (depth++ > 0) return;  // nested: waiting for a fork that waits for this thread would never end
   for (;;) {
     inside.fetch_add(1);
     if (forks.load() == 0) return;
@@ -35,9 +35,9 @@ void leave() {
   if (forks.load() > 0) inside.notify_all();
 }
 
-// The last of Python's own end, before what the process loaded is taken down: threads that nobody waits for may still be in a call,
-// and use what libraries below this one have as static objects. They come to their end by themselves: the interrupt hook ends long
-// calls, and whoever wants the GIL sleeps. One that waits for a lock of another sleeper would never come; it does no harm.
+// Runs as the last part of Python's shutdown, before static objects are destroyed: daemon threads may still be in a call that uses
+// static objects of libraries. Their calls end by themselves, because the interrupt hook ends long calls and a thread that wants
+// the GIL sleeps. A thread that waits for a lock of a sleeping thread never ends, which does no harm.
 void wait_for_calls() {
   constexpr auto kStep = std::chrono::milliseconds(1);
   for (int left = 1000; left > 0 && inside.load() > 0; --left) std::this_thread::sleep_for(kStep);
@@ -45,7 +45,7 @@ void wait_for_calls() {
 
 int own_share() { return depth > 0 ? 1 : 0; }
 
-// The GIL is given away meanwhile: whoever is inside may want it (a recording to a Python file).
+// Releases the GIL while it waits: a thread inside the core may need it (a recording to a Python file).
 void before_fork() {
   forks.fetch_add(1);
   PyThreadState* const thread = give_gil_away();

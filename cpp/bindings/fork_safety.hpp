@@ -1,17 +1,16 @@
 // fork(2) while other threads are inside the core.
 //
-// A child has one thread: a lock that another thread of the parent held stays locked in it for ever, and what it guards may be half
-// changed. So a fork waits until no other thread is inside the core, and lets none in until it is over. One gate for all of it: no
-// lock of an engine, a clock or a library below can be forgotten. Files are closed for it, and opened again by whoever uses them
-// next.
+// A child has one thread: a lock that another thread of the parent held stays locked for ever, and the data that it protects may be
+// inconsistent. So a fork waits until no other thread is inside the core, and lets none in until it has finished. One gate covers
+// all locks of engines, clocks and libraries. Files are closed for the fork and opened again at their next use.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 namespace resonate::python {
 
-// A stretch in which the core is called: without the GIL, and counted by the gate. Every call into an engine or a clock is inside
-// one. They nest: a recording's file may be written by Python code that uses a store.
+// A scope in which the core is called: without the GIL, and counted by the gate. Every call into an engine or a clock is inside
+// such a scope. Scopes nest: a recording may write to Python code that uses a store.
 class OutsidePython {
  public:
   OutsidePython();
@@ -23,7 +22,7 @@ class OutsidePython {
   PyThreadState* thread_;
 };
 
-// This thread never comes back from the stretch that it is in, if any: nobody is to wait for it.
+// This thread never leaves its scope: forks must not wait for it.
 void leave_for_good() noexcept;
 
 }  // namespace resonate::python

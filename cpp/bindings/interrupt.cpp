@@ -13,7 +13,8 @@ constexpr unsigned kCallsPerLook = 16;
 
 unsigned long main_thread = 0;  // NOLINT(runtime/int): as Python has it
 
-// Signals are Python's main thread's. A call of another thread ends when Python does: nobody will see its result. Without the GIL.
+// Python's main thread handles signals. A call of another thread ends when Python shuts down, because its result would be lost.
+// Runs without the GIL.
 void look_for_signals(Pause pause) {
   if (PyThread_get_thread_ident() != main_thread) {
     if (interpreter_is_ending()) throw Error(ErrorCode::closed, "Python is shutting down");

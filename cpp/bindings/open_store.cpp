@@ -23,7 +23,7 @@ PromiseBatch OpenStore::run_all(std::vector<Request> requests) const {
       if (reply.ok()) {
         batch.records.push_back({std::move(reply.promise)});
       } else if (!refusal || refusal->status == status::kConflict) {
-        refusal = std::move(reply);  // of an undone batch the others answer a 409 that says so
+        refusal = std::move(reply);  // in an undone batch, all other replies are 409
       }
     }
   });

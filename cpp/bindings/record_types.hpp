@@ -34,7 +34,7 @@ struct MessageRecord {
   bool stale = false;
 };
 
-// An execute that nobody can act on any more: its task was acquired in another way, or is over.
+// An execute that no worker can use any more: its task was acquired otherwise, or has finished.
 inline bool is_stale(const OutboxMessage& message, const RowRef& row) noexcept {
   if (message.kind != MessageKind::execute) return false;
   return !row || row->task != TaskState::pending || row->acquisitions != message.version || row->execute_seq != message.seq;

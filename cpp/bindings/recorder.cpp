@@ -53,7 +53,7 @@ class ObjectWriter final : public LineWriter {
   }
   ~ObjectWriter() override {
     if (interpreter_is_ending()) {
-      file_.release();  // nobody will ask for it any more
+      file_.release();  // leaked: Python is shutting down
       return;
     }
     const InsidePython held;

@@ -120,7 +120,7 @@ class FieldParser {
   // An item is `*`, `a` or `a-b`, each with or without `/step`.
   std::uint64_t parse_item(std::string_view item) const {
     if (item.empty()) {
-      refuse("a list has an empty item");
+      refuse("an item of a list must not be empty");
     }
     const std::size_t slash = item.find('/');
     const std::string_view range = item.substr(0, slash);
@@ -128,7 +128,7 @@ class FieldParser {
     int low = field_.low;
     int high = field_.high;
     if (range == "?" && !field_.is_day) {
-      refuse("? stands only in the two day fields");
+      refuse("? is allowed only in the two day fields");
     }
     if (range != "*" && range != "?") {
       const std::size_t dash = range.find('-');
@@ -139,8 +139,8 @@ class FieldParser {
         high = low;
       }
       if (low > high) {
-        refuse("the range " + quoted(range) + " runs backwards" +
-               (high == 0 && field_.high == 7 ? "; as the end of a range Sunday is 7" : ""));
+        refuse("a range must not decrease, got " + quoted(range) +
+               (high == 0 && field_.high == 7 ? "; write Sunday as 7 at the end of a range" : ""));
       }
     }
     std::uint64_t mask = 0;
@@ -152,23 +152,23 @@ class FieldParser {
 
   int parse_step(std::string_view text) const {
     if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) {
-      refuse("the step " + quoted(text) + " is no whole number");
+      refuse("a step must be a whole number, got " + quoted(text));
     }
     const int step = parse_digits(text);
     if (step == 0) {
-      refuse("a step is at least 1");
+      refuse("a step must be at least 1, got 0");
     }
     return step;
   }
 
   int parse_value(std::string_view text) const {
     if (text.empty()) {
-      refuse("a value is missing");
+      refuse("a value must not be empty");
     }
     if (std::all_of(text.begin(), text.end(), is_digit)) {
       const int value = parse_digits(text);
       if (value < field_.low || value > field_.high) {
-        refuse(quoted(text) + " is outside " + bounds());
+        refuse("a value must be within " + bounds() + ", got " + quoted(text));
       }
       return value;
     }
@@ -181,10 +181,10 @@ class FieldParser {
       refuse("the extensions L, W and # are not supported");
     }
     if (field_.names.empty()) {
-      refuse(quoted(text) + " is no whole number in " + bounds());
+      refuse("a value must be a whole number within " + bounds() + ", got " + quoted(text));
     }
-    refuse(quoted(text) + " is neither a whole number in " + bounds() + " nor one of " + std::string(field_.names.front()) +
-           " to " + std::string(field_.names.back()));
+    refuse("a value must be a whole number within " + bounds() + " or a name from " + std::string(field_.names.front()) + " to " +
+           std::string(field_.names.back()) + ", got " + quoted(text));
   }
 
   // Large numbers saturate above every bound and step.
@@ -225,7 +225,7 @@ void parse_fields(std::string_view expression, std::vector<std::string_view> fie
     fields.insert(fields.begin(), "0");
   }
   if (fields.size() != 6) {
-    fail(expression, "has " + std::to_string(fields.size()) + " fields; 5 are needed, or 6 with leading seconds");
+    fail(expression, "must have 5 fields, or 6 with leading seconds, got " + std::to_string(fields.size()));
   }
   plan.seconds = FieldParser(kSecond, fields[0]).parse();
   plan.minutes = FieldParser(kMinute, fields[1]).parse();
@@ -238,14 +238,14 @@ void parse_fields(std::string_view expression, std::vector<std::string_view> fie
 std::string_view expand_word(const std::vector<std::string_view>& fields) {
   const std::string name = upper(fields.front());
   if (name == "@EVERY" || name == "@REBOOT") {
-    fail(fields.front(), "is no set of calendar times");
+    fail(fields.front(), "must name calendar times; @every and @reboot are not supported");
   }
   const auto* const found = std::find_if(kWords.begin(), kWords.end(), [&](const auto& word) { return word.first == name; });
   if (found == kWords.end()) {
-    fail(fields.front(), "is none of @hourly @daily @midnight @weekly @monthly @yearly @annually");
+    fail(fields.front(), "must be one of @hourly @daily @midnight @weekly @monthly @yearly @annually");
   }
   if (fields.size() > 1) {
-    fail(fields[1], "nothing may follow " + std::string(fields.front()));
+    fail(fields[1], "must be absent after " + std::string(fields.front()));
   }
   return found->second;
 }
@@ -254,7 +254,7 @@ std::string_view expand_word(const std::vector<std::string_view>& fields) {
 std::shared_ptr<const TimeZone> find_zone(std::string_view setting) {
   const std::string name(setting.substr(setting.find('=') + 1));
   if (name.empty()) {
-    fail(setting, "names no time zone");
+    fail(setting, "must name a time zone");
   }
   if (name == "UTC" || name == "Etc/UTC") {
     return nullptr;
@@ -264,7 +264,7 @@ std::shared_ptr<const TimeZone> find_zone(std::string_view setting) {
   } catch (const std::invalid_argument& refusal) {
     fail(setting, refusal.what());
   } catch (const std::exception&) {  // not quoted: the library's text differs from system to system
-    throw UnknownZone("cron " + quoted(setting) + ": no such time zone in the system's database");
+    throw UnknownZone("cron " + quoted(setting) + ": must name a time zone of the system's database");
   }
 }
 
@@ -272,7 +272,7 @@ void check_bytes(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (!is_space(c) && (byte < 0x20 || byte > 0x7e)) {
-      fail(text, "only printable ASCII is allowed");
+      fail(text, "must be printable ASCII");
     }
   }
 }
@@ -289,10 +289,10 @@ CronExpression CronExpression::parse(std::string_view text) {
     fields.erase(fields.begin());
   }
   if (fields.empty()) {
-    fail(text, "has no fields");
+    fail(text, "must have 5 fields, or 6 with leading seconds, got 0");
   }
   if (fields.front().find('=') != std::string_view::npos) {
-    fail(fields.front(), "the only setting is CRON_TZ=Area/City, once and at the start");
+    fail(fields.front(), "must not be a setting other than one CRON_TZ=Area/City at the start");
   }
   if (fields.front().front() == '@') {
     fields = split_at_spaces(expand_word(fields));
@@ -300,7 +300,7 @@ CronExpression CronExpression::parse(std::string_view text) {
   parse_fields(text, std::move(fields), *plan);
   // From 1970 on: 400 years contain every combination of date and weekday.
   if (!first_occurrence(*plan, 0, kLastCronSecond)) {
-    fail(text, "never fires");
+    fail(text, "must have an occurrence, but never fires");
   }
   return CronExpression(std::move(plan));
 }

@@ -124,7 +124,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
 
 std::optional<std::string> Engine::refuse_instant(std::optional<Instant> given, Instant earliest) const {
   if (!given) return std::nullopt;
-  if (!clock_->manual()) return "now " + std::to_string(*given) + " was given, and only a manual clock can be moved";
+  if (!clock_->manual()) return "now must be absent unless the store has a manual clock, got " + std::to_string(*given);
   if (*given < earliest)
     return "now must be at least " + std::to_string(earliest) + ", got " + std::to_string(*given) + ": a clock never goes back";
   return std::nullopt;

@@ -33,7 +33,7 @@ std::vector<Violation> Engine::problems(Look look) {
     std::vector<Violation> found;
     if (ahead > kClockTolerance)
       found.push_back({"clock_ahead", "clock",
-                       "the store has seen " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
+                       "the store's last instant is " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
                            " ms ahead of the system's clock: short deadlines pass at once, and schedules do not fire"});
     if (look == Look::stored) {
       for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::set_aside}))
@@ -54,7 +54,7 @@ std::vector<Violation> Engine::problems(Look look) {
 ClockReset Engine::reset_clock(Extent extent) {
   std::lock_guard lock(mutex_);
   if (clock_->manual())
-    throw Error(ErrorCode::invalid, "reset_clock needs a store on the system's clock, got one on a manual clock");
+    throw Error(ErrorCode::invalid, "the clock of the store must be the system's for reset_clock, got a manual clock");
   ClockReset done;
   std::unique_ptr<Storage> after;
   {

@@ -52,7 +52,8 @@ RowRange jobs_in_state(JobState state) {
 
 IndexPlace place_in(const RowRange& range, const Row& row) {
   const std::optional<IndexKey> key = index_key(row, range.index);
-  if (!key) throw Error(ErrorCode::storage, "a stored row is damaged: an index holds " + row.id() + " that must not");
+  if (!key)
+    throw Error(ErrorCode::storage, "a stored row is damaged: an index contains " + row.id() + ", but the row has no key in it");
   return {key->major, key->minor, row.id()};
 }
 

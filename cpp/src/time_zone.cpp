@@ -158,7 +158,7 @@ TimeZone::Span TimeZone::span_at(std::int64_t instant) const {
 std::shared_ptr<const TimeZone> TimeZone::find(const std::string& name) {
   // These two files are settings of the machine, not zones.
   if (name == "localtime" || name == "posixrules") {
-    throw std::invalid_argument("the time zone \"" + name + "\" differs from machine to machine");
+    throw std::invalid_argument("the time zone must not be \"" + name + "\", which differs from machine to machine");
   }
   // A lock-free list that only grows: a lock held by another thread during fork() would stay locked in the child.
   struct Known {

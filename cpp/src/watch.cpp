@@ -63,7 +63,7 @@ void Watch::ring() noexcept {
   if (rung_.exchange(true)) return;
   std::lock_guard lock(mutex_);
   if (descriptor_ < 0) return;
-  // A full pipe already contains a byte. If the reader has closed its end, nobody is waiting.
+  // A full pipe already contains a byte. If the reader has closed its end, there is nothing to notify.
   while (::write(descriptor_, "!", 1) < 0 && errno == EINTR) {
   }
 }

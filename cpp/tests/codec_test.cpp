@@ -135,13 +135,14 @@ TEST_F(CodecTest, SalvagesWhatARefusalRepeats) {
 
 TEST_F(CodecTest, NamesAnUnknownVersionAndKind) {
   EXPECT_EQ(problem(envelope("promise.get", json::object(), "1999")),
-            R"(unknown version "1999" (kind "promise.get"); known are 2026-04-01 and 2025-01-15)");
+            R"(version must be 2026-04-01 or 2025-01-15, got "1999" (kind "promise.get"))");
   for (const char* kind :
        {"promise.register_callback", "promise.search", "task.halt", "task.continue", "schedule.search", "debug.snap"}) {
-    EXPECT_EQ(problem(envelope(kind, json::object(), kOlder)), "unknown kind \"" + std::string(kind) + "\" in version 2025-01-15");
+    EXPECT_EQ(problem(envelope(kind, json::object(), kOlder)),
+              "kind must be one of version 2025-01-15, got \"" + std::string(kind) + "\"");
   }
   for (const char* kind : {"promise.register", "promise.subscribe", "nothing"}) {
-    EXPECT_EQ(problem(envelope(kind, json::object())), "unknown kind \"" + std::string(kind) + "\" in version 2026-04-01");
+    EXPECT_EQ(problem(envelope(kind, json::object())), "kind must be one of version 2026-04-01, got \"" + std::string(kind) + "\"");
   }
 }
 

@@ -94,7 +94,7 @@ TEST(CensusOfQueues, CountTheirJobs) {
   census.check({queue("q", {{pending, 2}})}, found);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].name, "queue_count_mismatch");
-  EXPECT_EQ(found[0].detail, "2 pending counted, 1 there");
+  EXPECT_EQ(found[0].detail, "2 pending counted, 1 found");
 }
 
 }  // namespace

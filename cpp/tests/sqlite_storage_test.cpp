@@ -157,7 +157,7 @@ TEST_F(SqliteStorageTest, FilesThatAreNotAStoresAreLeftAsTheyWere) {
 }
 
 TEST_F(SqliteStorageTest, PathsThatCannotBeOpenedAreNamed) {
-  EXPECT_NE(refusal([&] { open(path("none/app.db")); }).second.find("there is no folder"), std::string::npos);
+  EXPECT_NE(refusal([&] { open(path("none/app.db")); }).second.find("the folder"), std::string::npos);
   EXPECT_NE(refusal([&] { open(folder_.string()); }).second.find("it is a folder"), std::string::npos);
 }
 
@@ -185,7 +185,7 @@ TEST_F(SqliteStorageTest, ASchemaThatIsNotOursIsNamed) {
   const std::vector<std::string> problems = check_sqlite_file(path());
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[0], "schema: promises_by_due is missing");
-  EXPECT_EQ(problems[1], "schema: stray is not of a store");
+  EXPECT_EQ(problems[1], "schema: stray does not belong to a store");
 }
 
 TEST_F(SqliteStorageTest, ABackupIsWholeAndReplacesNothing) {
@@ -220,7 +220,7 @@ TEST_F(SqliteStorageTest, AConnectionClosedForAForkOpensAgain) {
   EXPECT_TRUE(engine->check().empty());
   close_sqlite_files_for_fork();
   fs::rename(path(), path("elsewhere.db"));
-  EXPECT_NE(refusal([&] { get(*engine, "a"); }).second.find("there is no such file"), std::string::npos);
+  EXPECT_NE(refusal([&] { get(*engine, "a"); }).second.find("the file does not exist"), std::string::npos);
 }
 
 TEST_F(SqliteStorageTest, PurgeKeepsWhatIsStillReferredTo) {

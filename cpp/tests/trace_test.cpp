@@ -215,14 +215,14 @@ TEST_F(TraceTest, RefusesAMalformedTrace) {
     return "none";
   };
   EXPECT_THROW(replay({}), Error);
-  EXPECT_EQ(problem(0, "{"), "trace line 1: is not JSON");
+  EXPECT_EQ(problem(0, "{"), "trace line 1: must be JSON");
   EXPECT_EQ(problem(0, "[]"), "trace line 1: the document must be an object, got an array");
-  EXPECT_EQ(problem(0, lines[1]), R"(trace line 1: must be of kind open, got "promise.create")");
+  EXPECT_EQ(problem(0, lines[1]), R"(trace line 1: kind must be "open", got "promise.create")");
   EXPECT_EQ(problem(0, R"({"kind":"open","now":0,"req":{"format":"x"},"res":{}})"),
             R"(trace line 1: req.format must be "resonate_core-trace/1", got "x")");
   json open = json::parse(lines[0]);
   open["req"]["options"]["rules"] = "loose";
-  EXPECT_EQ(problem(0, open.dump()), R"(trace line 1: req.options.rules is none of the known names: "loose")");
+  EXPECT_EQ(problem(0, open.dump()), R"(trace line 1: req.options.rules must be a known name, got "loose")");
   open = json::parse(lines[0]);
   open["res"]["snapshot"]["now"] = nullptr;
   EXPECT_EQ(problem(0, open.dump()), "trace line 1: res.snapshot.now must be an integer within int64, got null");

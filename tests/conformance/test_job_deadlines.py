@@ -156,7 +156,7 @@ def test_lease_and_attempt_timeout(door: JobDoor, lease: int, timeout: int | Non
     job = door.job()
     (attempt,) = job["attempts"]
     code, message = {
-        "crashed": ("WorkerCrashed", "the worker's lease ran out"),
+        "crashed": ("WorkerCrashed", "the worker's lease expired"),
         "timed_out": ("TaskTimeout", "the attempt took longer than its timeout"),
     }[outcome]
     assert (attempt["outcome"], attempt["error"]) == (outcome, {"code": code, "message": message})

@@ -34,7 +34,7 @@ def test_every_way_an_attempt_ends(door: JobDoor) -> None:
     door.run_one(now=569, worker="f")
     job = door.complete(version=6, now=570, result=X).must()["job"]
     boom = {"code": "Boom", "message": "it broke"}
-    crashed = {"code": "WorkerCrashed", "message": "the worker's lease ran out"}
+    crashed = {"code": "WorkerCrashed", "message": "the worker's lease expired"}
     timed_out = {"code": "TaskTimeout", "message": "the attempt took longer than its timeout"}
     assert job["attempts"] == [
         {"number": 1, "worker": "a", "startedAt": 0, "finishedAt": 1, "outcome": "failed", "error": boom},

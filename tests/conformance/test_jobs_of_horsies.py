@@ -147,7 +147,7 @@ def test_a_crashed_worker_fails_it_without_a_policy(door: JobDoor) -> None:
     start(door).must()
     assert [(f.kind, f.at - T0) for f in clock.advance(RUN)] == [("job_lease", 10 + RUN)]
     job = door.job("t")
-    assert job["error"] == {"code": "WorkerCrashed", "message": "the worker's lease ran out"}
+    assert job["error"] == {"code": "WorkerCrashed", "message": "the worker's lease expired"}
     assert (status(door), instants(door)["failedAt"]) == ("FAILED", 10 + RUN)
     assert job["attempts"] == [
         {

@@ -20,7 +20,7 @@ EXPIRED = error("TaskExpired", "the job was not started before its goodUntil")
 TOO_LATE = error("DeadlineExceeded", "the job was not over before its deadline")
 CANCELLED = error("Cancelled", "the job was cancelled")
 REJECTED = error("Rejected", "the promise was rejected from outside")
-CRASHED = error("WorkerCrashed", "the worker's lease ran out")
+CRASHED = error("WorkerCrashed", "the worker's lease expired")
 TIMED_OUT = error("TaskTimeout", "the attempt took longer than its timeout")
 ENDS = {
     "resolved": ("completed", "completedAt", None, "completed"),

@@ -33,7 +33,7 @@ def test_one_gets_the_name_and_the_others_are_told(tmp_path: Path, in_memory: bo
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(said) == sorted(["done"] + 3 * [f'backup "{target}": there is something already'])
+    assert sorted(said) == sorted(["done"] + 3 * [f'backup "{target}": the target must not exist: choose another path'])
     assert [one.name for one in target.parent.iterdir()] == ["copy.db"]
     assert rc.check_file(target) == []
 

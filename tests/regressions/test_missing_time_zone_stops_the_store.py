@@ -28,7 +28,7 @@ MINUTE = 60_000
 HOUR = 3_600_000
 GONE = "CRON_TZ=Nowhere/Gone 0 * * * *"
 THERE = "CRON_TZ=Europe/Berlin 0 * * * *"
-PROBLEM = 'cron "CRON_TZ=Nowhere/Gone": no such time zone in the system\'s database'
+PROBLEM = 'cron "CRON_TZ=Nowhere/Gone": must name a time zone of the system\'s database'
 
 Make = Callable[..., Any]
 
@@ -118,7 +118,7 @@ def test_a_schedule_that_is_set_aside_can_be_deleted_and_made_anew(make_store: M
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
-    "cron": ({"cron": "bad"}, "schedule_cron_invalid", "5 are needed"),
+    "cron": ({"cron": "bad"}, "schedule_cron_invalid", "must have 5 fields"),
     "lifecycle": ({"job": {"type": "t", "lifecycle": "celery"}}, "schedule_template_invalid", "lifecycle"),
     "retries": ({"job": {"type": "t", "maxRetries": -1}}, "schedule_template_invalid", "maxRetries"),
     "delay": ({"promiseTags": {"resonate:delay": "soon"}}, "schedule_template_invalid", "resonate:delay"),

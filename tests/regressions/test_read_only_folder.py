@@ -108,7 +108,7 @@ def test_a_log_that_cannot_be_read_is_named(folder: Path) -> None:
             shutil.copy(folder / f"app.db{end}", folder / f"copy.db{end}")
     folder.chmod(0o555)
     said = as_nobody(lambda: look(folder / "copy.db"))
-    assert said.startswith("StoreError") and "copy.db-wal" in said and "into a folder that can be written" in said
+    assert said.startswith("StoreError") and "copy.db-wal" in said and "into a writable folder" in said
 
 
 def test_a_writer_that_comes_later_is_seen(folder: Path) -> None:

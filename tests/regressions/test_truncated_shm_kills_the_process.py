@@ -40,7 +40,13 @@ store.close()
 """
 
 
-DEEDS = {"0": "was cut off", "1000": "was cut off", "20000": "was cut off", "remove": "was removed", "replace": "was replaced"}
+DEEDS = {
+    "0": "was truncated",
+    "1000": "was truncated",
+    "20000": "was truncated",
+    "remove": "was removed",
+    "replace": "was replaced",
+}
 #: A read does not see that the file was only moved away: the next write does.
 CASES = [(deed, then) for deed in DEEDS for then in ("write", "read", "close") if (deed, then) != ("replace", "read")]
 

@@ -129,7 +129,7 @@ def test_a_dry_run_changes_nothing_and_a_second_reset_has_nothing_to_do(poisoned
 
 
 def test_a_clock_that_is_moved_by_hand_is_not_reset(path: Path) -> None:
-    with rc.Store(path, clock=rc.ManualClock(0)) as store, pytest.raises(rc.Invalid, match="on a manual clock"):
+    with rc.Store(path, clock=rc.ManualClock(0)) as store, pytest.raises(rc.Invalid, match="got a manual clock"):
         store.reset_clock()
     with rc.Store() as store:
         assert store.clock_ahead == 0 and store.reset_clock()["promises"] == 0

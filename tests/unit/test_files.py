@@ -320,7 +320,7 @@ def test_the_check_command_tells_sound_from_broken(path, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(
-    ("name", "words"), [("old.db", "Permission denied"), ("new.db", "cannot be made in its folder: Permission denied")]
+    ("name", "words"), [("old.db", "Permission denied"), ("new.db", "cannot create a file in its folder: Permission denied")]
 )
 def test_no_permission_is_said_so(name, words):
     with tempfile.TemporaryDirectory() as folder:

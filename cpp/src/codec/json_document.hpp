@@ -1,5 +1,5 @@
-// A JSON text, parsed: by simdjson, or by nlohmann's parser where simdjson gives up on what Python's json.loads would read
-// (integers past 64 bits, lone surrogates, deep nesting), so that whoever sent it still gets his kind and corrId back.
+// A parsed JSON text. nlohmann's parser reads the texts that simdjson refuses but Python's json.loads accepts (integers beyond 64
+// bits, lone surrogates, deep nesting), so that the sender's refusal repeats its kind and corrId.
 #pragma once
 
 #include <memory>

@@ -19,7 +19,7 @@ class JsonNode {
       case simdjson::dom::element_type::NULL_VALUE: return NodeType::null;
       case simdjson::dom::element_type::BOOL: return NodeType::boolean;
       case simdjson::dom::element_type::INT64: return NodeType::integer;
-      case simdjson::dom::element_type::UINT64: return NodeType::big_integer;  // simdjson says so past int64 only
+      case simdjson::dom::element_type::UINT64: return NodeType::big_integer;  // only for values beyond int64
       case simdjson::dom::element_type::DOUBLE: return NodeType::real;
       case simdjson::dom::element_type::STRING: return NodeType::string;
       case simdjson::dom::element_type::ARRAY: return NodeType::array;

@@ -2,7 +2,7 @@
 // and for traces.
 //
 // Flat, because a text of any depth and with any number of members has to be read in time and stack that grow with its length only.
-// That parser has no lone surrogates either; see JsonDocument for the mark that stands in their place.
+// That parser has no lone surrogates either; JsonDocument replaces them by a mark.
 #pragma once
 
 #include <cstddef>

@@ -68,7 +68,7 @@ void check_task(const Row& row, Report& report) {
                  "lease_fields_mismatch", detail);
   report.require(pending == (row.retry_at != kUnset), "retry_mismatch", detail);
   report.require(!row.execute_waits || (pending && !row.job && dispatchable(*row.birth)), "retry_mismatch",
-                 "an execute waits for it, " + detail);
+                 "its execute is in the outbox, " + detail);
   report.require(!acquired || row.acquisitions >= 1, "acquired_never_counted", detail);
   report.require(row.task != TaskState::suspended || !row.resumes, "suspended_with_consumed_callbacks", detail);
   report.require((row.task != TaskState::suspended && row.task != TaskState::fulfilled) || !row.resumes, "resumes_not_empty",
@@ -105,7 +105,7 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
     const std::uint32_t counted = callback ? row.callbacks : row.listeners;
     report.require(
         count == counted, "edge_count_mismatch",
-        std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " there");
+        std::to_string(counted) + (callback ? " callbacks" : " listeners") + " counted, " + std::to_string(count) + " found");
   }
 }
 
@@ -148,7 +148,7 @@ void check_schedule_can_fire(const Schedule& schedule, std::vector<Violation>& f
 }
 
 std::string text_of(const std::vector<Violation>& violations) {
-  std::string text = std::to_string(violations.size()) + " broken propert" + (violations.size() == 1 ? "y" : "ies") + ":";
+  std::string text = std::to_string(violations.size()) + " violated invariant" + (violations.size() == 1 ? "" : "s") + ":";
   for (const Violation& violation : violations) text += "\n  " + violation.name + " on " + violation.id + ": " + violation.detail;
   return text;
 }
@@ -167,7 +167,7 @@ void check_row(const Row& row, Instant now, RulesId rules, std::vector<Violation
   } else {
     // A task is part of its promise's row, so an orphan can only be task members of a row without a task.
     report.require(!row.pid && row.acquisitions == 0 && row.retry_at == kUnset && row.expires_at == kUnset && !row.resumes,
-                   "orphan_tasks", "members of a task without a task");
+                   "orphan_tasks", "task members without a task");
   }
 }
 

@@ -109,7 +109,7 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
   const JobState state = job_state_at(row, now_);
   if (!applies(JobEvent::remove, state))
     return refusal(status::kConflict, "job " + quoted(row.id()) + " is " + std::string(name_of(state)) +
-                                          " and cannot be deleted: cancel it, or wait until its worker is done");
+                                          " and cannot be deleted: cancel it, or wait until its worker has finished");
   if (!is_terminal(state) && (row.callbacks || row.listeners))
     return refusal(status::kConflict, "job " + quoted(row.id()) + " is awaited and cannot be deleted: cancel it");
   return std::nullopt;

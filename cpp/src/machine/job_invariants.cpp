@@ -120,12 +120,12 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
   const auto require = [&](bool holds, const char* name, const std::string& detail) {
     if (!holds) found.push_back({name, after.id(), detail});
   };
-  if (!after.job) return require(false, "job_lost", "the promise is a job no longer");
+  if (!after.job) return require(false, "job_lost", "the promise no longer has a job");
   if (!before.job) return;  // enqueued on an existing promise
   const Job& was = *before.job;
   const Job& is = *after.job;
   const std::string edge = std::string(name_of(was.state)) + " to " + std::string(name_of(is.state));
-  require(was.spec == is.spec, "job_spec_changed", "what was enqueued never changes");
+  require(was.spec == is.spec, "job_spec_changed", "the spec of a job never changes");
   require(!is_terminal(was.state) || was.state == is.state, "job_terminal_moved", edge);
   require(job_edge_allowed(was.state, is.state), "job_edge_not_allowed", edge);
   const bool claimed = was.state == JobState::pending && is_held(is.state);
@@ -161,7 +161,7 @@ void JobCensus::check(const std::vector<QueueRef>& queues, std::vector<Violation
     by_queue_.erase(queue->name);
   }
   for (const auto& [name, counts] : by_queue_)
-    found.push_back({"queue_missing", name, "jobs of this queue are there, the queue is not"});
+    found.push_back({"queue_missing", name, "jobs of this queue exist, but the queue does not"});
   for (const auto& [key, holders] : keys_)
     if (holders.size() > 1)
       found.push_back(
@@ -179,7 +179,7 @@ void JobCensus::check_queue(const Queue& queue, const Counts& found_jobs, std::v
     if (queue.counts[i] == found_jobs[i]) continue;
     found.push_back({"queue_count_mismatch", queue.name,
                      std::to_string(queue.counts[i]) + " " + std::string(name_of(static_cast<JobState>(i))) + " counted, " +
-                         std::to_string(found_jobs[i]) + " there"});
+                         std::to_string(found_jobs[i]) + " found"});
   }
 }
 

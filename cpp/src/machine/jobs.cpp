@@ -97,8 +97,8 @@ std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::st
                                                std::string_view deed) const {
   if (auto refused = job_refusal(entry, id, event, deed)) return refused;
   if (entry->now->acquisitions == version) return std::nullopt;
-  return refusal(status::kConflict, "job " + quoted(id) + " has version " + std::to_string(entry->now->acquisitions) + ", not " +
-                                        std::to_string(version) + ": another claim has come between");
+  return refusal(status::kConflict, "version of job " + quoted(id) + " must be " + std::to_string(entry->now->acquisitions) +
+                                        ", got " + std::to_string(version) + ": the job was claimed again meanwhile");
 }
 
 Reply Machine::enqueue(JobOrder& order) {
@@ -109,7 +109,7 @@ Reply Machine::enqueue(JobOrder& order) {
     // An order that adopts a promise may omit the payload; then the promise's param is used.
     const bool same_payload = row.payload() == order.payload || (spec.adopted && !spec.payload && order.payload.empty());
     if (spec.queue == order.queue && spec.type == order.type && same_payload) return answer(*existing);
-    return refusal(status::kConflict, "job " + quoted(*order.id) + " exists, with another queue, type or payload");
+    return refusal(status::kConflict, "job " + quoted(*order.id) + " exists with another queue, type or payload");
   }
   if (existing) {
     if (existing->now->has_task())

@@ -79,7 +79,7 @@ std::optional<Reply> Machine::creation_conflict(const Entry& entry, const Promis
   const SharedString* key = entry.now->birth->ikc.get();
   if (!request.ikc || (key && key->text == *request.ikc)) return std::nullopt;
   return refusal(status::kConflict, "promise " + quoted(request.id) + " was created " +
-                                        (key ? "with another idempotency key" : "without an idempotency key") + " than " +
+                                        (key ? "with another idempotency key" : "without an idempotency key") + ", got " +
                                         quoted(*request.ikc));
 }
 
@@ -118,7 +118,7 @@ Reply Machine::run(PromiseSettle& request) {
     const SharedString* key = entry->now->dead_at(now_) ? nullptr : entry->now->iku.get();
     if (request.iku && (!key || key->text != *request.iku))
       return refusal(status::kConflict, "promise " + quoted(request.id) + " was settled " +
-                                            (key ? "with another idempotency key" : "without an idempotency key") + " than " +
+                                            (key ? "with another idempotency key" : "without an idempotency key") + ", got " +
                                             quoted(*request.iku));
     return answer(*entry);
   }
@@ -133,7 +133,7 @@ std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
   if (awaited.external || rules_.internal_may_be_awaited) return std::nullopt;
   return refusal(status::kUnprocessable, "promise " + quoted(awaited.id()) +
                                              " is internal: only a promise with a target, a timer or the tag resonate:external "
-                                             "may be awaited under the strict rules");
+                                             "can be awaited under the strict rules");
 }
 
 void Machine::add_edge(EdgeKind kind, Entry& awaited, const std::string& other) {
@@ -153,9 +153,10 @@ Reply Machine::run(RegisterCallback& request) {
     return refusal(dialect_.missing_awaiter_is_404 ? status::kNotFound : status::kUnprocessable,
                    "awaiter " + quoted(request.awaiter) + " does not exist");
   if (awaiter->now->job)
-    return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " is a job, and jobs are not resumed");
+    return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " must not be a job: jobs are not resumed");
   if (dialect_.awaiter_needs_target && !awaiter->now->birth->target)
-    return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " has no resonate:target to be resumed at");
+    return refusal(status::kUnprocessable,
+                   "awaiter " + quoted(request.awaiter) + " must have the tag resonate:target, or it cannot be resumed");
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
   if (awaited->now->pending_at(now_) && awaiter->now->pending_at(now_)) add_edge(EdgeKind::callback, *awaited, request.awaiter);
   return answer(*awaited);

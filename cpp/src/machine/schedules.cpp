@@ -135,7 +135,9 @@ Reply Machine::run(ScheduleCreate& request) {
   } catch (const InvalidCron& problem) {  // its zone was removed after the request was validated
     return refusal(status::kInvalid, problem.what());
   }
-  if (!next) return refusal(status::kInvalid, "cron " + quoted(request.cron) + " has no occurrence after " + std::to_string(now_));
+  if (!next)
+    return refusal(status::kInvalid,
+                   "cron must have an occurrence after " + std::to_string(now_) + ", got " + quoted(request.cron));
   if (!request.job.empty())
     if (auto refused = refuse_retries(request.job.front())) return refusal(status::kInvalid, "job of a schedule: " + *refused);
   auto* schedule = new Schedule;

@@ -38,7 +38,7 @@ Fired end_attempt(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   }
   const bool crashed = row.expires_at < times_out_at;
   Fired fired = fired_by(crashed ? StepKind::job_lease : StepKind::job_timeout, row, crashed ? row.expires_at : times_out_at, now);
-  JobError error = crashed ? JobError{"WorkerCrashed", "the worker's lease ran out", {}}
+  JobError error = crashed ? JobError{"WorkerCrashed", "the worker's lease expired", {}}
                            : JobError{"TaskTimeout", "the attempt took longer than its timeout", {}};
   fail_attempt(set, entry, std::move(error), crashed ? Outcome::crashed : Outcome::timed_out, true, std::nullopt, now);
   return fired;
@@ -213,7 +213,7 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
       case DueKind::schedule:
       case DueKind::none: break;
     }
-    throw Error(ErrorCode::storage, "storage names a due entry of an unknown kind for \"" + entry.now->id() + "\"");
+    throw Error(ErrorCode::storage, "storage returned the row \"" + entry.now->id() + "\" with an unknown kind of timer");
   }
   return std::nullopt;
 }

@@ -28,7 +28,7 @@ Reply Machine::no_task(const std::string& id) const { return refusal(status::kNo
 
 Reply Machine::is_a_job(const std::string& id, std::string_view deed) const {
   return refusal(status::kConflict,
-                 "task " + quoted(id) + " is that of a job and cannot be " + std::string(deed) + ": use the requests job.*");
+                 "task " + quoted(id) + " belongs to a job and cannot be " + std::string(deed) + ": use the job.* requests");
 }
 
 std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
@@ -42,7 +42,7 @@ std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::strin
   const std::int64_t shown = shown_version(dialect_, state, entry->now->acquisitions);
   if (shown != version)
     return refusal(status::kConflict,
-                   "task " + quoted(id) + " has version " + std::to_string(shown) + ", not " + std::to_string(version));
+                   "version of task " + quoted(id) + " must be " + std::to_string(shown) + ", got " + std::to_string(version));
   return std::nullopt;
 }
 
@@ -246,7 +246,8 @@ Reply Machine::run(TaskHeartbeat& request) {
       renew(*entry);
   }
   if (dialect_.missing_everywhere_is_404 && missing > 0 && missing == request.tasks.size())
-    return refusal(status::kNotFound, "none of the tasks exists, the first is " + quoted(request.tasks.front().id));
+    return refusal(status::kNotFound,
+                   "tasks must contain an existing task, the first that does not exist is " + quoted(request.tasks.front().id));
   return ok();
 }
 

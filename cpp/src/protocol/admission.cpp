@@ -19,8 +19,8 @@ class Measure {
     if (problem_ || given.size() <= limits_.id_bytes) return;
     std::size_t shown = std::min<std::size_t>(40, given.size() - 1);
     while (shown > 0 && (static_cast<unsigned char>(given[shown]) & 0xC0) == 0x80) --shown;  // do not cut a UTF-8 character
-    problem_ = std::string(what) + " " + quoted(std::string(given.substr(0, shown)) + "...") + " has " +
-               std::to_string(given.size()) + " bytes; at most " + std::to_string(limits_.id_bytes) + " are taken";
+    problem_ = std::string(what) + " must have at most " + std::to_string(limits_.id_bytes) + " bytes, got " +
+               std::to_string(given.size()) + ": " + quoted(std::string(given.substr(0, shown)) + "...");
   }
   void list(const char* what, std::size_t size) { count(what, size, limits_.list_length); }
   void strings(const char* what, const StringMap& map) {
@@ -55,7 +55,7 @@ class Measure {
   }
   void count(const char* what, std::size_t size, std::size_t limit) {
     if (problem_ || size <= limit) return;
-    problem_ = std::string(what) + " has " + std::to_string(size) + " entries; at most " + std::to_string(limit) + " are taken";
+    problem_ = std::string(what) + " must have at most " + std::to_string(limit) + " entries, got " + std::to_string(size);
   }
 
   const RequestLimits& limits_;

@@ -67,11 +67,11 @@ Envelope decode_members(const EnvelopeMembers<Node>& members) {
 
   const std::optional<DialectId> dialect_id = dialect_named(version);
   if (!dialect_id) {
-    throw Malformed{"unknown version " + in_quotes(version) + " (kind " + in_quotes(kind_text) + "); known are " +
-                    std::string(kDialects[0].version) + " and " + std::string(kDialects[1].version)};
+    throw Malformed{"version must be " + std::string(kDialects[0].version) + " or " + std::string(kDialects[1].version) + ", got " +
+                    in_quotes(version) + " (kind " + in_quotes(kind_text) + ")"};
   }
   const std::optional<Kind> kind = kind_named(kind_text, *dialect_id);
-  if (!kind) throw Malformed{"unknown kind " + in_quotes(kind_text) + " in version " + std::string(version)};
+  if (!kind) throw Malformed{"kind must be one of version " + std::string(version) + ", got " + in_quotes(kind_text)};
 
   if (is_debug(*kind)) {
     ReplyHead answer{.kind = *kind, .dialect = *dialect_id, .corr_id = std::string(corr_id)};

@@ -56,7 +56,7 @@ struct Line {
 
 std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t at) {
   auto line = std::make_unique<Line>(at + 1, NlohmannDocument(lines[at]));
-  if (!line->content.problem().empty()) refuse(line->number, "is not JSON");
+  if (!line->content.problem().empty()) refuse(line->number, "must be JSON");
   line->blame([&] {
     const Members<Node, Field::kind, Field::now, Field::scope, Field::req, Field::res> members(Node(line->content), nullptr);
     line->kind = members.text<Field::kind>();
@@ -72,7 +72,7 @@ std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t 
 template <std::size_t N>
 std::size_t choice(const std::string& text, const Path& path, const std::array<std::string_view, N>& names) {
   const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) throw Malformed{to_text(path) + " is none of the known names: " + in_quotes(text)};
+  if (found == names.end()) throw Malformed{to_text(path) + " must be a known name, got " + in_quotes(text)};
   return static_cast<std::size_t>(found - names.begin());
 }
 
@@ -151,7 +151,7 @@ class Looks {
 class Player {
  public:
   Player(const Line& open, std::span<const std::string> lines, const MoveContents& move) : looks_(lines), move_(move) {
-    if (open.kind != "open") refuse(open.number, "must be of kind open, got " + in_quotes(open.kind));
+    if (open.kind != "open") refuse(open.number, "kind must be \"open\", got " + in_quotes(open.kind));
     open.blame([&] {
       options_ = read_options(open);
       options_.recorded_problem = [this](const Schedule& schedule, Instant now) { return looks_.problem(schedule, now); };
@@ -255,7 +255,7 @@ ReplayResult compare(Player& player, std::span<const std::string> lines) {
 }  // namespace
 
 ReplayResult replay(std::span<const std::string> lines, const MoveContents& move) {
-  if (lines.empty()) throw Error(ErrorCode::invalid, "trace: there is no line in it");
+  if (lines.empty()) throw Error(ErrorCode::invalid, "trace must have at least one line, got none");
   Player player(*read_line(lines, 0), lines, move);
   ReplayResult result = compare(player, lines);
   player.stop();

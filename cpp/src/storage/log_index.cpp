@@ -28,7 +28,7 @@ std::string LogIndex::judge(std::uint64_t links, off_t size) noexcept {
   if (size < size_) {
     // Truncates to 0 first: a header that stays valid would make SQLite trust a frame table whose pages are now zero.
     const bool mended = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
-    return mended ? "was cut off" : "was cut off, and cannot be given its length again";
+    return mended ? "was truncated" : "was truncated, and its length cannot be restored";
   }
   size_ = size;
   return {};

@@ -53,7 +53,7 @@ MemoryStorage::GroupKey::GroupKey(const RowRange& after) noexcept
     : GroupKey(IndexKey{&after.queue, &after.text, &after.type, after.after.major, after.after.minor}, after.after.id) {}
 
 void MemoryStorage::require_whole() const {
-  if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory inside a commit and cannot be used any more");
+  if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
 }
 
 RowRef MemoryStorage::load(std::string_view id) {

@@ -29,10 +29,10 @@ void sync(const std::string& path, const std::string& target) {
   const bool synced = file >= 0 && ::fsync(file) == 0;
   const int problem = errno;
   if (file >= 0) (void)::close(file);
-  if (!synced) refuse(target, std::string("cannot be brought to the disk: ") + std::strerror(problem));
+  if (!synced) refuse(target, std::string("cannot be synced to the disk: ") + std::strerror(problem));
 }
 
-[[noreturn]] void refuse_existing(const std::string& target) { refuse(target, "there is something already"); }
+[[noreturn]] void refuse_existing(const std::string& target) { refuse(target, "the target must not exist: choose another path"); }
 
 // Creates an empty file beside the target under a name that no other thread or process uses.
 std::string make_partial(const std::string& target) {
@@ -43,7 +43,7 @@ std::string make_partial(const std::string& target) {
       (void)::close(file);
       return partial;
     }
-    if (errno != EEXIST) refuse(target, std::string("a file cannot be made in its folder: ") + std::strerror(errno));
+    if (errno != EEXIST) refuse(target, std::string("cannot create a file in its folder: ") + std::strerror(errno));
   }
 }
 

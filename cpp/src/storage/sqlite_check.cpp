@@ -38,11 +38,11 @@ void compare_schemas(SQLite::Database& database, std::vector<std::string>& probl
     if (at == found.end()) {
       problems.push_back("schema: " + name + " is missing");
     } else if (at->second != sql) {
-      problems.push_back("schema: " + name + " is not as this version makes it");
+      problems.push_back("schema: " + name + " differs from this version's schema");
     }
   }
   for (const auto& [name, sql] : found)
-    if (!expected.contains(name)) problems.push_back("schema: " + name + " is not of a store");
+    if (!expected.contains(name)) problems.push_back("schema: " + name + " does not belong to a store");
 }
 
 // The most rows that are reported; SQLite's integrity_check also reports at most 100 problems.

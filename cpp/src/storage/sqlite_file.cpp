@@ -37,7 +37,7 @@ std::string absolute_path(const std::string& path) {
   std::string found = fs::absolute(path, problem).string();
   if (problem)
     throw Error(ErrorCode::storage,
-                "store " + resonate::quoted(path) + ": cannot open: the working folder is gone: " + problem.message());
+                "store " + resonate::quoted(path) + ": cannot open: the working folder no longer exists: " + problem.message());
   return found;
 }
 
@@ -112,19 +112,19 @@ bool must_be_read_alone(const std::string& path, const SqliteOptions& options) {
   if (log.size > 0)
     refuse(path, "its newest commits are in its log " + resonate::quoted(path + "-wal") + ", which cannot be read without a file " +
                      resonate::quoted(path + "-shm") +
-                     ", and that cannot be made in its folder: copy the file and its log into a folder that can be written");
+                     ", and that cannot be created in its folder: copy the file and its log into a writable folder");
   return true;
 }
 
 SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make, bool alone) {
   std::error_code problem;
   const std::string folder = folder_of(path);
-  if (!fs::is_directory(folder, problem)) refuse(path, "there is no folder " + resonate::quoted(folder));
-  if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
-  if (!make && !fs::exists(path, problem)) refuse(path, "there is no such file");
+  if (!fs::is_directory(folder, problem)) refuse(path, "the folder " + resonate::quoted(folder) + " does not exist");
+  if (fs::is_directory(path, problem)) refuse(path, "it is a folder, not a file");
+  if (!make && !fs::exists(path, problem)) refuse(path, "the file does not exist");
   // SQLite would retry without creating the file and then report that the file does not exist.
   if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
-    refuse(path, "a file cannot be made in its folder: " + std::string(std::strerror(errno)));
+    refuse(path, "cannot create a file in its folder: " + std::string(std::strerror(errno)));
   int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
   if (alone) access |= SQLite::OPEN_URI;
   try {
@@ -173,7 +173,7 @@ void SqliteFile::fail(const char* deed, const SQLite::Exception& error) {
   const int code = error.getErrorCode();
   if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
     throw Error(ErrorCode::busy, "store " + resonate::quoted(path_) + " is busy: cannot " + deed +
-                                     ", another process has held it for " + std::to_string(busy_timeout_) + " ms and more");
+                                     " because another process has held it for at least " + std::to_string(busy_timeout_) + " ms");
   sqlite3* handle = database_.getHandle();
   const int extended = error.getExtendedErrorCode() > 0 ? error.getExtendedErrorCode() : code;
   throw Error(ErrorCode::storage, "store " + resonate::quoted(path_) + ": cannot " + deed + ": " +
@@ -213,12 +213,12 @@ std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(s
 void SqliteFile::require_ours(std::int64_t version) {
   const std::int64_t application = number("PRAGMA application_id");
   if (application != kSqliteApplicationId)
-    refuse(path_, "it is another program's database (application id " + std::to_string(application) + ", a store's is " +
-                      std::to_string(kSqliteApplicationId) + ")");
+    refuse(path_, "it is another program's database: its application id must be " + std::to_string(kSqliteApplicationId) +
+                      ", got " + std::to_string(application));
   if (version < 1) refuse_schema(version, "which no release has written");
   if (version > sqlite_schema_version())
-    refuse(path_, "its schema is version " + std::to_string(version) +
-                      ", written by a newer release; this one reads up to version " + std::to_string(sqlite_schema_version()));
+    refuse(path_, "its schema version must be at most " + std::to_string(sqlite_schema_version()) + ", got " +
+                      std::to_string(version) + ": a newer release has written it");
 }
 
 void SqliteFile::refuse_schema(std::int64_t version, const std::string& why) const {
@@ -236,14 +236,14 @@ void SqliteFile::prepare(const SqliteOptions& options) {
   const bool empty = version == 0 && number("PRAGMA application_id") == 0 && number("SELECT count(*) FROM sqlite_schema") == 0;
   if (!empty) require_ours(version);
   if (options.read_only) {
-    if (empty) refuse(path_, "it is empty, and a read-only store makes no tables");
+    if (empty) refuse(path_, "it is empty, and a read-only store creates no tables");
     if (version < sqlite_schema_version())
-      refuse(path_, "its schema is version " + std::to_string(version) + " and has to be brought to version " +
-                        std::to_string(sqlite_schema_version()) + ", which a read-only store cannot do: open it for writing once");
+      refuse(path_, "its schema version must be " + std::to_string(sqlite_schema_version()) + ", got " + std::to_string(version) +
+                        ": a read-only store cannot migrate it; open it for writing once");
     return;
   }
   if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
-    refuse(path_, "its file system does not carry a write-ahead log (journal mode " + mode + ")");
+    refuse(path_, "its file system does not support a write-ahead log (journal mode " + mode + ")");
   if (version < sqlite_schema_version()) migrate(empty);
   if (options.durability == Durability::normal) run("PRAGMA synchronous = NORMAL");
 }

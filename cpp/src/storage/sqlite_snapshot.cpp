@@ -26,7 +26,8 @@ std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) 
   const Counters& seen = other.known_.counters;
   if (seen.sequence < known_.counters.sequence || seen.now < known_.counters.now)
     throw Error(ErrorCode::storage,
-                "store " + resonate::quoted(path_) + ": another file has taken its place; this one is still open");
+                "store " + resonate::quoted(path_) +
+                    ": another file has replaced it, and the store still has the old one open: open the store again");
   other.seen_now_ = seen_now_;
   return used;
 }

@@ -114,7 +114,7 @@ void SqliteStorage::disconnect() noexcept {
 
 void SqliteStorage::require(Access access) {
   if (access == Access::write && options_.read_only)
-    throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only: nothing can be changed in it");
+    throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only and cannot be changed");
   if (file_ && file_->is_outdated()) disconnect();
   if (!file_) open(SqliteFile::Absent::refuse);
   const std::string deed = access == Access::write ? log_index_->look() : log_index_->look_quickly();
@@ -123,8 +123,8 @@ void SqliteStorage::require(Access access) {
   disconnect();
   throw Error(ErrorCode::storage,
               "store \"" + path_ + "\": the file \"" + index + "\" " + deed +
-                  " while the store had it open; nothing was done, and the next call opens the store again. No " +
-                  "program but SQLite may touch the files beside a store");
+                  " while the store had it open; this call changed nothing, and the next call opens the store again. " +
+                  "Only SQLite may change the files beside a store");
 }
 
 void SqliteStorage::begin(Access access) {

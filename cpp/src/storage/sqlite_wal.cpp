@@ -125,9 +125,9 @@ std::optional<std::string> commits_lost_in_log(const std::string& database) {
     if (again.readable != found.readable) return std::nullopt;
     found = again;
   }
-  constexpr std::string_view kElse = " (a loss of power before they were acknowledged looks the same)";
+  constexpr std::string_view kElse = " (a power failure before they were acknowledged has the same effect)";
   if (found.header_damaged)
-    return "log: the head of " + resonate::quoted(path) + " is damaged, and no commit in it is read" + std::string(kElse);
+    return "log: the head of " + resonate::quoted(path) + " is damaged, so none of its commits is read" + std::string(kElse);
   if (found.lost == 0) return std::nullopt;
   return "log: frame " + std::to_string(found.readable + 1) + " of " + resonate::quoted(path) + " is damaged, and " +
          commits(found.lost) + " from it on cannot be read" + std::string(kElse);
