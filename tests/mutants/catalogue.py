@@ -19,15 +19,31 @@ MACHINES = ["tests/property/test_state_machine", "tests/property/test_job_machin
 FORKED = ["tests/conformance", "tests/property", "tests/unit", "tests/fuzz", "tests/integration/storage"]
 """What is collected for mutants of C++."""
 FIRST: dict[str, list[str]] = {
-    "promises": ["tests/conformance/test_s memory", MEMORY, *MACHINES],
-    "tasks": ["tests/conformance/test_s memory", MEMORY, *MACHINES],
-    "schedules": ["tests/unit/test_cron", "tests/property/test_cron", "tests/conformance/test_s4 memory", MEMORY, *MACHINES],
-    "jobs": ["tests/conformance/test_job memory", MEMORY, *reversed(MACHINES)],
-    "groups": ["tests/conformance/test_job_group memory", MEMORY, *reversed(MACHINES)],
-    "storage": ["tests/unit/test_files", "tests/unit", "tests/integration/storage", "tests/conformance sqlite", *MACHINES],
-    "codec": ["tests/unit", "tests/conformance/test_s memory", "tests/fuzz", MEMORY, *MACHINES],
+    "promises": ["tests/conformance/test_s memory", MEMORY],
+    "tasks": ["tests/conformance/test_s memory", MEMORY],
+    "schedules": ["tests/unit/test_cron", "tests/property/test_cron", "tests/conformance/test_s4 memory", MEMORY],
+    "jobs": ["tests/conformance/test_job memory", MEMORY],
+    "groups": ["tests/conformance/test_job_group memory", MEMORY],
+    "storage": [
+        "tests/conformance/test_job_storage sqlite",
+        "tests/unit/test_files",
+        "tests/unit/test_typed_api",
+        "tests/unit/test_watch_counts",
+        "tests/conformance/test_s4_steps sqlite",
+        "tests/integration/storage",
+        "tests/conformance sqlite",
+        "tests/unit",
+    ],
+    "codec": [
+        "tests/conformance/test_s3_shape memory",
+        "tests/conformance/test_s8_fine_print memory",
+        "tests/conformance/test_s memory",
+        MEMORY,
+        "tests/fuzz",
+        "tests/unit",
+    ],
 }
-THEN = [*MACHINES, *FORKED]
+THEN = ["tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINES, *FORKED]
 
 SLICES = {"worker": ["tests/worker", "tests/integration/jobs"], "server": ["tests/server"]}
 """What runs for mutants of Python."""

@@ -144,3 +144,12 @@ def test_a_full_disk_by_path() -> None:
     store.promises.create("a", 1000)
     with pytest.raises(rc.StoreError, match="/dev/full"):
         recording.close()
+
+
+def test_a_delay_that_is_over_dispatches_at_the_present() -> None:
+    store = rc.Store(clock=rc.ManualClock(1000), check=True)
+    file = io.StringIO()
+    with store.record(file):
+        store.promises.create("p", 50_000, tags={"resonate:target": "poll://any@w", "resonate:delay": "3"})
+    events = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert [event["req"] for event in events if event["kind"] == "step.dispatch"] == [{"id": "p", "at": 1000}]
