@@ -1,5 +1,5 @@
-// Python arguments to C++ values. Every function names the argument in its error: a wrong type is a TypeError, a value that no
-// request can carry is Invalid. Rules of the protocol are the engine's (validate.cpp), not checked here.
+// Converts Python arguments to C++ values. Every error names the argument: a wrong type is a TypeError, a value that no request can
+// carry is Invalid. The engine checks the rules of the protocol (validate.cpp).
 #pragma once
 
 #include <array>
@@ -18,30 +18,30 @@ namespace resonate::python {
 
 [[noreturn]] void wrong_type(const char* argument, const char* expected, py::handle given);
 
-// The UTF-8 of a str, valid while the object lives.
+// The UTF-8 text of a str; valid while the object lives.
 std::string_view text(py::handle given, const char* argument);
 std::optional<std::string> optional_text(py::handle given, const char* argument);
 
-// An int, or what has __index__; bool and float are no integers.
+// An int, or an object with __index__; bool and float are refused.
 std::int64_t integer(py::handle given, const char* argument);
 std::optional<std::int64_t> optional_integer(py::handle given, const char* argument);
 
-// Milliseconds: an int, or a timedelta of a whole number of them.
+// Milliseconds: an int, or a timedelta that is a whole number of them.
 Duration duration(py::handle given, const char* argument);
 
-// timeout_at= or timeout=, exactly one; the second is relative to `now`.
+// Exactly one of timeout_at= and timeout=; timeout is relative to `now`.
 template <class Now>
 Instant deadline(py::handle timeout_at, py::handle timeout, Now now);
 
 // A mapping of strings, or None.
 StringMap string_map(py::handle given, const char* argument);
 
-// A list or tuple of what an iterable holds; strings, bytes and dicts are no such iterables.
+// The items of an iterable as a list or tuple; strings, bytes and dicts are refused.
 py::object fast_sequence(py::handle given, const char* argument, const char* expected);
 // An iterable of strings.
 std::vector<std::string> texts(py::handle given, const char* argument);
 
-// One of a few words.
+// A word from a fixed list.
 template <class Choice, std::size_t N>
 Choice choice(py::handle given, const char* argument, const std::array<std::pair<std::string_view, Choice>, N>& choices);
 

@@ -1,4 +1,4 @@
-// What module.cpp lists: one function a noun, in the order in which their types are needed.
+// The functions that module.cpp calls: one per noun, in the order in which their types are needed.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -27,6 +27,6 @@ void bind_check_file(py::module_& module);
 void bind_cron(py::module_& module);
 void bind_fork_safety(py::module_& module);
 void bind_interrupts(py::module_& module);
-void bind_finished_classes(py::module_& module);  // after all classes
+void bind_finished_classes(py::module_& module);  // after all other classes
 
 }  // namespace resonate::python

@@ -1,4 +1,4 @@
-// store.jobs: what workers ask.
+// store.jobs: the requests of workers.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

@@ -1,4 +1,4 @@
-// ManualClock and SystemClock: where a store's instants come from (PROTOCOL 4).
+// ManualClock and SystemClock: the sources of a store's instants (PROTOCOL 4).
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

@@ -1,4 +1,4 @@
-// cron_next: when an expression fires, without a store.
+// cron_next: computes when an expression fires, without a store.
 #include <pybind11/pybind11.h>
 #include <pybind11/typing.h>
 

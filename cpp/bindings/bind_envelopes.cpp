@@ -1,4 +1,4 @@
-// store.apply and store.apply_json: full envelopes, in Python objects or JSON texts.
+// store.apply and store.apply_json: whole envelopes, as Python objects or JSON texts.
 #include <array>
 #include <string>
 #include <string_view>
@@ -30,7 +30,7 @@ std::vector<Answer> run_batch(const OpenStore& store, std::vector<Decoded> envel
   return door->run(std::move(envelopes), now, atomicity_of(atomic));
 }
 
-// A text as bytes. A lone surrogate becomes bytes that are no UTF-8, which the parser refuses as it refuses any other.
+// A text as bytes. A lone surrogate becomes bytes that are not UTF-8, which the parser refuses.
 py::object bytes_of_text(py::handle text) {
   auto bytes = py::reinterpret_steal<py::object>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
   if (!bytes) throw py::error_already_set();
@@ -42,7 +42,7 @@ bool is_text(py::handle given) {
          PyMemoryView_Check(given.ptr());
 }
 
-// What a JSON door takes as one envelope, kept alive and unchanged while the GIL is away.
+// The text of one envelope, kept alive and unchanged while the GIL is released.
 class JsonText {
  public:
   explicit JsonText(py::handle given) : owner_(py::reinterpret_borrow<py::object>(given)) {
@@ -138,7 +138,7 @@ AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, 
 
 }  // namespace
 
-// The signatures are written by hand: a list answers a list, and two overloads would cost each call a try.
+// The signatures are written by hand: a list is answered with a list, and with two overloads each call would try both.
 void bind_envelopes(StoreClass& bound) {
   constexpr std::array<Parameter, 3> kParameters = {
       {{"envelope", Given::required}, {"now", Given::optional}, {"atomic", Given::optional}}};

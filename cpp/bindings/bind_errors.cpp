@@ -1,4 +1,4 @@
-// The whole table from the core's codes and statuses to Python's exceptions.
+// The table from the core's codes and statuses to Python's exceptions.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -20,7 +20,7 @@ constexpr std::array<const char*, 11> kClassNames = {
 };
 using Classes = std::array<py::object, kClassNames.size()>;
 
-// Looked up at the first error: errors.py is imported by the package, not by this module.
+// Imported at the first error: the package imports errors.py, this module does not.
 py::handle class_of(ErrorClass error) {
   static constinit MadeOnce<Classes> kept;
   const Classes& classes = kept.get([] {
@@ -90,7 +90,7 @@ void raise_violations(const std::vector<Violation>& violations) {
 
 void bind_errors(py::module_&) {
   py::register_local_exception_translator([](std::exception_ptr pending) {
-    // What comes up while the error is being made, such as a KeyboardInterrupt, is raised in its place.
+    // An exception that occurs while the error is created, such as a KeyboardInterrupt, replaces it.
     try {
       try {
         if (pending) std::rethrow_exception(pending);

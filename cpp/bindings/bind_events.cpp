@@ -1,4 +1,4 @@
-// Message, Fired, Violation: what waits to be delivered, what the engine did by itself, what does not hold.
+// Message, Fired, Violation: undelivered messages, internal steps, violated invariants.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-// What is done to a store's rows as a whole, over the years: backup, purge, vacuum, the check of a file.
+// Maintenance of a whole store: backup, purge, vacuum, and the check of a file.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -17,7 +17,7 @@ using TargetArgument = Shown<"str | os.PathLike[str]">;
 
 std::string path_of(py::handle path) { return std::string(text(call(member_of_module("os", "fsdecode"), path), "path")); }
 
-// An instant at which nothing else happened may not be in the file yet.
+// Stores the present instant: one at which nothing else changed may be missing in the file.
 void store_instant(Engine& engine) {
   try {
     Changes only_now;
@@ -29,7 +29,7 @@ void store_instant(Engine& engine) {
         },
         Access::write);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::read_only) throw;  // a store that only looks has seen nothing of its own
+    if (error.code() != ErrorCode::read_only) throw;  // a read-only store has no instant of its own
   }
 }
 

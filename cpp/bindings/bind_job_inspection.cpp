@@ -1,4 +1,4 @@
-// store.jobs: what an operator asks for.
+// store.jobs: the requests of operators.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -27,7 +27,7 @@ JobFilter all(const OptionalStr& state, const OptionalStr& queue, const Optional
   return filter;
 }
 
-// One request changes a bounded number, so that others get their turn.
+// A request changes a limited number of jobs, so that other requests run in between.
 template <class Operation>
 std::int64_t run_all(const Jobs& self, JobFilter filter) {
   std::int64_t count = 0;

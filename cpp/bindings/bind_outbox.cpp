@@ -1,4 +1,4 @@
-// What waits to be delivered: store.messages, store.take_messages.
+// Undelivered messages: store.messages, store.take_messages.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -27,7 +27,7 @@ std::size_t limit_of(const OptionalInt& given) {
   return static_cast<std::size_t>(limit);
 }
 
-// Exact addresses, and beginnings of addresses where a text ends in `*`.
+// Exact addresses, or prefixes if a text ends in `*`.
 std::vector<AddressPattern> patterns_of(const Addresses& addresses) {
   std::vector<AddressPattern> patterns;
   for (std::string& text : texts(addresses, "addresses")) {

@@ -1,4 +1,4 @@
-// Promise, Task, Schedule: what a store holds, as seen at the instant of the call (PROTOCOL 1).
+// Promise, Task, Schedule: stored records, as of the instant of the call (PROTOCOL 1).
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -13,7 +13,7 @@ namespace resonate::python {
 
 namespace {
 
-// The typed calls speak the newest dialect.
+// Typed calls use the newest dialect.
 constexpr DialectId kShownDialect = DialectId::k2026_04_01;
 
 // --- Promise --------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Envelope, RequestLimits, Store.run: requests as a server holds them, between their bytes and their answer.
+// Envelope, RequestLimits, Store.run: decoded requests of a server.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

@@ -1,4 +1,4 @@
-// What calls answer that is more than one record: pages, batches, claims, suspensions, fenced actions.
+// Results that contain several records: pages, batches, claims, suspensions, fenced actions.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

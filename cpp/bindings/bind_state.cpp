@@ -1,4 +1,4 @@
-// The state of a store as a whole: is it sound, what is in it, what is it worth elsewhere.
+// The whole state of a store: check it, describe it, save and restore it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

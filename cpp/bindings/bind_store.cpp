@@ -40,7 +40,7 @@ std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) 
   return py::cast<std::shared_ptr<Clock>>(object);
 }
 
-// Of a clock that was wrong, or is: a program would see deadlines that have passed when they are set, and not know why.
+// Warns if the clock was or is wrong: otherwise deadlines would pass as soon as they are set, for no visible reason.
 void warn_of_clock(Engine& engine) {
   std::string problem;
   {

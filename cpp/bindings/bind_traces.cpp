@@ -1,4 +1,4 @@
-// Recording a store, and replaying what was recorded.
+// Recording a store, and replaying a recording.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-// Watch, Store.watch: how an event loop learns that a store has something for it to do.
+// Watch, Store.watch: notify an event loop when a store has work for it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>

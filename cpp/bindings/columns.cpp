@@ -9,7 +9,7 @@ namespace resonate::python {
 
 namespace {
 
-// A column as a list or tuple of as many items as there are ids; a null object where none was given.
+// A column as a list or tuple with one item per id; a null object if the column is absent.
 py::object column_of(py::handle given, const char* argument, const char* expected, std::size_t size) {
   if (given.is_none()) return {};
   py::object column = fast_sequence(given, argument, expected);

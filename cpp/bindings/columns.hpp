@@ -1,4 +1,4 @@
-// The bulk forms: columns of ids, deadlines and values to one batch of requests.
+// The bulk calls: columns of ids, deadlines and values become one batch of requests.
 #pragma once
 
 #include <string_view>

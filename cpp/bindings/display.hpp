@@ -1,4 +1,4 @@
-// How records show themselves: reprs here, HTML by resonate_core/display.py.
+// The representations of records: repr here, HTML by resonate_core/display.py.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,7 +13,7 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// "Name(a=1, b='x')", each value by its own repr.
+// "Name(a=1, b='x')", with the repr of each value.
 class Repr {
  public:
   explicit Repr(std::string_view name) : out_(std::string(name) + "(") {}

@@ -1,5 +1,5 @@
-// From the core's outcomes and faults to the exceptions of resonate_core/errors.py. The class is chosen by status or code, never by
-// the text of a message; the table is in bind_errors.cpp.
+// Raises the exceptions of resonate_core/errors.py for the core's refusals and errors. The class is chosen by status or code, never
+// by the text of a message; the table is in bind_errors.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class ErrorClass : std::uint8_t {
 
 // Needs the GIL.
 [[noreturn]] void raise(ErrorClass error, const std::string& message);
-// A refusal of the protocol: the class of its status.
+// Raises the class for the status of a refused request.
 [[noreturn]] void raise_refusal(int status, const std::string& message);
 [[noreturn]] void raise_violations(const std::vector<Violation>& violations);
 

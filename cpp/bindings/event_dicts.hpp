@@ -1,4 +1,4 @@
-// Messages as `Store.take_messages` hands them out.
+// Messages in the form of `Store.take_messages`.
 #pragma once
 
 #include "record_types.hpp"

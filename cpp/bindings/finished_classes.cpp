@@ -1,4 +1,4 @@
-// What every bound class has, and pybind11 leaves open: an object without a value cannot be used, and none can be pickled.
+// Protections that pybind11 leaves to its users: an object without a value cannot be used, and no object can be pickled.
 #include <string>
 
 #include "bind.hpp"
@@ -20,7 +20,7 @@ void* refuse_unmade(std::size_t) { throw py::type_error("__init__() of this obje
 
 void bind_finished_classes(py::module_& module) {
   auto* const base = reinterpret_cast<PyTypeObject*>(py::detail::get_internals().instance_base);
-  // Both: object.__reduce__ makes an object of pybind11's base of all classes, which aborts the process.
+  // Both are needed: object.__reduce__ would create an object of pybind11's base class, which aborts the process.
   const py::object reduce = py::cpp_function(&refuse_to_reduce, py::name("__reduce__"), py::is_method(module));
   const py::object reduce_ex = py::cpp_function(&refuse_to_reduce, py::name("__reduce_ex__"), py::is_method(module));
   for (const auto& [name, bound] : py::dict(module.attr("__dict__"))) {

@@ -60,7 +60,7 @@ void after_in_parent() {
 }
 
 void after_in_child() {
-  inside.store(own_share());  // a thread that looked in and turned away may have been counted at the instant of the fork
+  inside.store(own_share());  // at the instant of the fork the count may include a thread that had not entered
   forks.store(0);
 }
 
@@ -79,7 +79,7 @@ OutsidePython::~OutsidePython() {
   take_gil_again(thread_);
 }
 
-// Python's hooks and not pthread_atfork: those run inside locks of the interpreter, where the GIL cannot be given away.
+// Python's hooks, not pthread_atfork: its handlers run inside locks of the interpreter, where the GIL cannot be released.
 void bind_fork_safety(py::module_&) {
   if (Py_AtExit(&wait_for_calls) != 0) std::atexit(&wait_for_calls);  // Python has room for 32 of them
   const auto os = imported("os");

@@ -25,7 +25,7 @@ void take_gil_again(PyThreadState* thread) noexcept {
   into_python([thread] { PyEval_RestoreThread(thread); });
 }
 
-// Earlier versions than 3.12 have freed by then what PyGILState_Ensure looks at.
+// Before 3.12, the interpreter has freed by then the state that PyGILState_Ensure reads.
 PyGILState_STATE ensure_gil() noexcept {
   if (interpreter_is_ending()) sleep_until_the_process_ends();
   return into_python([] { return PyGILState_Ensure(); });

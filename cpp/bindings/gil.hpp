@@ -1,9 +1,9 @@
-// The GIL: the one place where it is given away and taken, and where C++ calls what may run Python code.
+// The GIL: the only place where it is released and taken, and where C++ calls functions that can run Python code.
 //
-// Once an interpreter begins to end, a thread that asks for the GIL never gets it. CPython 3.14 lets such a thread sleep until the
-// process is gone; earlier ones end it with pthread_exit, which unwinds its stack as an exception would: through destructors that
-// need the GIL, and through functions that let no exception out, which aborts the process. So whatever may ask for the GIL is
-// called here, directly above Python, and the unwinding stops here: the thread sleeps on every version.
+// Once an interpreter begins to shut down, a thread that asks for the GIL never gets it. CPython 3.14 lets such a thread sleep
+// until the process ends. Earlier versions end it with pthread_exit, which unwinds its stack like an exception: through destructors
+// that need the GIL, and through noexcept functions, which aborts the process. So functions that may ask for the GIL are called
+// here, directly above Python, and the unwinding stops here: the thread sleeps on every version.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,14 +19,14 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// Of a thread that the interpreter would have ended.
+// For a thread that the interpreter would have ended.
 [[noreturn]] void sleep_until_the_process_ends() noexcept;
 
-// Calls a function of Python's that may ask for the GIL. `body` owns nothing: nothing may be unwound between Python and here.
+// Calls a Python function that may ask for the GIL. `body` must own nothing, because the unwinding does not run its destructors.
 template <class Body>
 auto into_python(const Body& body) {
   static_assert(std::is_trivially_destructible_v<Body>);
-#if defined(__GLIBCXX__)  // elsewhere pthread_exit unwinds nothing
+#if defined(__GLIBCXX__)  // on other systems pthread_exit does not unwind
   try {
     return body();
   } catch (abi::__forced_unwind&) {
@@ -37,17 +37,18 @@ auto into_python(const Body& body) {
 #endif
 }
 
-// The interpreter has begun to end: only the thread that ends it gets the GIL.
+// True once the interpreter shuts down: then only the thread that ends it gets the GIL.
 bool interpreter_is_ending() noexcept;
 
-// Gives the GIL away, and takes it again.
+// Releases the GIL and takes it again.
 PyThreadState* give_gil_away() noexcept;
 void take_gil_again(PyThreadState* thread) noexcept;
-// Takes the GIL in a thread that Python may not have seen yet.
+// Takes the GIL in a thread that may be unknown to Python.
 PyGILState_STATE ensure_gil() noexcept;
 
-// A value of Python's that is made at its first use and kept until the process ends. Used with the GIL. Making it may let other
-// threads in; the value that is there first stays. (pybind11's own gives the GIL away and takes it where nothing may be unwound.)
+// A Python value that is created at its first use and kept until the process ends. Use it with the GIL. Creating it may release the
+// GIL; if several threads create it, the first value stays. (pybind11's own class takes the GIL where a thread must not be
+// unwound.)
 template <class Value>
 class MadeOnce {
  public:
@@ -65,7 +66,7 @@ class MadeOnce {
   Value* value_ = nullptr;
 };
 
-// A stretch with the GIL within one without it, or in a thread that Python has not seen yet.
+// A scope with the GIL inside a scope without it, or in a thread that is unknown to Python.
 class InsidePython {
  public:
   InsidePython() : before_(ensure_gil()) {}
@@ -80,7 +81,7 @@ class InsidePython {
 // --- With the GIL; each raises what Python raises.
 // ---------------------------------------------------------------------------------
 
-// A new reference, or the pending error.
+// Takes a new reference; raises the pending error if it is null.
 inline py::object owned(PyObject* made) {
   if (!made) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
@@ -92,7 +93,7 @@ py::object call_with(py::handle function, const py::tuple& arguments, const py::
 // str(), repr().
 py::str text_of(py::handle object);
 py::str repr_of(py::handle object);
-// What an iterable gives, as a list.
+// The items of an iterable as a list.
 py::list list_of(py::handle iterable);
 
 template <class... Arguments>

@@ -1,4 +1,4 @@
-// Ctrl-C during a long call, and while it waits for another process.
+// Ctrl-C during a call that takes long or waits for another process.
 #include "bind.hpp"
 #include "gil.hpp"
 #include "resonate/errors.hpp"
@@ -8,10 +8,10 @@ namespace resonate::python {
 
 namespace {
 
-// Taking the GIL may mean waiting for it, and between two looks of a thread that works passes less than a millisecond or so.
+// Taking the GIL can mean waiting for it, and the calls of a working thread come less than about a millisecond apart.
 constexpr unsigned kCallsPerLook = 16;
 
-unsigned long main_thread = 0;  // NOLINT(runtime/int): as Python has it
+unsigned long main_thread = 0;  // NOLINT(runtime/int): Python's type
 
 // Python's main thread handles signals. A call of another thread ends when Python shuts down, because its result would be lost.
 // Runs without the GIL.
@@ -20,14 +20,14 @@ void look_for_signals(Pause pause) {
     if (interpreter_is_ending()) throw Error(ErrorCode::closed, "Python is shutting down");
     return;
   }
-  static unsigned calls = 0;  // of the main thread
+  static unsigned calls = 0;  // used by the main thread only
   if (pause == Pause::working && ++calls % kCallsPerLook != 0) return;
   if (interpreter_is_ending()) return;
   const InsidePython held;
   if (into_python([] { return PyErr_CheckSignals(); }) != 0) throw py::error_already_set();
 }
 
-// The thread that forks is the child's main thread.
+// In a child, the thread that called fork() is the main thread.
 void know_main_thread() { main_thread = PyThread_get_thread_ident(); }
 
 }  // namespace

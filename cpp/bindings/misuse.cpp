@@ -15,7 +15,7 @@ namespace {
   throw py::type_error(py::cast<std::string>(message));
 }
 
-// "name(a: int) -> str", the first line of a docstring; nothing where pybind11 wrote none.
+// The first line of a docstring, "name(a: int) -> str"; empty if pybind11 wrote none.
 std::string signature_of(py::handle function, std::string_view name) {
   const py::object doc = function.attr("__doc__");
   if (doc.is_none()) return {};
@@ -24,7 +24,7 @@ std::string signature_of(py::handle function, std::string_view name) {
   return line.starts_with(std::string(name) + "(") ? line : std::string();
 }
 
-// pybind11 writes the docstring of a function anew for each overload.
+// Keeps the docstring of a function: pybind11 rewrites it for each overload.
 class KeptDocstring {
  public:
   explicit KeptDocstring(py::handle function)
@@ -42,7 +42,7 @@ class KeptDocstring {
 };
 
 void add_last_overload(py::handle scope, const char* name, const py::object& attribute) {
-  // Python keeps a method as an instance method, which holds the function.
+  // Python stores a method as an instance method, which contains the function.
   const bool is_method = PyInstanceMethod_Check(attribute.ptr());
   const py::handle function = is_method ? PyInstanceMethod_GET_FUNCTION(attribute.ptr()) : attribute.ptr();
   if (!PyCFunction_Check(function.ptr())) return;

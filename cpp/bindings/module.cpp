@@ -1,4 +1,4 @@
-// resonate_core._core: the list of what is bound, in the order in which the types are needed.
+// resonate_core._core: calls the bind functions, in the order in which the types are needed.
 #include <pybind11/pybind11.h>
 
 #include "bind.hpp"

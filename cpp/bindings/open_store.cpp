@@ -6,7 +6,7 @@
 
 namespace resonate::python {
 
-// The warning names the line that made the call. Where warnings are errors, nothing has been done yet.
+// The warning names the caller's line. If warnings are errors, the request has not run yet.
 void OpenStore::warn_of_tags(const Operation& operation) {
   for (const std::string& advice : tag_advice(operation)) {
     if (PyErr_WarnEx(PyExc_UserWarning, advice.c_str(), 1) != 0) throw py::error_already_set();

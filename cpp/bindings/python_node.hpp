@@ -1,5 +1,5 @@
-// A Python object as a document of the codec (codec/node.hpp). Needs the GIL; runs no Python code: dicts and lists are read from
-// their own storage, also those of subclasses, so a document cannot change while it is read.
+// A Python object as a document of the codec (codec/node.hpp). It needs the GIL and runs no Python code: it reads the storage of
+// dicts and lists directly, also of subclasses, so a document cannot change while it is read.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -62,10 +62,10 @@ class PythonNode {
   }
 
  private:
-  // A str that is its own UTF-8: nearly every one, and nothing has to be called to read it.
+  // A str whose storage is its UTF-8 text, as nearly every one: it can be read without a call.
   static bool is_plain(PyObject* object) noexcept { return PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object); }
 
-  // The text is kept in the str object. Null for a lone surrogate.
+  // The str object caches the text. Returns null for a lone surrogate.
   static const char* utf8(PyObject* text, Py_ssize_t* size) noexcept {
     const char* bytes = PyUnicode_AsUTF8AndSize(text, size);
     if (!bytes) PyErr_Clear();

@@ -1,4 +1,4 @@
-// What every record class has: to_dict(), ==, hash by content, repr and HTML.
+// The common members of record classes: to_dict(), ==, hash by content, repr and HTML.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -17,7 +17,7 @@ struct RecordTraits {
   JsonDict (*to_dict)(const Record&);
   const char* to_dict_doc;
   bool (*same)(const Record&, const Record&);
-  py::tuple (*identity)(const Record&);  // equal for equal records: what the hash is made of
+  py::tuple (*identity)(const Record&);  // equal for equal records; the hash is computed from it
   std::string (*repr)(const Record&);
   const char* html;  // a function of display.py
 };

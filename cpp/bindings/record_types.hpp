@@ -1,5 +1,5 @@
-// The records of typed calls: rows as replies show them. Attributes are computed when they are read, so a call that returns a
-// record pays for one counter. The rows are immutable, so a record never changes.
+// The records of typed calls: rows as replies show them. Attributes are computed when they are read, so returning a record costs
+// one counter. Rows are immutable, so a record never changes.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct JobRecord {
 
 struct MessageRecord {
   MessageRef message;
-  RowRef record;  // of an unblock: the settled promise
+  RowRef record;  // for an unblock: the settled promise
   bool stale = false;
 };
 
@@ -60,7 +60,7 @@ struct Fenced {
   bool preload_cut = false;
 };
 
-// One page of a search; Record is one of the three above.
+// One page of a search; Record is one of the three classes above.
 struct PageBase {
   std::optional<std::string> cursor;
 };
@@ -83,7 +83,7 @@ struct SchedulePage : PageBase {
   Record at(std::size_t i) const { return {rows[i]}; }
 };
 
-// What create_many and settle_many answer, in order of the ids that were given.
+// The results of create_many and settle_many, in the order of the given ids.
 struct PromiseBatch {
   using Record = PromiseRecord;
   std::vector<PromiseRecord> records;

@@ -30,7 +30,7 @@ class FileWriter final : public LineWriter {
   }
 
  protected:
-  // Each line reaches the system at once: a crash of the process loses none.
+  // Each line is passed to the system at once, so that a crash of the process loses none.
   void put(std::string_view line) override {
     const std::string text = std::string(line) + "\n";
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) fail("cannot be written");
@@ -65,7 +65,7 @@ class ObjectWriter final : public LineWriter {
 
  protected:
   void put(std::string_view line) override {
-    // Its thread would wait for ever, under the lock of an engine that the last thread may still want.
+    // The thread would wait for ever, holding the lock of an engine that the last thread may need.
     if (interpreter_is_ending()) throw Error(ErrorCode::closed, "the recording has ended: Python is shutting down");
     const InsidePython held;
     const std::string text = std::string(line) + "\n";
@@ -76,7 +76,7 @@ class ObjectWriter final : public LineWriter {
         call_method(file_, "write", py::str(text));
       }
     } catch (py::error_already_set& error) {
-      if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // the caller's, once the request is through
+      if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // raised in the caller once the request has finished
       throw;
     }
   }
@@ -111,7 +111,7 @@ void Recorder::close() {
   if (!engine_) return;
   {
     const OutsidePython outside;
-    (void)engine_->location();  // refused where this is the write() of this very recording, before anything is ended
+    (void)engine_->location();  // raises if this is called from the recording's own write()
     std::exchange(engine_, nullptr)->stop_trace();
   }
   writer_->finish();

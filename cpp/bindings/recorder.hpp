@@ -1,4 +1,4 @@
-// Where a recording goes: a file by path, or a Python file object.
+// The target of a recording: a file by path, or a Python file object.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,14 +13,14 @@ namespace resonate::python {
 
 namespace py = pybind11;
 
-// Takes lines under the engine's lock, without the GIL. What put() throws ends the recording, and Recorder::close raises it; so
-// does a write() that calls the store it records, which the engine refuses.
+// Receives lines under the engine's lock, without the GIL. An exception of put() ends the recording, and Recorder::close() raises
+// it; so does a write() that calls the recorded store, which the engine refuses.
 class LineWriter {
  public:
   virtual ~LineWriter() = default;
-  // In a child of fork(2) nothing: a recording belongs to the process that began it.
+  // Does nothing in a child of fork(2): a recording belongs to the process that began it.
   void write(std::string_view line);
-  // After the last line, with the GIL.
+  // Call it after the last line, with the GIL.
   virtual void finish() = 0;  // throws
 
   std::uint64_t lines() const noexcept { return lines_; }
@@ -33,15 +33,15 @@ class LineWriter {
   int process_ = 0;
 };
 
-// `target`: a path (str or os.PathLike), or an object with write(). StoreError where the file cannot be opened.
+// `target`: a path (str or os.PathLike), or an object with write(). StoreError: the file cannot be opened.
 std::shared_ptr<LineWriter> open_line_writer(py::handle target);
 
-// An engine that is being recorded.
+// The recording of an engine.
 class Recorder {
  public:
-  // With the GIL.
+  // Call it with the GIL.
   Recorder(std::shared_ptr<Engine> engine, std::shared_ptr<LineWriter> writer);
-  // With the GIL; raises what went wrong with the file. Once is enough.
+  // Call it with the GIL. It raises the error of the file, if there was one; further calls do nothing.
   void close();
   bool closed() const noexcept { return !engine_; }
   std::uint64_t lines() const noexcept { return writer_->lines(); }

@@ -1,4 +1,4 @@
-// Arguments of the typed calls to the requests of the core: what the calls have in common wherever they appear.
+// Converts the arguments that several typed calls share.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ inline PromiseSettle promise_settle(std::string_view id, std::string_view state,
   return settle;
 }
 
-// Pairs of id and version, as TaskRef or JobRef.
+// Pairs of id and version, for TaskRef and JobRef.
 using Held = Shown<"collections.abc.Iterable[tuple[str, int]]">;
 
 template <class Ref>

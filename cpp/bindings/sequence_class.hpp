@@ -1,4 +1,4 @@
-// Pages and batches: sequences that make a record when one is asked for.
+// Pages and batches: sequences that create a record when it is read.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -37,7 +37,7 @@ void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const
             return records;
           },
           py::arg("index"))
-      // Over a list: an iterator of our own would end by a C++ exception, which costs more than ten records.
+      // Iterates over a list: an iterator of our own would end with a C++ exception, which costs more than ten records.
       .def("__iter__",
            [](const Sequence& self) {
              py::list records(self.size());

@@ -1,7 +1,7 @@
-// Shown<"int | None">: an argument or result that is taken as it is and carries its type for signatures, documentation and stubs.
+// Shown<"int | None">: an argument or result that is passed unconverted and names its type for signatures, documentation and stubs.
 //
-// The functions convert such arguments themselves (arguments.hpp), so that an error names the argument and the value, and so that a
-// call pays for no conversion that it does not need.
+// The functions convert such arguments themselves (arguments.hpp), so that an error names the argument and the value, and a call
+// pays only for the conversions that it needs.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -31,7 +31,7 @@ class Shown : public py::object {
   static constexpr auto kType = Type;
 };
 
-// Arguments that many functions take.
+// Types that many functions use.
 using Str = Shown<"str">;
 using OptionalStr = Shown<"str | None">;
 using Int = Shown<"int">;

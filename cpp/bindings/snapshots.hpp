@@ -1,4 +1,4 @@
-// The whole state of a store as a Python value, and back; and what is in it, counted.
+// The whole state of a store as a Python value, restoring it, and counts of its records.
 #pragma once
 
 #include "open_store.hpp"
@@ -7,7 +7,7 @@
 namespace resonate::python {
 
 JsonDict snapshot(const OpenStore& store, py::handle format);
-// Checked before anything is replaced.
+// Checks the snapshot before it replaces anything.
 void restore(const OpenStore& store, py::handle snapshot, bool check);
 py::str digest_of(const OpenStore& store);
 

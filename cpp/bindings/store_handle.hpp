@@ -1,4 +1,4 @@
-// The object behind resonate_core.Store: the open store, and the Python objects that it hands out again and again.
+// The object behind resonate_core.Store: the open store and its cached Python objects.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -18,13 +18,13 @@ struct StoreHandle {
   py::object jobs;
   py::object queues;
 
-  // With the GIL.
+  // Call it with the GIL.
   StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock_object);
 };
 
 inline const OpenStore& open(const StoreHandle& store) { return *store.open; }
 
-// The parts of Store's class that have files of their own.
+// The parts of Store's class that are bound in files of their own.
 using StoreClass = py::class_<StoreHandle>;
 void bind_envelopes(StoreClass& bound);    // apply, apply_json
 void bind_outbox(StoreClass& bound);       // messages, take_messages

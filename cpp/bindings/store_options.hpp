@@ -1,4 +1,4 @@
-// The options of Store(...) to those of the engine.
+// Converts the options of Store(...) to those of the engine.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct StoreOptions {
 
 Options engine_options(const StoreOptions& given, bool manual_clock);
 
-// As the user gave them.
+// The rule set's name as the user gave it.
 std::string_view name_of_rules(const Options& options) noexcept;
 std::string_view name_of_catchup(const Options& options) noexcept;
 
@@ -36,7 +36,7 @@ struct StorageOptions {
   bool read_only;
 };
 
-// Memory for None, SQLite for a path. Another URL is refused (Unsupported), never replaced by something else.
+// Opens storage in memory for None, SQLite for a path. Other URLs are refused (Unsupported).
 std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptions& given);
 
 }  // namespace resonate::python

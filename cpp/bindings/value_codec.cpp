@@ -10,7 +10,7 @@ namespace resonate::python {
 
 namespace {
 
-// What json.dumps(text, ensure_ascii=False) writes.
+// The output of json.dumps(text, ensure_ascii=False).
 std::string json_string(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out;
@@ -39,7 +39,7 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
-// json.JSONEncoder(...).encode, made once: json.dumps makes a new encoder in every call that has options.
+// json.JSONEncoder(...).encode, created once: json.dumps creates an encoder in every call with options.
 py::handle json_encode() {
   static constinit MadeOnce<py::object> kept;
   return kept.get([]() -> py::object {
@@ -54,13 +54,13 @@ py::handle json_loads() {
   return kept.get([] { return member_of_module("json", "loads"); });
 }
 
-// json.JSONDecoder().scan_once: what json.loads comes to behind the steps that look for a byte order mark and for white space.
+// json.JSONDecoder().scan_once: json.loads without its checks for a byte order mark and white space.
 py::handle json_scan() {
   static constinit MadeOnce<py::object> kept;
   return kept.get([]() -> py::object { return call(member_of_module("json", "JSONDecoder")).attr("scan_once"); });
 }
 
-// A document that begins and ends with its value; null for any other, which json.loads reads, or says what is wrong with it.
+// Parses a document that begins and ends with its value. Returns null for any other; json.loads then parses it or raises its error.
 py::object scanned(const py::str& document) {
   static PyObject* const kBegin = PyLong_FromLong(0);
   PyObject* const arguments[] = {document.ptr(), kBegin};
