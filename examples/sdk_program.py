@@ -83,7 +83,7 @@ async def charge(ctx: Context, customer: str, price: int) -> str:
     if site.dies_in_a_charge:
         say(site.name, "dies")
         site.connection.crash()
-        await asyncio.sleep(0)  # never comes back
+        await asyncio.sleep(0)  # never resumes
     return f"{customer} paid {price} EUR"
 
 

@@ -15,7 +15,7 @@ using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
 using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
 
-// What a job may be told beside its type and payload. None: as the queue, then the lifecycle says.
+// The optional arguments of a job. None: the queue's default, then the lifecycle's.
 struct OrderArguments {
   const OptionalStr& queue;
   const StringMapping& tags;

@@ -1,8 +1,8 @@
 // Methods with keywords, for the calls that are made most. pybind11 makes a string of every parameter's name in every call to find
 // the keywords; this compares pointers (names in Python code are interned), which is a fifth of a whole promise.create.
 //
-// The function takes the object and one Shown<...> a parameter; what is not given is None. Documentation and stubs see the same
-// line with the signature as pybind11 writes.
+// The function takes the object and one Shown<...> per parameter; an absent argument is None. Documentation and stubs get the
+// signature line that pybind11 would write.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,8 +1,8 @@
-"""Finds phrases that a reader has to read twice, in Markdown, docstrings and the texts of errors.
+"""Finds phrases that a reader has to read twice, in Markdown, docstrings, comments and the texts of errors.
 
 As a plugin of PyMarkdown it reads pages (`pymarkdown --add-plugin scripts/lib/plain_words.py scan FILE...`). Run as a program it
-reads the docstrings of Python files and the text literals of C++ files. Code blocks, code spans and headings are left out: a
-heading is an anchor, which other pages link to.
+reads the docstrings and comments of Python files, and the text literals and comments of C++ files. Code blocks, code spans and
+headings are left out: a heading is an anchor, which other pages link to.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 try:
@@ -104,7 +105,21 @@ def literals(path: Path) -> list[tuple[int, str]]:
         if prose.startswith(("//", ">>>", "...", "#include")):
             continue
         quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', prose)
-        found += [(number, text) for text in quoted] if quoted else [(number, prose)] if "(" not in prose else []
+        documented = "bindings" in path.parts and "(" not in prose
+        found += [(number, text) for text in quoted] if quoted else [(number, prose)] if documented else []
+    return found
+
+
+def comments(path: Path) -> list[tuple[int, str]]:
+    """The comments of a Python or C++ file, with the numbers of their lines."""
+    if path.suffix == ".py":
+        with path.open("rb") as file:
+            return [(token.start[0], token.string) for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        comment = re.search(r"(?:^|\s)//(?!/)(.*)", re.sub(r'"(?:[^"\\]|\\.)*"', '""', line))
+        if comment is not None:
+            found.append((number, comment[1]))
     return found
 
 
@@ -112,7 +127,8 @@ def main(paths: list[str]) -> int:
     """Prints every finding of these files; 1 if there is one."""
     worst = 0
     for path in map(Path, paths):
-        for number, line in docstrings(path) if path.suffix == ".py" else literals(path):
+        prose = docstrings(path) if path.suffix == ".py" else literals(path)
+        for number, line in sorted(prose + comments(path)):
             for finding in findings(line):
                 print(f"{path}:{number}: {finding}")
                 worst = 1

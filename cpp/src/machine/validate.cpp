@@ -14,7 +14,7 @@ namespace resonate {
 
 namespace {
 
-// Addresses are opaque but for their first part: an unknown scheme waits in the outbox for whoever takes it.
+// Only the scheme of an address is checked: messages to an unknown scheme stay in the outbox until a program takes them.
 bool has_scheme_and_rest(std::string_view address) {
   const std::size_t colon = address.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == address.size()) return false;
