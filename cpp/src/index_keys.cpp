@@ -5,17 +5,11 @@
 namespace resonate {
 
 std::optional<IndexKey> index_key(const Row& row, Index index) noexcept {
-  switch (index) {
-    case Index::id: return index_key<Index::id>(row);
-    case Index::due: return index_key<Index::due>(row);
-    case Index::branch: return index_key<Index::branch>(row);
-    case Index::holder: return index_key<Index::holder>(row);
-    case Index::claim: return index_key<Index::claim>(row);
-    case Index::unique_key: return index_key<Index::unique_key>(row);
-    case Index::batch: return index_key<Index::batch>(row);
-    case Index::job_state: return index_key<Index::job_state>(row);
-  }
-  return {};
+  std::optional<IndexKey> key;
+  each_index([&]<Index one>() {
+    if (one == index) key = index_key<one>(row);
+  });
+  return key;
 }
 
 std::optional<Due> due_key(const Schedule& schedule) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "resonate/records.hpp"
 
@@ -28,7 +29,31 @@ enum class Index : std::uint8_t {
 };
 inline constexpr std::size_t kIndexes = 8;
 
+inline constexpr Index kFirstIndexOfJobs = Index::claim;  // from here on an index holds jobs alone
+
 constexpr std::size_t place_of(Index index) noexcept { return static_cast<std::size_t>(index); }
+
+// The components of an index's keys.
+struct IndexParts {
+  bool queue = false;
+  bool text = false;
+  bool type = false;
+  bool major = false;
+  bool minor = false;
+};
+constexpr IndexParts parts_of(Index index) noexcept {
+  switch (index) {
+    case Index::id: break;
+    case Index::due: return {.major = true, .minor = true};
+    case Index::branch: return {.text = true};
+    case Index::holder: return {.text = true};
+    case Index::claim: return {.queue = true, .major = true, .minor = true};
+    case Index::unique_key: return {.queue = true, .text = true};
+    case Index::batch: return {.queue = true, .text = true, .type = true};
+    case Index::job_state: return {.major = true};
+  }
+  return {};
+}
 
 // The group (null: the index has no such component) and the place in it. The pointers lead into the row.
 struct IndexKey {
@@ -54,7 +79,7 @@ struct IndexKey {
 // Returns the row's key in the index, or none if the index does not contain the row.
 template <Index index>
 std::optional<IndexKey> index_key(const Row& row) noexcept {
-  if constexpr (index >= Index::claim)
+  if constexpr (index >= kFirstIndexOfJobs)
     if (!row.job) return {};
   IndexKey key;
   if constexpr (index == Index::due) {
@@ -90,6 +115,13 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
   return key;
 }
 std::optional<IndexKey> index_key(const Row& row, Index index) noexcept;
+
+// Calls visit.operator()<index>() for each index, in order.
+template <class Visit>
+void each_index(Visit visit) {
+  [&]<std::size_t... places>(std::index_sequence<places...>) { (visit.template operator()<static_cast<Index>(places)>(), ...); }
+  (std::make_index_sequence<kIndexes>());
+}
 
 // Returns when the schedule is due, or none.
 std::optional<Due> due_key(const Schedule& schedule);

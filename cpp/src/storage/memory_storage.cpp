@@ -1,8 +1,6 @@
 #include "storage/memory_storage.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -10,47 +8,6 @@
 namespace resonate {
 
 std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
-
-namespace {
-
-// Packs bytes into integers that sort like the bytes.
-template <std::size_t N>
-std::array<std::uint64_t, N> ordered_words(const std::array<char, 8 * N>& bytes) noexcept {
-  std::array<std::uint64_t, N> words{};
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  if constexpr (std::endian::native == std::endian::little)
-    for (std::uint64_t& word : words) word = __builtin_bswap64(word);
-  return words;
-}
-
-template <std::size_t N>
-std::array<std::uint64_t, N> head_of(std::string_view text) noexcept {
-  std::array<char, 8 * N> bytes{};
-  // Unlike memcpy, copy_n accepts the null pointer of an empty view.
-  std::copy_n(text.data(), std::min(text.size(), bytes.size()), bytes.data());
-  return ordered_words<N>(bytes);
-}
-
-}  // namespace
-
-MemoryStorage::DueKey::DueKey(Due due, const std::string& of) noexcept : at(due.at), id(&of) {
-  std::array<char, sizeof(head)> bytes{static_cast<char>(due.kind)};
-  std::memcpy(bytes.data() + 1, of.data(), std::min(of.size(), bytes.size() - 1));
-  head = ordered_words<2>(bytes);
-}
-
-MemoryStorage::GroupKey::GroupKey(const IndexKey& key, const std::string& of) noexcept
-    : major(key.major), minor(key.minor), id_head(head_of<3>(of)), text(key.text), queue(key.queue), type(key.type), id(&of) {
-  const std::string_view first = IndexKey::view(text);
-  const std::string_view second = IndexKey::view(queue);
-  head = head_of<1>(first.empty() ? second : first)[0];
-  // With several texts, `head` holds only a part of them, so `bytes` is made large enough for a full comparison.
-  bytes = first.size() + second.size() + IndexKey::view(type).size() + (first.empty() || second.empty() ? 0 : sizeof(head));
-}
-
-// The result is a position for comparisons, not an entry: it points into the range.
-MemoryStorage::GroupKey::GroupKey(const RowRange& after) noexcept
-    : GroupKey(IndexKey{&after.queue, &after.text, &after.type, after.after.major, after.after.minor}, after.after.id) {}
 
 void MemoryStorage::require_whole() const {
   if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
@@ -76,8 +33,8 @@ ScheduleRef MemoryStorage::load_schedule(std::string_view id) {
 }
 
 Instant MemoryStorage::first_due() {
-  const DueKey* const row = due_.first();
-  const DueKey* const schedule = schedules_due_.first();
+  const TimerKey* const row = keys<Index::due>().first();
+  const TimerKey* const schedule = schedules_due_.first();
   return std::min(row ? row->at : kNever, schedule ? schedule->at : kNever);
 }
 
@@ -89,7 +46,7 @@ bool MemoryStorage::is_there(const Birth& birth) const {
 bool MemoryStorage::index_some(std::size_t most) {
   for (; most > 0 && indexed_ < not_yet_by_id_.size(); --most, ++indexed_) {
     const Birth& birth = *not_yet_by_id_[indexed_];
-    if (is_there(birth)) by_id_.insert(&birth);
+    if (is_there(birth)) keys<Index::id>().insert({IndexKey(), birth.id});
   }
   if (indexed_ < not_yet_by_id_.size()) return false;
   not_yet_by_id_.clear();
@@ -102,30 +59,17 @@ std::vector<RowRef> MemoryStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<RowRef> found;
   if (range.limit == 0) return found;
-  const auto take = [&](const std::string& id) {
-    found.push_back(*rows_.find(id));
-    return found.size() < range.limit;
-  };
-  switch (range.index) {
-    case Index::id:
-      index_some(SIZE_MAX);
-      by_id_.visit_from(std::string_view(range.after.id),
-                        [&](const Birth* birth) { return birth->id == range.after.id || take(birth->id); });
-      break;
-    case Index::due:
-      due_.visit_from(DueKey({range.after.major, static_cast<DueKind>(range.after.minor)}, range.after.id), [&](const DueKey& key) {
-        return key.at <= range.until && ((key.at == range.after.major && *key.id == range.after.id) || take(*key.id));
-      });
-      break;
-    default: {
-      const GroupKey after(range);
-      constexpr GroupLess less;
-      groups_[place_of(range.index)].visit_from(after, [&](const GroupKey& key) {
-        if (!range.has({key.queue, key.text, key.type, key.major, key.minor})) return false;
-        return !less(after, key) || take(*key.id);
-      });
-    }
-  }
+  if (range.index == Index::id) index_some(SIZE_MAX);
+  each_index([&]<Index index>() {
+    if (index != range.index) return;
+    const IndexKey place{&range.queue, &range.text, &range.type, range.after.major, range.after.minor};
+    const MemoryKey<index> after(place, range.after.id);
+    keys<index>().visit_from(after, [&](const MemoryKey<index>& key) {
+      if (key.major() > range.until || !key.is_in_group_of(after)) return false;
+      if (after < key) found.push_back(*rows_.find(key.id()));
+      return found.size() < range.limit;
+    });
+  });
   return found;
 }
 
@@ -138,9 +82,9 @@ std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
     return found.size() < range.limit;
   };
   if (range.by == ScheduleRange::By::due) {
-    schedules_due_.visit_from(DueKey({range.after_at, DueKind::schedule}, range.after), [&](const DueKey& key) {
+    schedules_due_.visit_from(TimerKey({range.after_at, DueKind::schedule}, range.after), [&](const TimerKey& key) {
       if (key.at > range.until) return false;
-      return (key.at == range.after_at && *key.id == range.after) || take(*schedules_.find(std::string_view(*key.id)));
+      return (key.at == range.after_at && key.id() == range.after) || take(*schedules_.find(std::string_view(key.id())));
     });
   } else {
     schedules_.visit_from(std::string_view(range.after), [&](const ScheduleRef& schedule) {
@@ -220,14 +164,8 @@ void MemoryStorage::move_key(const Row* before, const Row* after) {
   const std::optional<IndexKey> was = before ? index_key<index>(*before) : std::nullopt;
   const std::optional<IndexKey> is = after ? index_key<index>(*after) : std::nullopt;
   if (was && is ? was->is(*is) : !was && !is) return;
-  if constexpr (index == Index::due) {
-    if (was) due_.erase(DueKey(before->due, before->id()));
-    if (is) due_.insert(DueKey(after->due, after->id()));
-  } else {
-    auto& keys = groups_[place_of(index)];
-    if (was) keys.erase(GroupKey(*was, before->id()));
-    if (is) keys.insert(GroupKey(*is, after->id()));
-  }
+  if (was) keys<index>().erase({*was, before->id()});
+  if (is) keys<index>().insert({*is, after->id()});
 }
 
 void MemoryStorage::apply_row(const RowChange& change) {
@@ -237,20 +175,16 @@ void MemoryStorage::apply_row(const RowChange& change) {
     apply_row({change.before, RowRef()});
     return apply_row({RowRef(), change.after});
   }
-  move_key<Index::due>(before, after);
-  move_key<Index::branch>(before, after);
-  move_key<Index::holder>(before, after);
-  if ((before && before->job) || (after && after->job)) {
-    move_key<Index::claim>(before, after);
-    move_key<Index::unique_key>(before, after);
-    move_key<Index::batch>(before, after);
-    move_key<Index::job_state>(before, after);
-  }
+  const bool is_job = (before && before->job) || (after && after->job);
+  each_index([&]<Index index>() {
+    if constexpr (index != Index::id)
+      if (index < kFirstIndexOfJobs || is_job) move_key<index>(before, after);
+  });
   if (after) {
     rows_.put(change.after);
-    if (!before) not_yet_by_id_.push_back(after->birth);  // index_some() adds it to by_id_
+    if (!before) not_yet_by_id_.push_back(after->birth);  // index_some() adds it to the index
   } else {
-    by_id_.erase(before->birth.get());
+    keys<Index::id>().erase({IndexKey(), before->id()});
     rows_.erase(before->id());
     // Drops the deleted rows from the list when it has grown to twice the number of rows, which happens if nothing searches by id.
     if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size()) {
@@ -263,12 +197,12 @@ void MemoryStorage::apply_row(const RowChange& change) {
 
 void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   if (change.before) {
-    if (const auto due = due_key(*change.before)) schedules_due_.erase(DueKey(*due, change.before->id));
+    if (const auto due = due_key(*change.before)) schedules_due_.erase(TimerKey(*due, change.before->id));
     schedules_.erase(change.before);
   }
   if (change.after) {
     schedules_.insert(change.after);
-    if (const auto due = due_key(*change.after)) schedules_due_.insert(DueKey(*due, change.after->id));
+    if (const auto due = due_key(*change.after)) schedules_due_.insert(TimerKey(*due, change.after->id));
   }
 }
 
@@ -314,9 +248,8 @@ void MemoryStorage::write(const Changes& changes) {
 }
 
 void MemoryStorage::clear() {
-  due_.clear();
+  each_index([this]<Index index>() { keys<index>().clear(); });
   schedules_due_.clear();
-  by_id_.clear();
   not_yet_by_id_.clear();
   indexed_ = 0;
   schedules_.clear();
@@ -326,7 +259,6 @@ void MemoryStorage::clear() {
   messages_by_address_.clear();
   unblocks_.clear();
   unblocks_by_id_.clear();
-  for (auto& groups : groups_) groups.clear();
   queues_.clear();
   rows_.clear();
 }

@@ -1,13 +1,13 @@
 // Storage in memory: a hash table for look-ups by id, ordered sets for ranges. Forks share their structure.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "resonate/storage.hpp"
 #include "storage/cow_tree.hpp"
+#include "storage/memory_keys.hpp"
 #include "storage/row_table.hpp"
 
 namespace resonate {
@@ -37,66 +37,6 @@ class MemoryStorage final : public Storage {
  private:
   MemoryStorage(const MemoryStorage&) = default;
 
-  // Index keys point at ids inside births and schedules, which live at least as long as their index entries.
-  //
-  // Rows with equal deadlines are ordered by id, and comparing ids would read memory outside the tree. So a key contains the first
-  // bytes of its id, packed into integers that sort like the bytes: most comparisons need only the tree's node.
-  struct DueKey {
-    Instant at = 0;
-    std::array<std::uint64_t, 2> head{};  // first byte: the kind; then the first bytes of the id
-    const std::string* id = nullptr;
-
-    DueKey() = default;
-    DueKey(Due due, const std::string& of) noexcept;
-  };
-  struct DueLess {
-    bool operator()(const DueKey& a, const DueKey& b) const noexcept {
-      if (a.at != b.at) return a.at < b.at;
-      if (a.head != b.head) return a.head < b.head;
-      return a.id != b.id && *a.id < *b.id;
-    }
-  };
-  struct IdLess {
-    bool operator()(const Birth* a, const Birth* b) const noexcept { return a->id < b->id; }
-    bool operator()(const Birth* a, std::string_view b) const noexcept { return a->id < b; }
-    bool operator()(std::string_view a, const Birth* b) const noexcept { return a < b->id; }
-  };
-  // A row's key in a grouped index. Like DueKey it contains the first bytes of its texts; a comparison reads the whole texts only
-  // if those are equal. The pointers lead into the row's present version, so the key is replaced whenever a change moves those
-  // texts.
-  struct GroupKey {
-    std::uint64_t head = 0;   // the first bytes of the group's texts
-    std::uint64_t bytes = 0;  // the length of the group's texts
-    std::int64_t major = 0;
-    std::int64_t minor = 0;
-    std::array<std::uint64_t, 3> id_head{};
-    const std::string* text = nullptr;
-    const std::string* queue = nullptr;
-    const std::string* type = nullptr;
-    const std::string* id = nullptr;
-
-    GroupKey() = default;
-    GroupKey(const IndexKey& key, const std::string& of) noexcept;
-    explicit GroupKey(const RowRange& after) noexcept;
-  };
-  struct GroupLess {
-    bool operator()(const GroupKey& a, const GroupKey& b) const noexcept {
-      if (a.head != b.head) return a.head < b.head;
-      if (a.bytes != b.bytes) return a.bytes < b.bytes;
-      if (a.bytes > sizeof(a.head)) {
-        if (const int order = compare(a.text, b.text)) return order < 0;
-        if (const int order = compare(a.queue, b.queue)) return order < 0;
-        if (const int order = compare(a.type, b.type)) return order < 0;
-      }
-      if (a.major != b.major) return a.major < b.major;
-      if (a.minor != b.minor) return a.minor < b.minor;
-      if (a.id_head != b.id_head) return a.id_head < b.id_head;
-      return a.id != b.id && *a.id < *b.id;
-    }
-    static int compare(const std::string* a, const std::string* b) noexcept {
-      return a == b ? 0 : IndexKey::view(a).compare(IndexKey::view(b));
-    }
-  };
   struct ScheduleLess {
     static std::string_view probe(const ScheduleRef& s) noexcept { return s->id; }
     static std::string_view probe(std::string_view id) noexcept { return id; }
@@ -176,19 +116,21 @@ class MemoryStorage final : public Storage {
   void clear();
   void apply_row(const RowChange& change);
   template <Index index>
+  auto& keys() noexcept {
+    return std::get<place_of(index)>(indexes_);
+  }
+  template <Index index>
   void move_key(const Row* before, const Row* after);
   void apply_schedule(const ScheduleChange& change);
   bool is_there(const Birth& birth) const;
 
   RowTable rows_;
-  CowTree<DueKey, DueLess> due_;
-  CowTree<DueKey, DueLess> schedules_due_;
-  CowTree<const Birth*, IdLess> by_id_;
+  MemoryIndexes indexes_;
+  CowTree<TimerKey, std::less<>> schedules_due_;
   // Rows created since the last ordered scan. They are indexed only when a search needs the order, which is rare; some may have
   // been deleted.
   std::vector<Shared<const Birth>> not_yet_by_id_;
-  std::size_t indexed_ = 0;                                    // the first indexed_ of not_yet_by_id_ are in by_id_
-  std::array<CowTree<GroupKey, GroupLess>, kIndexes> groups_;  // by Index; id and due have their own trees above
+  std::size_t indexed_ = 0;  // the first indexed_ of not_yet_by_id_ are in the index by id
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;

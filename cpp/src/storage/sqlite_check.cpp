@@ -69,8 +69,9 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   constexpr std::int64_t kAll = -1;
   const auto each = [&](Use& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
   {
-    Use rows(statements[Sql::rows_by_id]);
-    rows.copied(std::string_view()).integer(kAll);
+    const RowRange all;
+    Use rows(statements.range(Index::id));
+    bind_range(rows, all);
     each(rows, "promise", [&] { (void)read_row(rows.statement()); });
   }
   {

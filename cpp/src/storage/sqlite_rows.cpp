@@ -152,9 +152,28 @@ void bind_due(Use& use, const Row& row) {
   bind_minor<Index::due>(use, row);
 }
 
+namespace {
+
+// The group of an index by batch as its column has it.
 std::string batch_column(std::string_view text, std::string_view type) {
   std::string column(type.empty() ? "b" : "g" + std::to_string(type.size()) + ":");
   return column.append(type).append(text);
+}
+
+}  // namespace
+
+void bind_range(Use& use, const RowRange& range) {
+  const IndexParts parts = parts_of(range.index);
+  if (parts.queue) use.text(range.queue);
+  if (parts.text) use.copied(parts.type ? batch_column(range.text, range.type) : range.text);
+  if (parts.major) use.integer(range.until).integer(range.after.major);
+  if (parts.minor) use.integer(range.after.minor);
+  use.text(range.after.id).limit(range.limit);
+}
+
+bool changes_course_alone(const Row& before, const Row& after) {
+  return before.job && before.job->spec == after.job->spec && !moves<Index::unique_key>(before, after) &&
+         !moves<Index::batch>(before, after);
 }
 
 void bind_job_course(Use& use, const Row& row) {

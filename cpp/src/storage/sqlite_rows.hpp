@@ -7,6 +7,12 @@
 
 namespace resonate {
 
+// Returns whether the change moves the row in the index.
+template <Index index>
+bool moves(const Row& before, const Row& after) {
+  return index_key<index>(before) != index_key<index>(after);
+}
+
 // Binds the parameters of insert_row.
 void bind_new(Use& use, const Row& row);
 // Binds the parameters of update_row and its variants, up to the id.
@@ -16,9 +22,11 @@ void bind_due(Use& use, const Row& row);
 // Binds the job's columns and index keys. The course is the part of a job that steps can change.
 void bind_job(Use& use, const Row& row);
 void bind_job_course(Use& use, const Row& row);
+// Returns whether an update of the course is enough for a change of a job.
+bool changes_course_alone(const Row& before, const Row& after);
 
-// The text that the batch_key column stores for a group.
-std::string batch_column(std::string_view text, std::string_view type);
+// Binds the parameters of a statement over a range of an index.
+void bind_range(Use& use, const RowRange& range);
 
 // Each reads a record from the present row of a statement.
 RowRef read_row(SQLite::Statement& at);

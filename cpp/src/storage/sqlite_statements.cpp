@@ -1,5 +1,7 @@
 #include "storage/sqlite_statements.hpp"
 
+#include <algorithm>
+
 #include "codec/strings_json.hpp"
 #include "resonate/errors.hpp"
 
@@ -15,19 +17,8 @@ namespace {
 #define RESONATE_PLAIN_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
 #define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
 #define RESONATE_ROWS "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE "
-#define RESONATE_SET_STATE                                                                                         \
-  "UPDATE promises SET state = ?, external = ?, settled_at = ?, value_headers = ?, value_data = ?, iku = ?, "      \
-  "callbacks = ?, listeners = ?, task = ?, acquisitions = ?, ttl = ?, expires_at = ?, retry_at = ?, resumes = ?, " \
-  "current = ?, execute_seq = ?, execute_waits = ?"
-#define RESONATE_PLAIN_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define RESONATE_JOB_VALUES "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-// OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
-#define RESONATE_INSERT_ROW "INSERT OR ROLLBACK INTO promises (" RESONATE_PLAIN_COLUMNS ") VALUES "
-#define RESONATE_INSERT_JOB_ROW                             \
-  "INSERT OR ROLLBACK INTO promises (" RESONATE_ROW_COLUMNS \
-  ", job_state, enqueued_at, queue, priority, unique_key, batch_key) VALUES "
-#define RESONATE_FOUR(value) value "," value "," value "," value
-#define RESONATE_MANY(value) RESONATE_FOUR(RESONATE_FOUR(value))  // kRowsAtOnce
+#define RESONATE_COURSE_COLUMNS "job, job_state, enqueued_at"
+#define RESONATE_JOB_COLUMNS RESONATE_COURSE_COLUMNS ", queue, priority, unique_key, batch_key"
 #define RESONATE_SCHEDULE_COLUMNS                                                                                          \
   "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
   "dialect, job, due_at, problem"
@@ -35,7 +26,64 @@ namespace {
 #define RESONATE_SCHEDULES "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE "
 #define RESONATE_MESSAGES "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE "
 
-constexpr const char* text_of(Sql which) noexcept {
+// The columns of promises that hold the keys of an index, the type of a group in that of its text.
+struct IndexColumns {
+  const char* queue = nullptr;
+  const char* text = nullptr;
+  const char* major = nullptr;
+  const char* minor = nullptr;
+};
+constexpr std::array<IndexColumns, kIndexes> kIndexColumns = {{
+    {},                                                               // id
+    {.major = "due_at", .minor = "due_kind"},                         // due
+    {.text = "branch"},                                               // branch
+    {.text = "pid"},                                                  // holder
+    {.queue = "queue", .major = "priority", .minor = "enqueued_at"},  // claim
+    {.queue = "queue", .text = "unique_key"},                         // unique_key
+    {.queue = "queue", .text = "batch_key"},                          // batch
+    {.major = "job_state"},                                           // job_state
+}};
+
+// The parameters, as far as the index has them: queue, text, the last major, the place after which the range begins; then an id and
+// a limit.
+std::string range_of(Index index) {
+  const IndexColumns& columns = kIndexColumns[place_of(index)];
+  std::string sql = RESONATE_ROWS;
+  std::string order;
+  std::string place;
+  for (const char* column : {columns.queue, columns.text})
+    if (column) sql.append(column).append(" = ? AND ");
+  if (columns.minor) sql.append(columns.minor).append(" IS NOT NULL AND ");  // without it SQLite does not use the partial index
+  if (columns.major) sql.append(columns.major).append(" <= ? AND ");
+  for (const char* column : {columns.major, columns.minor}) {
+    if (!column) continue;
+    order.append(column).append(", ");
+    place.append("?, ");
+  }
+  return sql + "(" + order + "id) > (" + place + "?) ORDER BY " + order + "id LIMIT ?";
+}
+
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string all = text;
+  for (std::size_t i = 1; i < count; ++i) all.append(",").append(text);
+  return all;
+}
+
+// A parameter for each column of a list.
+std::string values_of(std::string_view columns) {
+  return "(" + repeated("?", 1 + static_cast<std::size_t>(std::count(columns.begin(), columns.end(), ','))) + ")";
+}
+
+// OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
+std::string insert_rows(std::string_view columns, std::size_t rows) {
+  return std::string("INSERT OR ROLLBACK INTO promises (").append(columns) + ") VALUES " + repeated(values_of(columns), rows);
+}
+
+std::string update_row(std::string_view columns) {
+  return std::string("UPDATE promises SET (").append(columns) + ") = " + values_of(columns) + " WHERE id = ?";
+}
+
+std::string text_of(Sql which) {
   switch (which) {
     case Sql::begin_read: return "BEGIN";
     case Sql::begin_write: return "BEGIN IMMEDIATE";
@@ -45,36 +93,19 @@ constexpr const char* text_of(Sql which) noexcept {
     case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages FROM counters";
     case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
     case Sql::load_row: return RESONATE_ROWS "id = ?";
-    case Sql::load_rows: return RESONATE_ROWS "id IN (" RESONATE_MANY("?") ")";
-    case Sql::insert_row: return RESONATE_INSERT_ROW RESONATE_PLAIN_VALUES;
-    case Sql::insert_rows: return RESONATE_INSERT_ROW RESONATE_MANY(RESONATE_PLAIN_VALUES);
-    case Sql::insert_job_row: return RESONATE_INSERT_JOB_ROW RESONATE_JOB_VALUES;
-    case Sql::insert_job_rows: return RESONATE_INSERT_JOB_ROW RESONATE_MANY(RESONATE_JOB_VALUES);
-    case Sql::update_row: return RESONATE_SET_STATE " WHERE id = ?";
-    case Sql::update_row_due: return RESONATE_SET_STATE ", due_at = ?, due_kind = ? WHERE id = ?";
-    case Sql::update_row_pid: return RESONATE_SET_STATE ", pid = ? WHERE id = ?";
-    case Sql::update_row_due_pid: return RESONATE_SET_STATE ", pid = ?, due_at = ?, due_kind = ? WHERE id = ?";
-    case Sql::update_job_row:
-      return RESONATE_SET_STATE
-          ", pid = ?, due_at = ?, due_kind = ?, job = ?, job_state = ?, enqueued_at = ?, queue = ?, priority = ?, unique_key = ?, "
-          "batch_key = ? WHERE id = ?";
-    case Sql::update_job_course:
-      return RESONATE_SET_STATE ", due_at = ?, due_kind = ?, job = ?, job_state = ?, enqueued_at = ? WHERE id = ?";
+    case Sql::load_rows: return RESONATE_ROWS "id IN (" + repeated("?", kRowsAtOnce) + ")";
+    case Sql::insert_row: return insert_rows(RESONATE_PLAIN_COLUMNS, 1);
+    case Sql::insert_rows: return insert_rows(RESONATE_PLAIN_COLUMNS, kRowsAtOnce);
+    case Sql::insert_job_row: return insert_rows(RESONATE_PLAIN_COLUMNS ", " RESONATE_JOB_COLUMNS, 1);
+    case Sql::insert_job_rows: return insert_rows(RESONATE_PLAIN_COLUMNS ", " RESONATE_JOB_COLUMNS, kRowsAtOnce);
+    case Sql::update_row: return update_row(RESONATE_STATE_COLUMNS);
+    case Sql::update_row_due: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind");
+    case Sql::update_row_pid: return update_row(RESONATE_STATE_COLUMNS ", pid");
+    case Sql::update_row_due_pid: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind");
+    case Sql::update_job_row: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind, " RESONATE_JOB_COLUMNS);
+    case Sql::update_job_course: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind, " RESONATE_COURSE_COLUMNS);
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
-    case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" RESONATE_MANY("?") ")";
-    case Sql::rows_by_id: return RESONATE_ROWS "id > ?1 ORDER BY id LIMIT ?2";
-    case Sql::rows_by_due:
-      return RESONATE_ROWS "due_at <= ?1 AND (due_at, due_kind, id) > (?2, ?3, ?4) ORDER BY due_at, due_kind, id LIMIT ?5";
-    case Sql::rows_by_branch: return RESONATE_ROWS "branch = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-    case Sql::rows_by_holder: return RESONATE_ROWS "pid = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-    case Sql::rows_by_claim:
-      return RESONATE_ROWS
-          "queue = ?1 AND enqueued_at IS NOT NULL AND (priority, enqueued_at, id) > (?2, ?3, ?4) "
-          "ORDER BY priority, enqueued_at, id LIMIT ?5";
-    case Sql::rows_by_unique_key: return RESONATE_ROWS "queue = ?1 AND unique_key = ?2 AND id > ?3 ORDER BY id LIMIT ?4";
-    case Sql::rows_by_batch: return RESONATE_ROWS "queue = ?1 AND batch_key = ?2 AND id > ?3 ORDER BY id LIMIT ?4";
-    case Sql::rows_by_job_state:
-      return RESONATE_ROWS "job_state <= ?1 AND (job_state, id) > (?2, ?3) ORDER BY job_state, id LIMIT ?4";
+    case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
     case Sql::queues: return "SELECT body FROM queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
@@ -118,6 +149,12 @@ std::string_view text_in(const SQLite::Column& column) {
 SQLite::Statement& SqliteStatements::operator[](Sql which) {
   std::optional<SQLite::Statement>& slot = prepared_[static_cast<std::size_t>(which)];
   if (!slot) slot.emplace(database_, text_of(which));
+  return *slot;
+}
+
+SQLite::Statement& SqliteStatements::range(Index index) {
+  std::optional<SQLite::Statement>& slot = ranges_[place_of(index)];
+  if (!slot) slot.emplace(database_, range_of(index));
   return *slot;
 }
 

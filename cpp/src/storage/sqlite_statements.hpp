@@ -9,6 +9,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include "resonate/index_keys.hpp"
 #include "resonate/instant.hpp"
 
 namespace resonate {
@@ -38,14 +39,6 @@ enum class Sql : std::uint8_t {
   update_job_course,  // as update_job_row, without the columns that never change for a job
   delete_row,
   delete_rows,
-  rows_by_id,  // ranges of the indexes, in the order of Index
-  rows_by_due,
-  rows_by_branch,
-  rows_by_holder,
-  rows_by_claim,
-  rows_by_unique_key,
-  rows_by_batch,
-  rows_by_job_state,
   load_queue,
   queues,
   replace_queue,
@@ -77,10 +70,13 @@ class SqliteStatements {
  public:
   explicit SqliteStatements(SQLite::Database& database) : database_(database) {}
   SQLite::Statement& operator[](Sql which);
+  // The rows of a range of the index.
+  SQLite::Statement& range(Index index);
 
  private:
   SQLite::Database& database_;
   std::array<std::optional<SQLite::Statement>, static_cast<std::size_t>(Sql::count)> prepared_;
+  std::array<std::optional<SQLite::Statement>, kIndexes> ranges_;
 };
 
 // The text in a column of the present row. Throws Error (storage) if it is not UTF-8: the file is damaged.
@@ -111,6 +107,9 @@ class Use {
     return *this;
   }
   Use& copied(std::string_view text) { return copied(std::string(text)); }
+  Use& limit(std::size_t most) {  // SQLite takes a negative one as none
+    return integer(most > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(most));
+  }
   Use& null() {
     statement_.bind(++at_);
     return *this;

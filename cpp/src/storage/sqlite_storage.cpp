@@ -19,30 +19,6 @@ namespace {
 
 constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
 
-// SQLite takes a negative limit as no limit.
-std::int64_t sql_limit(std::size_t limit) noexcept {
-  return limit > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(limit);
-}
-
-// The parameters of the statement over an index, in this order; after them come an id and a limit.
-struct Takes {
-  bool queue = false;
-  bool text = false;
-  bool until = false;
-  bool major = false;
-  bool minor = false;
-};
-constexpr std::array<Takes, kIndexes> kTakes = {{
-    {},                                             // id
-    {.until = true, .major = true, .minor = true},  // due
-    {.text = true},                                 // branch
-    {.text = true},                                 // holder
-    {.queue = true, .major = true, .minor = true},  // claim
-    {.queue = true, .text = true},                  // unique_key
-    {.queue = true, .text = true},                  // batch
-    {.until = true, .major = true},                 // job_state
-}};
-
 // All storages of the process, for close_sqlite_files_for_fork.
 struct Open {
   std::mutex mutex;
@@ -239,16 +215,10 @@ Instant SqliteStorage::first_due() {
 
 std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
-  const Takes takes = kTakes[place_of(range.index)];
   return guarded("read", [&] {
     std::vector<RowRef> found;
-    Use rows = use(static_cast<Sql>(static_cast<std::size_t>(Sql::rows_by_id) + place_of(range.index)));
-    if (takes.queue) rows.text(range.queue);
-    if (takes.text) rows.copied(range.index == Index::batch ? batch_column(range.text, range.type) : range.text);
-    if (takes.until) rows.integer(range.until);
-    if (takes.major) rows.integer(range.after.major);
-    if (takes.minor) rows.integer(range.after.minor);
-    rows.text(range.after.id).integer(sql_limit(range.limit));
+    Use rows(statements_->range(range.index));
+    bind_range(rows, range);
     while (rows.step()) {
       if (range.index != Index::claim) {
         found.push_back(read_row(rows.statement()));
@@ -268,7 +238,7 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
     std::vector<ScheduleRef> found;
     Use schedules = use(kRanges[static_cast<std::size_t>(range.by)]);
     if (range.by == ScheduleRange::By::due) schedules.integer(range.until).integer(range.after_at);
-    schedules.text(range.after).integer(sql_limit(range.limit));
+    schedules.text(range.after).limit(range.limit);
     while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
     return found;
   });
@@ -278,7 +248,7 @@ std::vector<EdgeRef> SqliteStorage::edges(EdgeKind kind, std::string_view owner,
   return guarded("read", [&] {
     std::vector<EdgeRef> found;
     Use edges = use(Sql::edges);
-    edges.integer(static_cast<std::int64_t>(kind)).copied(owner).integer(after_seq).integer(sql_limit(limit));
+    edges.integer(static_cast<std::int64_t>(kind)).copied(owner).integer(after_seq).limit(limit);
     while (edges.step()) {
       Shared<Edge> edge(new Edge);
       edge->kind = kind;
@@ -315,7 +285,7 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
       messages.copied(range.text);
     }
     messages.integer(within ? range.after : 0);
-    messages.integer(sql_limit(range.limit));
+    messages.limit(range.limit);
     std::vector<MessageRef> found;
     while (found.size() < range.limit && messages.step()) {
       MessageRef message = read_message(messages.statement());

@@ -16,11 +16,6 @@ bool only_the_instant_moves(const Changes& changes, const Counters& before) noex
          changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
 }
 
-template <Index index>
-bool moved(const Row& before, const Row& after) {
-  return index_key<index>(before) != index_key<index>(after);
-}
-
 }  // namespace
 
 template <class Bind>
@@ -61,8 +56,7 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
 void SqliteStorage::update_row(const Row& before, const Row& after) {
   // An UPDATE touches an index only if it names the index's columns.
   if (after.job) {
-    const bool course_only = before.job && before.job->spec == after.job->spec && !moved<Index::unique_key>(before, after) &&
-                             !moved<Index::batch>(before, after);
+    const bool course_only = changes_course_alone(before, after);
     Use update = use(course_only ? Sql::update_job_course : Sql::update_job_row);
     bind_state(update, after);
     if (!course_only) bind_holder(update, after);
@@ -70,8 +64,8 @@ void SqliteStorage::update_row(const Row& before, const Row& after) {
     (course_only ? bind_job_course : bind_job)(update, after);
     return update.text(after.id()).run();
   }
-  const bool due_moved = moved<Index::due>(before, after);
-  const bool holder_moved = moved<Index::holder>(before, after);
+  const bool due_moved = moves<Index::due>(before, after);
+  const bool holder_moved = moves<Index::holder>(before, after);
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
                               : (holder_moved ? Sql::update_row_pid : Sql::update_row);
   Use update = use(which);
