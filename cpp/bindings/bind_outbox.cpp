@@ -82,7 +82,7 @@ py::typing::Dict<py::str, py::int_> outbox_counts(const StoreHandle& store) {
   std::int64_t dropped = 0;
   open(store).without_gil([&](Engine& engine) {
     engine.with_snapshot([&](Storage& storage) {
-      waiting = storage.message_count();
+      waiting = storage.count(Table::messages);
       dropped = storage.counters().dropped;
     });
   });

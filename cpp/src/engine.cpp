@@ -205,7 +205,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
   const Instant before = present();
   if (durable_) {  // in memory, loading rows ahead saves nothing
     Plan plan;
-    plan.add(requests);
+    for (const Request& request : requests) plan.add(request.operation);
     plan.load(transaction->set);
   }
   const Instant at = run_batch(*transaction, caller, before, atomicity);
@@ -347,7 +347,7 @@ void Engine::stop_trace() {
 }
 
 std::size_t Engine::promise_count() {
-  const auto count = [](Storage& storage) { return storage.row_count(); };
+  const auto count = [](Storage& storage) { return storage.count(Table::rows); };
   return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one, so it must not hold the lock
 }
 

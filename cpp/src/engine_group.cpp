@@ -68,7 +68,7 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     // A new caller may be writing last->next meanwhile, so it is not read.
     Plan plan;
     for (Caller* one = &first;; one = one->next) {
-      plan.add(one->requests);
+      for (const Request& request : one->requests) plan.add(request.operation);
       if (one == last) break;
     }
     plan.load(transaction->set);

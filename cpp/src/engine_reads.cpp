@@ -121,7 +121,7 @@ std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
   const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
   WorkingSet set(snapshot.storage());
   Plan plan;
-  plan.add(requests);
+  for (const Request& request : requests) plan.add(request.operation);
   plan.load(set);
   std::vector<Reply> replies;
   replies.reserve(requests.size());

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/named_rows.hpp"
+#include "machine/plan.hpp"
 #include "machine/working_set.hpp"
 #include "resonate/engine.hpp"
 
@@ -68,20 +68,6 @@ class Engine::Scope {
  private:
   StorageTransaction stored_;
   Transaction& transaction_;
-};
-
-// Loads the rows that a batch of requests names, before the batch runs.
-class Plan {
- public:
-  void add(std::span<const Request> requests) {
-    for (const Request& request : requests) name_rows(request.operation, ids_);
-  }
-  void load(WorkingSet& set) const {
-    if (ids_.size() > 1) set.prefetch(ids_);
-  }
-
- private:
-  std::vector<std::string_view> ids_;
 };
 
 }  // namespace resonate

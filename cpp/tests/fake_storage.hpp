@@ -13,34 +13,24 @@ class FailingStorage : public Storage {
  public:
   // Writes go through until `writes_left` is 0; -1: always. Shared, so that a test keeps its hand on it.
   explicit FailingStorage(std::shared_ptr<int> writes_left, std::unique_ptr<Storage> inner = make_memory_storage())
-      : writes_left_(std::move(writes_left)), inner_(std::move(inner)) {}
+      : Storage(inner->location()), writes_left_(std::move(writes_left)), inner_(std::move(inner)) {}
 
   void begin(Access access) override { inner_->begin(access); }
   void end() noexcept override { inner_->end(); }
-  std::string location() const override { return inner_->location(); }
   Counters counters() override { return inner_->counters(); }
-  RowRef load(std::string_view id) override { return inner_->load(id); }
-  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override { return inner_->load_many(ids); }
-  ScheduleRef load_schedule(std::string_view id) override { return inner_->load_schedule(id); }
+  void load_many(const Lookups& records) override { inner_->load_many(records); }
   Instant first_due() override { return inner_->first_due(); }
   std::vector<RowRef> rows(const RowRange& range) override { return inner_->rows(range); }
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override { return inner_->schedules(range); }
-  QueueRef load_queue(std::string_view name) override { return inner_->load_queue(name); }
   std::vector<QueueRef> queues() override { return inner_->queues(); }
-  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override {
-    return inner_->edges(kind, owner, after_seq, limit);
-  }
-  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override {
-    return inner_->has_edge(kind, owner, other);
-  }
+  std::vector<EdgeRef> edges(const EdgeRange& range) override { return inner_->edges(range); }
   std::vector<MessageRef> messages(const MessageRange& range) override { return inner_->messages(range); }
   void write(const Changes& changes) override {
     if (*writes_left_ == 0) throw Error(ErrorCode::storage, "the disk is full");
     if (*writes_left_ > 0) --*writes_left_;
     inner_->write(changes);
   }
-  std::size_t row_count() override { return inner_->row_count(); }
-  std::size_t message_count() override { return inner_->message_count(); }
+  std::size_t count(Table table) override { return inner_->count(table); }
   std::unique_ptr<Storage> fork() override { return std::make_unique<FailingStorage>(writes_left_, inner_->fork()); }
 
  private:

@@ -170,7 +170,7 @@ class InvariantsOfState : public ::testing::Test {
 TEST_F(InvariantsOfState, ATaskThatNobodyWillWake) {
   EXPECT_EQ(
       after([](Storage& storage, Changes& changes) {
-        changes.edges_removed = storage.edges(EdgeKind::callback, "open", 0, 10);
+        changes.edges_removed = storage.edges({EdgeKind::callback, "open", 0, 10});
         changes.rows.push_back({storage.load("open"), fake::changed(storage.load("open"), [](Row& row) { row.callbacks = 0; })});
       }),
       Names{"suspended_no_callback"});

@@ -42,20 +42,19 @@ TEST(MemoryStorage, IsEmptyAtBirth) {
   EXPECT_TRUE(storage->rows({.limit = 10}).empty());
   EXPECT_TRUE(storage->schedules({}).empty());
   EXPECT_TRUE(storage->messages({}).empty());
-  EXPECT_EQ(storage->row_count(), 0u);
+  EXPECT_EQ(storage->count(Table::rows), 0u);
 }
 
 TEST(MemoryStorage, LoadsManyInTheOrderAsked) {
   MemoryStorage storage;
   fake::put(storage, external("a", 1));
   fake::put(storage, external("b", 1));
-  const std::vector<std::string_view> wanted = {"b", "missing", "a", "b"};
-  const std::vector<RowRef> rows = storage.load_many(wanted);
-  ASSERT_EQ(rows.size(), 4u);
-  EXPECT_EQ(rows[0]->id(), "b");
-  EXPECT_FALSE(rows[1]);
-  EXPECT_EQ(rows[2]->id(), "a");
-  EXPECT_EQ(rows[3], rows[0]);
+  std::vector<Lookup<RowRef>> rows = {{"b"}, {"missing"}, {"a"}, {"b"}};
+  storage.load_many({.rows = rows});
+  EXPECT_EQ(rows[0].found->id(), "b");
+  EXPECT_FALSE(rows[1].found);
+  EXPECT_EQ(rows[2].found->id(), "a");
+  EXPECT_EQ(rows[3].found, rows[0].found);
 }
 
 TEST(MemoryStorage, DueGoesByInstantThenKindThenId) {
@@ -182,7 +181,7 @@ TEST(MemoryStorage, EdgesComeInOrderOfRegistration) {
   fake::write(storage, changes);
   const auto others = [&](EdgeKind kind, const char* owner, std::int64_t after, std::size_t limit) {
     Texts found;
-    for (const EdgeRef& edge : storage.edges(kind, owner, after, limit)) found.push_back(edge->other);
+    for (const EdgeRef& edge : storage.edges({kind, owner, after, limit})) found.push_back(edge->other);
     return found;
   };
   EXPECT_EQ(others(EdgeKind::callback, "a", 0, 10), (Texts{"z", "b"}));
@@ -234,8 +233,8 @@ TEST(MemoryStorage, AForkAndItsOriginalGoTheirOwnWays) {
   const auto fork = storage.fork();
   fake::put(storage, external("zz", 1));
   fake::put(*fork, fake::changed(fork->load("p1000"), [](Row& row) { row.listeners = 7; }));
-  EXPECT_EQ(storage.row_count(), 501u);
-  EXPECT_EQ(fork->row_count(), 500u);
+  EXPECT_EQ(storage.count(Table::rows), 501u);
+  EXPECT_EQ(fork->count(Table::rows), 500u);
   EXPECT_EQ(storage.load("p1000")->listeners, 0u);
   EXPECT_EQ(fork->first_due(), 100);
   EXPECT_EQ(storage.first_due(), 1);
@@ -258,7 +257,7 @@ TEST(MemoryStorage, ARowThatGoesLeavesNoTrace) {
     changes.rows.push_back({storage.load("p" + std::to_string(1000 + i)), nullptr});
     fake::write(storage, std::move(changes));
   }
-  EXPECT_EQ(storage.row_count(), 150u);
+  EXPECT_EQ(storage.count(Table::rows), 150u);
   EXPECT_EQ(fake::due(storage).size(), 150u);
   EXPECT_EQ(storage.rows(rows_of_branch("one")).size(), 150u);
   for (int i = 0; i < 300; i += 2) fake::put(storage, external("p" + std::to_string(1000 + i), 5, branch));

@@ -120,7 +120,7 @@ TEST_P(Outbox, WhatIsFoundByAddressIsWhatAWalkFinds) {
 
 TEST_P(Outbox, MessagesAreCounted) {
   Store counted(homes.storage(GetParam()));
-  const auto count = [&] { return counted.engine->with_storage([](Storage& storage) { return storage.message_count(); }); };
+  const auto count = [&] { return counted.engine->with_storage([](Storage& storage) { return storage.count(Table::messages); }); };
   EXPECT_EQ(count(), 0u);
   counted.create("a", kFar, target());
   counted.create("b", kFar, target());

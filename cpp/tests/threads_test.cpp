@@ -171,7 +171,7 @@ TEST(Threads, LongReadsBesideWriters) {
     const auto check = [&] {
       while (writers > 0) {
         wrong += !engine->check().empty();
-        wrong += engine->with_snapshot([](Storage& storage) { return storage.row_count(); }) < kThere;
+        wrong += engine->with_snapshot([](Storage& storage) { return storage.count(Table::rows); }) < kThere;
       }
     };
     const auto purge = [&] {

@@ -64,7 +64,7 @@ class Overlay {
       seen.push_back(each->id + std::to_string(each->next_run_at));
     for (const auto& [kind, owner, other] : pairs()) {
       seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
-      const auto first = storage_.edges(kind, owner, 0, 1);
+      const auto first = storage_.edges({kind, owner, 0, 1});
       seen.push_back(first.empty() ? "none" : first[0]->other);
     }
     for (const Instant now : {0, 20, 60}) {

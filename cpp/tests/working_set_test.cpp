@@ -85,8 +85,8 @@ TEST(WorkingSet, PrefetchedRowsAreFound) {
   MemoryStorage storage;
   for (const char* id : {"a", "b", "c", "d", "e", "f"}) put(storage, id);
   WorkingSet set(storage);
-  const std::vector<std::string_view> wanted = {"a", "b", "x", "c", "d", "e", "f", "a", "x"};
-  set.prefetch(wanted);
+  std::vector<Lookup<RowRef>> wanted = {{"a"}, {"b"}, {"x"}, {"c"}, {"d"}, {"e"}, {"f"}, {"a"}, {"x"}};
+  set.prefetch({.rows = wanted});
   EXPECT_NE(set.find("f"), nullptr);
   EXPECT_EQ(set.find("x"), nullptr);
   set.create(fresh("x"));
@@ -145,8 +145,8 @@ TEST(WorkingSet, EdgesAreConsumedStoredOnesFirst) {
   }
   EXPECT_EQ(order, (Texts{"x", "y", "z"}));
   storage.write(set.finish());
-  EXPECT_TRUE(storage.edges(EdgeKind::callback, "a", 0, 10).empty());
-  EXPECT_EQ(storage.edges(EdgeKind::callback, "b", 0, 10).size(), 1u);
+  EXPECT_TRUE(storage.edges({EdgeKind::callback, "a", 0, 10}).empty());
+  EXPECT_EQ(storage.edges({EdgeKind::callback, "b", 0, 10}).size(), 1u);
   EXPECT_EQ(storage.counters().sequence, 4);
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "resonate/index_keys.hpp"
@@ -65,6 +66,14 @@ struct ScheduleRange {
   std::size_t limit = SIZE_MAX;
 };
 
+// At most `limit` edges of a promise in order of registration, those with seq > after.
+struct EdgeRange {
+  EdgeKind kind = EdgeKind::callback;
+  std::string_view owner = {};
+  std::int64_t after = 0;
+  std::size_t limit = SIZE_MAX;
+};
+
 // Matches the addresses equal to `text`, or with prefix those that begin with it.
 struct AddressPattern {
   std::string text;
@@ -83,7 +92,28 @@ struct MessageRange {
   std::size_t limit = SIZE_MAX;
 };
 
+// Records to load by key; `found` receives the record, or null if it does not exist.
+template <class Ref>
+struct Lookup {
+  std::string_view key;
+  Ref found = {};
+};
+struct EdgeLookup {
+  EdgeKind kind = EdgeKind::callback;
+  std::string_view owner;
+  std::string_view other;
+  bool found = false;
+};
+struct Lookups {
+  std::span<Lookup<RowRef>> rows = {};
+  std::span<Lookup<ScheduleRef>> schedules = {};
+  std::span<Lookup<QueueRef>> queues = {};
+  std::span<EdgeLookup> edges = {};
+};
+
 enum class Access : std::uint8_t { read, write };
+
+enum class Table : std::uint8_t { rows, messages };
 
 // A read of at least this many records belongs to a long read, which can be interrupted (interruption.hpp).
 inline constexpr std::size_t kLongPage = 500;
@@ -99,25 +129,25 @@ class Storage {
 
   virtual Counters counters() = 0;
 
-  // Returns null if the id does not exist.
-  virtual RowRef load(std::string_view id) = 0;
-  // Loads several rows, in the order of `ids`; a remote back end needs one round trip.
-  virtual std::vector<RowRef> load_many(std::span<const std::string_view> ids) = 0;
-  virtual ScheduleRef load_schedule(std::string_view id) = 0;
+  // Loads records by key; a remote back end needs one round trip. A key may occur several times.
+  virtual void load_many(const Lookups& records) = 0;
+  // Load one record; they return null if it does not exist.
+  RowRef load(std::string_view id) { return load_one<RowRef, &Lookups::rows>(id); }
+  ScheduleRef load_schedule(std::string_view id) { return load_one<ScheduleRef, &Lookups::schedules>(id); }
+  QueueRef load_queue(std::string_view name) { return load_one<QueueRef, &Lookups::queues>(name); }
+  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
+    EdgeLookup one{kind, owner, other};
+    load_many({.edges = {&one, 1}});
+    return one.found;
+  }
 
   // Returns the earliest instant at which a step is due; kNever if none is.
   virtual Instant first_due() = 0;
   virtual std::vector<RowRef> rows(const RowRange& range) = 0;
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;
-
-  virtual QueueRef load_queue(std::string_view name) = 0;
   // Returns all queues by name.
   virtual std::vector<QueueRef> queues() = 0;
-
-  // Returns at most `limit` edges of a promise in order of registration, those with seq > after_seq.
-  virtual std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) = 0;
-  virtual bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) = 0;
-
+  virtual std::vector<EdgeRef> edges(const EdgeRange& range) = 0;
   virtual std::vector<MessageRef> messages(const MessageRange& range) = 0;
 
   // Commits. If it throws, nothing has changed.
@@ -126,12 +156,11 @@ class Storage {
   // Frees the space of deleted rows, if the back end keeps it. Call it outside a transaction.
   virtual void vacuum() {}
   // Returns the path of the file; empty for a store in memory.
-  virtual std::string location() const { return {}; }
+  const std::string& location() const noexcept { return location_; }
   // Returns whether commits survive the process. Such commits are expensive, so callers share them.
-  bool durable() const { return !location().empty(); }
-  // Numbers of records, for reports.
-  virtual std::size_t row_count() = 0;
-  virtual std::size_t message_count() = 0;
+  bool durable() const noexcept { return !location_.empty(); }
+  // Returns the number of records, for reports.
+  virtual std::size_t count(Table table) = 0;
 
   // Returns an independent copy in memory; a storage in memory shares its structure with it, copy on write.
   virtual std::unique_ptr<Storage> fork() = 0;
@@ -142,6 +171,22 @@ class Storage {
   // Indexes at most `most` new rows for scans and snapshots, and returns whether none is left. Callers divide this deferred work
   // into slices.
   virtual bool index_some([[maybe_unused]] std::size_t most) { return true; }
+
+ protected:
+  explicit Storage(std::string location = {}) : location_(std::move(location)) {}
+  Storage(const Storage&) = default;
+
+ private:
+  template <class Ref, std::span<Lookup<Ref>> Lookups::*of>
+  Ref load_one(std::string_view key) {
+    Lookup<Ref> one{key};
+    Lookups records;
+    records.*of = {&one, 1};
+    load_many(records);
+    return std::move(one.found);
+  }
+
+  std::string location_;
 };
 
 // A transaction as a scope: begin() and end().

@@ -10,7 +10,7 @@ constexpr std::size_t kPage = 1000;
 std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner) {
   std::vector<EdgeRef> all;
   for (std::int64_t after = 0;;) {
-    std::vector<EdgeRef> page = storage.edges(kind, owner, after, kPage);
+    std::vector<EdgeRef> page = storage.edges({kind, owner, after, kPage});
     all.insert(all.end(), page.begin(), page.end());
     if (page.size() < kPage) return all;
     after = page.back()->seq;

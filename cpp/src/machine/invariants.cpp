@@ -84,7 +84,7 @@ void check_task(const Row& row, Report& report) {
 template <class Visit>
 void each_edge(Storage& storage, EdgeKind kind, const std::string& owner, Visit visit) {
   for (std::int64_t after = 0;;) {
-    const std::vector<EdgeRef> page = storage.edges(kind, owner, after, kPage);
+    const std::vector<EdgeRef> page = storage.edges({kind, owner, after, kPage});
     for (const EdgeRef& edge : page) visit(*edge);
     if (page.size() < kPage) return;
     after = page.back()->seq;

@@ -115,15 +115,19 @@ WorkingSet::Entry& WorkingSet::remember(RowRef row) {
   return entry;
 }
 
-void WorkingSet::prefetch(std::span<const std::string_view> ids) {
-  std::vector<RowRef> rows = storage_->load_many(ids);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!rows[i]) {
-      absent_.emplace(ids[i]);
-    } else if (!known(ids[i])) {
-      remember(std::move(rows[i]));
+void WorkingSet::prefetch(const Lookups& records) {
+  storage_->load_many(records);
+  for (Lookup<RowRef>& row : records.rows) {
+    if (!row.found) {
+      absent_.emplace(row.key);
+    } else if (!known(row.key)) {
+      remember(std::move(row.found));
     }
   }
+  for (const auto& [id, found] : records.schedules) schedules_.try_emplace(std::string(id), ScheduleEntry{found, found, found, false});
+  for (const auto& [name, found] : records.queues)
+    if (found) queues_of_jobs_.try_emplace(std::string(name), QueueEntry{found, found, false});
+  for (const EdgeLookup& edge : records.edges) edge_states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
@@ -231,7 +235,7 @@ void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_vie
 EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
   EdgeQueue& queue = queues_[{kind, std::string(owner)}];
   if (queue.next_stored == queue.stored.size() && !queue.whole) {
-    queue.stored = storage_->edges(kind, owner, queue.consumed, kEdgePage);
+    queue.stored = storage_->edges({kind, owner, queue.consumed, kEdgePage});
     queue.next_stored = 0;
     queue.whole = queue.stored.size() < kEdgePage;
   }

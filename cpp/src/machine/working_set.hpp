@@ -66,8 +66,8 @@ class WorkingSet {
   }
   bool has_more_to_look_at() const noexcept { return cut_; }
 
-  // Loads the rows that a batch names with one call of the storage, and remembers the ids that do not exist.
-  void prefetch(std::span<const std::string_view> ids);
+  // Loads the records that a batch names with one call of the storage, and remembers which do not exist.
+  void prefetch(const Lookups& records);
 
   // Returns null if the promise does not exist. Pointers stay valid until clear().
   Entry* find(std::string_view id);
@@ -287,7 +287,8 @@ class WorkingSet {
     std::size_t next = 0;  // into added
   };
   std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
-  std::unordered_map<std::string, bool> edge_states_;  // pairs that this transaction added (true) or removed (false)
+  std::unordered_map<std::string, bool>
+      edge_states_;  // pairs that were loaded, or that this transaction added (true) or removed (false)
   std::vector<EdgeRef> added_edges_;
   std::vector<EdgeRef> removed_edges_;
   std::int64_t first_own_seq_ = 0;  // edges and messages of this transaction have a greater seq

@@ -1,7 +1,7 @@
 // Collects the ids and queues that a request names.
 #include <variant>
 
-#include "machine/named_rows.hpp"
+#include "machine/plan.hpp"
 #include "machine/schedules.hpp"
 #include "protocol/admission.hpp"
 
@@ -24,18 +24,19 @@ void enqueued(Named& named, const JobOrder& order) {
 
 Named named_by(const Operation& operation, std::string& room) {
   Named named;
-  name_rows(operation, named.ids);
+  Plan plan;
+  plan.add(operation);
+  for (const auto& row : plan.rows()) named.ids.emplace_back(row.key);
+  for (const auto& schedule : plan.schedules()) named.ids.emplace_back(schedule.key);
   std::visit(Cases{
-                 [&](const ScheduleGet& request) { named.ids.emplace_back(request.id); },
                  [&](const ScheduleCreate& request) {
                    room = fixed_beginning(request.promise_id, request.id);
-                   named.ids.insert(named.ids.end(), {request.id, room});
+                   named.ids.emplace_back(room);
                    for (const JobOrder& order : request.job) {
                      if (order.unique_key) named.ids.emplace_back(*order.unique_key);
                      named.queues.emplace_back(order.queue);
                    }
                  },
-                 [&](const ScheduleDelete& request) { named.ids.emplace_back(request.id); },
                  [&](const JobEnqueue& request) { enqueued(named, request.order.front()); },
                  [&](const JobEnqueueMany& request) {
                    for (const JobOrder& order : request.orders) enqueued(named, order);

@@ -13,23 +13,15 @@ void MemoryStorage::require_whole() const {
   if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
 }
 
-RowRef MemoryStorage::load(std::string_view id) {
+void MemoryStorage::load_many(const Lookups& records) {
   require_whole();
-  const RowRef* row = rows_.find(id);
-  return row ? *row : RowRef();
-}
-
-std::vector<RowRef> MemoryStorage::load_many(std::span<const std::string_view> ids) {
-  std::vector<RowRef> found;
-  found.reserve(ids.size());
-  for (std::string_view id : ids) found.push_back(load(id));
-  return found;
-}
-
-ScheduleRef MemoryStorage::load_schedule(std::string_view id) {
-  require_whole();
-  const ScheduleRef* schedule = schedules_.find(id);
-  return schedule ? *schedule : ScheduleRef();
+  const auto look_up = [](const auto& container, auto& named) {
+    if (const auto* const found = container.find(named.key)) named.found = *found;
+  };
+  for (Lookup<RowRef>& row : records.rows) look_up(rows_, row);
+  for (Lookup<ScheduleRef>& schedule : records.schedules) look_up(schedules_, schedule);
+  for (Lookup<QueueRef>& queue : records.queues) look_up(queues_, queue);
+  for (EdgeLookup& edge : records.edges) edge.found = edge_pairs_.find(EdgePairProbe{edge.kind, edge.owner, edge.other}) != nullptr;
 }
 
 Instant MemoryStorage::first_due() {
@@ -95,21 +87,16 @@ std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
   return found;
 }
 
-std::vector<EdgeRef> MemoryStorage::edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) {
+std::vector<EdgeRef> MemoryStorage::edges(const EdgeRange& range) {
   require_whole();
   std::vector<EdgeRef> found;
-  if (limit == 0) return found;
-  edges_.visit_from(EdgeOrderProbe{kind, owner, after_seq + 1}, [&](const EdgeRef& edge) {
-    if (edge->kind != kind || edge->owner != owner) return false;
+  if (range.limit == 0) return found;
+  edges_.visit_from(EdgeOrderProbe{range.kind, range.owner, range.after + 1}, [&](const EdgeRef& edge) {
+    if (edge->kind != range.kind || edge->owner != range.owner) return false;
     found.push_back(edge);
-    return found.size() < limit;
+    return found.size() < range.limit;
   });
   return found;
-}
-
-bool MemoryStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
-  require_whole();
-  return edge_pairs_.find(EdgePairProbe{kind, owner, other}) != nullptr;
 }
 
 std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
@@ -141,12 +128,6 @@ std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
     }
   }
   return found;
-}
-
-QueueRef MemoryStorage::load_queue(std::string_view name) {
-  require_whole();
-  const QueueRef* queue = queues_.find(name);
-  return queue ? *queue : QueueRef();
 }
 
 std::vector<QueueRef> MemoryStorage::queues() {

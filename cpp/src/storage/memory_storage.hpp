@@ -17,20 +17,15 @@ class MemoryStorage final : public Storage {
   MemoryStorage() = default;
 
   Counters counters() override { return counters_; }
-  RowRef load(std::string_view id) override;
-  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
-  ScheduleRef load_schedule(std::string_view id) override;
+  void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
-  QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
-  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
-  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
+  std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   void write(const Changes& changes) override;
-  std::size_t row_count() override { return rows_.size(); }
-  std::size_t message_count() override { return messages_.size(); }
+  std::size_t count(Table table) override { return table == Table::rows ? rows_.size() : messages_.size(); }
   std::unique_ptr<Storage> fork() override;
   bool index_some(std::size_t most) override;
 

@@ -19,14 +19,14 @@ std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) 
   if (!used) {
     SqliteOptions options = options_;
     options.read_only = true;
-    used = std::make_unique<SqliteStorage>(path_, options);
+    used = std::make_unique<SqliteStorage>(location(), options);
   }
   used->begin(Access::read);
   auto& other = static_cast<SqliteStorage&>(*used);
   const Counters& seen = other.known_.counters;
   if (seen.sequence < known_.counters.sequence || seen.now < known_.counters.now)
     throw Error(ErrorCode::storage,
-                "store " + resonate::quoted(path_) +
+                "store " + resonate::quoted(location()) +
                     ": another file has replaced it, and the store still has the old one open: open the store again");
   other.seen_now_ = seen_now_;
   return used;

@@ -43,7 +43,7 @@ std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const Sqli
 }
 
 SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options)
-    : path_(absolute_path(path)), options_(options), rows_(kCachedBytes) {
+    : Storage(absolute_path(path)), options_(options), rows_(kCachedBytes) {
   open(SqliteFile::Absent::make);
   Open& all = open_storages();
   std::lock_guard lock(all.mutex);
@@ -74,7 +74,7 @@ SqliteStorage::~SqliteStorage() {
 }
 
 void SqliteStorage::open(SqliteFile::Absent absent) {
-  file_ = SqliteFile::open(path_, options_, absent);
+  file_ = SqliteFile::open(location(), options_, absent);
   log_index_.emplace(sqlite3_db_filename(file_->database().getHandle(), "main"));
   statements_.emplace(file_->database());
 }
@@ -90,7 +90,7 @@ void SqliteStorage::disconnect() noexcept {
 
 void SqliteStorage::require(Access access) {
   if (access == Access::write && options_.read_only)
-    throw Error(ErrorCode::read_only, "store \"" + path_ + "\" was opened read-only and cannot be changed");
+    throw Error(ErrorCode::read_only, "store \"" + location() + "\" was opened read-only and cannot be changed");
   if (file_ && file_->is_outdated()) disconnect();
   if (!file_) open(SqliteFile::Absent::refuse);
   const std::string deed = access == Access::write ? log_index_->look() : log_index_->look_quickly();
@@ -98,7 +98,7 @@ void SqliteStorage::require(Access access) {
   const std::string index = log_index_->path();
   disconnect();
   throw Error(ErrorCode::storage,
-              "store \"" + path_ + "\": the file \"" + index + "\" " + deed +
+              "store \"" + location() + "\": the file \"" + index + "\" " + deed +
                   " while the store had it open; this call changed nothing, and the next call opens the store again. " +
                   "Only SQLite may change the files beside a store");
 }
@@ -126,7 +126,7 @@ void SqliteStorage::look_for_others() {
   const Instant before = known_.counters.now;
   forget();
   Use stored = use(Sql::load_counters);
-  if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + path_ + "\" is damaged: it has no counters");
+  if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
   known_.data_version = seen;
@@ -156,8 +156,43 @@ Counters SqliteStorage::counters() {
   return counters;
 }
 
-RowRef SqliteStorage::load(std::string_view id) {
-  if (RowRef row = rows_.find(id)) return row;
+void SqliteStorage::load_many(const Lookups& records) {
+  load_rows(records.rows);
+  for (Lookup<ScheduleRef>& schedule : records.schedules) schedule.found = read_one_schedule(schedule.key);
+  for (Lookup<QueueRef>& queue : records.queues) queue.found = find_queue(queue.key);
+  for (EdgeLookup& edge : records.edges)
+    edge.found = guarded("read", [&] {
+      return use(Sql::has_edge).integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other).step();
+    });
+}
+
+void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {
+  if (rows.size() == 1) {
+    Lookup<RowRef>& row = rows.front();
+    if (!(row.found = rows_.find(row.key))) row.found = read_one_row(row.key);
+    return;
+  }
+  std::vector<Lookup<RowRef>*> unknown;
+  for (Lookup<RowRef>& row : rows)
+    if (!(row.found = rows_.find(row.key))) unknown.push_back(&row);
+  std::span<Lookup<RowRef>* const> left = unknown;
+  for (; left.size() >= kRowsAtOnce; left = left.subspan(kRowsAtOnce))
+    guarded("read", [&] {
+      const auto part = left.first(kRowsAtOnce);
+      Use found = use(Sql::load_rows);
+      for (const Lookup<RowRef>* row : part) found.copied(row->key);
+      while (found.step()) {
+        const RowRef row = read_row(found.statement());
+        rows_.put(row);
+        for (Lookup<RowRef>* const named : part)  // an id may be listed twice
+          if (named->key == row->id()) named->found = row;
+      }
+    });
+  for (Lookup<RowRef>* const row : left)
+    if (!(row->found = rows_.find(row->key))) row->found = read_one_row(row->key);
+}
+
+RowRef SqliteStorage::read_one_row(std::string_view id) {
   return guarded("read", [&]() -> RowRef {
     Use row = use(Sql::load_row);
     row.copied(id);
@@ -168,30 +203,7 @@ RowRef SqliteStorage::load(std::string_view id) {
   });
 }
 
-std::vector<RowRef> SqliteStorage::load_many(std::span<const std::string_view> ids) {
-  std::vector<RowRef> found(ids.size());
-  std::vector<std::size_t> unknown;  // positions in ids
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (!(found[i] = rows_.find(ids[i]))) unknown.push_back(i);
-  guarded("read", [&] {
-    std::span<const std::size_t> left = unknown;
-    for (; left.size() >= kRowsAtOnce; left = left.subspan(kRowsAtOnce)) {
-      const auto part = left.first(kRowsAtOnce);
-      Use rows = use(Sql::load_rows);
-      for (const std::size_t i : part) rows.copied(ids[i]);
-      while (rows.step()) {
-        const RowRef row = read_row(rows.statement());
-        rows_.put(row);
-        for (const std::size_t i : part)  // an id can occur several times
-          if (ids[i] == row->id()) found[i] = row;
-      }
-    }
-    for (const std::size_t i : left) found[i] = load(ids[i]);
-  });
-  return found;
-}
-
-ScheduleRef SqliteStorage::load_schedule(std::string_view id) {
+ScheduleRef SqliteStorage::read_one_schedule(std::string_view id) {
   return guarded("read", [&]() -> ScheduleRef {
     Use schedule = use(Sql::load_schedule);
     schedule.copied(id);
@@ -244,15 +256,15 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
   });
 }
 
-std::vector<EdgeRef> SqliteStorage::edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) {
+std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
   return guarded("read", [&] {
     std::vector<EdgeRef> found;
     Use edges = use(Sql::edges);
-    edges.integer(static_cast<std::int64_t>(kind)).copied(owner).integer(after_seq).limit(limit);
+    edges.integer(static_cast<std::int64_t>(range.kind)).copied(range.owner).integer(range.after).limit(range.limit);
     while (edges.step()) {
       Shared<Edge> edge(new Edge);
-      edge->kind = kind;
-      edge->owner = owner;
+      edge->kind = range.kind;
+      edge->owner = range.owner;
       edge->seq = edges.integer_at(0);
       edge->other = edges.text_at(1);
       edge->dialect = dialect_of_number(edges.integer_at(2));
@@ -260,11 +272,6 @@ std::vector<EdgeRef> SqliteStorage::edges(EdgeKind kind, std::string_view owner,
     }
     return found;
   });
-}
-
-bool SqliteStorage::has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
-  return guarded("read",
-                 [&] { return use(Sql::has_edge).integer(static_cast<std::int64_t>(kind)).copied(owner).copied(other).step(); });
 }
 
 std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
@@ -300,7 +307,7 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
   });
 }
 
-QueueRef SqliteStorage::load_queue(std::string_view name) {
+QueueRef SqliteStorage::find_queue(std::string_view name) {
   if (const auto found = known_.queues.find(name); found != known_.queues.end()) return found->second;
   return guarded("read", [&]() -> QueueRef {
     Use queue = use(Sql::load_queue);
@@ -329,13 +336,10 @@ void SqliteStorage::vacuum() {
   });
 }
 
-std::size_t SqliteStorage::row_count() { return count(Sql::count_rows); }
-
-std::size_t SqliteStorage::message_count() { return static_cast<std::size_t>(known_.messages); }
-
-std::size_t SqliteStorage::count(Sql statement) {
+std::size_t SqliteStorage::count(Table table) {
+  if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] {
-    Use counted = use(statement);
+    Use counted = use(Sql::count_rows);
     (void)counted.step();
     return static_cast<std::size_t>(counted.integer_at(0));
   });

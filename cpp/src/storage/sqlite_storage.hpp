@@ -27,22 +27,16 @@ class SqliteStorage final : public Storage {
   void end() noexcept override;
 
   Counters counters() override;
-  RowRef load(std::string_view id) override;
-  std::vector<RowRef> load_many(std::span<const std::string_view> ids) override;
-  ScheduleRef load_schedule(std::string_view id) override;
+  void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
-  QueueRef load_queue(std::string_view name) override;
   std::vector<QueueRef> queues() override;
-  std::vector<EdgeRef> edges(EdgeKind kind, std::string_view owner, std::int64_t after_seq, std::size_t limit) override;
-  bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) override;
+  std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   void write(const Changes& changes) override;
   void vacuum() override;
-  std::string location() const override { return path_; }
-  std::size_t row_count() override;
-  std::size_t message_count() override;
+  std::size_t count(Table table) override;
   std::unique_ptr<Storage> fork() override;
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
@@ -77,9 +71,11 @@ class SqliteStorage final : public Storage {
   void keep(const Changes& changes);
   void keep_first_due(const Changes& changes);
   Use use(Sql which) { return Use((*statements_)[which]); }
-  std::size_t count(Sql statement);
+  void load_rows(std::span<Lookup<RowRef>> rows);
+  RowRef read_one_row(std::string_view id);
+  ScheduleRef read_one_schedule(std::string_view id);
+  QueueRef find_queue(std::string_view name);
 
-  std::string path_;
   SqliteOptions options_;
   std::unique_ptr<SqliteFile> file_;
   std::optional<LogIndex> log_index_;
