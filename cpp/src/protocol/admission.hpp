@@ -36,7 +36,9 @@ Named named_by(const Operation& operation, std::string& room);
 // `clock`; without a clock they are not checked.
 std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits, Clock* clock = nullptr);
 
-// Returns whether the brackets of a JSON text nest deeper than `limit`. The text need not be valid.
+// Returns whether the brackets of a JSON text nest deeper than `limit`. The text need not be valid. It runs
+// before the parsers because they do not know the limit: simdjson's depth belongs to the parser that a thread reuses, and deeper
+// texts go to nlohmann's parser, which has no limit.
 bool nests_deeper(std::string_view json, std::size_t limit) noexcept;
 
 }  // namespace resonate
