@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_homes.hpp"
+#include "fake_jobs.hpp"
 #include "fake_requests.hpp"
 #include "fake_storage.hpp"
 
@@ -166,6 +167,23 @@ TEST(BatchPlan, LoadsWhatTheRequestsNameOnce) {
   store.settle("p0");  // one id is read when it is asked for
   EXPECT_EQ(loads.single, (std::vector<std::string>{"p0"}));
   EXPECT_TRUE(loads.many.empty());
+}
+
+TEST(BatchPlan, LoadsSchedulesQueuesAndEdgesWithTheRows) {
+  fake::Homes homes;
+  CountingStorage::Loads loads;
+  Store store(std::make_unique<CountingStorage>(homes.storage(fake::Home::sqlite), loads), Options());
+  store.create("a");
+  store.engine->apply({fake::kNew, fake::enqueue("j0")});
+  loads = {};
+  std::vector<Request> requests;
+  requests.push_back({fake::kNew, RegisterListener{"a", "poll://any@x"}});
+  requests.push_back({fake::kNew, fake::enqueue("j1")});
+  requests.push_back({fake::kNew, fake::enqueue("j2")});
+  requests.push_back({fake::kNew, ScheduleGet{"s"}});
+  store.engine->apply(std::move(requests));
+  EXPECT_EQ(loads.many, (std::vector<std::string>{"a", "j1", "j2", "schedule s", "queue default", "edge a poll://any@x"}));
+  EXPECT_EQ(loads.single, std::vector<std::string>());
 }
 
 }  // namespace

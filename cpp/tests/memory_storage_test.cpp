@@ -49,7 +49,8 @@ TEST(MemoryStorage, LoadsManyInTheOrderAsked) {
   MemoryStorage storage;
   fake::put(storage, external("a", 1));
   fake::put(storage, external("b", 1));
-  std::vector<Lookup<RowRef>> rows = {{"b"}, {"missing"}, {"a"}, {"b"}};
+  std::vector<Lookup<RowRef>> rows;
+  for (const char* id : {"b", "missing", "a", "b"}) rows.push_back({id});
   storage.load_many({.rows = rows});
   EXPECT_EQ(rows[0].found->id(), "b");
   EXPECT_FALSE(rows[1].found);

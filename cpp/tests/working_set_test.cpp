@@ -85,7 +85,8 @@ TEST(WorkingSet, PrefetchedRowsAreFound) {
   MemoryStorage storage;
   for (const char* id : {"a", "b", "c", "d", "e", "f"}) put(storage, id);
   WorkingSet set(storage);
-  std::vector<Lookup<RowRef>> wanted = {{"a"}, {"b"}, {"x"}, {"c"}, {"d"}, {"e"}, {"f"}, {"a"}, {"x"}};
+  std::vector<Lookup<RowRef>> wanted;
+  for (const char* id : {"a", "b", "x", "c", "d", "e", "f", "a", "x"}) wanted.push_back({id});
   set.prefetch({.rows = wanted});
   EXPECT_NE(set.find("f"), nullptr);
   EXPECT_EQ(set.find("x"), nullptr);
