@@ -21,6 +21,7 @@ void bind_jobs(py::module_& module);
 void bind_queues(py::module_& module);
 void bind_traces(py::module_& module);
 void bind_requests(py::module_& module);
+void bind_wire_fields(py::module_& module);
 void bind_watch(py::module_& module);
 void bind_store(py::module_& module);
 void bind_check_file(py::module_& module);

@@ -3,8 +3,9 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "codec/jobs_encode.hpp"
+#include "codec/job_records_write.hpp"
 #include "errors.hpp"
+#include "open_store.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
@@ -43,13 +44,6 @@ std::optional<std::string> text_of(const Shared<const SharedString>& text) {
   return text ? std::optional(text->text) : std::nullopt;
 }
 
-template <class Write>
-py::object part(Write write) {
-  PythonSink sink;
-  write(sink);
-  return sink.take();
-}
-
 using Error = Shown<"dict[str, str] | None">;
 using Attempts = Shown<"list[dict[str, typing.Any]]">;
 
@@ -80,13 +74,8 @@ void bind_timestamps(py::class_<JobRecord>& bound) {
           "process_at", [](const JobRecord& self) { return shown(course(self).process_at); },
           "The earliest start, in Unix ms; None if it was not delayed.")
       .def_property_readonly(
-          "good_until", [](const JobRecord& self) { return shown_end(spec(self).good_until); },
-          "The instant by which it must have started, in Unix ms; None: no limit.")
-      .def_property_readonly(
           "deadline", [](const JobRecord& self) { return shown_end(self.row->birth->timeout_at); },
           "The deadline of its promise, in Unix ms; None: no deadline.")
-      .def_property_readonly(
-          "sent_at", [](const JobRecord& self) { return spec(self).sent_at; }, "When the caller sent it, in Unix ms.")
       .def_property_readonly(
           "enqueued_at", [](const JobRecord& self) { return shown(course(self).enqueued_at); },
           "When it became pending, in Unix ms; set again by every retry.")
@@ -147,52 +136,14 @@ void bind_states(py::class_<JobRecord>& bound) {
           "perhaps `error`.");
 }
 
-void bind_spec(py::class_<JobRecord>& bound) {
+void bind_membership(py::class_<JobRecord>& bound) {
   bound
-      .def_property_readonly(
-          "queue", [](const JobRecord& self) { return spec(self).queue; }, "The name of its queue.")
-      .def_property_readonly(
-          "type", [](const JobRecord& self) { return spec(self).type; }, "The name by which a worker finds the function.")
       .def_property_readonly(
           "payload", [](const JobRecord& self) { return self.row->payload(); },
           "The input of the function; the param of its promise.")
       .def_property_readonly(
           "tags", [](const JobRecord& self) { return Shown<"dict[str, str]">(string_dict(self.row->birth->tags)); },
           "The tags of its promise, a new dict each time.")
-      .def_property_readonly(
-          "priority", [](const JobRecord& self) { return spec(self).priority; }, "1 (first) to 100 (last).")
-      .def_property_readonly(
-          "max_retries", [](const JobRecord& self) { return spec(self).max_retries; }, "The maximum of retries.")
-      .def_property_readonly(
-          "retry_policy",
-          [](const JobRecord& self) {
-            return JsonDict(part([&](PythonSink& sink) {
-              sink.begin_object();
-              resonate::detail::JobEncoder<PythonSink>(sink).policy(Field::retry_policy, spec(self).policy);
-              sink.end_object();
-            })["retryPolicy"]);
-          },
-          "The delays between attempts, as on the wire.")
-      .def_property_readonly(
-          "on_exhausted", [](const JobRecord& self) { return name_of(spec(self).on_exhausted); },
-          "The state after the last retry failed: `archived` or `failed`.")
-      .def_property_readonly(
-          "timeout", [](const JobRecord& self) { return spec(self).timeout ? std::optional(spec(self).timeout) : std::nullopt; },
-          "The longest duration of an attempt, in ms; None: no limit.")
-      .def_property_readonly(
-          "retention",
-          [](const JobRecord& self) { return spec(self).retention == kKept ? std::nullopt : std::optional(spec(self).retention); },
-          "How long it is kept after it completed, in ms; None: until it is deleted.")
-      .def_property_readonly(
-          "unique_key", [](const JobRecord& self) { return spec(self).unique_key; },
-          "The key that no other job of its queue can hold at the same time.")
-      .def_property_readonly(
-          "unique_for",
-          [](const JobRecord& self) { return spec(self).unique_for ? std::optional(spec(self).unique_for) : std::nullopt; },
-          "The longest time after `sent_at` for which it holds its key, in ms; None: until it is final.")
-      .def_property_readonly(
-          "group", [](const JobRecord& self) { return text_of(spec(self).group); },
-          "The group with which it is batched; None without a group.")
       .def_property_readonly("gathering", &gathers, "Whether it gathers: it is scheduled until its batch is ready.")
       .def_property_readonly(
           "batch", [](const JobRecord& self) { return text_of(course(self).batch); },
@@ -214,7 +165,8 @@ Example:
     Job(id='mail:1', type='email:send', queue='default', state='pending', version=0)
 )doc");
   bind_states(job);
-  bind_spec(job);
+  bind_job_members(job);
+  bind_membership(job);
   bind_timestamps(job);
   def_record(job, RecordTraits<JobRecord>{.to_dict = job_dict,
                                           .to_dict_doc = R"doc(

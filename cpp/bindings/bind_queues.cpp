@@ -3,11 +3,8 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include <span>
-#include <string_view>
-
 #include "bind.hpp"
-#include "job_arguments.hpp"
+#include "described_arguments.hpp"
 #include "keyword_method.hpp"
 #include "misuse.hpp"
 #include "open_store.hpp"
@@ -49,36 +46,21 @@ QueueDicts stats(const Queues& self, const OptionalStr& name) {
   return QueueDicts(data_of(self.store->run(JobStats{optional_text(name, "name")}), Kind::job_stats, "queues"));
 }
 
-// What a keyword gave: nothing, None, or a value.
-template <class T, class Read>
-Setting<T> setting(const py::kwargs& given, const char* name, Read read) {
-  if (!given.contains(name)) return {};
-  const py::object value = given[name];
-  if (value.is_none()) return {true, {}};
-  return {true, read(value)};
-}
-
-py::list names_of(std::span<const std::string_view> names) {
-  py::list made;
-  for (const std::string_view name : names) made.append(name);
-  return made;
-}
-
 JsonDict set(const Queues& self, const Str& name, const py::KWArgs<AnyValue>& given) {
-  constexpr std::string_view kKnown[] = {"lifecycle", "weight", "concurrency", "rate", "groups", "defaults"};
-  for (const auto& item : given) {
-    const std::string_view word = text(item.first, "name of a member");
-    if (std::find(std::begin(kKnown), std::end(kKnown), word) == std::end(kKnown))
-      throw py::type_error(unexpected_keyword("set", item.first, names_of(kKnown)));
-  }
   QueueSet set;
   set.queue = std::string(text(name, "name"));
-  set.lifecycle = setting<std::string>(given, "lifecycle", [](py::handle v) { return std::string(text(v, "lifecycle")); });
-  set.weight = setting<std::int64_t>(given, "weight", [](py::handle v) { return integer(v, "weight"); }).value;
-  set.concurrency = setting<std::int64_t>(given, "concurrency", [](py::handle v) { return integer(v, "concurrency"); });
-  set.rate = setting<RateLimit>(given, "rate", [](py::handle v) { return rate_of(v, "rate"); });
-  set.groups = setting<GroupLimits>(given, "groups", [](py::handle v) { return groups_of(v, "groups"); });
-  set.defaults = setting<JobDefaults>(given, "defaults", [](py::handle v) { return defaults_of(v, "defaults"); });
+  py::list known;
+  each_field<QueueSet>([&]<std::size_t I>() {
+    constexpr Field kWhich = kField<QueueSet, I>.field;
+    if constexpr (kWhich != Field::queue) known.append(identifier_of(kWhich));
+  });
+  for (const auto& item : given)
+    if (!known.contains(item.first)) throw py::type_error(unexpected_keyword("set", item.first, known));
+  each_field<QueueSet>([&]<std::size_t I>() {
+    constexpr Field kWhich = kField<QueueSet, I>.field;
+    if constexpr (kWhich != Field::queue)
+      if (const char* const member = identifier_of(kWhich); given.contains(member)) set_member<QueueSet, I>(set, given[member]);
+  });
   return queue_of(self, std::move(set), Kind::queue_set);
 }
 

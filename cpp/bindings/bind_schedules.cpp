@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "job_arguments.hpp"
+#include "described_arguments.hpp"
 #include "requests.hpp"
 
 namespace resonate::python {
@@ -13,13 +13,15 @@ namespace {
 ScheduleRecord create(const Schedules& self, const Str& id, const Str& cron, const Str& promise_id,
                       const DurationArgument& promise_timeout, const AnyValue& param, const StringMapping& headers,
                       const StringMapping& tags, const MembersArgument& job) {
+  std::vector<JobOrder> order;
+  if (!job.is_none()) order.push_back(described_argument<JobOrder>(job, "job"));
   Reply reply = self.store->run(ScheduleCreate{.id = id_of(id),
                                                .cron = std::string(text(cron, "cron")),
                                                .promise_id = std::string(text(promise_id, "promise_id")),
                                                .promise_timeout = duration(promise_timeout, "promise_timeout"),
                                                .promise_param = value_of(param, headers, "param"),
                                                .promise_tags = string_map(tags, "tags"),
-                                               .job = template_of(job, "job")});
+                                               .job = std::move(order)});
   return {std::move(reply.schedule)};
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "gil.hpp"
 #include "shown.hpp"
@@ -42,6 +43,39 @@ void add_method(py::handle type, const char* name, FastCall call, const std::str
 // The pending C++ exception as Python's.
 void set_python_error() noexcept;
 
+// What `body` gives, or null with Python's error set.
+template <class Body>
+PyObject* guarded(Body body) noexcept {
+  try {
+    return body();
+#if defined(__GLIBCXX__)
+  } catch (abi::__forced_unwind&) {
+    sleep_until_the_process_ends();
+#endif
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+// Python has seen to it that `self` is one of the class that has the method.
+template <class Self>
+const Self& instance_of(PyObject* self) {
+  const Self* const object = reinterpret_cast<py::detail::instance*>(self)->get_value_and_holder().template value_ptr<Self>();
+  if (!object) throw py::type_error("__init__() of this object was never called");
+  return *object;
+}
+
+inline std::string type_name_of(py::handle type) {
+  return std::string(py::str(type.attr("__module__"))) + "." + std::string(py::str(type.attr("__name__")));
+}
+
+inline PyObject* interned(const char* name) {
+  PyObject* const made = PyUnicode_InternFromString(name);
+  if (!made) throw py::error_already_set();
+  return made;
+}
+
 template <auto Function>
 class KeywordMethod;
 
@@ -52,7 +86,7 @@ class KeywordMethod<Function> {
   using Parameters = std::array<Parameter, kSize>;
 
   static void bind(py::handle type, const char* name, const Parameters& parameters, const char* result_type, const char* doc) {
-    const std::string self_type = std::string(py::str(type.attr("__module__"))) + "." + std::string(py::str(type.attr("__name__")));
+    const std::string self_type = type_name_of(type);
     const char* const types[] = {Arguments::type_name()...};
     bind_with_signature(type, name, parameters,
                         signature_of(name, self_type.c_str(), parameters.data(), types, kSize, result_type) + "\n" + doc);
@@ -63,45 +97,61 @@ class KeywordMethod<Function> {
     static_assert(kSize > 0);
     name_ = name;
     parameters_ = parameters;
-    for (std::size_t i = 0; i < kSize; ++i) {
-      names_[i] = PyUnicode_InternFromString(parameters[i].name);
-      if (!names_[i]) throw py::error_already_set();
-    }
+    for (std::size_t i = 0; i < kSize; ++i) names_[i] = interned(parameters[i].name);
     add_method(type, name, &call, doc);
   }
 
  private:
   static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) noexcept {
-    try {
+    return guarded([&] {
       std::array<PyObject*, kSize> places{};
       sort_arguments(name_, parameters_.data(), names_.data(), kSize, given, positional, keywords, places.data());
       return invoke(self, places, std::make_index_sequence<kSize>());
-#if defined(__GLIBCXX__)
-    } catch (abi::__forced_unwind&) {
-      sleep_until_the_process_ends();
-#endif
-    } catch (...) {
-      set_python_error();
-      return nullptr;
-    }
+    });
   }
 
   template <std::size_t... I>
   static PyObject* invoke(PyObject* self, const std::array<PyObject*, kSize>& places, std::index_sequence<I...>) {
-    // The method is in the class itself, so Python has seen to it that self is one of it.
-    auto* const instance = reinterpret_cast<py::detail::instance*>(self);
-    const Self* const object = instance->get_value_and_holder().template value_ptr<Self>();
-    if (!object) throw py::type_error("__init__() of this object was never called");
+    const Self& object = instance_of<Self>(self);
     if constexpr (std::is_base_of_v<py::object, Result>) {
-      return Function(*object, py::reinterpret_borrow<Arguments>(places[I])...).release().ptr();
+      return Function(object, py::reinterpret_borrow<Arguments>(places[I])...).release().ptr();
     } else {
-      return py::cast(Function(*object, py::reinterpret_borrow<Arguments>(places[I])...)).release().ptr();
+      return py::cast(Function(object, py::reinterpret_borrow<Arguments>(places[I])...)).release().ptr();
     }
   }
 
   inline static const char* name_ = nullptr;
   inline static Parameters parameters_{};
   inline static std::array<PyObject*, kSize> names_{};
+};
+
+// A method whose parameters follow from descriptors: it takes what was given in their order, None where nothing was.
+template <class Result, class Self, Result (*Function)(const Self&, PyObject* const* given)>
+class KeywordMethod<Function> {
+ public:
+  static void bind(py::handle type, const char* name, const std::vector<Parameter>& parameters,
+                   const std::vector<const char*>& types, const char* result_type, const std::string& doc) {
+    name_ = name;
+    parameters_ = parameters;
+    for (const Parameter& parameter : parameters) names_.push_back(interned(parameter.name));
+    add_method(type, name, &call,
+               signature_of(name, type_name_of(type).c_str(), parameters.data(), types.data(), parameters.size(), result_type) +
+                   "\n" + doc);
+  }
+
+ private:
+  static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) noexcept {
+    return guarded([&] {
+      std::array<PyObject*, kMostParameters> places{};
+      sort_arguments(name_, parameters_.data(), names_.data(), parameters_.size(), given, positional, keywords, places.data());
+      return py::cast(Function(instance_of<Self>(self), places.data())).release().ptr();
+    });
+  }
+
+  static constexpr std::size_t kMostParameters = 64;
+  inline static const char* name_ = nullptr;
+  inline static std::vector<Parameter> parameters_;
+  inline static std::vector<PyObject*> names_;
 };
 
 }  // namespace resonate::python

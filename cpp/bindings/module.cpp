@@ -23,6 +23,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_queues(module);
   bindings::bind_traces(module);
   bindings::bind_requests(module);
+  bindings::bind_wire_fields(module);
   bindings::bind_watch(module);
   bindings::bind_store(module);
   bindings::bind_check_file(module);

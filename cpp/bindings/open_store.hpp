@@ -95,6 +95,7 @@ struct Queues {
   std::shared_ptr<OpenStore> store;
 };
 // What workers and operators ask of jobs has files of its own.
+void bind_job_members(py::class_<JobRecord>& bound);
 void bind_claims(py::class_<Jobs>& bound);
 void bind_job_inspection(py::class_<Jobs>& bound);
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "codec/fields.hpp"
 #include "codec/node.hpp"
+#include "resonate/fields.hpp"
 
 namespace resonate::python {
 

@@ -115,7 +115,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
     run_steps(transaction, now, steps_before(request.operation));
     if (options_.check) set.checkpoint();
   }
-  Reply reply = Machine(set, now, dialect(request.dialect), options_, request.scope).run(request.operation);
+  Reply reply = Machine(set, now, request, options_).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
   if (!read) run_steps(transaction, now, kPortion);

@@ -84,14 +84,14 @@ Reply Engine::search(Request& request) {
     }
     for (const std::size_t most : {kRowsUnderLock, SIZE_MAX}) {
       transaction->set.look_at_most(most);
-      Reply reply = Machine(transaction->set, at, dialect(request.dialect), options_, request.scope).run(request.operation);
+      Reply reply = Machine(transaction->set, at, request, options_).run(request.operation);
       if (!transaction->set.has_more_to_look_at()) return reply;
       if ((begun = begin_snapshot())) break;
     }
   }
   const Snapshot snapshot(*this, std::move(begun));
   WorkingSet set(snapshot.storage());
-  return Machine(set, at, dialect(request.dialect), options_, request.scope).run(request.operation);
+  return Machine(set, at, request, options_).run(request.operation);
 }
 
 // Returns a snapshot of a file whose writer is busy. Null: no writer is active, or the storage or a trace needs the lock.
@@ -128,7 +128,7 @@ std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
   for (Request& request : requests) {
     auto problem = refuse(request, options_.rules);
     replies.push_back(problem ? refused(status::kInvalid, *std::move(problem), at)
-                              : Machine(set, at, dialect(request.dialect), options_, request.scope).run(request.operation));
+                              : Machine(set, at, request, options_).run(request.operation));
   }
   return replies;
 }
@@ -141,7 +141,7 @@ void Engine::choose_beside(Request& request) {
   const Snapshot snapshot(*this);
   const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
   WorkingSet set(snapshot.storage());
-  filter->among = Machine(set, at, dialect(request.dialect), options_, request.scope).choose(request.operation);
+  filter->among = Machine(set, at, request, options_).choose(request.operation);
 }
 
 }  // namespace resonate

@@ -49,6 +49,7 @@ __all__: list[str] = [
     "cron_next",
     "job_state_names",
     "replay",
+    "wire_fields",
 ]
 
 class Value:
@@ -2053,8 +2054,8 @@ class Jobs:
         payload: typing.Any = None,
         *,
         id: str | None = None,
-        queue: str | None = None,
         headers: collections.abc.Mapping[str, str] | None = None,
+        queue: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         priority: int | None = None,
         process_at: int | None = None,
@@ -2080,8 +2081,8 @@ class Jobs:
             type: The name by which a worker finds the function.
             payload: The input of the function: bytes, a `Value`, or any JSON-able object.
             id: The id of the job and its promise; default: generated. A pending promise without a task becomes the job.
-            queue: The name of the queue; default: "default".
             headers: Headers of the payload.
+            queue: The name of the queue; default: "default".
             tags: Tags of the promise.
             priority: 1 (first) to 100 (last); default: 50.
             process_at: The earliest start, in Unix ms.
@@ -2097,7 +2098,8 @@ class Jobs:
             on_exhausted: "archived" or "failed": the state after the last retry failed.
             lifecycle: "asynq" or "horsies": the preset of missing arguments (JOBS 4).
             unique_key: A key that at most one job of the queue holds.
-            unique_for: The longest time after `sent_at` for which the job holds its key, in ms or as a timedelta; none: until it is final.
+            unique_for: The longest time after `sent_at` for which the job holds its key, in ms or as a timedelta; none: until it is
+                final.
             group: The job gathers with the jobs of its queue, type and group until there are enough, none has joined for some time, or
                 the first has waited long enough (`Queues.set`); then they are claimed together.
             sent_at: When the caller sent it, in Unix ms; default: now.
@@ -2121,8 +2123,8 @@ class Jobs:
         payloads: collections.abc.Iterable[typing.Any],
         *,
         ids: collections.abc.Iterable[str] | None = None,
-        queue: str | None = None,
         headers: collections.abc.Mapping[str, str] | None = None,
+        queue: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         priority: int | None = None,
         process_at: int | None = None,
@@ -2146,8 +2148,8 @@ class Jobs:
             type: The type of the jobs.
             payloads: The payload of each job.
             ids: The id of each job; default: generated.
-            queue: As in `enqueue`, for all jobs, like the following arguments.
             headers: See `enqueue`.
+            queue: See `enqueue`.
             tags: See `enqueue`.
             priority: See `enqueue`.
             process_at: See `enqueue`.
@@ -3501,6 +3503,17 @@ def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]
         >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
         >>> rc.replay(forged).line
         2
+    """
+
+def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:
+    """
+    Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
+    Python, whether it is required, and its limits.
+
+    Example:
+        >>> from resonate_core._core import wire_fields
+        >>> [member["name"] for member in wire_fields()["rate"]]
+        ['limit', 'per', 'burst']
     """
 
 __version__: str = "0.1.0"

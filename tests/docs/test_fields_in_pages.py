@@ -1,4 +1,4 @@
-"""The tables of the pages and the docstrings name all fields that the core knows, and no others."""
+"""The tables of the pages and the docstrings name all fields that the core describes, and no others."""
 
 from __future__ import annotations
 
@@ -8,36 +8,54 @@ from pathlib import Path
 import pytest
 
 import resonate_core as rc
+from resonate_core._core import wire_fields
 
 PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text(encoding="utf-8")
+FIELDS = {part: [member["name"] for member in members] for part, members in wire_fields().items()}
 
 
-def described(call) -> list[str]:
-    """The members that the core knows: it lists them where it refuses another."""
-    with pytest.raises(rc.errors.Invalid, match="; there are ") as refused:
-        call(rc.Store(clock=rc.ManualClock()), {"noSuchMember": 1})
-    return str(refused.value).rpartition("; there are ")[2].split(", ")
-
-
-def order(store: rc.Store, members: dict) -> None:
-    store.schedules.create("s", "* * * * *", promise_timeout=1, job=members)
-
-
-def table_under(header: str) -> list[str]:
-    """What the first column names in backticks, of the table whose header begins so."""
+def rows_under(header: str) -> list[list[str]]:
+    """The cells of each row of the table whose header begins so."""
     _, found, rest = PAGE.partition(f"| {header} |")
     assert found, f"no table begins with {header}"
     rows = [line for line in rest.partition("\n\n")[0].splitlines()[2:] if line.startswith("|")]
-    return [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    return [row.strip("|").split("|") for row in rows]
 
 
-def test_the_table_of_enqueue_has_every_field_of_an_order() -> None:
-    assert sorted(table_under("member")) == sorted(described(order))
+def named_in(header: str) -> list[str]:
+    """What the first column of that table names in backticks."""
+    return [name for row in rows_under(header) for name in re.findall(r"`(\w+)`", row[0])]
 
 
-def test_the_table_of_groups_has_every_field() -> None:
-    known = described(lambda store, members: store.queues.set("q", groups=members))
-    assert sorted(table_under("`groups` of a queue")) == sorted(known)
+def shapes() -> dict[str, str]:
+    """The data of each kind, as the table of the exact contract writes it."""
+    return {kind: data for kinds, data, *_ in rows_under("kind") for kind in re.findall(r"`([\w.]+)`", kinds)}
+
+
+@pytest.mark.parametrize(
+    ("header", "part"), [("member", "job.enqueue"), ("`groups` of a queue", "groups")], ids=["job.enqueue", "groups"]
+)
+def test_a_table_has_every_field(header: str, part: str) -> None:
+    assert sorted(named_in(header)) == sorted(FIELDS[part])
+
+
+SHAPED = sorted(kind for kind in FIELDS if kind.startswith(("job.", "queue.")) and kind not in {"job.enqueue", "queue.set"})
+
+
+@pytest.mark.parametrize("kind", SHAPED)
+def test_the_exact_contract_has_the_members_of_each_kind(kind: str) -> None:
+    words = set(re.findall(r"[a-z]\w*", " ".join(re.findall(r"`\{(.*?)\}`", shapes()[kind]))))
+    inner = {"jobs": ["id", "version", "result"], "queues": ["name", "weight"], "error": FIELDS["error"]}
+    allowed = set(FIELDS[kind]).union(*(inner[name] for name in FIELDS[kind] if name in inner))
+    missing = set(FIELDS[kind]) - words - ({"state"} if kind == "job.cancel" else set())  # which refuses one
+    assert not missing
+    assert words <= allowed
+
+
+def test_the_bounds_of_a_rate_are_those_of_the_core() -> None:
+    limits = {member["name"]: (member["least"], member["most"]) for member in wire_fields()["rate"]}
+    assert limits == {"limit": (1, 1_000_000), "per": (1, 366 * 86_400_000), "burst": (1, 1_000_000)}
+    assert "A rate has `limit` and `burst` of 1 to 1,000,000 and `per` of 1 ms to 366 days" in PAGE
 
 
 @pytest.mark.parametrize("method", ["enqueue", "enqueue_many"])
@@ -50,5 +68,5 @@ def test_the_docstring_explains_every_argument_and_no_other(method: str) -> None
 
 def test_enqueue_takes_the_fields_of_an_order_by_their_python_names() -> None:
     arguments = re.findall(r"(\w+): ", rc.Jobs.enqueue.__doc__.partition(") ->")[0])
-    names = {re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), name) for name in described(order)}
+    names = {member["argument"] for member in wire_fields()["job.enqueue"]}
     assert set(arguments) == names | {"self", "headers"}

@@ -106,5 +106,5 @@ MUTANTS = [
     Mutant("a high surrogate alone passes", "codec", "if («is_high(unit) && is_low(unit_at(text, at + 6))»)", "is_high(unit)"),
     Mutant("an integer above int64 is 0", "codec", "element_type::UINT64: return «NodeType::big_integer»", "NodeType::integer"),
     Mutant("of a name that comes twice the first counts", "codec", "a.key == b.key ? «a.place < b.place»", "a.place > b.place"),
-    Mutant("a limit of 1000 is refused", "codec", "(*query.limit < 1 || «*query.limit > 1000»)", "*query.limit >= 1000"),
+    Mutant("the greatest number allowed is refused", "codec", "value < rules.least || «value > rules.most»", "value >= rules.most"),
 ]

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "resonate/described.hpp"
 #include "resonate/jobs.hpp"
 #include "resonate/values.hpp"
 
@@ -35,6 +36,32 @@ struct JobOrder {
   std::optional<std::string> group;
   std::optional<Instant> sent_at;
 };
+constexpr auto fields(Of<JobOrder>) {
+  using T = JobOrder;
+  return std::tuple{
+      member(Field::id, &T::id).text(),
+      member(Field::queue, &T::queue).optional().text(),
+      member(Field::type, &T::type).text(),
+      member(Field::payload, &T::payload),
+      member(Field::tags, &T::tags),
+      member(Field::priority, &T::priority).within(1, 100),
+      member(Field::process_at, &T::process_at).instant(),
+      member(Field::process_in, &T::process_in).duration(0),
+      member(Field::good_until, &T::good_until).instant(),
+      member(Field::good_for, &T::good_for).duration(1),
+      member(Field::timeout, &T::timeout).duration(1),
+      member(Field::deadline, &T::deadline).instant().otherwise(kNever),
+      member(Field::retention, &T::retention).kept_if_null(),
+      member(Field::max_retries, &T::max_retries).at_least(0),
+      member(Field::retry_policy, &T::policy),
+      member(Field::on_exhausted, &T::on_exhausted).name_in<OnExhausted>(),
+      member(Field::lifecycle, &T::lifecycle).name_in<Lifecycle>(),
+      member(Field::unique_key, &T::unique_key).text(),
+      member(Field::unique_for, &T::unique_for).duration(1),
+      member(Field::group, &T::group).text(),
+      member(Field::sent_at, &T::sent_at).instant(),
+  };
+}
 
 // The job of a schedule; the schedule supplies id, payload, tags, deadline and instants.
 struct JobTemplate final : Counted {
@@ -43,6 +70,8 @@ struct JobTemplate final : Counted {
   std::string problem;  // why it cannot be read
 };
 
+inline constexpr std::int64_t kMostAtOnce = 10'000;  // jobs of one request
+
 // A vector of one element: an order is large, and every request takes the size of the largest.
 struct JobEnqueue {
   std::vector<JobOrder> order;
@@ -50,14 +79,29 @@ struct JobEnqueue {
 struct JobEnqueueMany {
   std::vector<JobOrder> orders;
 };
+constexpr auto fields(Of<JobEnqueueMany>) {
+  // One that is refused refuses no other.
+  return std::tuple(member(Field::jobs, &JobEnqueueMany::orders).within(1, kMostAtOnce).apart_from_limits());
+}
 struct JobGet {
   std::string id;
 };
+constexpr auto fields(Of<JobGet>) { return std::tuple(member(Field::id, &JobGet::id).text()); }
+
+// A job, or task, and the version that its holder has.
+template <class T>
+constexpr auto held_fields() {
+  return std::tuple(member(Field::id, &T::id).text(), member(Field::version, &T::version).at_least(0));
+}
 
 struct QueueChoice {
   std::string name;
   std::optional<std::int64_t> weight;
 };
+constexpr auto fields(Of<QueueChoice>) {
+  using T = QueueChoice;
+  return std::tuple(member(Field::name, &T::name).text(), member(Field::weight, &T::weight).within(1, 1000));
+}
 struct JobClaim {
   std::vector<QueueChoice> queues;
   std::int64_t count = 1;
@@ -67,31 +111,61 @@ struct JobClaim {
   bool strict = false;
   std::int64_t start = 0;  // the number of claimed jobs that start at once
 };
+constexpr auto fields(Of<JobClaim>) {
+  using T = JobClaim;
+  return std::tuple{
+      member(Field::queues, &T::queues).within(1, 1000),
+      member(Field::count, &T::count).within(1, kMostAtOnce).optional(),
+      member(Field::worker, &T::worker).text(),
+      member(Field::lease, &T::lease).duration(1),
+      member(Field::run_lease, &T::run_lease).duration(1),
+      member(Field::strict, &T::strict).optional(),
+      member(Field::start, &T::start).at_least(0).otherwise(0),
+  };
+}
 struct JobStart {
   std::string id;
   std::int64_t version = 0;
   std::optional<Duration> lease;
 };
+constexpr auto fields(Of<JobStart>) {
+  return std::tuple_cat(held_fields<JobStart>(), std::tuple(member(Field::lease, &JobStart::lease).duration(1)));
+}
 struct JobRef {
   std::string id;
   std::int64_t version = 0;
 };
+constexpr auto fields(Of<JobRef>) { return held_fields<JobRef>(); }
 struct JobStartMany {
   std::vector<JobRef> jobs;
   std::optional<Duration> lease;
 };
+constexpr auto fields(Of<JobStartMany>) {
+  using T = JobStartMany;
+  return std::tuple(member(Field::jobs, &T::jobs).within(1, kMostAtOnce), member(Field::lease, &T::lease).duration(1));
+}
 struct JobHeartbeat {
   std::string worker;
   std::vector<JobRef> jobs;
 };
+constexpr auto fields(Of<JobHeartbeat>) {
+  using T = JobHeartbeat;
+  return std::tuple(member(Field::worker, &T::worker).text(), member(Field::jobs, &T::jobs));
+}
 struct JobComplete {
   std::string id;
   std::int64_t version = 0;
   Value result;
 };
+constexpr auto fields(Of<JobComplete>) {
+  return std::tuple_cat(held_fields<JobComplete>(), std::tuple(member(Field::result, &JobComplete::result)));
+}
 struct JobCompleteMany {
   std::vector<JobComplete> jobs;
 };
+constexpr auto fields(Of<JobCompleteMany>) {
+  return std::tuple(member(Field::jobs, &JobCompleteMany::jobs).within(1, kMostAtOnce));
+}
 struct JobFail {
   std::string id;
   std::int64_t version = 0;
@@ -99,15 +173,27 @@ struct JobFail {
   bool retryable = true;
   std::optional<Duration> retry_after;
 };
+constexpr auto fields(Of<JobFail>) {
+  using T = JobFail;
+  return std::tuple_cat(held_fields<T>(), std::tuple{
+                                              member(Field::error, &T::error),
+                                              member(Field::retryable, &T::retryable).optional(),
+                                              member(Field::retry_after, &T::retry_after).duration(0),
+                                          });
+}
 struct JobRelease {
   std::string id;
   std::int64_t version = 0;
 };
+constexpr auto fields(Of<JobRelease>) { return held_fields<JobRelease>(); }
 struct JobSnooze {
   std::string id;
   std::int64_t version = 0;
   Duration delay = 0;
 };
+constexpr auto fields(Of<JobSnooze>) {
+  return std::tuple_cat(held_fields<JobSnooze>(), std::tuple(member(Field::delay, &JobSnooze::delay).duration(0)));
+}
 
 // The jobs that a request changes: one by id, or all that match.
 struct JobFilter {
@@ -133,6 +219,15 @@ struct JobArchive {
 struct JobDelete {
   JobFilter which;
 };
+template <class T>
+requires requires(T change) { change.which.among; }
+constexpr auto fields(Of<T>) {
+  return std::tuple{
+      member(Field::id, &T::which, &JobFilter::id).text(),       member(Field::queue, &T::which, &JobFilter::queue).text(),
+      member(Field::type, &T::which, &JobFilter::type).text(),   member(Field::state, &T::which, &JobFilter::state),
+      member(Field::group, &T::which, &JobFilter::group).text(), member(Field::tags, &T::which, &JobFilter::tags).optional(),
+  };
+}
 
 struct JobSearch {
   JobFilter filter;  // its id is a glob
@@ -140,16 +235,25 @@ struct JobSearch {
   std::optional<std::int64_t> limit;
   std::string cursor;
 };
+constexpr auto fields(Of<JobSearch>) {
+  using T = JobSearch;
+  return std::tuple{
+      member(Field::id, &T::filter, &JobFilter::id),
+      member(Field::queue, &T::filter, &JobFilter::queue),
+      member(Field::type, &T::filter, &JobFilter::type),
+      member(Field::state, &T::filter, &JobFilter::state).name_in<JobState>(),
+      member(Field::group, &T::filter, &JobFilter::group).text(),
+      member(Field::tags, &T::filter, &JobFilter::tags).optional(),
+      member(Field::unique_key, &T::unique_key),
+      member(Field::limit, &T::limit).within(1, 1000),
+      member(Field::cursor, &T::cursor).otherwise(0),
+  };
+}
 struct JobStats {
   std::optional<std::string> queue;
 };
+constexpr auto fields(Of<JobStats>) { return std::tuple(member(Field::queue, &JobStats::queue).text()); }
 
-// A member of a queue in a request: absent, null or a value.
-template <class T>
-struct Setting {
-  bool given = false;
-  std::optional<T> value;  // empty: null
-};
 struct QueueSet {
   std::string queue;
   Setting<std::string> lifecycle;
@@ -159,6 +263,18 @@ struct QueueSet {
   Setting<GroupLimits> groups;
   Setting<JobDefaults> defaults;
 };
+constexpr auto fields(Of<QueueSet>) {
+  using T = QueueSet;
+  return std::tuple{
+      member(Field::queue, &T::queue).text(),
+      member(Field::lifecycle, &T::lifecycle).name_in<Lifecycle>(),
+      member(Field::weight, &T::weight).within(1, 1000),
+      member(Field::concurrency, &T::concurrency).at_least(1),
+      member(Field::rate, &T::rate),
+      member(Field::groups, &T::groups),
+      member(Field::defaults, &T::defaults),
+  };
+}
 struct QueueGet {
   std::string queue;
 };
@@ -168,6 +284,10 @@ struct QueuePause {
 struct QueueResume {
   std::string queue;
 };
+template <class T>
+requires std::is_same_v<T, QueueGet> || std::is_same_v<T, QueuePause> || std::is_same_v<T, QueueResume>
+constexpr auto fields(Of<T>) { return std::tuple(member(Field::queue, &T::queue).text()); }
 struct QueueList {};
+constexpr auto fields(Of<QueueList>) { return std::tuple(); }
 
 }  // namespace resonate

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "resonate/described.hpp"
 #include "resonate/instant.hpp"
 #include "resonate/shared.hpp"
 #include "resonate/values.hpp"
@@ -34,6 +35,31 @@ enum class Lifecycle : std::uint8_t { none, asynq, horsies };
 enum class OnExhausted : std::uint8_t { archived, failed };
 enum class PolicyKind : std::uint8_t { asynq, fixed, exponential };
 
+enum class Outcome : std::uint8_t { open, completed, failed, crashed, timed_out, snoozed, cancelled };
+
+std::string_view name_of(JobState state) noexcept;
+std::string_view name_of(Lifecycle lifecycle) noexcept;  // none: empty
+std::string_view name_of(OnExhausted what) noexcept;
+std::string_view name_of(PolicyKind kind) noexcept;
+std::string_view name_of(Outcome outcome) noexcept;
+std::optional<JobState> job_state_named(std::string_view name) noexcept;
+std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept;
+std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept;
+std::optional<PolicyKind> policy_named(std::string_view name) noexcept;
+std::optional<Outcome> outcome_named(std::string_view name) noexcept;
+
+// For the descriptors: an enum by its name, and which names there are.
+inline std::optional<JobState> parse(Of<JobState>, std::string_view name) noexcept { return job_state_named(name); }
+inline std::optional<Lifecycle> parse(Of<Lifecycle>, std::string_view name) noexcept { return lifecycle_named(name); }
+inline std::optional<OnExhausted> parse(Of<OnExhausted>, std::string_view name) noexcept { return on_exhausted_named(name); }
+inline std::optional<PolicyKind> parse(Of<PolicyKind>, std::string_view name) noexcept { return policy_named(name); }
+inline std::optional<Outcome> parse(Of<Outcome>, std::string_view name) noexcept { return outcome_named(name); }
+constexpr std::string_view names_of(Of<JobState>) noexcept { return "a state of a job"; }
+constexpr std::string_view names_of(Of<Lifecycle>) noexcept { return "asynq or horsies"; }
+constexpr std::string_view names_of(Of<OnExhausted>) noexcept { return "archived or failed"; }
+constexpr std::string_view names_of(Of<PolicyKind>) noexcept { return "fixed, exponential or asynq"; }
+constexpr std::string_view names_of(Of<Outcome>) noexcept { return "the outcome of an attempt"; }
+
 // When a failed job is retried, and after which errors (JOBS 3).
 struct RetryPolicy {
   PolicyKind kind = PolicyKind::asynq;
@@ -46,6 +72,20 @@ struct RetryPolicy {
 
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
+constexpr auto fields(Of<RetryPolicy>) {
+  using T = RetryPolicy;
+  constexpr auto fixed = [](const T& policy) { return policy.kind == PolicyKind::fixed; };
+  constexpr auto exponential = [](const T& policy) { return policy.kind == PolicyKind::exponential; };
+  return std::tuple{
+      member(Field::kind, &T::kind),
+      member(Field::intervals, &T::intervals).within(1, 100).each("an interval of retryPolicy").where(fixed),
+      member(Field::base, &T::base).duration(1).where(exponential),
+      member(Field::factor, &T::factor).optional().within(1, 1000).where(exponential),
+      member(Field::cap, &T::cap).optional().duration(1).where(exponential),
+      member(Field::jitter, &T::jitter).optional().within(0, 1).where(exponential),
+      member(Field::codes, &T::codes).each("a code of retryPolicy").text(),
+  };
+}
 
 inline constexpr Duration kKept = -1;  // a retention: for ever
 
@@ -54,7 +94,7 @@ struct JobSpec final : Counted {
   std::string type;
   std::optional<Value> payload;  // set if it differs from the promise's param, which an adopted promise keeps
   bool adopted = false;          // the promise existed before the job
-  int priority = 50;
+  std::int64_t priority = 50;
   std::int64_t max_retries = 0;
   RetryPolicy policy;
   OnExhausted on_exhausted = OnExhausted::archived;
@@ -67,6 +107,27 @@ struct JobSpec final : Counted {
   Shared<const SharedString> group;
   Instant sent_at = 0;
 };
+constexpr auto fields(Of<JobSpec>) {
+  using T = JobSpec;
+  return std::tuple{
+      member(Field::queue, &T::queue),
+      member(Field::type, &T::type),
+      member(Field::payload, &T::payload).only_stored(),
+      member(Field::adopted, &T::adopted).otherwise(0).only_stored(),
+      member(Field::priority, &T::priority),
+      member(Field::max_retries, &T::max_retries),
+      member(Field::retry_policy, &T::policy),
+      member(Field::on_exhausted, &T::on_exhausted),
+      member(Field::one_step, &T::one_step).only_stored(),
+      member(Field::good_until, &T::good_until).otherwise(kNever),
+      member(Field::timeout, &T::timeout).otherwise(0),
+      member(Field::retention, &T::retention).kept_if_null().otherwise(kKept),
+      member(Field::unique_key, &T::unique_key),
+      member(Field::unique_for, &T::unique_for).otherwise(0),
+      member(Field::group, &T::group),
+      member(Field::sent_at, &T::sent_at),
+  };
+}
 
 // The state of a gathering group. Its leader, one of the jobs, stores it; the leader's retry_at is when the batch becomes ready.
 struct Flight final : Counted {
@@ -74,6 +135,14 @@ struct Flight final : Counted {
   Instant last_at = 0;     // when the last job joined
   std::int64_t count = 1;  // the number of gathering jobs
 };
+constexpr auto fields(Of<Flight>) {
+  using T = Flight;
+  return std::tuple{
+      member(Field::first_at, &T::first_at),
+      member(Field::last_at, &T::last_at),
+      member(Field::count, &T::count),
+  };
+}
 
 struct JobError {
   std::string code;
@@ -81,8 +150,14 @@ struct JobError {
   std::optional<std::string> data;
   friend bool operator==(const JobError&, const JobError&) = default;
 };
-
-enum class Outcome : std::uint8_t { open, completed, failed, crashed, timed_out, snoozed, cancelled };
+constexpr auto fields(Of<JobError>) {
+  using T = JobError;
+  return std::tuple{
+      member(Field::code, &T::code).text(),
+      member(Field::message, &T::message).optional(),
+      member(Field::data, &T::data),
+  };
+}
 
 struct Attempt {
   std::int64_t number = 0;
@@ -92,6 +167,17 @@ struct Attempt {
   Outcome outcome = Outcome::open;
   std::optional<JobError> error;
 };
+constexpr auto fields(Of<Attempt>) {
+  using T = Attempt;
+  return std::tuple{
+      member(Field::number, &T::number),
+      member(Field::worker, &T::worker).required(),
+      member(Field::started_at, &T::started_at),
+      member(Field::finished_at, &T::finished_at).otherwise(kUnset),
+      member(Field::outcome, &T::outcome).otherwise(static_cast<std::int64_t>(Outcome::open)),
+      member(Field::error, &T::error),
+  };
+}
 
 inline constexpr std::size_t kAttemptsKept = 100;  // the newest ones; a job can snooze for ever
 
@@ -128,6 +214,33 @@ struct Job final : Counted {
     return spec->unique_key && !is_terminal(state) && (!spec->unique_for || now < saturating_add(spec->sent_at, spec->unique_for));
   }
 };
+// Without its specification, whose members stand among these.
+constexpr auto fields(Of<Job>) {
+  using T = Job;
+  return std::tuple{
+      member(Field::state, &T::state).only_stored(),
+      member(Field::batch, &T::batch),
+      member(Field::gathering, &T::gathering).otherwise(0),
+      member(Field::flight, &T::flight).only_stored(),
+      member(Field::retry_count, &T::retry_count),
+      member(Field::process_at, &T::process_at).otherwise(kUnset),
+      member(Field::enqueued_at, &T::enqueued_at).otherwise(kUnset),
+      member(Field::claimed_at, &T::claimed_at).otherwise(kUnset),
+      member(Field::started_at, &T::started_at).otherwise(kUnset),
+      member(Field::completed_at, &T::completed_at).otherwise(kUnset),
+      member(Field::failed_at, &T::failed_at).otherwise(kUnset),
+      member(Field::next_retry_at, &T::next_retry_at).otherwise(kUnset),
+      member(Field::cancelled_at, &T::cancelled_at).otherwise(kUnset),
+      member(Field::expired_at, &T::expired_at).otherwise(kUnset),
+      member(Field::error, &T::error),
+      member(Field::attempts, &T::attempts),
+      member(Field::attempt_count, &T::attempt_count).only_stored(),
+      member(Field::awaiters, &T::awaiters).only_stored(),
+      member(Field::run_lease, &T::run_lease).otherwise(0).only_stored(),
+      member(Field::reclaim_at, &T::reclaim_at).otherwise(kUnset).only_stored(),
+      member(Field::deleted, &T::deleted).otherwise(0).only_stored(),
+  };
+}
 
 // The value that rejects the promise of a failed job: an error in the published SDKs' format, in base64.
 Value error_value(const JobError& error);
@@ -145,6 +258,17 @@ struct RateLimit {
   std::int64_t burst = 1;
   friend bool operator==(const RateLimit&, const RateLimit&) = default;
 };
+constexpr auto fields(Of<RateLimit>) {
+  using T = RateLimit;
+  return std::tuple{
+      member(Field::limit, &T::limit).within(1, 1'000'000),
+      member(Field::per, &T::per).within(1, 366LL * 86'400'000),
+      member(Field::burst, &T::burst).within(1, 1'000'000).optional(),
+  };
+}
+constexpr void when_absent(RateLimit& rate, Field field) noexcept {
+  if (field == Field::burst) rate.burst = rate.limit;
+}
 
 // When the gathering of a group ends.
 struct GroupLimits {
@@ -153,6 +277,14 @@ struct GroupLimits {
   std::optional<Duration> max_delay;  // after the first job joined
   friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
+constexpr auto fields(Of<GroupLimits>) {
+  using T = GroupLimits;
+  return std::tuple{
+      member(Field::size, &T::size).within(1, kMostGathered).optional(),
+      member(Field::grace, &T::grace).duration(0).optional(),
+      member(Field::max_delay, &T::max_delay).duration(1),
+  };
+}
 
 // The defaults for jobs of a queue.
 struct JobDefaults {
@@ -161,16 +293,32 @@ struct JobDefaults {
   std::optional<OnExhausted> on_exhausted;
   std::optional<Duration> retention;
   std::optional<Duration> timeout;
-  std::optional<int> priority;
+  std::optional<std::int64_t> priority;
   bool empty() const noexcept { return !max_retries && !policy && !on_exhausted && !retention && !timeout && !priority; }
   friend bool operator==(const JobDefaults&, const JobDefaults&) = default;
 };
+constexpr auto fields(Of<JobDefaults>) {
+  using T = JobDefaults;
+  return std::tuple{
+      member(Field::max_retries, &T::max_retries).at_least(0), member(Field::retry_policy, &T::policy),
+      member(Field::on_exhausted, &T::on_exhausted),           member(Field::retention, &T::retention).kept_if_null(),
+      member(Field::timeout, &T::timeout).duration(1),         member(Field::priority, &T::priority).within(1, 100),
+  };
+}
 
 struct QueueDay {
   std::int64_t day = 0;  // since 1970-01-01
   std::int64_t processed = 0;
   std::int64_t failed = 0;
 };
+constexpr auto fields(Of<QueueDay>) {
+  using T = QueueDay;
+  return std::tuple{
+      member(Field::day, &T::day),
+      member(Field::processed, &T::processed),
+      member(Field::failed, &T::failed),
+  };
+}
 inline constexpr std::size_t kDaysKept = 90;
 
 struct Queue final : Counted {
@@ -192,18 +340,26 @@ struct Queue final : Counted {
     return saturating_add(counts[static_cast<std::size_t>(JobState::claimed)], counts[static_cast<std::size_t>(JobState::running)]);
   }
 };
+// Its counts are written beside these.
+constexpr auto fields(Of<Queue>) {
+  using T = Queue;
+  constexpr auto limited = [](const T& queue) { return queue.rate.has_value(); };
+  return std::tuple{
+      member(Field::name, &T::name),
+      member(Field::paused, &T::paused),
+      member(Field::lifecycle, &T::lifecycle).otherwise(static_cast<std::int64_t>(Lifecycle::none)),
+      member(Field::weight, &T::weight),
+      member(Field::concurrency, &T::concurrency).otherwise(0),
+      member(Field::rate, &T::rate),
+      member(Field::groups, &T::groups),
+      member(Field::defaults, &T::defaults).otherwise(0),
+      member(Field::level, &T::level).optional().only_stored().where(limited),
+      member(Field::refilled_at, &T::refilled_at).optional().only_stored().where(limited),
+      member(Field::current, &T::current).only_stored(),
+      member(Field::days, &T::days).only_stored(),
+  };
+}
 using QueueRef = Shared<const Queue>;
-
-std::string_view name_of(JobState state) noexcept;
-std::string_view name_of(Lifecycle lifecycle) noexcept;  // none: empty
-std::string_view name_of(OnExhausted what) noexcept;
-std::string_view name_of(PolicyKind kind) noexcept;
-std::string_view name_of(Outcome outcome) noexcept;
-std::optional<JobState> job_state_named(std::string_view name) noexcept;
-std::optional<Lifecycle> lifecycle_named(std::string_view name) noexcept;
-std::optional<OnExhausted> on_exhausted_named(std::string_view name) noexcept;
-std::optional<PolicyKind> policy_named(std::string_view name) noexcept;
-std::optional<Outcome> outcome_named(std::string_view name) noexcept;
 
 // The state names of asynq and horsies.
 std::string_view asynq_name_of(JobState state) noexcept;

@@ -1,4 +1,4 @@
-// Requests and replies of the engine: without envelopes, JSON and field names (see codec/ and protocol/).
+// Requests and replies of the engine, and the descriptors of their members: without envelopes and JSON (see codec/ and protocol/).
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,47 @@ struct PromiseCreate {
   StringMap tags;
   std::optional<std::string> ikc;  // idempotency key of creation
 };
+constexpr auto fields(Of<PromiseCreate>) {
+  using T = PromiseCreate;
+  return std::tuple{
+      member(Field::id, &T::id).text(), member(Field::timeout_at, &T::timeout_at).instant(),
+      member(Field::param, &T::param),  member(Field::tags, &T::tags),
+      member(Field::ikc, &T::ikc),
+  };
+}
 struct PromiseSettle {
   std::string id;
   std::string state;  // as given: the allowed values are a rule, not a type
   Value value;
   std::optional<std::string> iku;  // idempotency key of settlement
 };
+bool may_be_settled_to(std::string_view state) noexcept;
+constexpr auto fields(Of<PromiseSettle>) {
+  using T = PromiseSettle;
+  return std::tuple{
+      member(Field::id, &T::id).text(),
+      member(Field::state, &T::state).one_of(may_be_settled_to, "resolved, rejected or rejected_canceled"),
+      member(Field::value, &T::value),
+      member(Field::iku, &T::iku),
+  };
+}
 // register_callback of 2026-04-01, register of 2025-01-15; the dialect decides which rules apply.
 struct RegisterCallback {
   std::string awaited;
   std::string awaiter;
 };
+constexpr auto fields(Of<RegisterCallback>) {
+  using T = RegisterCallback;
+  return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::awaiter, &T::awaiter).text());
+}
 struct RegisterListener {
   std::string awaited;
   std::string address;
 };
+constexpr auto fields(Of<RegisterListener>) {
+  using T = RegisterListener;
+  return std::tuple(member(Field::awaited, &T::awaited).text(), member(Field::address, &T::address).text());
+}
 
 struct Filter {
   std::optional<std::string> id;      // a glob
@@ -58,6 +84,29 @@ struct TaskSearch {
 struct ScheduleSearch {
   SearchQuery query;
 };
+// What all searches have before and behind what is theirs alone.
+template <class T, class... Own>
+constexpr auto search_fields(Own... own) {
+  return std::tuple{
+      member(Field::id, &T::query, &SearchQuery::filter, &Filter::id),
+      own...,
+      member(Field::tags, &T::query, &SearchQuery::filter, &Filter::tags).optional(),
+      member(Field::limit, &T::query, &SearchQuery::limit).within(1, 1000),
+      member(Field::cursor, &T::query, &SearchQuery::cursor).otherwise(0),
+  };
+}
+constexpr auto fields(Of<PromiseSearch>) {
+  constexpr auto known = [](std::string_view name) { return promise_state_named(name).has_value(); };
+  return search_fields<PromiseSearch>(
+      member(Field::state, &PromiseSearch::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a promise"));
+}
+constexpr auto fields(Of<TaskSearch>) {
+  using T = TaskSearch;
+  constexpr auto known = [](std::string_view name) { return task_state_named(name).value_or(TaskState::none) != TaskState::none; };
+  return search_fields<T>(member(Field::state, &T::query, &SearchQuery::filter, &Filter::state).one_of(known, "a state of a task"),
+                          member(Field::target, &T::query, &SearchQuery::filter, &Filter::target));
+}
+constexpr auto fields(Of<ScheduleSearch>) { return search_fields<ScheduleSearch>(); }
 
 struct TaskGet {
   std::string id;
@@ -67,39 +116,68 @@ struct TaskCreate {
   Duration ttl = 0;
   PromiseCreate action;
 };
+constexpr auto fields(Of<TaskCreate>) {
+  using T = TaskCreate;
+  return std::tuple{
+      member(Field::pid, &T::pid).text(),
+      member(Field::ttl, &T::ttl).duration(1),
+      member(Field::action, &T::action).as_action(),
+  };
+}
 struct TaskAcquire {
   std::string id;
   std::int64_t version = 0;  // the version that the request's dialect shows
   std::string pid;
   Duration ttl = 0;
 };
+constexpr auto fields(Of<TaskAcquire>) {
+  using T = TaskAcquire;
+  return std::tuple_cat(held_fields<T>(), std::tuple(member(Field::pid, &T::pid).text(), member(Field::ttl, &T::ttl).duration(1)));
+}
 struct TaskRelease {
   std::string id;
   std::int64_t version = 0;
 };
+constexpr auto fields(Of<TaskRelease>) { return held_fields<TaskRelease>(); }
 struct TaskSuspend {
   std::string id;
   std::int64_t version = 0;
   std::vector<RegisterCallback> actions;
 };
+constexpr auto fields(Of<TaskSuspend>) {
+  return std::tuple_cat(held_fields<TaskSuspend>(), std::tuple(member(Field::actions, &TaskSuspend::actions).as_action()));
+}
 struct TaskFulfill {
   std::string id;
   std::int64_t version = 0;
   PromiseSettle action;
 };
+constexpr auto fields(Of<TaskFulfill>) {
+  return std::tuple_cat(held_fields<TaskFulfill>(), std::tuple(member(Field::action, &TaskFulfill::action).as_action()));
+}
 struct TaskFence {
   std::string id;
   std::int64_t version = 0;
   std::variant<PromiseCreate, PromiseSettle> action;
 };
+constexpr auto fields(Of<TaskFence>) {
+  // Some rules answer the limits of the action inside the reply.
+  return std::tuple_cat(held_fields<TaskFence>(),
+                        std::tuple(member(Field::action, &TaskFence::action).as_action().apart_from_limits()));
+}
 struct TaskRef {
   std::string id;
   std::int64_t version = 0;
 };
+constexpr auto fields(Of<TaskRef>) { return held_fields<TaskRef>(); }
 struct TaskHeartbeat {
   std::string pid;
   std::vector<TaskRef> tasks;
 };
+constexpr auto fields(Of<TaskHeartbeat>) {
+  using T = TaskHeartbeat;
+  return std::tuple(member(Field::pid, &T::pid).text(), member(Field::tasks, &T::tasks));
+}
 struct TaskHalt {
   std::string id;
 };
@@ -119,9 +197,27 @@ struct ScheduleCreate {
   StringMap promise_tags;
   std::vector<JobOrder> job;  // empty, or the job of each occurrence
 };
+constexpr auto fields(Of<ScheduleCreate>) {
+  using T = ScheduleCreate;
+  return std::tuple{
+      member(Field::id, &T::id).text(),
+      member(Field::cron, &T::cron).text(),
+      member(Field::promise_id, &T::promise_id).text(),
+      member(Field::promise_timeout, &T::promise_timeout).duration(0),
+      member(Field::promise_param, &T::promise_param),
+      member(Field::promise_tags, &T::promise_tags),
+      member(Field::job, &T::job).none_or_one().apart_from_limits(),
+  };
+}
 struct ScheduleDelete {
   std::string id;
 };
+template <class T>
+requires(std::is_same_v<T, PromiseGet> || std::is_same_v<T, TaskGet> || std::is_same_v<T, TaskHalt> ||
+         std::is_same_v<T, TaskContinue> || std::is_same_v<T, ScheduleGet> ||
+         std::is_same_v<T, ScheduleDelete>) constexpr auto fields(Of<T>) {
+  return std::tuple(member(Field::id, &T::id).text());
+}
 
 using Operation =
     std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,

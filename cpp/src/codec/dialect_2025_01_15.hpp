@@ -1,14 +1,12 @@
-// Version 2025-01-15: its kinds, and its records on the wire. Headers and data are always there; a task is an id and a version.
+// Version 2025-01-15: its records on the wire. Headers and data are always there; a task is an id and a version.
 #pragma once
 
-#include "codec/kinds.hpp"
 #include "codec/node.hpp"
 #include "codec/strings_encode.hpp"
 #include "resonate/records.hpp"
+#include "resonate/rules.hpp"
 
 namespace resonate::dialect_2025_01_15 {
-
-extern const KindNames kKindNames;
 
 template <DocumentSink Sink>
 void encode_value(Sink& sink, const Value& value) {

@@ -1,14 +1,12 @@
-// Version 2026-04-01: its kinds, and its records on the wire. Members that were not given are left out.
+// Version 2026-04-01: its records on the wire. Members that were not given are left out.
 #pragma once
 
-#include "codec/kinds.hpp"
 #include "codec/node.hpp"
 #include "codec/strings_encode.hpp"
 #include "resonate/records.hpp"
+#include "resonate/rules.hpp"
 
 namespace resonate::dialect_2026_04_01 {
-
-extern const KindNames kKindNames;
 
 template <DocumentSink Sink>
 void encode_value(Sink& sink, const Value& value) {

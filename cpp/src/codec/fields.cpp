@@ -1,4 +1,4 @@
-#include "codec/fields.hpp"
+#include "resonate/fields.hpp"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 #include "codec/jobs_json.hpp"
 
-#include "codec/jobs_decode_order.hpp"
-#include "codec/jobs_encode_order.hpp"
+#include "codec/job_records_read.hpp"
+#include "codec/job_records_write.hpp"
 #include "codec/json_sink.hpp"
 #include "codec/stored_json.hpp"
 

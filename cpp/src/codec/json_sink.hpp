@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "codec/fields.hpp"
+#include "resonate/fields.hpp"
 
 namespace resonate {
 

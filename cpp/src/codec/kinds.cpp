@@ -1,24 +1,24 @@
 #include "codec/kinds.hpp"
 
-#include "codec/dialect_2025_01_15.hpp"
-#include "codec/dialect_2026_04_01.hpp"
-
 namespace resonate {
 
 namespace {
-constexpr std::array<std::string_view, kJobKinds> kJobKindNames = {
-    "job.enqueue",   "job.enqueue_many", "job.get",           "job.claim",    "job.start",   "job.start_many",
-    "job.heartbeat", "job.complete",     "job.complete_many", "job.fail",     "job.release", "job.snooze",
-    "job.cancel",    "job.run",          "job.archive",       "job.delete",   "job.search",  "job.stats",
-    "queue.set",     "queue.get",        "queue.pause",       "queue.resume", "queue.list",
+
+struct KindNames {
+  std::string_view newer;
+  std::string_view older;
 };
+constexpr KindNames kNames[] = {
+#define RESONATE_KIND_NAMES(identifier, name, older_name) {name, older_name},
+    RESONATE_KINDS(RESONATE_KIND_NAMES)
+#undef RESONATE_KIND_NAMES
+};
+
 }  // namespace
 
 std::string_view name_of(Kind kind, DialectId dialect) noexcept {
-  auto place = static_cast<std::size_t>(kind);
-  if (is_job(kind)) return kJobKindNames[place - static_cast<std::size_t>(Kind::job_enqueue)];
-  if (is_debug(kind)) place -= kJobKinds;
-  return dialect == DialectId::k2026_04_01 ? dialect_2026_04_01::kKindNames[place] : dialect_2025_01_15::kKindNames[place];
+  const KindNames& names = kNames[static_cast<std::size_t>(kind)];
+  return dialect == DialectId::k2026_04_01 ? names.newer : names.older;
 }
 
 std::optional<Kind> kind_named(std::string_view name, DialectId dialect) noexcept {

@@ -1,7 +1,6 @@
 // The kinds of requests, and what each dialect calls them (PROTOCOL 2).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,69 +11,83 @@
 
 namespace resonate {
 
-// The first ones are the alternatives of Operation, in their order.
+// Identifier, name in 2026-04-01, name in 2025-01-15 (empty: it has no such kind). The first ones are the alternatives of
+// Operation, in their order.
+// clang-format off
+#define RESONATE_KINDS(X) \
+  X(promise_get, "promise.get", "promise.get") \
+  X(promise_create, "promise.create", "promise.create") \
+  X(promise_settle, "promise.settle", "promise.settle") \
+  X(register_callback, "promise.register_callback", "promise.register") \
+  X(register_listener, "promise.register_listener", "promise.subscribe") \
+  X(promise_search, "promise.search", "") \
+  X(task_get, "task.get", "task.get") \
+  X(task_create, "task.create", "task.create") \
+  X(task_acquire, "task.acquire", "task.acquire") \
+  X(task_release, "task.release", "task.release") \
+  X(task_suspend, "task.suspend", "task.suspend") \
+  X(task_fulfill, "task.fulfill", "task.fulfill") \
+  X(task_fence, "task.fence", "task.fence") \
+  X(task_heartbeat, "task.heartbeat", "task.heartbeat") \
+  X(task_halt, "task.halt", "") \
+  X(task_continue, "task.continue", "") \
+  X(task_search, "task.search", "") \
+  X(schedule_get, "schedule.get", "schedule.get") \
+  X(schedule_create, "schedule.create", "schedule.create") \
+  X(schedule_delete, "schedule.delete", "schedule.delete") \
+  X(schedule_search, "schedule.search", "") \
+  X(job_enqueue, "job.enqueue", "job.enqueue") \
+  X(job_enqueue_many, "job.enqueue_many", "job.enqueue_many") \
+  X(job_get, "job.get", "job.get") \
+  X(job_claim, "job.claim", "job.claim") \
+  X(job_start, "job.start", "job.start") \
+  X(job_start_many, "job.start_many", "job.start_many") \
+  X(job_heartbeat, "job.heartbeat", "job.heartbeat") \
+  X(job_complete, "job.complete", "job.complete") \
+  X(job_complete_many, "job.complete_many", "job.complete_many") \
+  X(job_fail, "job.fail", "job.fail") \
+  X(job_release, "job.release", "job.release") \
+  X(job_snooze, "job.snooze", "job.snooze") \
+  X(job_cancel, "job.cancel", "job.cancel") \
+  X(job_run, "job.run", "job.run") \
+  X(job_archive, "job.archive", "job.archive") \
+  X(job_delete, "job.delete", "job.delete") \
+  X(job_search, "job.search", "job.search") \
+  X(job_stats, "job.stats", "job.stats") \
+  X(queue_set, "queue.set", "queue.set") \
+  X(queue_get, "queue.get", "queue.get") \
+  X(queue_pause, "queue.pause", "queue.pause") \
+  X(queue_resume, "queue.resume", "queue.resume") \
+  X(queue_list, "queue.list", "queue.list") \
+  X(debug_start, "debug.start", "") \
+  X(debug_stop, "debug.stop", "") \
+  X(debug_reset, "debug.reset", "") \
+  X(debug_tick, "debug.tick", "") \
+  X(debug_snap, "debug.snap", "")
+// clang-format on
+
 enum class Kind : std::uint8_t {
-  promise_get,
-  promise_create,
-  promise_settle,
-  register_callback,
-  register_listener,
-  promise_search,
-  task_get,
-  task_create,
-  task_acquire,
-  task_release,
-  task_suspend,
-  task_fulfill,
-  task_fence,
-  task_heartbeat,
-  task_halt,
-  task_continue,
-  task_search,
-  schedule_get,
-  schedule_create,
-  schedule_delete,
-  schedule_search,
-  job_enqueue,
-  job_enqueue_many,
-  job_get,
-  job_claim,
-  job_start,
-  job_start_many,
-  job_heartbeat,
-  job_complete,
-  job_complete_many,
-  job_fail,
-  job_release,
-  job_snooze,
-  job_cancel,
-  job_run,
-  job_archive,
-  job_delete,
-  job_search,
-  job_stats,
-  queue_set,
-  queue_get,
-  queue_pause,
-  queue_resume,
-  queue_list,
-  debug_start,
-  debug_stop,
-  debug_reset,
-  debug_tick,
-  debug_snap
+#define RESONATE_KIND_ENUMERATOR(identifier, name, older_name) identifier,
+  RESONATE_KINDS(RESONATE_KIND_ENUMERATOR)
+#undef RESONATE_KIND_ENUMERATOR
 };
 inline constexpr std::size_t kKindCount = static_cast<std::size_t>(Kind::debug_snap) + 1;
 static_assert(std::variant_size_v<Operation> == static_cast<std::size_t>(Kind::debug_start));
 
 constexpr Kind kind_of(const Operation& operation) noexcept { return static_cast<Kind>(operation.index()); }
+namespace detail {
+template <class Request, class... Requests>
+constexpr Kind kind_in(const std::variant<Requests...>*) noexcept {
+  std::size_t place = 0;
+  (void)((std::is_same_v<Request, Requests> || (++place, false)) || ...);
+  return static_cast<Kind>(place);
+}
+}  // namespace detail
+template <class Request>
+inline constexpr Kind kKindOf = detail::kind_in<Request>(static_cast<const Operation*>(nullptr));
+
 constexpr bool is_job(Kind kind) noexcept { return kind >= Kind::job_enqueue && kind <= Kind::queue_list; }
 constexpr bool is_debug(Kind kind) noexcept { return kind >= Kind::debug_start; }
-
-// What a dialect calls its own kinds, in their order; those of jobs and queues are the same in all.
-inline constexpr std::size_t kJobKinds =
-    static_cast<std::size_t>(Kind::queue_list) - static_cast<std::size_t>(Kind::job_enqueue) + 1;
-using KindNames = std::array<std::string_view, kKindCount - kJobKinds>;
 
 // Empty where the dialect has no such kind.
 std::string_view name_of(Kind kind, DialectId dialect) noexcept;

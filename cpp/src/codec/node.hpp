@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "codec/fields.hpp"
+#include "resonate/fields.hpp"
 
 namespace resonate {
 

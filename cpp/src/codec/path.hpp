@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/fields.hpp"
+#include "resonate/fields.hpp"
 
 namespace resonate {
 

@@ -1,7 +1,7 @@
 // Schedules as a dialect shows them.
 #pragma once
 
-#include "codec/jobs_encode_order.hpp"
+#include "codec/described_write.hpp"
 #include "codec/records_encode.hpp"
 
 namespace resonate {

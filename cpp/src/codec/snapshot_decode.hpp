@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/jobs_decode_order.hpp"
+#include "codec/job_records_read.hpp"
 #include "codec/kinds.hpp"
 #include "codec/messages.hpp"
 #include "codec/reader.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "codec/jobs_encode_order.hpp"
+#include "codec/job_records_write.hpp"
 #include "codec/messages.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"

@@ -1,6 +1,7 @@
 // Requests of operators: search jobs and queues; cancel, run, archive, delete and pause (JOBS 5).
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "machine/glob.hpp"
 #include "machine/job_groups.hpp"
@@ -14,6 +15,12 @@ namespace resonate {
 namespace {
 
 constexpr std::size_t kChangedAtOnce = 1000;
+
+// What a change of jobs is to each of them.
+constexpr JobEvent event_of(const JobCancel&) noexcept { return JobEvent::cancel; }
+constexpr JobEvent event_of(const JobRun&) noexcept { return JobEvent::run; }
+constexpr JobEvent event_of(const JobArchive&) noexcept { return JobEvent::archive; }
+constexpr JobEvent event_of(const JobDelete&) noexcept { return JobEvent::remove; }
 
 }  // namespace
 
@@ -64,28 +71,28 @@ Reply Machine::change_chosen(const JobFilter& filter, const std::function<bool(c
   return reply;
 }
 
-template <class Change>
-Reply Machine::change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change) {
-  if (filter.id) {
-    Entry* entry = set_.find(*filter.id);
-    if (auto refused = job_refusal(entry, *filter.id, event, deed)) return *std::move(refused);
-    change(*entry);
-    return answer(*entry);
-  }
-  return change_chosen(filter, meets(event), change);
+template <class Request, class Change>
+Reply Machine::change_jobs(const Request& request, std::string_view deed, Change change) {
+  constexpr JobEvent kEvent = event_of(Request());
+  if (!request.which.id) return change_chosen(request.which, meets(kEvent), change);
+  Entry* entry = set_.find(*request.which.id);
+  if (auto refused = job_refusal(entry, *request.which.id, kEvent, deed)) return *std::move(refused);
+  change(*entry);
+  return answer(*entry);
 }
 
 std::function<bool(const Row&)> Machine::meets(JobEvent event) const {
+  if (event == JobEvent::remove) return [this](const Row& row) { return may_be_deleted(row); };
   return [this, event](const Row& row) { return applies(event, job_state_at(row, now_)); };
 }
 
 std::vector<std::string> Machine::choose(const Operation& operation) {
   std::vector<RowRef> rows;
-  if (const auto* cancel = std::get_if<JobCancel>(&operation)) rows = chosen(cancel->which, meets(JobEvent::cancel));
-  if (const auto* run = std::get_if<JobRun>(&operation)) rows = chosen(run->which, meets(JobEvent::run));
-  if (const auto* archive = std::get_if<JobArchive>(&operation)) rows = chosen(archive->which, meets(JobEvent::archive));
-  if (const auto* deletion = std::get_if<JobDelete>(&operation))
-    rows = chosen(deletion->which, [this](const Row& row) { return may_be_deleted(row); });
+  std::visit(
+      [&](const auto& request) {
+        if constexpr (requires { event_of(request); }) rows = chosen(request.which, meets(event_of(request)));
+      },
+      operation);
   std::vector<std::string> ids;
   ids.reserve(rows.size());
   for (const RowRef& row : rows) ids.push_back(row->id());
@@ -93,15 +100,15 @@ std::vector<std::string> Machine::choose(const Operation& operation) {
 }
 
 Reply Machine::run(JobCancel& request) {
-  return change_jobs(request.which, JobEvent::cancel, "cancelled", [this](Entry& entry) { cancel_job(set_, entry, now_); });
+  return change_jobs(request, "cancelled", [this](Entry& entry) { cancel_job(set_, entry, now_); });
 }
 
 Reply Machine::run(JobRun& request) {
-  return change_jobs(request.which, JobEvent::run, "run", [this](Entry& entry) { make_ready(set_, entry, JobEvent::run, now_); });
+  return change_jobs(request, "run", [this](Entry& entry) { make_ready(set_, entry, JobEvent::run, now_); });
 }
 
 Reply Machine::run(JobArchive& request) {
-  return change_jobs(request.which, JobEvent::archive, "archived", [this](Entry& entry) { archive_job(set_, entry); });
+  return change_jobs(request, "archived", [this](Entry& entry) { archive_job(set_, entry); });
 }
 
 std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
@@ -139,8 +146,7 @@ Reply Machine::run(JobDelete& request) {
     delete_job(*entry);
     return ok();
   }
-  return change_chosen(
-      request.which, [this](const Row& row) { return may_be_deleted(row); }, [this](Entry& entry) { delete_job(entry); });
+  return change_chosen(request.which, meets(event_of(request)), [this](Entry& entry) { delete_job(entry); });
 }
 
 bool Machine::may_be_deleted(const Row& row) const {

@@ -62,9 +62,8 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
   const std::optional<std::int64_t>& retries = order.max_retries ? order.max_retries : defaults.max_retries;
 
   Shared<JobSpec> spec(new JobSpec);
-  spec->queue = order.queue;
-  spec->type = order.type;
-  spec->priority = static_cast<int>(order.priority.value_or(defaults.priority.value_or(50)));
+  copy_common(order, *spec);
+  spec->priority = order.priority.value_or(defaults.priority.value_or(50));
   spec->max_retries = retries && (policy || preset.max_retries > 0) ? *retries : retries_of(preset, policy ? &*policy : nullptr);
   spec->policy = policy ? *policy : policy_of(preset);
   spec->on_exhausted =
@@ -74,7 +73,6 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
       order.good_for ? saturating_add(std::max(process_at, now), *order.good_for) : order.good_until.value_or(kNever);
   spec->timeout = order.timeout.value_or(defaults.timeout.value_or(0));
   spec->retention = order.retention.value_or(defaults.retention.value_or(preset.retention));
-  spec->unique_key = order.unique_key;
   spec->unique_for = order.unique_for.value_or(0);
   if (order.group) spec->group = Shared<const SharedString>(new SharedString(*order.group));
   spec->sent_at = std::min(order.sent_at.value_or(now), now);  // not in the future, even if the caller's clock is ahead

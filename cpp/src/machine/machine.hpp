@@ -23,6 +23,9 @@ class Machine {
  public:
   Machine(WorkingSet& set, Instant now, const Dialect& dialect, const Options& options, std::string_view scope = {})
       : set_(set), now_(now), dialect_(dialect), rules_(rules(options.rules, dialect)), options_(options), scope_(scope) {}
+  // For one request.
+  Machine(WorkingSet& set, Instant now, const Request& request, const Options& options)
+      : Machine(set, now, resonate::dialect(request.dialect), options, request.scope) {}
 
   // Runs a validated request, and moves values out of it. The rows of the reply are as in shown_at().
   Reply run(Operation& operation);
@@ -118,8 +121,8 @@ class Machine {
   std::optional<Reply> held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
                                         std::string_view deed) const;
   // Changes the job with the filter's id, or all jobs that the filter chooses.
-  template <class Change>
-  Reply change_jobs(const JobFilter& filter, JobEvent event, std::string_view deed, Change change);
+  template <class Request, class Change>
+  Reply change_jobs(const Request& request, std::string_view deed, Change change);
   template <class Change>
   Reply change_chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted, Change change);
   std::vector<RowRef> chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted);

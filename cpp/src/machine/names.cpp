@@ -50,6 +50,10 @@ std::optional<PromiseState> promise_state_named(std::string_view name) noexcept 
   return std::nullopt;
 }
 
+bool may_be_settled_to(std::string_view state) noexcept {
+  return state == "resolved" || state == "rejected" || state == "rejected_canceled";
+}
+
 std::optional<TaskState> task_state_named(std::string_view name) noexcept {
   for (std::size_t i = 1; i < std::size(kTaskStates); ++i)
     if (kTaskStates[i] == name) return static_cast<TaskState>(i);

@@ -7,6 +7,7 @@
 #include "machine/derive.hpp"
 #include "machine/quoted.hpp"
 #include "machine/refusals.hpp"
+#include "machine/refuse_fields.hpp"
 #include "machine/validate_jobs.hpp"
 #include "resonate/cron.hpp"
 
@@ -56,6 +57,11 @@ Refusal refuse_delay(const PromiseCreate& create, const Dialect& dialect) {
   return std::nullopt;
 }
 
+Refusal refuse_tags(const PromiseCreate& create, const Dialect& dialect, const Rules& rules) {
+  return first(refuse_target(create.tags, dialect), refuse_timer_target(create.tags, dialect, rules),
+               refuse_delay(create, dialect));
+}
+
 // What a schedule makes. (Rules that a store was opened with later do not end what was created.)
 Refusal refuse_occurrences(const std::string& promise_id, Duration promise_timeout, const StringMap& tags, const JobOrder* job,
                            const Dialect& dialect) {
@@ -66,61 +72,37 @@ Refusal refuse_occurrences(const std::string& promise_id, Duration promise_timeo
   return job ? refuse_template(*job, tags, dialect) : std::nullopt;
 }
 
+// The rules of a request that are no limit of one member: those of its dialect and rules, and those between members.
 struct Checker {
   const Dialect& dialect;
   const Rules& rules;
 
-  Refusal operator()(const JobEnqueue& r) const { return refuse_order(r.order.front(), dialect); }
-  // What is not about promises, tasks and schedules.
-  template <class JobRequest>
-  Refusal operator()(const JobRequest& r) const {
-    return refuse_job_request(r);
+  template <class Rest>
+  Refusal operator()(const Rest&) const {
+    return std::nullopt;
   }
+  Refusal operator()(const JobEnqueue& r) const { return refuse_order(r.order.front(), dialect); }
 
-  Refusal operator()(const PromiseGet& r) const { return refuse_text("id", r.id); }
-  Refusal operator()(const PromiseCreate& r) const { return refuse_action(r, dialect, rules); }
-  Refusal operator()(const PromiseSettle& r) const { return refuse_action(r); }
+  Refusal operator()(const PromiseCreate& r) const { return refuse_tags(r, dialect, rules); }
   Refusal operator()(const RegisterCallback& r) const {
-    if (Refusal refused = first(refuse_text("awaited", r.awaited), refuse_text("awaiter", r.awaiter))) return refused;
     if (r.awaited == r.awaiter) return "a promise cannot await itself, got " + quoted(r.awaited) + " as awaited and awaiter";
     return std::nullopt;
   }
   Refusal operator()(const RegisterListener& r) const {
-    if (Refusal refused = first(refuse_text("awaited", r.awaited), refuse_text("address", r.address))) return refused;
     if (rules.any_listener_scheme ? has_scheme_and_rest(r.address) : strict_address(r.address)) return std::nullopt;
     return "address must be " +
            std::string(rules.any_listener_scheme ? "scheme:rest" : "http://..., https://... or poll://... with an @") + ", got " +
            quoted(r.address);
   }
-  Refusal operator()(const PromiseSearch& r) const { return refuse_query(r.query, true, false); }
-  Refusal operator()(const TaskSearch& r) const { return refuse_query(r.query, true, true); }
-  Refusal operator()(const ScheduleSearch& r) const { return refuse_query(r.query, false, false); }
 
-  static Refusal refuse_query(const SearchQuery& query, bool has_state, bool tasks) {
-    if (query.limit && (*query.limit < 1 || *query.limit > 1000))
-      return "limit must be within 1..1000, got " + std::to_string(*query.limit);
-    const auto& state = query.filter.state;
-    if (has_state && state && !(tasks ? task_state_named(*state).has_value() : promise_state_named(*state).has_value()))
-      return "state " + quoted(*state) + " is not a state of a " + (tasks ? "task" : "promise");
-    return std::nullopt;
-  }
-
-  Refusal operator()(const TaskGet& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const TaskCreate& r) const {
-    if (Refusal refused = first(refuse_text("pid", r.pid), refuse_below("ttl", r.ttl, 1), refuse_action(r.action, dialect, rules)))
-      return refused;
+    if (Refusal refused = refuse_tags(r.action, dialect, rules)) return refused;
     if (dialect.task_needs_target && !target_of(r.action.tags, dialect))
       return "task.create needs the tag resonate:target, got none for " + quoted(r.action.id);
     if (r.action.tags.find("resonate:delay")) return std::string("task.create takes no tag resonate:delay");
     return std::nullopt;
   }
-  Refusal operator()(const TaskAcquire& r) const {
-    return first(refuse_text("id", r.id), refuse_below("version", r.version, 0), refuse_text("pid", r.pid),
-                 refuse_below("ttl", r.ttl, 1));
-  }
-  Refusal operator()(const TaskRelease& r) const { return first(refuse_text("id", r.id), refuse_below("version", r.version, 0)); }
   Refusal operator()(const TaskSuspend& r) const {
-    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0))) return refused;
     if (r.actions.empty()) return std::string("actions must name at least one awaited promise");
     std::unordered_set<std::string_view> seen;
     for (const RegisterCallback& action : r.actions) {
@@ -132,35 +114,20 @@ struct Checker {
     return std::nullopt;
   }
   Refusal operator()(const TaskFulfill& r) const {
-    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0), refuse_action(r.action)))
-      return refused;
-    if (r.action.id != r.id)
-      return "the action must settle the task's own promise " + quoted(r.id) + ", got " + quoted(r.action.id);
-    return std::nullopt;
+    if (r.action.id == r.id) return std::nullopt;
+    return "the action must settle the task's own promise " + quoted(r.id) + ", got " + quoted(r.action.id);
   }
   Refusal operator()(const TaskFence& r) const {
-    if (Refusal refused = first(refuse_text("id", r.id), refuse_below("version", r.version, 0))) return refused;
     const std::string& id = std::visit([](const auto& action) -> const std::string& { return action.id; }, r.action);
     if (id == r.id) return "a fenced action must not be on the task's own promise " + quoted(id);
     if (!rules.fenced_refusal_is_outer) return std::nullopt;
     if (const auto* create = std::get_if<PromiseCreate>(&r.action)) return refuse_action(*create, dialect, rules);
     return refuse_action(std::get<PromiseSettle>(r.action));
   }
-  Refusal operator()(const TaskHeartbeat& r) const {
-    if (Refusal refused = refuse_text("pid", r.pid)) return refused;
-    for (const TaskRef& task : r.tasks)
-      if (Refusal refused = first(refuse_text("id", task.id), refuse_below("version", task.version, 0))) return refused;
-    return std::nullopt;
-  }
-  Refusal operator()(const TaskHalt& r) const { return refuse_text("id", r.id); }
-  Refusal operator()(const TaskContinue& r) const { return refuse_text("id", r.id); }
 
-  Refusal operator()(const ScheduleGet& r) const { return refuse_text("id", r.id); }
-  Refusal operator()(const ScheduleDelete& r) const { return refuse_text("id", r.id); }
   Refusal operator()(const ScheduleCreate& r) const {
     const JobOrder* job = r.job.empty() ? nullptr : &r.job.front();
-    if (Refusal refused = first(refuse_text("id", r.id), refuse_text("cron", r.cron),
-                                refuse_occurrences(r.promise_id, r.promise_timeout, r.promise_tags, job, dialect),
+    if (Refusal refused = first(refuse_occurrences(r.promise_id, r.promise_timeout, r.promise_tags, job, dialect),
                                 refuse_timer_target(r.promise_tags, dialect, rules)))
       return refused;
     try {
@@ -175,15 +142,11 @@ struct Checker {
 }  // namespace
 
 std::optional<std::string> refuse_action(const PromiseCreate& create, const Dialect& dialect, const Rules& rules) {
-  return first(refuse_text("id", create.id), refuse_below("timeoutAt", create.timeout_at, 0), refuse_target(create.tags, dialect),
-               refuse_timer_target(create.tags, dialect, rules), refuse_delay(create, dialect));
+  if (Refusal refused = refuse_fields(create)) return refused;
+  return refuse_tags(create, dialect, rules);
 }
 
-std::optional<std::string> refuse_action(const PromiseSettle& settle) {
-  if (Refusal refused = refuse_text("id", settle.id)) return refused;
-  if (settle.state == "resolved" || settle.state == "rejected" || settle.state == "rejected_canceled") return std::nullopt;
-  return "state must be resolved, rejected or rejected_canceled, got " + quoted(settle.state);
-}
+std::optional<std::string> refuse_action(const PromiseSettle& settle) { return refuse_fields(settle); }
 
 std::optional<std::string> refuse_stored(const Schedule& schedule) {
   return refuse_occurrences(schedule.promise_id, schedule.promise_timeout, schedule.promise_tags,
@@ -192,7 +155,15 @@ std::optional<std::string> refuse_stored(const Schedule& schedule) {
 
 std::optional<std::string> refuse(const Request& request, RulesId rules_id) {
   const Dialect& its = dialect(request.dialect);
-  return std::visit(Checker{its, rules(rules_id, its)}, request.operation);
+  const Checker rest{its, rules(rules_id, its)};
+  return std::visit(
+      [&]<class One>(const One& operation) -> Refusal {
+        if constexpr (Described<One>) {  // JobEnqueue is its order
+          if (Refusal refused = refuse_fields(operation)) return refused;
+        }
+        return rest(operation);
+      },
+      request.operation);
 }
 
 }  // namespace resonate

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "codec/jobs_encode.hpp"
+#include "codec/job_records_write.hpp"
 #include "protocol/envelope.hpp"
 #include "resonate/requests.hpp"
 

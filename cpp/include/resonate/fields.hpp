@@ -1,5 +1,5 @@
-// The member names of envelopes, records and snapshots, each under a number, so that a decoder switches on it and a sink can keep
-// one prepared key for each.
+// The member names of everything that travels, each once and under a number, so that a decoder looks it up in a table and a sink
+// can keep one prepared key for each.
 #pragma once
 
 #include <cstddef>
@@ -76,6 +76,17 @@ inline constexpr std::string_view kFieldNames[] = {
 }  // namespace detail
 
 inline constexpr std::size_t kFieldCount = sizeof(detail::kFieldNames) / sizeof(detail::kFieldNames[0]);
+
+namespace detail {
+inline constexpr const char* kFieldIdentifiers[] = {
+#define RESONATE_FIELD_IDENTIFIER(identifier, name) #identifier,
+    RESONATE_FIELDS(RESONATE_FIELD_IDENTIFIER)
+#undef RESONATE_FIELD_IDENTIFIER
+};
+}  // namespace detail
+
+// What C++ and Python call it.
+constexpr const char* identifier_of(Field field) noexcept { return detail::kFieldIdentifiers[static_cast<std::size_t>(field)]; }
 
 constexpr std::string_view name_of(Field field) noexcept { return detail::kFieldNames[static_cast<std::size_t>(field)]; }
 

@@ -1,0 +1,78 @@
+// wire_fields(): the descriptors of requests as Python values, for the tests that compare the documents with them.
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "bind.hpp"
+#include "codec/kinds.hpp"
+#include "described_arguments.hpp"
+#include "shown.hpp"
+
+namespace resonate::python {
+
+namespace {
+
+using WireFields = Shown<"dict[str, builtins.list[dict[str, typing.Any]]]">;
+
+template <class T>
+py::list members_of() {
+  py::list members;
+  each_field<T>([&]<std::size_t I>() {
+    constexpr const auto& rules = kField<T, I>;
+    py::dict member;
+    member["name"] = name_of(rules.field);
+    member["argument"] = identifier_of(rules.field);
+    member["required"] = rules.presence == Presence::required;
+    if (rules.least != std::numeric_limits<std::int64_t>::min()) member["least"] = rules.least;
+    if (rules.most != std::numeric_limits<std::int64_t>::max()) member["most"] = rules.most;
+    if (!rules.words.empty()) member["words"] = rules.words;
+    members.append(member);
+  });
+  return members;
+}
+
+template <std::size_t... Places>
+void add_requests(py::dict& all, std::index_sequence<Places...>) {
+  const auto add = [&]<std::size_t Place>() {
+    using Request = std::variant_alternative_t<Place, Operation>;
+    const std::string_view kind = name_of(static_cast<Kind>(Place), DialectId::k2026_04_01);
+    if constexpr (Described<Request>) {
+      all[py::str(kind)] = members_of<Request>();
+    } else {
+      all[py::str(kind)] = members_of<JobOrder>();  // job.enqueue is its order
+    }
+  };
+  (add.template operator()<Places>(), ...);
+}
+
+WireFields wire_fields() {
+  py::dict all;
+  add_requests(all, std::make_index_sequence<std::variant_size_v<Operation>>());
+  all["retryPolicy"] = members_of<RetryPolicy>();
+  all["rate"] = members_of<RateLimit>();
+  all["groups"] = members_of<GroupLimits>();
+  all["defaults"] = members_of<JobDefaults>();
+  all["error"] = members_of<JobError>();
+  return WireFields(all);
+}
+
+}  // namespace
+
+void bind_wire_fields(py::module_& module) {
+  module.def("wire_fields", &wire_fields, R"doc(
+Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
+Python, whether it is required, and its limits.
+
+Example:
+    >>> from resonate_core._core import wire_fields
+    >>> [member["name"] for member in wire_fields()["rate"]]
+    ['limit', 'per', 'burst']
+)doc");
+}
+
+}  // namespace resonate::python

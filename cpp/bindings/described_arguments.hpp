@@ -1,0 +1,115 @@
+// Python arguments for structs that describe their members (resonate/described.hpp): dictionaries as the wire has them, and typed
+// keywords under the members' Python names.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "arguments.hpp"
+#include "codec/described_read.hpp"
+#include "gil.hpp"
+#include "python_node.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate::python {
+
+using PolicyArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
+using MembersArgument = Shown<"collections.abc.Mapping[str, typing.Any] | None">;
+using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept'] | None">;
+
+// A duration of 0 or more, or "kept".
+Duration retention(py::handle given, const char* argument);
+
+// What a member holds once it is given.
+template <class M>
+struct OnceGiven {
+  using Type = M;
+};
+template <class M>
+struct OnceGiven<std::optional<M>> : OnceGiven<M> {};
+template <class M>
+struct OnceGiven<Setting<M>> : OnceGiven<M> {};
+template <class T, std::size_t I>
+using MemberType = typename OnceGiven<std::remove_reference_t<decltype(kField<T, I>.access(std::declval<T&>()))>>::Type;
+
+// What is misspelt on the wire is ignored, as newer members are; what a program of this version passes is not.
+template <class T>
+void require_known(const py::dict& members, const std::string& argument) {
+  for (const auto& item : members) {
+    const std::string_view name = text(item.first, "name of a member");
+    std::string names;
+    bool known = false;
+    each_field<T>([&]<std::size_t I>() {
+      constexpr std::string_view kName = name_of(kField<T, I>.field);
+      names += (names.empty() ? "" : ", ") + std::string(kName);
+      if (name != kName) return;
+      known = true;
+      if constexpr (Described<MemberType<T, I>>) {
+        if (PyDict_Check(item.second.ptr()))
+          require_known<MemberType<T, I>>(py::reinterpret_borrow<py::dict>(item.second), argument + "." + std::string(kName));
+      }
+    });
+    if (!known) raise(ErrorClass::invalid, argument + " has no member '" + std::string(name) + "'; there are " + names);
+  }
+}
+
+// A mapping as the wire has it, read by the decoder of the wire.
+template <class T>
+T described_argument(py::handle given, const char* argument) {
+  if (!py::hasattr(given, "keys")) wrong_type(argument, "a mapping", given);
+  const py::dict copy = call(reinterpret_cast<PyObject*>(&PyDict_Type), given);  // of any mapping
+  require_known<T>(copy, argument);
+  try {
+    return resonate::detail::read_described<T>(PythonNode(copy.ptr()), Path(std::string_view(argument), nullptr));
+  } catch (const Malformed& malformed) {
+    raise(ErrorClass::invalid, malformed.message);
+  }
+}
+
+// The type of a keyword for a member, as signatures show it.
+template <class T, std::size_t I>
+constexpr const char* keyword_type() {
+  constexpr const auto& rules = kField<T, I>;
+  using M = MemberType<T, I>;
+  if constexpr (rules.keeps) return RetentionArgument::type_name();
+  if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
+  if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
+  if constexpr (std::is_same_v<M, std::string>) return OptionalStr::type_name();
+  if constexpr (std::is_same_v<M, StringMap>) return StringMapping::type_name();
+  if constexpr (Described<M>) return MembersArgument::type_name();
+  return AnyValue::type_name();
+}
+
+// A keyword that was given, or None: a Setting is then cleared, and everything else stays as it is.
+template <class T, std::size_t I>
+void set_member(T& to, py::handle given) {
+  constexpr const auto& rules = kField<T, I>;
+  constexpr const char* kName = identifier_of(rules.field);
+  using M = MemberType<T, I>;
+  auto& place = rules.access(to);
+  if constexpr (kIsA<Setting, std::remove_reference_t<decltype(place)>>) place.given = true;
+  if (given.is_none()) return;
+  const auto put = [&](M value) {
+    if constexpr (kIsA<Setting, std::remove_reference_t<decltype(place)>>) {
+      place.value = std::move(value);
+    } else {
+      place = std::move(value);
+    }
+  };
+  if constexpr (rules.keeps) {
+    put(retention(given, kName));
+  } else if constexpr (rules.unit == Unit::duration) {
+    put(duration(given, kName));
+  } else if constexpr (std::is_same_v<M, std::int64_t>) {
+    put(integer(given, kName));
+  } else if constexpr (std::is_same_v<M, std::string>) {
+    put(std::string(text(given, kName)));
+  } else if constexpr (std::is_same_v<M, StringMap>) {
+    put(string_map(given, kName));
+  } else {
+    put(described_argument<M>(given, kName));
+  }
+}
+
+}  // namespace resonate::python

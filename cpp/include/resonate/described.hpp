@@ -1,0 +1,215 @@
+// What a struct that travels says of its members, each once: `fields(Of<JobOrder>)` beside the struct is a tuple of descriptors in
+// the order in which members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the limits
+// (machine/refuse_fields.hpp), the arguments of Python calls (bindings/described_arguments.hpp) and the tables of the documents
+// (wire_fields() of the Python module) follow from it. What depends on several members is written beside these.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "resonate/fields.hpp"
+#include "resonate/values.hpp"
+
+namespace resonate {
+
+template <class T>
+struct Of {
+  using Type = T;
+};
+
+// A member as a request gives it: absent, null, or a value.
+template <class T>
+struct Setting {
+  bool given = false;
+  std::optional<T> value;  // empty: null
+};
+
+enum class Presence : std::uint8_t {
+  required,
+  optional,  // null is as good as absent
+  not_null   // absent is empty, null is a wrong type
+};
+
+enum class Unit : std::uint8_t {
+  none,
+  instant,   // Unix ms
+  duration,  // ms
+};
+
+// The part of a descriptor that does not depend on the struct.
+struct MemberRules {
+  Field field;
+  Presence presence = Presence::required;
+  Unit unit = Unit::none;
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of a number, or of the number of elements
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  bool checked_text = false;  // not empty, and without NUL
+  bool keeps = false;         // a duration: null is kKept
+  bool apart = false;         // its limits are looked at elsewhere
+  bool stored_only = false;   // not shown in replies
+  bool action = false;        // a request inside the request: {kind, data}
+  bool single = false;        // a vector of none or one, on the wire the one
+  bool sparse = false;        // not written where it is `unset`, or empty
+  std::int64_t unset = 0;
+  std::string_view element{};                 // what an error calls one of several
+  bool (*known)(std::string_view) = nullptr;  // a text that must be one of some words
+  std::string_view words{};                   // those
+};
+
+struct Always {
+  template <class S>
+  constexpr bool operator()(const S&) const noexcept {
+    return true;
+  }
+};
+
+// `access(s)` is the member of the struct s; where `applies(s)` is false it is neither read nor written nor judged.
+template <class Access, class Applies = Always>
+struct Member : MemberRules {
+  Access access;
+  Applies applies{};
+
+  constexpr Member(MemberRules rules, Access to, Applies when = {}) : MemberRules(rules), access(to), applies(when) {}
+
+  constexpr Member required() const { return with(&MemberRules::presence, Presence::required); }
+  constexpr Member optional() const { return with(&MemberRules::presence, Presence::optional); }
+  constexpr Member text() const { return with(&MemberRules::checked_text, true); }
+  constexpr Member at_least(std::int64_t number) const { return with(&MemberRules::least, number); }
+  constexpr Member within(std::int64_t from, std::int64_t to) const { return at_least(from).with(&MemberRules::most, to); }
+  constexpr Member instant() const { return at_least(0).with(&MemberRules::unit, Unit::instant); }
+  constexpr Member duration(std::int64_t from) const { return at_least(from).with(&MemberRules::unit, Unit::duration); }
+  constexpr Member kept_if_null() const { return duration(0).with(&MemberRules::keeps, true); }
+  constexpr Member apart_from_limits() const { return with(&MemberRules::apart, true); }
+  constexpr Member only_stored() const { return with(&MemberRules::stored_only, true); }
+  constexpr Member as_action() const { return with(&MemberRules::action, true); }
+  constexpr Member none_or_one() const { return optional().with(&MemberRules::single, true); }
+  // May be absent, which is `value`: what the struct begins with.
+  constexpr Member otherwise(std::int64_t value) const {
+    return optional().with(&MemberRules::sparse, true).with(&MemberRules::unset, value);
+  }
+  constexpr Member each(std::string_view name) const { return with(&MemberRules::element, name); }
+  constexpr Member one_of(bool (*is_known)(std::string_view), std::string_view said) const {
+    return with(&MemberRules::known, is_known).with(&MemberRules::words, said);
+  }
+  // One of the names of an enum.
+  template <class Enum>
+  constexpr Member name_in() const {
+    return one_of([](std::string_view name) { return parse(Of<Enum>{}, name).has_value(); }, names_of(Of<Enum>{}));
+  }
+  template <class When>
+  constexpr Member<Access, When> where(When when) const {
+    return {*this, access, when};
+  }
+
+ private:
+  template <class T>
+  constexpr Member with(T MemberRules::*what, T value) const {
+    Member made = *this;
+    made.*what = value;
+    return made;
+  }
+};
+
+template <class... Steps>
+struct MemberPath {
+  std::tuple<Steps...> steps;
+  template <class S>
+  constexpr auto& operator()(S& s) const noexcept {
+    return walk<0>(s);
+  }
+
+ private:
+  template <std::size_t I, class S>
+  constexpr auto& walk(S& s) const noexcept {
+    if constexpr (I + 1 == sizeof...(Steps)) {
+      return s.*std::get<I>(steps);
+    } else {
+      return walk<I + 1>(s.*std::get<I>(steps));
+    }
+  }
+};
+
+template <template <class...> class Template, class T>
+inline constexpr bool kIsA = false;
+template <template <class...> class Template, class... Arguments>
+inline constexpr bool kIsA<Template, Template<Arguments...>> = true;
+
+template <class T>
+inline constexpr Presence kUsualPresence =
+    kIsA<std::optional, T> || kIsA<Setting, T> || kIsA<Shared, T> ? Presence::optional : Presence::required;
+template <>
+inline constexpr Presence kUsualPresence<Value> = Presence::not_null;
+template <>
+inline constexpr Presence kUsualPresence<StringMap> = Presence::not_null;
+
+template <class M, class S>
+M type_behind(M S::*);
+
+// `steps`: from the struct to a member of it, or on to a member of that part which is the struct's own on the wire.
+template <class... Steps>
+constexpr auto member(Field field, Steps... steps) {
+  using M = decltype((type_behind(steps), ...));
+  MemberRules rules{.field = field, .presence = kUsualPresence<M>};
+  rules.sparse = std::is_same_v<M, Value> || std::is_same_v<M, StringMap>;
+  return Member(rules, MemberPath<Steps...>{{steps...}});
+}
+
+template <class T>
+concept Described = requires {
+  fields(Of<T>{});
+};
+
+template <class T>
+inline constexpr auto kFields = fields(Of<T>{});
+template <class T>
+inline constexpr std::size_t kSize = std::tuple_size_v<std::remove_cvref_t<decltype(kFields<T>)>>;
+template <class T, std::size_t I>
+inline constexpr const auto& kField = std::get<I>(kFields<T>);
+
+// body.operator()<I>() for each descriptor, in order.
+template <class T, class Body>
+constexpr void each_field(Body&& body) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (body.template operator()<I>(), ...); }
+  (std::make_index_sequence<kSize<T>>());
+}
+
+namespace detail {
+template <class T>
+constexpr std::array<std::uint8_t, kFieldCount> make_places() {
+  std::array<std::uint8_t, kFieldCount> places{};
+  places.fill(kSize<T>);
+  each_field<T>([&]<std::size_t I>() { places[static_cast<std::size_t>(kField<T, I>.field)] = I; });
+  return places;
+}
+}  // namespace detail
+// The place of each field among the descriptors of the struct; kSize<T> if it has no such member.
+template <class T>
+inline constexpr std::array<std::uint8_t, kFieldCount> kPlaces = detail::make_places<T>();
+template <class T>
+constexpr std::size_t place_of(Field field) noexcept {
+  return kPlaces<T>[static_cast<std::size_t>(field)];
+}
+
+// What both have under one name and as one type.
+template <class From, class To>
+void copy_common(const From& from, To& to) {
+  each_field<From>([&]<std::size_t I>() {
+    each_field<To>([&]<std::size_t J>() {
+      if constexpr (kField<From, I>.field == kField<To, J>.field) {
+        const auto& given = kField<From, I>.access(from);
+        auto& kept = kField<To, J>.access(to);
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(given)>, std::remove_cvref_t<decltype(kept)>>) kept = given;
+      }
+    });
+  });
+}
+
+}  // namespace resonate

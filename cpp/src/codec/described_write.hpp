@@ -1,0 +1,129 @@
+// Structs that describe their members (resonate/described.hpp) → documents, in the order of the descriptors. What is not given, and
+// what is empty, is left out: it is read back as the same.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "codec/kinds.hpp"
+#include "codec/node.hpp"
+#include "codec/records_encode.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate {
+namespace detail {
+
+enum class Audience : std::uint8_t { storage, replies };
+
+template <DocumentSink Sink, Audience For = Audience::storage>
+class DescribedWriter {
+ public:
+  // `dialect`: the names of actions.
+  explicit DescribedWriter(Sink& sink, DialectId dialect = DialectId::k2026_04_01) : sink_(sink), dialect_(dialect) {}
+
+  template <class T>
+  void write(const T& from) const {
+    sink_.begin_object();
+    members(from);
+    sink_.end_object();
+  }
+
+  // The members of an open object.
+  template <class T>
+  void members(const T& from) const {
+    each_field<T>([&]<std::size_t I>() { this->template one<T, I>(from); });
+  }
+  // One of them, where it is shown.
+  template <class T, std::size_t I>
+  void one(const T& from) const {
+    constexpr const auto& rules = kField<T, I>;
+    if constexpr (For == Audience::storage || !rules.stored_only) {
+      if (rules.applies(from)) member<T, I>(rules.access(from));
+    }
+  }
+
+ private:
+  template <class T, std::size_t I, class M>
+  void member(const M& from) const {
+    constexpr const auto& rules = kField<T, I>;
+    if constexpr (kIsA<Setting, M>) {
+      if (!from.given) return;
+      sink_.key(rules.field);
+      if (!from.value) return sink_.null();
+      value<T, I>(*from.value);
+    } else if constexpr (kIsA<std::optional, M> || kIsA<Shared, M>) {
+      if (!from) return;
+      sink_.key(rules.field);
+      value<T, I>(*from);
+    } else if constexpr (rules.single) {
+      if (from.empty()) return;
+      sink_.key(rules.field);
+      value<T, I>(from.front());
+    } else {
+      if constexpr (rules.sparse) {
+        if constexpr (requires { from.empty(); }) {
+          if (from.empty()) return;
+        } else {
+          if (static_cast<std::int64_t>(from) == rules.unset) return;
+        }
+      }
+      sink_.key(rules.field);
+      value<T, I>(from);
+    }
+  }
+
+  template <class T, std::size_t I, class M>
+  void value(const M& from) const {
+    constexpr const auto& rules = kField<T, I>;
+    if constexpr (std::is_same_v<M, std::string>) {
+      sink_.string(from);
+    } else if constexpr (std::is_same_v<M, SharedString>) {
+      sink_.string(from.text);
+    } else if constexpr (std::is_same_v<M, bool>) {
+      sink_.boolean(from);
+    } else if constexpr (std::is_same_v<M, double>) {
+      sink_.real(from);
+    } else if constexpr (std::is_same_v<M, std::int64_t>) {
+      if (rules.keeps && from == kKept) return sink_.null();
+      sink_.integer(from);
+    } else if constexpr (std::is_same_v<M, Value>) {
+      encode_value(sink_, DialectId::k2026_04_01, from);  // the members that were given
+    } else if constexpr (std::is_same_v<M, StringMap>) {
+      encode_strings(sink_, from);
+    } else if constexpr (std::is_enum_v<M>) {
+      sink_.string(name_of(from));
+    } else if constexpr (kIsA<std::vector, M>) {
+      sink_.begin_array();
+      for (const auto& element : from) value<T, I>(element);
+      sink_.end_array();
+    } else if constexpr (kIsA<std::variant, M>) {
+      std::visit([this](const auto& one) { value<T, I>(one); }, from);
+    } else if constexpr (rules.action) {
+      sink_.begin_object();
+      sink_.key(Field::kind);
+      sink_.string(name_of(kKindOf<M>, dialect_));
+      sink_.key(Field::data);
+      write(from);
+      sink_.end_object();
+    } else {
+      write(from);
+    }
+  }
+
+  Sink& sink_;
+  DialectId dialect_;
+};
+
+}  // namespace detail
+
+// An order of a request, of a schedule or of a trace.
+template <DocumentSink Sink>
+void encode_order(Sink& sink, const JobOrder& order) {
+  detail::DescribedWriter<Sink>(sink).write(order);
+}
+
+}  // namespace resonate

@@ -1,0 +1,141 @@
+// Jobs and queues as documents: the record of a reply, shown projected at an instant, and the whole that snapshots and storage
+// keep.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "codec/described_write.hpp"
+#include "codec/records_encode.hpp"
+#include "resonate/records.hpp"
+
+namespace resonate {
+namespace detail {
+
+template <DocumentSink Sink>
+class JobEncoder {
+ public:
+  explicit JobEncoder(Sink& sink) : sink_(sink) {}
+
+  void record(const Row& row) {
+    sink_.begin_object();
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (part<kRecord[I]>(row), ...); }
+    (std::make_index_sequence<std::size(kRecord)>());
+    each_field<JobSpec>([&]<std::size_t I>() {
+      if constexpr (std::ranges::find(kRecord, kField<JobSpec, I>.field) == std::end(kRecord))
+        DescribedWriter<Sink, Audience::replies>(sink_).template one<JobSpec, I>(*row.job->spec);
+    });
+    sink_.end_object();
+  }
+
+  // `holder`: where nothing else keeps who holds it.
+  void whole(const Job& job, const SharedString* holder = nullptr) {
+    const DescribedWriter<Sink> all(sink_);
+    sink_.begin_object();
+    if (holder) text(Field::claimed_by, holder->text);
+    all.members(*job.spec);
+    all.members(job);
+    sink_.end_object();
+  }
+
+  void queue_record(const Queue& queue) {
+    sink_.begin_object();
+    DescribedWriter<Sink, Audience::replies>(sink_).members(queue);
+    integer(Field::active, queue.active());
+    sink_.end_object();
+  }
+
+  void whole(const Queue& queue) {
+    sink_.begin_object();
+    DescribedWriter<Sink>(sink_).members(queue);
+    counts(queue);
+    sink_.end_object();
+  }
+
+  void counts(const Queue& queue) {
+    sink_.key(Field::counts);
+    sink_.begin_object();
+    for (std::size_t i = 0; i < kJobStates; ++i) {
+      sink_.key(name_of(static_cast<JobState>(i)));
+      sink_.integer(queue.counts[i]);
+    }
+    sink_.end_object();
+  }
+
+  void text(Field key, std::string_view text) {
+    sink_.key(key);
+    sink_.string(text);
+  }
+  void integer(Field key, std::int64_t number) {
+    sink_.key(key);
+    sink_.integer(number);
+  }
+  void instant(Field key, Instant at) {
+    if (at != kUnset) integer(key, at);
+  }
+
+ private:
+  // The order of a record (docs/jobs.md); other members of the specification follow.
+  static constexpr Field kRecord[] = {
+      Field::id,         Field::queue,        Field::type,        Field::state,         Field::payload,      Field::tags,
+      Field::priority,   Field::version,      Field::max_retries, Field::retry_count,   Field::retry_policy, Field::on_exhausted,
+      Field::claimed_by, Field::lease_until,  Field::group,       Field::batch,         Field::gathering,    Field::process_at,
+      Field::good_until, Field::timeout,      Field::deadline,    Field::retention,     Field::unique_key,   Field::unique_for,
+      Field::result,     Field::error,        Field::attempts,    Field::sent_at,       Field::enqueued_at,  Field::claimed_at,
+      Field::started_at, Field::completed_at, Field::failed_at,   Field::next_retry_at, Field::cancelled_at, Field::expired_at,
+  };
+
+  template <Field F>
+  void part(const Row& row) {
+    const Job& job = *row.job;
+    if constexpr (F == Field::id) {
+      text(F, row.id());
+    } else if constexpr (F == Field::state) {
+      text(F, name_of(job.state));
+    } else if constexpr (F == Field::payload) {
+      value(F, row.payload());
+    } else if constexpr (F == Field::tags) {
+      sink_.key(F);
+      encode_strings(sink_, row.birth->tags);
+    } else if constexpr (F == Field::version) {
+      integer(F, row.acquisitions);
+    } else if constexpr (F == Field::claimed_by) {
+      if (is_held(job.state)) text(F, row.pid->text);
+    } else if constexpr (F == Field::lease_until) {
+      if (is_held(job.state)) integer(F, row.expires_at);
+    } else if constexpr (F == Field::deadline) {
+      if (row.birth->timeout_at != kNever) integer(F, row.birth->timeout_at);
+    } else if constexpr (F == Field::result) {
+      if (is_terminal(job.state)) value(F, row.result());
+    } else if constexpr (place_of<JobSpec>(F) < kSize<JobSpec>) {
+      DescribedWriter<Sink, Audience::replies>(sink_).template one<JobSpec, place_of<JobSpec>(F)>(*job.spec);
+    } else {
+      DescribedWriter<Sink, Audience::replies>(sink_).template one<Job, place_of<Job>(F)>(job);
+    }
+  }
+
+  void value(Field key, const Value& value) {
+    sink_.key(key);
+    encode_value(sink_, DialectId::k2026_04_01, value);
+  }
+
+  Sink& sink_;
+};
+
+}  // namespace detail
+
+// The job of a row as a reply shows it.
+template <DocumentSink Sink>
+void encode_job(Sink& sink, const Row& row) {
+  detail::JobEncoder<Sink>(sink).record(row);
+}
+
+template <DocumentSink Sink>
+void encode_queue(Sink& sink, const Queue& queue) {
+  detail::JobEncoder<Sink>(sink).queue_record(queue);
+}
+
+}  // namespace resonate
