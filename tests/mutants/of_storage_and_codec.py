@@ -12,12 +12,15 @@ MUTANTS = [
         "std::min(rows.size(), part.size() + (part.size() > 1 ? 1 : 0))",
     ),
     Mutant(
-        "memory forgets to move a task to its new holder", "storage", "move_key<Index::holder>(before, after);", "", statement=True
+        "memory forgets to move a task to its new holder",
+        "storage",
+        "if («index < kFirstIndexOfJobs || is_job») move_key<index>(before, after)",
+        "index != Index::holder && (index < kFirstIndexOfJobs || is_job)",
     ),
     Mutant(
         "a file forgets to move a task to its new holder",
         "storage",
-        "const bool holder_moved = «moved<Index::holder>(before, after)»",
+        "const bool holder_moved = «moves<Index::holder>(before, after)»",
         "false",
     ),
     Mutant(

@@ -124,7 +124,8 @@ void WorkingSet::prefetch(const Lookups& records) {
       remember(std::move(row.found));
     }
   }
-  for (const auto& [id, found] : records.schedules) schedules_.try_emplace(std::string(id), ScheduleEntry{found, found, found, false});
+  for (const auto& [id, found] : records.schedules)
+    schedules_.try_emplace(std::string(id), ScheduleEntry{found, found, found, false});
   for (const auto& [name, found] : records.queues)
     if (found) queues_of_jobs_.try_emplace(std::string(name), QueueEntry{found, found, false});
   for (const EdgeLookup& edge : records.edges) edge_states_.try_emplace(pair_key(edge.kind, edge.owner, edge.other), edge.found);
