@@ -18,7 +18,7 @@ namespace {
 using Payloads = Shown<"collections.abc.Iterable[typing.Any]">;
 using OptionalIds = Shown<"collections.abc.Iterable[str] | None">;
 
-// A member of an order: what it means as an argument of `enqueue`, and as a property of the job, if it is one.
+// A member of an order: its description as an argument of `enqueue`, and as a property of the job if the job has that property.
 struct Meaning {
   Field field;
   const char* argument;

@@ -53,7 +53,7 @@ struct MemberRules {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   bool checked_text = false;  // not empty, and without NUL
   bool keeps = false;         // a duration: null is kKept
-  bool apart = false;         // its limits are looked at elsewhere
+  bool apart = false;         // another function checks its limits
   bool stored_only = false;   // not shown in replies
   bool action = false;        // a request inside the request: {kind, data}
   bool single = false;        // a vector of none or one, on the wire the one

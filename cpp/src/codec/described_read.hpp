@@ -34,7 +34,7 @@ double read_number(const Node& node, const Path& path) {
   return static_cast<double>(node.integer());
 }
 
-// kKept is no number that a document has: what is below 0 stays below it, for the rule to name.
+// A document cannot give kKept as a number. Other negative numbers stay negative, so that validation names them in its error.
 template <DocumentNode Node>
 Duration read_retention(const Node& node, const Path& path) {
   const std::int64_t retention = read_integer(node, path);

@@ -1,5 +1,5 @@
-// Structs that describe their members (resonate/described.hpp) → documents, in the order of the descriptors. What is not given, and
-// what is empty, is left out: it is read back as the same.
+// Writes structs that describe their members (resonate/described.hpp) as documents, in the order of the descriptors. Absent and
+// empty members are left out; a reader gives them their defaults.
 #pragma once
 
 #include <cstddef>
