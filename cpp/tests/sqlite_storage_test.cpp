@@ -193,7 +193,8 @@ TEST_F(SqliteStorageTest, ABackupIsWholeAndReplacesNothing) {
   for (int i = 0; i < 50; ++i) create(*engine, "promise-" + std::to_string(i));
   backup_sqlite_file(path(), path("copy.db"));
   EXPECT_EQ(digest_of(*open(path("copy.db"))), digest_of(*engine));
-  EXPECT_NE(refusal([&] { backup_sqlite_file(path(), path("copy.db")); }).second.find("the target must not exist"), std::string::npos);
+  EXPECT_NE(refusal([&] { backup_sqlite_file(path(), path("copy.db")); }).second.find("the target must not exist"),
+            std::string::npos);
   EXPECT_EQ(refusal([&] { backup_sqlite_file(path(), path("none/copy.db")); }).first, ErrorCode::storage);
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
