@@ -12,7 +12,7 @@ from pages import ROOT
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SHOWN = {
     "01_promises_tasks_time": [
-        "409 task",
+        "409 version of task",
         "Replay(ok=True",
         "17,519 steps",
         "'rejected_canceled'",
