@@ -172,7 +172,7 @@ TEST_F(SqliteMigrations, NeedAStoreThatMayWrite) {
       open_sqlite_storage(path, {.durability = Durability::full, .read_only = true});
       ADD_FAILURE() << version;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("its schema is version " + std::to_string(version)), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("its schema version must be 5, got " + std::to_string(version)), std::string::npos);
     }
     EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), version);
   }
