@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "resonate/engine.hpp"
 
 namespace {
@@ -181,12 +181,12 @@ void compare_json() {
                                }
                              }));
     const auto engine = new_engine();
-    EnvelopeDoor door(engine);
+    EnvelopeHandler handler(engine);
     door_best = std::min(door_best, seconds([&] {
                            for (int i = 0; i < kCount; ++i) {
                              std::string number = std::to_string(1'000'000 + i).substr(1);
                              envelope.replace(digits, 6, number);
-                             sink += door.apply_json(envelope).size();
+                             sink += handler.apply_json(envelope).size();
                            }
                          }));
   }

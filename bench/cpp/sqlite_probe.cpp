@@ -78,14 +78,14 @@ std::shared_ptr<Engine> open_engine(const std::string& path, Durability durabili
 
 RowRef row_of(std::size_t number) {
   PromiseCreate create = creation(id_of(number));
-  Shared<Birth> birth(new Birth);
-  birth->id = create.id;
-  birth->param = create.param;
-  birth->tags = create.tags;
-  birth->timeout_at = kFar;
-  finish_birth(*birth);
+  Shared<PromiseSpec> promise_spec(new PromiseSpec);
+  promise_spec->id = create.id;
+  promise_spec->param = create.param;
+  promise_spec->tags = create.tags;
+  promise_spec->timeout_at = kFar;
+  derive_promise_spec(*promise_spec);
   Shared<Row> row(new Row);
-  row->birth = birth;
+  row->promise_spec = promise_spec;
   row->external = true;
   row->due = next_due(*row);
   return row;
@@ -98,14 +98,20 @@ double bare_loop(Durability durability, std::size_t rows, std::size_t batch) {
   for (std::size_t i = 0; i < rows; ++i) made.push_back(row_of(i));
   return seconds([&] {
     for (std::size_t i = 0; i < rows;) {
-      Use(statements[Sql::begin_write]).run();
+      Query(statements[Sql::begin_write]).run();
       for (const std::size_t end = std::min(rows, i + batch); i < end; ++i) {
-        Use insert(statements[Sql::insert_row]);
+        Query insert(statements[Sql::insert_row]);
         bind_new(insert, *made[i]);
         insert.run();
       }
-      Use(statements[Sql::store_counters]).integer(0).integer(static_cast<std::int64_t>(i)).integer(0).integer(0).integer(0).run();
-      Use(statements[Sql::commit]).run();
+      Query(statements[Sql::store_counters])
+          .integer(0)
+          .integer(static_cast<std::int64_t>(i))
+          .integer(0)
+          .integer(0)
+          .integer(0)
+          .run();
+      Query(statements[Sql::commit]).run();
     }
   });
 }

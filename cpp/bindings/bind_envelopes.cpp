@@ -7,7 +7,7 @@
 #include "arguments.hpp"
 #include "fork_safety.hpp"
 #include "keyword_method.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "python_node.hpp"
 #include "python_sink.hpp"
 #include "store_handle.hpp"
@@ -25,9 +25,9 @@ py::object dict_of(const Answer& answer) {
 }
 
 std::vector<Answer> run_batch(const OpenStore& store, std::vector<Decoded> envelopes, std::optional<Instant> now, bool atomic) {
-  const auto door = store.door();
+  const auto handler = store.handler();
   const OutsidePython outside;
-  return door->run(std::move(envelopes), now, atomicity_of(atomic));
+  return handler->run(std::move(envelopes), now, atomicity_of(atomic));
 }
 
 // A text as bytes. A lone surrogate becomes bytes that are not UTF-8, which the parser refuses.
@@ -74,10 +74,10 @@ AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInt& n
   const std::optional<Instant> at = optional_integer(now, "now");
   if (!PyList_Check(envelope.ptr())) {
     Decoded decoded = decode_envelope(PythonNode(envelope.ptr()));
-    const auto door = store.door();
+    const auto handler = store.handler();
     const Answer answer = [&] {
       const OutsidePython outside;
-      return door->run(std::move(decoded), at);
+      return handler->run(std::move(decoded), at);
     }();
     return AnyValue(dict_of(answer));
   }
@@ -94,12 +94,12 @@ AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInt& n
 
 AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalInt& now, bool atomic) {
   const std::optional<Instant> at = optional_integer(now, "now");
-  const auto door = store.door();
+  const auto handler = store.handler();
   if (!PyList_Check(envelope.ptr())) {
     const JsonText document(envelope);
     const std::string reply = [&] {
       const OutsidePython outside;
-      return door->apply_json(document.text(), at);
+      return handler->apply_json(document.text(), at);
     }();
     return AnyValue(bytes_of(reply));
   }
@@ -110,7 +110,7 @@ AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalI
   for (const JsonText& document : documents) texts.push_back(document.text());
   const std::vector<std::string> answers = [&] {
     const OutsidePython outside;
-    return door->apply_json(texts, at, atomicity_of(atomic));
+    return handler->apply_json(texts, at, atomicity_of(atomic));
   }();
   py::list replies(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i)

@@ -20,12 +20,12 @@ std::string path_of(py::handle path) { return std::string(text(call(member_of_mo
 // Stores the present instant: one at which nothing else changed may be missing in the file.
 void store_instant(Engine& engine) {
   try {
-    Changes only_now;
-    only_now.stores_instant = true;
+    Changes instant_only;
+    instant_only.stores_instant = true;
     engine.with_storage(
-        [&only_now](Storage& storage) {
-          only_now.counters = storage.counters();
-          storage.write(only_now);
+        [&instant_only](Storage& storage) {
+          instant_only.counters = storage.counters();
+          storage.write(instant_only);
         },
         Access::write);
   } catch (const Error& error) {

@@ -74,7 +74,7 @@ void bind_timestamps(py::class_<JobRecord>& bound) {
           "process_at", [](const JobRecord& self) { return shown(course(self).process_at); },
           "The earliest start, in Unix ms; None if it was not delayed.")
       .def_property_readonly(
-          "deadline", [](const JobRecord& self) { return shown_end(self.row->birth->timeout_at); },
+          "deadline", [](const JobRecord& self) { return shown_end(self.row->promise_spec->timeout_at); },
           "The deadline of its promise, in Unix ms; None: no deadline.")
       .def_property_readonly(
           "enqueued_at", [](const JobRecord& self) { return shown(course(self).enqueued_at); },
@@ -142,7 +142,7 @@ void bind_membership(py::class_<JobRecord>& bound) {
           "payload", [](const JobRecord& self) { return self.row->payload(); },
           "The input of the function; the param of its promise.")
       .def_property_readonly(
-          "tags", [](const JobRecord& self) { return Shown<"dict[str, str]">(string_dict(self.row->birth->tags)); },
+          "tags", [](const JobRecord& self) { return Shown<"dict[str, str]">(string_dict(self.row->promise_spec->tags)); },
           "The tags of its promise, a new dict each time.")
       .def_property_readonly("gathering", &gathers, "Whether it gathers: it is scheduled until its batch is ready.")
       .def_property_readonly(

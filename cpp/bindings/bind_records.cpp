@@ -18,7 +18,7 @@ constexpr DialectId kShownDialect = DialectId::k2026_04_01;
 
 // --- Promise --------------------------------------------------------------------------------------------------------------------
 
-const Birth& birth(const PromiseRecord& promise) { return *promise.row->birth; }
+const PromiseSpec& promise_spec(const PromiseRecord& promise) { return *promise.row->promise_spec; }
 
 std::optional<Instant> settled_at(const PromiseRecord& promise) {
   return promise.row->settled_at == kUnset ? std::nullopt : std::optional(promise.row->settled_at);
@@ -31,22 +31,23 @@ JsonDict promise_dict(const PromiseRecord& promise) {
 }
 
 bool same_promise(const PromiseRecord& a, const PromiseRecord& b) {
-  const Birth &x = birth(a), &y = birth(b);
+  const PromiseSpec &x = promise_spec(a), &y = promise_spec(b);
   return x.id == y.id && x.timeout_at == y.timeout_at && x.created_at == y.created_at && x.param == y.param && x.tags == y.tags &&
          a.row->state == b.row->state && a.row->result() == b.row->result() && settled_at(a) == settled_at(b);
 }
 
 py::tuple promise_identity(const PromiseRecord& promise) {
-  return py::make_tuple(birth(promise).id, name_of(promise.row->state), birth(promise).created_at, settled_at(promise));
+  return py::make_tuple(promise_spec(promise).id, name_of(promise.row->state), promise_spec(promise).created_at,
+                        settled_at(promise));
 }
 
 std::string promise_repr(const PromiseRecord& promise) {
   Repr shown("Promise");
-  shown.with("id", birth(promise).id).with("state", name_of(promise.row->state));
-  if (!birth(promise).param.empty()) shown.with("param", birth(promise).param);
+  shown.with("id", promise_spec(promise).id).with("state", name_of(promise.row->state));
+  if (!promise_spec(promise).param.empty()) shown.with("param", promise_spec(promise).param);
   if (!promise.row->result().empty()) shown.with("value", promise.row->result());
-  if (!birth(promise).tags.empty()) shown.with("tags", string_dict(birth(promise).tags));
-  shown.with("timeout_at", birth(promise).timeout_at).with("created_at", birth(promise).created_at);
+  if (!promise_spec(promise).tags.empty()) shown.with("tags", string_dict(promise_spec(promise).tags));
+  shown.with("timeout_at", promise_spec(promise).timeout_at).with("created_at", promise_spec(promise).created_at);
   if (const auto settled = settled_at(promise)) shown.with("settled_at", *settled);
   return shown.done();
 }
@@ -70,16 +71,16 @@ Example:
           "state", [](const PromiseRecord& self) { return name_of(self.row->state); },
           "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
       .def_property_readonly(
-          "param", [](const PromiseRecord& self) { return birth(self).param; }, "The input that the creator passed.")
+          "param", [](const PromiseRecord& self) { return promise_spec(self).param; }, "The input that the creator passed.")
       .def_property_readonly(
           "value", [](const PromiseRecord& self) { return self.row->result(); }, "The result; empty while pending.")
       .def_property_readonly(
-          "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(birth(self).tags)); },
+          "tags", [](const PromiseRecord& self) { return Shown<"dict[str, str]">(string_dict(promise_spec(self).tags)); },
           "The tags, a new dict each time.")
       .def_property_readonly(
-          "timeout_at", [](const PromiseRecord& self) { return birth(self).timeout_at; }, "The deadline, in Unix ms.")
+          "timeout_at", [](const PromiseRecord& self) { return promise_spec(self).timeout_at; }, "The deadline, in Unix ms.")
       .def_property_readonly(
-          "created_at", [](const PromiseRecord& self) { return birth(self).created_at; }, "When it was created, in Unix ms.")
+          "created_at", [](const PromiseRecord& self) { return promise_spec(self).created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly("settled_at", &settled_at, "When it was settled, in Unix ms; None while pending.");
   def_record(bound, RecordTraits<PromiseRecord>{.to_dict = promise_dict,
                                                 .to_dict_doc = R"doc(
@@ -194,7 +195,7 @@ std::string schedule_repr(const ScheduleRecord& record) {
   shown.with("id", schedule.id).with("cron", schedule.cron).with("promise_id", schedule.promise_id);
   shown.with("promise_timeout", schedule.promise_timeout).with("next_run_at", schedule.next_run_at);
   if (schedule.last_run_at) shown.with("last_run_at", *schedule.last_run_at);
-  if (schedule.aside) shown.with("problem", schedule.aside->problem);
+  if (schedule.set_aside) shown.with("problem", schedule.set_aside->problem);
   return shown.done();
 }
 
@@ -245,13 +246,13 @@ Example:
       .def_property_readonly(
           "problem",
           [](const ScheduleRecord& self) {
-            return self.schedule->aside ? std::optional(self.schedule->aside->problem) : std::nullopt;
+            return self.schedule->set_aside ? std::optional(self.schedule->set_aside->problem) : std::nullopt;
           },
           "Why the schedule is set aside, for example a missing time zone; None if it is not.")
       .def_property_readonly(
           "retry_at",
           [](const ScheduleRecord& self) {
-            return self.schedule->aside ? std::optional(self.schedule->aside->retry_at) : std::nullopt;
+            return self.schedule->set_aside ? std::optional(self.schedule->set_aside->retry_at) : std::nullopt;
           },
           "When a schedule that is set aside is examined again, in Unix ms; otherwise None.");
   def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,

@@ -13,7 +13,7 @@
 #include "fork_safety.hpp"
 #include "machine/tag_advice.hpp"
 #include "protocol/admission.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "store_handle.hpp"
 
 namespace resonate::python {
@@ -56,7 +56,7 @@ class HeldEnvelope {
     if (auto* known = std::get_if<resonate::Envelope>(&decoded_)) known->debug_time.reset();
   }
   py::bytes refusal(int status, std::string message) const {
-    return py::bytes(EnvelopeDoor::encode_json(
+    return py::bytes(EnvelopeHandler::encode_json(
         Refusal{.kind = kind_, .corr_id = corr_id_, .version = version_, .status = status, .message = std::move(message)}));
   }
   Decoded take() {
@@ -69,17 +69,17 @@ class HeldEnvelope {
   std::vector<std::string> named(std::vector<std::string_view> Named::*which) const {
     const Request* request = this->request();
     if (!request) return {};
-    std::string room;
-    const Named all = named_by(request->operation, room);
+    std::string buffer;
+    const Named all = named_by(request->operation, buffer);
     return {(all.*which).begin(), (all.*which).end()};
   }
   static Decoded decode(std::string_view text, const Limits& limits) {
     if (nests_deeper(text, limits.nesting))
       return Refusal{.message = "the JSON nests deeper than " + std::to_string(limits.nesting) + " levels"};
-    Decoded decoded = EnvelopeDoor::decode_json(text);
+    Decoded decoded = EnvelopeHandler::decode_json(text);
     if (const auto* known = std::get_if<resonate::Envelope>(&decoded)) {
       if (const auto* request = std::get_if<Request>(&known->operation)) {
-        if (auto problem = beyond(request->operation, limits.of_request, limits.clock.get()))
+        if (auto problem = exceeded_limit(request->operation, limits.of_request, limits.clock.get()))
           return refusal_of(known->head, status::kInvalid, *std::move(problem));
       }
     }
@@ -107,7 +107,7 @@ class HeldEnvelope {
     corr_id_ = head.corr_id;
     debug_ = is_debug(head.kind);
     if (const Request* request = this->request()) {
-      search_ = looks_at_many(request->operation);
+      search_ = may_read_many(request->operation);
       read_ = is_read(request->operation);
     }
   }
@@ -128,14 +128,14 @@ using StatusAndReply = py::typing::Tuple<py::int_, py::bytes>;
 py::typing::List<StatusAndReply> run(const StoreHandle& store, const py::typing::List<HeldEnvelope>& envelopes) {
   std::vector<Decoded> decoded;
   decoded.reserve(envelopes.size());
-  const auto door = open(store).door();
+  const auto handler = open(store).handler();
   for (py::handle one : envelopes) decoded.push_back(one.cast<HeldEnvelope&>().take());
   std::vector<std::pair<int, std::string>> replies;
   replies.reserve(decoded.size());
   {
     const OutsidePython outside;
-    for (const Answer& answer : door->run(std::move(decoded), std::nullopt, Atomicity::independent))
-      replies.emplace_back(status_of(answer), EnvelopeDoor::encode_json(answer));
+    for (const Answer& answer : handler->run(std::move(decoded), std::nullopt, Atomicity::independent))
+      replies.emplace_back(status_of(answer), EnvelopeHandler::encode_json(answer));
   }
   py::typing::List<StatusAndReply> made;
   for (const auto& [status, reply] : replies) made.append(py::make_tuple(status, py::bytes(reply)));

@@ -22,13 +22,13 @@ py::typing::List<Violation> violations_of(std::vector<Violation> found) {
 py::typing::List<Violation> check(const StoreHandle& store) {
   return violations_of(open(store).without_gil([](Engine& engine) {
     std::vector<Violation> found = engine.check();
-    for (Violation& problem : engine.problems(Engine::Look::every)) found.push_back(std::move(problem));
+    for (Violation& problem : engine.problems(Engine::ProblemScope::every)) found.push_back(std::move(problem));
     return found;
   }));
 }
 
 py::typing::List<Violation> problems(const StoreHandle& store) {
-  return violations_of(open(store).without_gil([](Engine& engine) { return engine.problems(Engine::Look::stored); }));
+  return violations_of(open(store).without_gil([](Engine& engine) { return engine.problems(Engine::ProblemScope::stored); }));
 }
 
 JsonDict reset_clock(const StoreHandle& store, bool dry_run) {

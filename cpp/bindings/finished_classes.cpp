@@ -9,7 +9,7 @@ namespace resonate::python {
 namespace {
 
 // pybind11 allocates uninitialized memory for an object whose __init__ never ran (Class.__new__(Class)), at its first use.
-void* refuse_unmade(std::size_t) { throw py::type_error("__init__() of this object was never called"); }
+void* refuse_uninitialized(std::size_t) { throw py::type_error("__init__() of this object was never called"); }
 
 [[noreturn]] void refuse_to_reduce(const py::object& self, const py::args&) {
   throw py::type_error("cannot pickle or copy a '" + std::string(py::str(py::type::handle_of(self).attr("__name__"))) +
@@ -27,7 +27,7 @@ void bind_finished_classes(py::module_& module) {
     if (!PyType_Check(bound.ptr())) continue;
     auto* const type = reinterpret_cast<PyTypeObject*>(bound.ptr());
     if (!PyType_IsSubtype(type, base)) continue;
-    py::detail::get_type_info(type)->operator_new = &refuse_unmade;
+    py::detail::get_type_info(type)->operator_new = &refuse_uninitialized;
     py::setattr(bound, "__reduce__", reduce);
     py::setattr(bound, "__reduce_ex__", reduce_ex);
   }

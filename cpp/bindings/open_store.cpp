@@ -36,9 +36,9 @@ void OpenStore::close() {
   if (recorder && !recorder->closed()) recorder->close();
   recorder.reset();
   std::shared_ptr<Engine> engine = std::exchange(engine_, nullptr);
-  std::shared_ptr<EnvelopeDoor> door = std::exchange(door_, nullptr);
+  std::shared_ptr<EnvelopeHandler> handler = std::exchange(handler_, nullptr);
   const OutsidePython outside;
-  door.reset();
+  handler.reset();
   engine.reset();
 }
 

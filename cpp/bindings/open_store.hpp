@@ -10,7 +10,7 @@
 
 #include "errors.hpp"
 #include "fork_safety.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "record_types.hpp"
 #include "resonate/engine.hpp"
 
@@ -22,11 +22,12 @@ class Recorder;
 
 class OpenStore {
  public:
-  explicit OpenStore(std::shared_ptr<Engine> engine) : engine_(std::move(engine)), door_(std::make_shared<EnvelopeDoor>(engine_)) {}
+  explicit OpenStore(std::shared_ptr<Engine> engine)
+      : engine_(std::move(engine)), handler_(std::make_shared<EnvelopeHandler>(engine_)) {}
 
   // Error (closed) after close().
   std::shared_ptr<Engine> engine() const { return still_open(engine_); }
-  std::shared_ptr<EnvelopeDoor> door() const { return still_open(door_); }
+  std::shared_ptr<EnvelopeHandler> handler() const { return still_open(handler_); }
   bool closed() const noexcept { return !engine_; }
   void close();
 
@@ -73,7 +74,7 @@ class OpenStore {
   static void warn_of_tags(const Operation& operation);
 
   std::shared_ptr<Engine> engine_;
-  std::shared_ptr<EnvelopeDoor> door_;
+  std::shared_ptr<EnvelopeHandler> handler_;
 };
 
 // store.promises, store.tasks, store.schedules.

@@ -57,11 +57,11 @@ std::shared_ptr<Engine> Engine::attached(std::unique_ptr<Storage> storage, std::
 std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options) {
   {
     const StorageTransaction opening(*storage, Access::read);
-    Changes born;
-    born.counters = storage->counters();
-    if (born.counters == Counters{}) {  // an unused state starts at its clock's instant
-      born.counters.now = clock->now();
-      storage->write(born);
+    Changes initial;
+    initial.counters = storage->counters();
+    if (initial.counters == Counters{}) {  // an unused state starts at its clock's instant
+      initial.counters.now = clock->now();
+      storage->write(initial);
     }
   }
   return attached(std::move(storage), std::move(clock), options);
@@ -71,16 +71,16 @@ void Engine::commit(Transaction& transaction) {
   if (transaction.set.changed()) {
     const Changes& changes = transaction.set.finish();
     storage_->write(changes);
-    if (!watches_.empty()) ring(changes);
+    if (!watches_.empty()) notify(changes);
   }
   if (!trace_) return;
   for (const Transaction::Event& event : transaction.events) {
-    TraceEvent told;
-    told.now = event.now;
-    told.request = event.request ? &*event.request : nullptr;
-    told.reply = event.request ? &event.reply : nullptr;
-    told.fired = event.fired ? &*event.fired : nullptr;
-    tell(told);
+    TraceEvent trace_event;
+    trace_event.now = event.now;
+    trace_event.request = event.request ? &*event.request : nullptr;
+    trace_event.reply = event.request ? &event.reply : nullptr;
+    trace_event.fired = event.fired ? &*event.fired : nullptr;
+    emit(trace_event);
   }
 }
 
@@ -93,7 +93,7 @@ std::size_t Engine::run_steps(Transaction& transaction, Instant now, std::size_t
   std::size_t taken = 0;
   for (; taken < most; ++taken) {
     if (options_.check) transaction.set.checkpoint();
-    std::optional<Fired> step = take_step(transaction.set, now, options_);
+    std::optional<Fired> step = run_step(transaction.set, now, options_);
     if (!step) break;
     if (options_.check) require_properties(transaction.set, now, nullptr);
     if (trace_) transaction.events.push_back({{}, {}, *step, now});
@@ -107,18 +107,18 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   const bool read = is_read(request.operation);
   WorkingSet& set = transaction.set;
   if (trace_)
-    if (JobFilter* const filter = choosing_filter(request.operation)) filter->among.reset();
+    if (JobFilter* const filter = choosing_filter(request.operation)) filter->chosen_ids.reset();
   std::optional<Request> kept;
   if (trace_ || options_.check) kept = request;  // the machine moves values out of the request
   if (!read) {
-    arrive(set, now, options_);
+    observe_instant(set, now, options_);
     run_steps(transaction, now, steps_before(request.operation));
     if (options_.check) set.checkpoint();
   }
   Reply reply = Machine(set, now, request, options_).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
-  if (!read) run_steps(transaction, now, kPortion);
+  if (!read) run_steps(transaction, now, kStepsPerRequest);
   return reply;
 }
 
@@ -162,15 +162,15 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
 
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
-  if (!now) choose_beside(request);
+  if (!now) choose_on_snapshot(request);
   if (durable_ && access == Access::write && !options_.check) {
-    Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .turn = {}};
+    Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .ready = {}};
     share_commit(caller);
     return std::move(caller.replies.front());
   }
   if (access == Access::read && !now) {
-    if (looks_at_many(request.operation)) return search(request);
-    std::vector<Reply> replies = read_beside({&request, 1});
+    if (may_read_many(request.operation)) return search(request);
+    std::vector<Reply> replies = read_on_snapshot({&request, 1});
     if (!replies.empty()) return std::move(replies.front());
   }
   std::lock_guard lock(mutex_);
@@ -190,14 +190,14 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
 
 std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vector<std::optional<Instant>>& nows,
                                  Atomicity atomicity) {
-  Caller caller{.requests = requests, .nows = nows, .replies = {}, .failure = {}, .turn = {}};
+  Caller caller{.requests = requests, .nows = nows, .replies = {}, .failure = {}, .ready = {}};
   const Access access = access_of(requests);
   if (durable_ && access == Access::write && !options_.check && atomicity == Atomicity::independent) {
     share_commit(caller);
     return std::move(caller.replies);
   }
   if (access == Access::read && std::none_of(nows.begin(), nows.end(), [](const auto& one) { return one.has_value(); })) {
-    std::vector<Reply> replies = read_beside(requests);
+    std::vector<Reply> replies = read_on_snapshot(requests);
     if (!replies.empty()) return replies;
   }
   std::lock_guard lock(mutex_);
@@ -223,7 +223,7 @@ bool Engine::nothing_to_tick(Instant at) {
   Scope transaction(*this, Access::read);
   WorkingSet& set = transaction->set;
   const std::int64_t dropped = set.counters().dropped;
-  arrive(set, at, options_);
+  observe_instant(set, at, options_);
   if (set.counters().dropped != dropped || storage_->first_due() <= at) return false;
   commit(*transaction);
   return true;
@@ -247,7 +247,7 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       }
       Scope transaction(*this, Access::write);
       // Requests may have run between two transactions, and instants never go back.
-      at = arrive(transaction->set, *at, options_);
+      at = observe_instant(transaction->set, *at, options_);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
@@ -280,13 +280,14 @@ void Engine::reset() {
   std::lock_guard lock(mutex_);
   {
     const StorageTransaction writing(*storage_, Access::write);
-    Changes born;
-    born.replaces_all = true;
-    born.counters.sequence = storage_->counters().sequence;  // message numbers are never reused: deliveries are identified by them
-    born.counters.now = clock_->now();
-    storage_->write(born);
+    Changes initial;
+    initial.replaces_all = true;
+    initial.counters.sequence =
+        storage_->counters().sequence;  // message numbers are never reused: deliveries are identified by them
+    initial.counters.now = clock_->now();
+    storage_->write(initial);
   }
-  tell_replaced();
+  emit_replaced();
 }
 
 void Engine::replace_storage(std::unique_ptr<Storage> contents) {
@@ -303,12 +304,12 @@ void Engine::replace_storage(std::unique_ptr<Storage> contents) {
   } else {
     storage_ = std::move(contents);
   }
-  tell_replaced();
+  emit_replaced();
 }
 
-void Engine::tell(const TraceEvent& event) noexcept {
+void Engine::emit(const TraceEvent& event) noexcept {
   if (!trace_) return;
-  const Uninterrupted whole;  // the event has happened, so its report must not be interrupted
+  const Uninterrupted uninterrupted;  // the event has happened, so its report must not be interrupted
   try {
     trace_(event);
   } catch (...) {
@@ -317,14 +318,14 @@ void Engine::tell(const TraceEvent& event) noexcept {
   }
 }
 
-void Engine::tell_replaced() {
-  ring_all();
+void Engine::emit_replaced() {
+  notify_all();
   if (!trace_) return;
   const StorageTransaction reading(*storage_, Access::read);
-  TraceEvent told;
-  told.now = storage_->counters().now;
-  told.replaced = storage_.get();
-  tell(told);
+  TraceEvent trace_event;
+  trace_event.now = storage_->counters().now;
+  trace_event.replaced = storage_.get();
+  emit(trace_event);
 }
 
 void Engine::end_trace() {
@@ -338,7 +339,7 @@ void Engine::start_trace(TraceSink sink) {
   end_trace();
   trace_ = std::move(sink);
   traced_ = true;
-  tell_replaced();  // a trace begins with the whole state
+  emit_replaced();  // a trace begins with the whole state
 }
 
 void Engine::stop_trace() {
@@ -359,7 +360,7 @@ std::string Engine::location() {
 void Engine::set_paused(bool paused) noexcept {
   paused_ = paused;
   std::lock_guard lock(mutex_);
-  ring_all();
+  notify_all();
 }
 
 void Engine::vacuum() {

@@ -19,7 +19,7 @@ void Engine::share_commit(Caller& caller) {
   std::unique_lock waiting(callers_mutex_);
   (last_caller_ ? last_caller_->next : first_caller_) = &caller;
   last_caller_ = &caller;
-  caller.turn.wait(waiting, [&] { return caller.done || first_caller_ == &caller; });
+  caller.ready.wait(waiting, [&] { return caller.done || first_caller_ == &caller; });
   if (!caller.done) {
     waiting.unlock();
     Caller* last = &caller;
@@ -39,10 +39,10 @@ void Engine::share_commit(Caller& caller) {
     for (Caller* one = caller.next; &caller != last && one;) {
       Caller* const after = one == last ? nullptr : one->next;  // a notified caller may be destroyed at once
       one->done = true;
-      one->turn.notify_one();
+      one->ready.notify_one();
       one = after;
     }
-    if (first_caller_) first_caller_->turn.notify_one();
+    if (first_caller_) first_caller_->ready.notify_one();
   }
   waiting.unlock();
   if (caller.failure) std::rethrow_exception(caller.failure);
@@ -61,7 +61,7 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
       first.failure = std::current_exception();
       return &first;
     }
-    const Uninterrupted whole;
+    const Uninterrupted uninterrupted;
     Scope& transaction = *begun;
     const Instant before = present();
     Instant at = before;

@@ -132,7 +132,7 @@ template <class Select>
 std::vector<std::pair<MessageRef, RowRef>> Engine::take(Select select, std::size_t limit) {
   std::int64_t last = 0;
   std::vector<std::pair<MessageRef, RowRef>> taken = take_some(select, 0, std::min(kTakenAtOnce, limit), last);
-  const Uninterrupted whole;
+  const Uninterrupted uninterrupted;
   for (std::size_t got = taken.size(); got == kTakenAtOnce && taken.size() < limit && taken.back().first->seq < last;) {
     try {
       auto some = take_some(select, taken.back().first->seq, std::min(kTakenAtOnce, limit - taken.size()), last);
@@ -188,10 +188,10 @@ void Engine::remove_messages(Transaction& transaction, const std::vector<Message
   for (const MessageRef& message : messages) remove_delivered(transaction.set, *message, now, options_);
   commit(transaction);
   if (!trace_) return;
-  TraceEvent told;
-  told.now = now;
-  told.taken = &messages;
-  tell(told);
+  TraceEvent trace_event;
+  trace_event.now = now;
+  trace_event.taken = &messages;
+  emit(trace_event);
 }
 
 }  // namespace resonate

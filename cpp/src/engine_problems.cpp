@@ -14,8 +14,8 @@ namespace resonate {
 namespace {
 
 Violation set_aside(const Schedule& schedule, const std::string& problem) {
-  const std::string until = schedule.aside ? ", looked at again at " + std::to_string(schedule.aside->retry_at)
-                                           : ", due at " + std::to_string(schedule.next_run_at);
+  const std::string until = schedule.set_aside ? ", looked at again at " + std::to_string(schedule.set_aside->retry_at)
+                                               : ", due at " + std::to_string(schedule.next_run_at);
   return {"schedule_set_aside", schedule.id, problem + until};
 }
 
@@ -27,24 +27,24 @@ Duration Engine::clock_ahead() {
   return clock_->manual() ? 0 : std::max<Duration>(0, saturating_sub(present(), clock_->wall()));
 }
 
-std::vector<Violation> Engine::problems(Look look) {
+std::vector<Violation> Engine::problems(ProblemScope scope) {
   const Duration ahead = clock_ahead();
-  return with_storage([look, ahead](Storage& storage) {
+  return with_storage([scope, ahead](Storage& storage) {
     std::vector<Violation> found;
     if (ahead > kClockTolerance)
       found.push_back({"clock_ahead", "clock",
                        "the store's last instant is " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
                            " ms ahead of the system's clock: short deadlines pass at once, and schedules do not fire"});
-    if (look == Look::stored) {
+    if (scope == ProblemScope::stored) {
       for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::set_aside}))
-        found.push_back(set_aside(*schedule, schedule->aside->problem));
+        found.push_back(set_aside(*schedule, schedule->set_aside->problem));
     } else {
       each_schedule(storage, [&found](const ScheduleRef& schedule) {
         if (schedule->next_run_at == kNever) return;
         if (const ScheduleProblem problem = problem_of(*schedule); problem.kind != ScheduleProblem::Kind::none)
           found.push_back(set_aside(*schedule, problem.text));
-        else if (schedule->aside)
-          found.push_back(set_aside(*schedule, schedule->aside->problem));
+        else if (schedule->set_aside)
+          found.push_back(set_aside(*schedule, schedule->set_aside->problem));
       });
     }
     return found;
@@ -67,7 +67,7 @@ ClockReset Engine::reset_clock(Extent extent) {
   if (!durable_) storage_ = std::move(after);
   clock_->start_over();
   seen_ = done.to;
-  tell_replaced();
+  emit_replaced();
   return done;
 }
 

@@ -27,11 +27,11 @@ std::size_t Engine::purge(Instant settled_before) {
     if (settled_before > now)
       throw Error(ErrorCode::invalid,
                   "settled_before must be at most " + std::to_string(now) + " (now), got " + std::to_string(settled_before));
-    Changes only_now;
-    only_now.counters = storage_->counters();
-    only_now.counters.now = now;
-    only_now.stores_instant = true;
-    storage_->write(only_now);
+    Changes instant_only;
+    instant_only.counters = storage_->counters();
+    instant_only.counters.now = now;
+    instant_only.stores_instant = true;
+    storage_->write(instant_only);
   }
   References kept;
   for (std::int64_t after = 0;;) {
@@ -55,7 +55,7 @@ std::size_t Engine::purge(Instant settled_before) {
   });
   if (purged > 0) {
     std::lock_guard lock(mutex_);
-    tell_replaced();
+    emit_replaced();
   }
   return purged;
 }

@@ -83,9 +83,9 @@ Reply Engine::search(Request& request) {
       return reply;
     }
     for (const std::size_t most : {kRowsUnderLock, SIZE_MAX}) {
-      transaction->set.look_at_most(most);
+      transaction->set.limit_rows_read(most);
       Reply reply = Machine(transaction->set, at, request, options_).run(request.operation);
-      if (!transaction->set.has_more_to_look_at()) return reply;
+      if (!transaction->set.reached_row_limit()) return reply;
       if ((begun = begin_snapshot())) break;
     }
   }
@@ -95,7 +95,7 @@ Reply Engine::search(Request& request) {
 }
 
 // Returns a snapshot of a file whose writer is busy. Null: no writer is active, or the storage or a trace needs the lock.
-std::unique_ptr<Storage> Engine::begin_beside_writer() {
+std::unique_ptr<Storage> Engine::begin_snapshot_if_busy() {
   mutex_.refuse_owner();
   if (!durable_ || traced_ || !mutex_.is_held()) return nullptr;
   std::unique_ptr<Storage> begun = idle_snapshot();
@@ -114,8 +114,8 @@ std::unique_ptr<Storage> Engine::begin_beside_writer() {
 }
 
 // Answers short reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not.
-std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
-  std::unique_ptr<Storage> begun = begin_beside_writer();
+std::vector<Reply> Engine::read_on_snapshot(std::span<Request> requests) {
+  std::unique_ptr<Storage> begun = begin_snapshot_if_busy();
   if (!begun) return {};
   const Snapshot snapshot(*this, std::move(begun));
   const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
@@ -135,13 +135,13 @@ std::vector<Reply> Engine::read_beside(std::span<Request> requests) {
 
 // Chooses the jobs of a filter on a snapshot, so that the lock is held only while they change; each one is then examined again.
 // With a trace or checks, the request chooses them itself.
-void Engine::choose_beside(Request& request) {
+void Engine::choose_on_snapshot(Request& request) {
   JobFilter* const filter = choosing_filter(request.operation);
   if (!filter || traced_ || options_.check || refuse(request, options_.rules)) return;
   const Snapshot snapshot(*this);
   const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
   WorkingSet set(snapshot.storage());
-  filter->among = Machine(set, at, request, options_).choose(request.operation);
+  filter->chosen_ids = Machine(set, at, request, options_).choose(request.operation);
 }
 
 }  // namespace resonate

@@ -45,7 +45,7 @@ struct Engine::Caller {
   std::vector<Reply> replies;
   std::exception_ptr failure;
   bool done = false;
-  std::condition_variable turn;
+  std::condition_variable ready;
   Caller* next = nullptr;  // the next in the queue; the callers are its links, so that joining cannot fail
 };
 

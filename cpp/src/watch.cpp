@@ -59,8 +59,8 @@ JobCounts Watch::counts() noexcept {
   return counts_;
 }
 
-void Watch::ring() noexcept {
-  if (rung_.exchange(true)) return;
+void Watch::notify() noexcept {
+  if (notified_.exchange(true)) return;
   std::lock_guard lock(mutex_);
   if (descriptor_ < 0) return;
   // A full pipe already contains a byte. If the reader has closed its end, there is nothing to notify.
@@ -86,7 +86,7 @@ std::shared_ptr<Watch> Engine::watch(int descriptor) {
   return made;
 }
 
-void Engine::ring(const Changes& changes) noexcept {
+void Engine::notify(const Changes& changes) noexcept {
   Instant earliest = kNever;
   const auto claimable = [](const RowRef& row) { return row && index_key<Index::claim>(*row); };
   bool news = !changes.messages_added.empty();
@@ -101,13 +101,13 @@ void Engine::ring(const Changes& changes) noexcept {
     const std::shared_ptr<Watch> watch = one.lock();
     if (!watch) continue;
     watch->count(counts);
-    if (news || earliest < watch->until()) watch->ring();
+    if (news || earliest < watch->until()) watch->notify();
   }
 }
 
-void Engine::ring_all() noexcept {
+void Engine::notify_all() noexcept {
   for (const std::weak_ptr<Watch>& one : watches_)
-    if (const std::shared_ptr<Watch> watch = one.lock()) watch->ring();
+    if (const std::shared_ptr<Watch> watch = one.lock()) watch->notify();
 }
 
 }  // namespace resonate

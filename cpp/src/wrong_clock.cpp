@@ -26,27 +26,27 @@ namespace {
 
 constexpr Duration kDay = 86'400'000;
 
-class Mender {
+class ClockRepair {
  public:
-  Mender(Instant from, Instant to) noexcept : from_(from), to_(to), ahead_(saturating_sub(from, to)) {}
+  ClockRepair(Instant from, Instant to) noexcept : from_(from), to_(to), ahead_(saturating_sub(from, to)) {}
 
   // Returns the same pointer if no instant of the row is ahead.
   RowRef row(const RowRef& given) {
     changed_ = false;
     const Row& was = *given;
-    Shared<Birth> birth(copy_of(*was.birth));
+    Shared<PromiseSpec> promise_spec(copy_of(*was.promise_spec));
     Shared<Row> row(new Row(was));
-    const Duration born_ahead = ahead_of_now(was.birth->created_at);
-    const bool at_deadline = was.settled_at != kUnset && was.settled_at == was.birth->timeout_at;
-    put(birth->created_at, past(was.birth->created_at));
+    const Duration created_ahead = ahead_of_now(was.promise_spec->created_at);
+    const bool at_deadline = was.settled_at != kUnset && was.settled_at == was.promise_spec->timeout_at;
+    put(promise_spec->created_at, past(was.promise_spec->created_at));
     put(row->settled_at, past(was.settled_at));
-    put(birth->timeout_at, at_deadline ? row->settled_at : earlier(was.birth->timeout_at, born_ahead));
-    const bool reborn = changed_;
+    put(promise_spec->timeout_at, at_deadline ? row->settled_at : earlier(was.promise_spec->timeout_at, created_ahead));
+    const bool promise_spec_changed = changed_;
     if (was.job) row->job = job(was, row->settled_at);
     if (was.expires_at != kUnset && saturating_sub(was.expires_at, was.ttl) > to_) put(row->expires_at, to_go(was.expires_at));
-    if (was.retry_at != kUnset) put(row->retry_at, retry_at(was, *birth));
+    if (was.retry_at != kUnset) put(row->retry_at, retry_at(was, *promise_spec));
     if (!changed_) return given;
-    if (reborn) row->birth = std::move(birth);
+    if (promise_spec_changed) row->promise_spec = std::move(promise_spec);
     row->due = next_due(*row);
     return row;
   }
@@ -57,10 +57,10 @@ class Mender {
     put(schedule->created_at, past(given->created_at));
     const Instant last = given->last_run_at.value_or(kUnset);
     if (given->next_run_at > to_ || last > to_) place(*schedule, last);
-    if (given->aside && given->aside->retry_at > to_) {
-      Shared<SetAside> aside(new SetAside(*given->aside));
-      put(aside->retry_at, to_);  // examined again now
-      schedule->aside = std::move(aside);
+    if (given->set_aside && given->set_aside->retry_at > to_) {
+      Shared<SetAside> set_aside(new SetAside(*given->set_aside));
+      put(set_aside->retry_at, to_);  // examined again now
+      schedule->set_aside = std::move(set_aside);
     }
     return changed_ ? ScheduleRef(std::move(schedule)) : given;
   }
@@ -99,34 +99,34 @@ class Mender {
   static Instant earlier(Instant at, Duration by) noexcept { return at == kNever ? at : saturating_sub(at, by); }
   Instant to_go(Instant at) const noexcept { return std::max(to_, earlier(at, ahead_)); }
 
-  static Birth* copy_of(const Birth& birth) {
-    auto* copy = new Birth;
-    copy->id = birth.id;
-    copy->param = birth.param;
-    copy->tags = birth.tags;
-    copy->timeout_at = birth.timeout_at;
-    copy->created_at = birth.created_at;
-    copy->ikc = birth.ikc;
-    copy->dialect = birth.dialect;
-    finish_birth(*copy);
+  static PromiseSpec* copy_of(const PromiseSpec& promise_spec) {
+    auto* copy = new PromiseSpec;
+    copy->id = promise_spec.id;
+    copy->param = promise_spec.param;
+    copy->tags = promise_spec.tags;
+    copy->timeout_at = promise_spec.timeout_at;
+    copy->created_at = promise_spec.created_at;
+    copy->ikc = promise_spec.ikc;
+    copy->dialect = promise_spec.dialect;
+    derive_promise_spec(*copy);
     return copy;
   }
 
   // The new retry_at of a row's task.
-  Instant retry_at(const Row& was, const Birth& birth) const {
+  Instant retry_at(const Row& was, const PromiseSpec& promise_spec) const {
     const Instant at = was.retry_at;
     if (was.job) {
-      if (was.job->flight) return was.job->flight->last_at > to_ ? to_go(at) : at;
-      if (at == was.birth->timeout_at) return birth.timeout_at;
+      if (was.job->group_state) return was.job->group_state->last_at > to_ ? to_go(at) : at;
+      if (at == was.promise_spec->timeout_at) return promise_spec.timeout_at;
       return set_at(*was.job) > to_ ? to_go(at) : at;
     }
-    if (at == was.birth->timeout_at) return birth.timeout_at;
-    if (at <= to_ || (was.birth->created_at <= to_ && at == delay_of(*was.birth))) return at;
+    if (at == was.promise_spec->timeout_at) return promise_spec.timeout_at;
+    if (at <= to_ || (was.promise_spec->created_at <= to_ && at == delay_of(*was.promise_spec))) return at;
     return to_go(at);
   }
-  static Instant delay_of(const Birth& birth) {
+  static Instant delay_of(const PromiseSpec& promise_spec) {
     Instant at = kUnset;
-    if (const std::string* delay = birth.tags.find("resonate:delay"))
+    if (const std::string* delay = promise_spec.tags.find("resonate:delay"))
       (void)std::from_chars(delay->data(), delay->data() + delay->size(), at);
     return at;
   }
@@ -140,7 +140,7 @@ class Mender {
     Shared<Job> job(new Job(*was.job));
     const JobState state = job->state;
     const bool waits = (state == JobState::scheduled && !job->gathering) || state == JobState::retry;
-    if (waits && was.retry_at != was.birth->timeout_at) {
+    if (waits && was.retry_at != was.promise_spec->timeout_at) {
       const Instant at = set_at(*was.job) > to_ ? to_go(was.retry_at) : was.retry_at;
       put(state == JobState::retry ? job->next_retry_at : job->process_at, at);
     }
@@ -152,11 +152,11 @@ class Mender {
       put(attempt.started_at, past(attempt.started_at));
       put(attempt.finished_at, past(attempt.finished_at));
     }
-    if (job->flight && job->flight->last_at > to_) {
-      Shared<Flight> flight(new Flight(*job->flight));
-      put(flight->first_at, past(flight->first_at));
-      put(flight->last_at, to_);
-      job->flight = std::move(flight);
+    if (job->group_state && job->group_state->last_at > to_) {
+      Shared<GroupState> group_state(new GroupState(*job->group_state));
+      put(group_state->first_at, past(group_state->first_at));
+      put(group_state->last_at, to_);
+      job->group_state = std::move(group_state);
     }
     job->spec = spec(*was.job);
     if (job->reclaim_at != kUnset && job->reclaim_at > to_) {
@@ -221,7 +221,7 @@ class Occurrences {
   }
 
   bool ahead(const Row& row) const {
-    const Instant at = row.job ? row.job->spec->sent_at : row.birth->created_at;
+    const Instant at = row.job ? row.job->spec->sent_at : row.promise_spec->created_at;
     if (at <= to_) return false;
     for (const std::size_t length : lengths_) {
       if (length > row.id().size()) continue;
@@ -260,7 +260,7 @@ bool untouched(const Row& row) {
   if (row.job && (row.job->attempt_count > 0 || row.job->batch || row.job->deleted || !row.job->awaiters.empty())) return false;
   if (row.task == TaskState::halted) return false;
   const bool expired = row.job && row.job->state == JobState::expired;
-  return row.state == PromiseState::pending || row.settled_at == row.birth->timeout_at || expired;
+  return row.state == PromiseState::pending || row.settled_at == row.promise_spec->timeout_at || expired;
 }
 
 }  // namespace
@@ -268,7 +268,7 @@ bool untouched(const Row& row) {
 std::unique_ptr<Storage> with_clock_set_back(Storage& contents, Instant to, ClockReset& done) {
   done.from = std::max(contents.counters().now, to);
   done.to = to;
-  Mender mender(done.from, to);
+  ClockRepair repair(done.from, to);
   const Occurrences occurrences(contents, to);
   const std::unordered_set<std::string> named = named_ids(contents);
   std::unordered_set<std::string> removed;
@@ -287,37 +287,37 @@ std::unique_ptr<Storage> with_clock_set_back(Storage& contents, Instant to, Cloc
       if (row->job) ++jobs_gone[row->job->spec->queue][static_cast<std::size_t>(row->job->state)];
       return;
     }
-    RowRef mended = mender.row(row);
-    count(row, mended, done.promises);
-    all.rows.push_back({RowRef(), std::move(mended)});
+    RowRef repaired = repair.row(row);
+    count(row, repaired, done.promises);
+    all.rows.push_back({RowRef(), std::move(repaired)});
     for (const auto* edges : {&promise.callbacks, &promise.listeners})
       all.edges_added.insert(all.edges_added.end(), edges->begin(), edges->end());
   });
   done.removed = static_cast<std::int64_t>(removed.size());
   each_schedule(contents, [&](const ScheduleRef& schedule) {
-    ScheduleRef mended = mender.schedule(schedule);
-    count(schedule, mended, done.schedules);
-    all.schedules.push_back({ScheduleRef(), std::move(mended)});
+    ScheduleRef repaired = repair.schedule(schedule);
+    count(schedule, repaired, done.schedules);
+    all.schedules.push_back({ScheduleRef(), std::move(repaired)});
   });
   for (const QueueRef& queue : contents.queues()) {
-    QueueRef mended = mender.queue(queue);
-    count(queue, mended, done.queues);
+    QueueRef repaired = repair.queue(queue);
+    count(queue, repaired, done.queues);
     if (const auto gone = jobs_gone.find(queue->name); gone != jobs_gone.end()) {
-      Shared<Queue> counted(new Queue(*mended));
+      Shared<Queue> counted(new Queue(*repaired));
       for (std::size_t i = 0; i < kJobStates; ++i) counted->counts[i] = saturating_sub(counted->counts[i], gone->second[i]);
-      mended = std::move(counted);
+      repaired = std::move(counted);
     }
-    all.queues.push_back({QueueRef(), std::move(mended)});
+    all.queues.push_back({QueueRef(), std::move(repaired)});
   }
   each_message(contents, [&](const MessageRef& message) {
     if (removed.contains(message->id)) return;
-    MessageRef mended = mender.message(message);
-    count(message, mended, done.messages);
-    all.messages_added.push_back(std::move(mended));
+    MessageRef repaired = repair.message(message);
+    count(message, repaired, done.messages);
+    all.messages_added.push_back(std::move(repaired));
   });
-  std::unique_ptr<Storage> mended = make_memory_storage();
-  mended->write(all);
-  return mended;
+  std::unique_ptr<Storage> repaired = make_memory_storage();
+  repaired->write(all);
+  return repaired;
 }
 
 }  // namespace resonate

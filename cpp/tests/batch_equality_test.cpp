@@ -1,7 +1,7 @@
 // A batch answers and leaves exactly what the same requests one by one would (PROTOCOL 8), whatever is in it.
 #include <gtest/gtest.h>
 
-#include "fake_homes.hpp"
+#include "fake_backends.hpp"
 #include "fake_jobs.hpp"
 #include "fake_requests.hpp"
 #include "fake_storage.hpp"
@@ -57,8 +57,9 @@ TEST_P(BatchEquality, OneByOneAndInBatches) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomRequests random(GetParam().seed);
   Store single(options_of(GetParam(), true));
-  fake::Homes homes;  // in a file a batch loads what it names before it runs
-  Store batched(homes.storage(GetParam().seed % 2 ? fake::Home::sqlite : fake::Home::memory), options_of(GetParam(), true));
+  fake::Backends backends;  // in a file a batch loads what it names before it runs
+  Store batched(backends.storage(GetParam().seed % 2 ? fake::Backend::sqlite : fake::Backend::memory),
+                options_of(GetParam(), true));
   std::vector<Sent> sent;
   std::vector<std::string> answers;
   Instant now = 0;
@@ -144,10 +145,10 @@ class CountingStorage final : public fake::FailingStorage {
 };
 
 TEST(BatchPlan, LoadsWhatTheRequestsNameOnce) {
-  fake::Homes homes;
+  fake::Backends backends;
   CountingStorage::Loads loads;
   Options options;
-  Store store(std::make_unique<CountingStorage>(homes.storage(fake::Home::sqlite), loads), options);
+  Store store(std::make_unique<CountingStorage>(backends.storage(fake::Backend::sqlite), loads), options);
   for (int i = 0; i < 40; ++i) store.create("p" + std::to_string(i));
   loads = {};
   std::vector<Request> requests;
@@ -170,9 +171,9 @@ TEST(BatchPlan, LoadsWhatTheRequestsNameOnce) {
 }
 
 TEST(BatchPlan, LoadsSchedulesQueuesAndEdgesWithTheRows) {
-  fake::Homes homes;
+  fake::Backends backends;
   CountingStorage::Loads loads;
-  Store store(std::make_unique<CountingStorage>(homes.storage(fake::Home::sqlite), loads), Options());
+  Store store(std::make_unique<CountingStorage>(backends.storage(fake::Backend::sqlite), loads), Options());
   store.create("a");
   store.engine->apply({fake::kNew, fake::enqueue("j0")});
   loads = {};

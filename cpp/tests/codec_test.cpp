@@ -1,4 +1,4 @@
-// The envelope door: what is refused and how, what every answer looks like in both dialects, and that any text at all gets an
+// The envelope handler: what is refused and how, what every answer looks like in both dialects, and that any text at all gets an
 // answer.
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codec/json_sink.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
 
@@ -28,9 +28,11 @@ json envelope(const std::string& kind, json data, const std::string& version = k
 class CodecTest : public ::testing::Test {
  protected:
   explicit CodecTest(Options options = {.debug = true})
-      : clock(std::make_shared<ManualClock>(1000)), engine(Engine::create(make_memory_storage(), clock, options)), door(engine) {}
+      : clock(std::make_shared<ManualClock>(1000)),
+        engine(Engine::create(make_memory_storage(), clock, options)),
+        handler(engine) {}
 
-  std::string send_text(std::string_view text) { return door.apply_json(text); }
+  std::string send_text(std::string_view text) { return handler.apply_json(text); }
   json send(const json& request) { return json::parse(send_text(request.dump(-1, ' ', true, json::error_handler_t::replace))); }
   json data(const std::string& kind, const json& data, const std::string& version = kNewest) {
     const json answer = send(envelope(kind, data, version));
@@ -45,7 +47,7 @@ class CodecTest : public ::testing::Test {
 
   std::shared_ptr<ManualClock> clock;
   std::shared_ptr<Engine> engine;
-  EnvelopeDoor door;
+  EnvelopeHandler handler;
 };
 
 const json kTargeted = {{"resonate:target", "poll://any@w"}};
@@ -315,9 +317,9 @@ TEST_F(CodecTest, DebugOperations) {
   data("promise.register_listener", {{"awaited", "a"}, {"address", "http://x"}});
   data("promise.register_callback", {{"awaited", "a"}, {"awaiter", "t"}});
   EXPECT_EQ(data("debug.start", json::object()), json::object());
-  EXPECT_TRUE(door.paused());
+  EXPECT_TRUE(handler.paused());
   EXPECT_EQ(data("debug.stop", json::object()), json::object());
-  EXPECT_FALSE(door.paused());
+  EXPECT_FALSE(handler.paused());
   const json snap = data("debug.snap", json::object());
   EXPECT_EQ(snap["promiseTimeouts"], json({{{"id", "a"}, {"timeout", 8000}}, {{"id", "t"}, {"timeout", 9000}}}));
   EXPECT_EQ(snap["callbacks"], json({{{"awaiter", "t"}, {"awaited", "a"}}}));
@@ -361,7 +363,7 @@ class BatchTest : public CodecTest {
   std::vector<json> batch(const std::vector<std::string>& texts, Atomicity atomicity) {
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     std::vector<json> answers;
-    for (const std::string& text : door.apply_json(views, std::nullopt, atomicity)) answers.push_back(json::parse(text));
+    for (const std::string& text : handler.apply_json(views, std::nullopt, atomicity)) answers.push_back(json::parse(text));
     return answers;
   }
   static std::string create(const std::string& id) { return envelope("promise.create", {{"id", id}, {"timeoutAt", 5000}}).dump(); }
@@ -396,7 +398,7 @@ TEST_F(BatchTest, TheFirstRefusalUndoesAnAtomicBatch) {
 TEST_F(BatchTest, AnAtomicBatchOfOneIsUndoneToo) {
   const std::string text = envelope("promise.get", {{"id", "absent"}}).dump();
   const std::vector<std::string_view> one = {text};
-  EXPECT_EQ(json::parse(door.apply_json(one, 2000, Atomicity::all_or_nothing)[0])["head"]["status"], 404);
+  EXPECT_EQ(json::parse(handler.apply_json(one, 2000, Atomicity::all_or_nothing)[0])["head"]["status"], 404);
   EXPECT_EQ(clock->now(), 1000);
 }
 

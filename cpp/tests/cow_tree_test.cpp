@@ -63,28 +63,28 @@ TEST_P(CowTreeRandom, AgreesWithASetThroughCopies) {
   for (int step = 0; step < 20'000; ++step) {
     Pair& pair = pairs[static_cast<std::size_t>(below(static_cast<int>(pairs.size())))];
     const int key = below(span);
-    const int deed = below(1000);
+    const int action = below(1000);
     const bool growing = step / 4000 % 2 == 0;
-    if (deed < (growing ? 600 : 250)) {
+    if (action < (growing ? 600 : 250)) {
       ASSERT_EQ(pair.tree.insert(key), pair.model.insert(key).second);
-    } else if (deed < 900) {
+    } else if (action < 900) {
       ASSERT_EQ(pair.tree.erase(key), pair.model.erase(key) == 1);
-    } else if (deed < 980) {
+    } else if (action < 980) {
       const int* found = pair.tree.find(key);
       ASSERT_EQ(found != nullptr, pair.model.contains(key));
       if (found) {
         ASSERT_EQ(*found, key);
       }
-    } else if (deed < 992) {
+    } else if (action < 992) {
       expect_same_from(pair.tree, pair.model, key - 1, static_cast<std::size_t>(1 + below(200)));
-    } else if (deed < 997) {
+    } else if (action < 997) {
       Pair copy = pair;
       if (pairs.size() < 5) {
         pairs.push_back(std::move(copy));
       } else {
         pairs[static_cast<std::size_t>(below(5))] = std::move(copy);
       }
-    } else if (deed == 999 && below(10) == 0) {
+    } else if (action == 999 && below(10) == 0) {
       pair.tree.clear();
       pair.model.clear();
     }

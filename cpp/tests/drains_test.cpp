@@ -24,20 +24,20 @@ void suspend_many(Store& store, int count) {
 
 TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
   constexpr std::size_t kAwaiters = 1000;
-  constexpr std::size_t kLeft = kAwaiters - 2 * kPortion;
+  constexpr std::size_t kLeft = kAwaiters - 2 * kStepsPerRequest;
   Store store{Options{}};
   suspend_many(store, static_cast<int>(kAwaiters));
   store.settle("dep");
-  EXPECT_EQ(store.row("dep")->callbacks, kAwaiters - kPortion);
+  EXPECT_EQ(store.row("dep")->callbacks, kAwaiters - kStepsPerRequest);
   EXPECT_EQ(store.engine->next_due(), 0);  // the rest is due at once
-  EXPECT_EQ(store.run(PromiseGet{"dep"}).promise->callbacks, kAwaiters - kPortion);
+  EXPECT_EQ(store.run(PromiseGet{"dep"}).promise->callbacks, kAwaiters - kStepsPerRequest);
   store.run(settlement("missing"));
   EXPECT_EQ(store.row("dep")->callbacks, kLeft);
   EXPECT_TRUE(store.outbox().empty());  // drains come before every timer, dispatches too
   const auto fired = store.engine->tick();
   ASSERT_EQ(fired.size(), kLeft + kAwaiters);
   for (std::size_t i = 0; i < kLeft; ++i)
-    ASSERT_EQ(text_of(fired[i]), "callback_drain dep@0 " + awaiter(static_cast<int>(2 * kPortion + i)));
+    ASSERT_EQ(text_of(fired[i]), "callback_drain dep@0 " + awaiter(static_cast<int>(2 * kStepsPerRequest + i)));
   for (std::size_t i = 0; i < kAwaiters; ++i) ASSERT_EQ(fired[kLeft + i].id, awaiter(static_cast<int>(i)));
   EXPECT_EQ(store.row("dep")->callbacks, 0u);
   EXPECT_EQ(store.outbox().size(), kAwaiters);
@@ -47,7 +47,7 @@ TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
 // Regression: a task whose awaited promise was settled but not yet drained was called suspended without a callback.
 TEST(DrainsRegression, ATaskWhoseDrainIsStillToComeIsNotLost) {
   Store store{Options{}};
-  suspend_many(store, static_cast<int>(kPortion) + 50);
+  suspend_many(store, static_cast<int>(kStepsPerRequest) + 50);
   store.settle("dep");
   ASSERT_EQ(store.row("dep")->callbacks, 50u);
   for (const Violation& violation : store.engine->check())

@@ -148,7 +148,7 @@ TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
     if (!std::exchange(overtaken, true)) store.run(settlement("missing"), kNew, 400);
   });
   const auto fired = store.engine->tick(10);
-  ASSERT_EQ(fired.size(), 4000 - kPortion);  // the request took the rest
+  ASSERT_EQ(fired.size(), 4000 - kStepsPerRequest);  // the request took the rest
   const auto later = std::ranges::find(fired, 400, &Fired::now);
   EXPECT_NE(later, fired.begin());
   EXPECT_NE(later, fired.end());

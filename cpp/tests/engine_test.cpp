@@ -14,7 +14,7 @@ TEST(Engine, StandsAtItsClocksInstantAtBirth) {
   Store store(checked(), 77);
   EXPECT_EQ(store.engine->with_storage([](Storage& storage) { return storage.counters().now; }), 77);
   EXPECT_EQ(store.engine->next_due(), std::nullopt);
-  EXPECT_EQ(store.create("a").promise->birth->created_at, 77);
+  EXPECT_EQ(store.create("a").promise->promise_spec->created_at, 77);
 }
 
 TEST(Engine, ARequestsInstantMovesAManualClock) {
@@ -90,7 +90,7 @@ TEST(EngineBatch, InstantsGoForwardOrTheOneRequestIsRefused) {
   EXPECT_EQ(replies[2].now, 10);
   EXPECT_EQ(replies[4].now, 30);
   EXPECT_EQ(store.row("b"), nullptr);
-  EXPECT_EQ(store.row("c")->birth->created_at, 10);
+  EXPECT_EQ(store.row("c")->promise_spec->created_at, 10);
   EXPECT_EQ(store.clock->now(), 30);
 }
 
@@ -236,7 +236,7 @@ TEST(Engine, ResetForgetsAllButTheClockAndThePause) {
   EXPECT_EQ(store.engine->promise_count(), 0u);
   EXPECT_EQ(store.engine->next_due(), std::nullopt);
   EXPECT_EQ(store.digest(), Store(checked(), 30).digest());
-  EXPECT_EQ(store.create("w").promise->birth->created_at, 30);
+  EXPECT_EQ(store.create("w").promise->promise_spec->created_at, 30);
 }
 
 TEST(Engine, ReplacedContentsMoveAManualClockForward) {

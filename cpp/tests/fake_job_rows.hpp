@@ -122,8 +122,8 @@ struct JobMaker {
 
 inline Shared<const SharedString> shared(const std::string& text) { return Shared<const SharedString>(new SharedString(text)); }
 
-inline Shared<const Flight> flight(Instant first_at, Instant last_at, std::int64_t count) {
-  Shared<Flight> made(new Flight);
+inline Shared<const GroupState> group_state(Instant first_at, Instant last_at, std::int64_t count) {
+  Shared<GroupState> made(new GroupState);
   made->first_at = first_at;
   made->last_at = last_at;
   made->count = count;
@@ -144,7 +144,7 @@ inline JobMaker gatherer(const std::string& id, const std::string& batch = "batc
 // The one of those that gather that leads: they are ready at 50.
 inline JobMaker leader(const std::string& id, std::int64_t count, const std::string& batch = "batch:1") {
   JobMaker made = gatherer(id, batch);
-  made.job.flight = flight(1, 2, count);
+  made.job.group_state = group_state(1, 2, count);
   made.maker.row.retry_at = 50;
   return made;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codec/jobs_json.hpp"
-#include "fake_homes.hpp"
+#include "fake_backends.hpp"
 #include "fake_requests.hpp"
 #include "machine/settle.hpp"
 
@@ -85,9 +85,9 @@ inline std::string text_of(const Job& job) {
   text += spec.group ? " group " + spec.group->text : "";
   text += job.batch ? " batch " + job.batch->text : "";
   text += job.gathering ? " gathering" : "";
-  if (job.flight)
-    text += " leads " + std::to_string(job.flight->count) + " of " + std::to_string(job.flight->first_at) + ".." +
-            std::to_string(job.flight->last_at);
+  if (job.group_state)
+    text += " leads " + std::to_string(job.group_state->count) + " of " + std::to_string(job.group_state->first_at) + ".." +
+            std::to_string(job.group_state->last_at);
   for (const std::int64_t number : {std::int64_t{spec.priority},
                                     spec.max_retries,
                                     static_cast<std::int64_t>(spec.on_exhausted),
@@ -138,7 +138,7 @@ inline std::string whole_text_of(const Reply& reply) {
   return text;
 }
 
-// A store with jobs in one of the homes.
+// A store with jobs in one of the backends.
 class JobStore : public Store {
  public:
   using Store::Store;
@@ -171,9 +171,9 @@ class JobStore : public Store {
     if (!stored) return "gone";
     const Job& its = *stored->job;
     std::string text = state(id) + (its.batch ? " " + its.batch->text : "") + (its.gathering ? " gathers" : "");
-    if (its.flight)
-      text += ", leads " + std::to_string(its.flight->count) + " of " + std::to_string(its.flight->first_at) + ".." +
-              std::to_string(its.flight->last_at) + " until " + std::to_string(stored->retry_at);
+    if (its.group_state)
+      text += ", leads " + std::to_string(its.group_state->count) + " of " + std::to_string(its.group_state->first_at) + ".." +
+              std::to_string(its.group_state->last_at) + " until " + std::to_string(stored->retry_at);
     return text;
   }
   Reply add_at(Instant now, JobOrder order) {
@@ -200,11 +200,11 @@ class JobStore : public Store {
   }
 };
 
-class JobsInEveryHome : public ::testing::TestWithParam<Home> {
+class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
  protected:
   using Codes = std::vector<int>;
 
-  JobStore make(Options options = checked(), Instant start = 0) { return JobStore(homes.storage(GetParam()), options, start); }
+  JobStore make(Options options = checked(), Instant start = 0) { return JobStore(backends.storage(GetParam()), options, start); }
   // The statuses of the operations in one transaction, after `stored` was committed one by one. The same, each committed by itself,
   // answers and leaves the same.
   Codes statuses(const std::vector<Operation>& stored, const std::vector<Operation>& operations) {
@@ -227,7 +227,7 @@ class JobsInEveryHome : public ::testing::TestWithParam<Home> {
     whole.expect_whole();
     return found;
   }
-  Homes homes;
+  Backends backends;
 };
 
 // With a queue "default" whose groups have these limits: unless a test says otherwise, ten jobs or a hundred milliseconds.

@@ -20,11 +20,12 @@ inline std::string text_of(const Value& value) {
 inline std::string text_of(const RowRef& row) {
   if (!row) return "none";
   std::string text = row->id() + " " + std::string(name_of(row->state)) + "/" + std::string(name_of(row->task));
-  for (const std::int64_t number : {row->birth->timeout_at, row->birth->created_at, row->settled_at, row->acquisitions, row->ttl,
-                                    row->expires_at, row->retry_at, std::int64_t{row->callbacks}, std::int64_t{row->listeners}})
+  for (const std::int64_t number :
+       {row->promise_spec->timeout_at, row->promise_spec->created_at, row->settled_at, row->acquisitions, row->ttl, row->expires_at,
+        row->retry_at, std::int64_t{row->callbacks}, std::int64_t{row->listeners}})
     text += " " + (number == kUnset ? "-" : std::to_string(number));
   text += row->external ? " external" : " internal";
-  text += " param " + text_of(row->birth->param) + " value " + (row->value ? text_of(row->value->value) : "-");
+  text += " param " + text_of(row->promise_spec->param) + " value " + (row->value ? text_of(row->value->value) : "-");
   text += " pid " + (row->pid ? row->pid->text : "-") + " current " + (row->current ? row->current->text : "-") + " resumes";
   if (row->resumes)
     for (const std::string& id : row->resumes->items) text += " " + id;

@@ -38,18 +38,18 @@ struct RowMaker {
     return *this;
   }
   RowRef ref() const {
-    auto* birth = new Birth;
-    Shared<const Birth> held(birth);
-    birth->id = id;
-    birth->tags = tags;
-    birth->timeout_at = timeout_at;
-    birth->created_at = created_at;
-    birth->dialect = dialect;
-    finish_birth(*birth);
+    auto* promise_spec = new PromiseSpec;
+    Shared<const PromiseSpec> held(promise_spec);
+    promise_spec->id = id;
+    promise_spec->tags = tags;
+    promise_spec->timeout_at = timeout_at;
+    promise_spec->created_at = created_at;
+    promise_spec->dialect = dialect;
+    derive_promise_spec(*promise_spec);
     auto* made = new Row(row);
     RowRef ref(made);
-    made->birth = std::move(held);
-    made->external = row.external || birth->external_at_birth;
+    made->promise_spec = std::move(held);
+    made->external = row.external || promise_spec->initially_external;
     made->due = next_due(*made);
     return ref;
   }

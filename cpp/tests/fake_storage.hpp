@@ -1,4 +1,4 @@
-// A storage whose writes fail when a test says so; everything else is the memory home's.
+// A storage whose writes fail when a test says so; everything else is the memory backend's.
 #pragma once
 
 #include <memory>

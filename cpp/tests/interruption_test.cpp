@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "fake_homes.hpp"
+#include "fake_backends.hpp"
 #include "interrupting.hpp"
 #include "resonate/errors.hpp"
 
@@ -37,12 +37,12 @@ TEST(Interruption, NotInAStretchThatIsWhole) {
   EXPECT_THROW(allow_interrupt(Pause::waiting), Interrupted);
 }
 
-class InEveryHome : public testing::TestWithParam<Home> {
+class InEveryHome : public testing::TestWithParam<Backend> {
  protected:
-  Homes homes;
-  Store store{homes.storage(GetParam()), Options{}};
+  Backends backends;
+  Store store{backends.storage(GetParam()), Options{}};
 };
-INSTANTIATE_TEST_SUITE_P(Homes, InEveryHome, testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, InEveryHome, testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 TEST_P(InEveryHome, ACallOfItsOwnSinkIsRefused) {
   int refused = 0;

@@ -50,7 +50,7 @@ class BatchJobs : public JobsInEveryHome {
     spec.group = shared(group);
     return ids(*storage, leaders_of_group(spec));
   }
-  std::unique_ptr<Storage> storage = homes.storage(GetParam());
+  std::unique_ptr<Storage> storage = backends.storage(GetParam());
 };
 
 TEST_P(BatchJobs, AreThoseThatBelongTogether) {
@@ -77,13 +77,13 @@ TEST_P(BatchJobs, AreThoseOfNow) {
   put(leader("a", 2, "1"));
   put(gatherer("b", "1"));
   change("a", [](Row& row, Job& job) {  // it leads no more
-    job.flight = nullptr;
+    job.group_state = nullptr;
     row.retry_at = 100;
   });
   EXPECT_EQ(members("1"), (Texts{"a", "b"}));
   EXPECT_EQ(leaders(), Texts{});
   change("b", [](Row& row, Job& job) {
-    job.flight = flight(1, 2, 2);
+    job.group_state = group_state(1, 2, 2);
     row.retry_at = 60;
   });
   EXPECT_EQ(members("1"), Texts{"a"});
@@ -96,7 +96,7 @@ TEST_P(BatchJobs, AreThoseOfNow) {
   });
   EXPECT_EQ(members("1"), Texts{});
   change("b", [](Row& row, Job& job) {  // ready, claimed, and pending again
-    job.flight = nullptr;
+    job.group_state = nullptr;
     job.gathering = false;
     job.state = pending;
     job.enqueued_at = 2;
@@ -133,9 +133,9 @@ TEST_P(BatchJobs, OfAForkAreItsOwn) {
   EXPECT_EQ(members("1"), Texts{});
   EXPECT_EQ(ids(*fork, jobs_of_batch("q", "1")), Texts{"b"});
   const RowRef led = fork->rows(leaders_of_group(*fork->load("a")->job->spec)).at(0);
-  EXPECT_EQ(led->job->flight->count, 2);
-  EXPECT_EQ(led->job->flight->first_at, 1);
-  EXPECT_EQ(led->job->flight->last_at, 2);
+  EXPECT_EQ(led->job->group_state->count, 2);
+  EXPECT_EQ(led->job->group_state->first_at, 1);
+  EXPECT_EQ(led->job->group_state->last_at, 2);
   {
     const StorageTransaction transaction(*storage, Access::write);
     Changes nothing;
@@ -145,7 +145,7 @@ TEST_P(BatchJobs, OfAForkAreItsOwn) {
   EXPECT_EQ(leaders(), Texts{});
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, BatchJobs, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, BatchJobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 // A store with two that gather, one that did, and a schedule of jobs, as a document that may be changed.
 class GroupSnapshots : public ::testing::Test {
@@ -324,9 +324,9 @@ TEST_F(GroupSnapshots, ThatDoNotHoldAreNamed) {
 // A text in a file that somebody wrote into.
 TEST(GroupFiles, ThatAreDamagedAreNamed) {
   const auto problem = [](const std::string& sql) -> std::string {
-    Homes homes;
+    Backends backends;
     {
-      JobStore store(homes.storage(Home::sqlite));
+      JobStore store(backends.storage(Backend::sqlite));
       store.add(grouped("a"));
       ScheduleCreate schedule;
       schedule.id = "s";
@@ -335,8 +335,8 @@ TEST(GroupFiles, ThatAreDamagedAreNamed) {
       schedule.job.emplace_back().type = "report";
       store.must(schedule);
     }
-    SQLite::Database(homes.last_file(), SQLite::OPEN_READWRITE).exec(sql);
-    JobStore store(open_sqlite_storage(homes.last_file(), {}));
+    SQLite::Database(backends.last_file(), SQLite::OPEN_READWRITE).exec(sql);
+    JobStore store(open_sqlite_storage(backends.last_file(), {}));
     try {
       store.run(JobCancel{only("a")});
       const Reply read = store.run(ScheduleGet{"s"});

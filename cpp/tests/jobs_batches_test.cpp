@@ -263,7 +263,7 @@ TEST_P(Batches, OfOneStepStartWhateverIsSaid) {
   EXPECT_EQ(store.run(starting(-1)).status, status::kInvalid);
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, Batches, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Batches, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

@@ -266,7 +266,7 @@ TEST_P(Claims, RefuseWhatMakesNoSense) {
     EXPECT_EQ(store.run(request).status, status::kInvalid);
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, Claims, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Claims, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

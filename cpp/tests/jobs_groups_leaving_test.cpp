@@ -128,7 +128,7 @@ TEST_P(LeftGroups, AllOrNothingLeavesTheirFlight) {
   for (const char* id : {"a", "b", "e"}) EXPECT_EQ(store.gathering(id), "pending " + batch(1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, LeftGroups, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, LeftGroups, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

@@ -39,7 +39,7 @@ TEST_P(Groups, GatherUntilNoneHasJoinedForAWhile) {
     EXPECT_EQ(store.job(id)->enqueued_at, 130);
   }
   EXPECT_EQ(store.count(JobState::pending), 2);
-  store.add(grouped("c"));  // that flight is over
+  store.add(grouped("c"));  // that batch is over
   EXPECT_EQ(store.gathering("c"), "scheduled " + batch(2) + " gathers, leads 1 of 130..130 until 230");
 }
 
@@ -301,7 +301,7 @@ TEST_P(Groups, WithinOneTransaction) {
   const auto all_ok = [](const Codes& codes) { return std::count(codes.begin(), codes.end(), 200) == std::ssize(codes); };
   EXPECT_TRUE(all_ok(statuses(settings, {join("c"), join("a"), JobCancel{only("c")}, join("b"), join("d"), join("e"), claim(),
                                          JobRelease{"b", 1}, join("f"), JobDelete{only("e")}, JobArchive{only("f")}, join("g")})));
-  // The flight is in storage; its leader goes, comes again, and follows.
+  // The gathering group is in storage; its leader goes, comes again, and follows.
   std::vector<Operation> stored = settings;
   stored.insert(stored.end(), {join("b"), join("c")});
   EXPECT_TRUE(all_ok(statuses(stored, {JobDelete{only("b")}, join("b"), JobGet{"c"}, join("a"), claim(), JobGet{"b"}})));
@@ -335,7 +335,7 @@ TEST_P(Groups, RefuseWhatMakesNoSense) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, Groups, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Groups, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

@@ -177,10 +177,11 @@ TEST(InvariantsOfJobs, WhoGathersIsScheduledInABatchOfItsGroup) {
               wanted)
         << name_of(state);
   }
-  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(9, 8, 1); }), wanted);
-  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 51, 1); }), wanted);  // ready before the last has joined
-  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 50, 1); }), Names{});
-  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.flight = flight(1, 2, 0); }), wanted);
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(9, 8, 1); }), wanted);
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 51, 1); }),
+            wanted);  // ready before the last has joined
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 50, 1); }), Names{});
+  EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 2, 0); }), wanted);
   EXPECT_EQ(leads([](Row& row, Job& job, JobSpec&) {
               job.gathering = false;
               job.process_at = row.retry_at;
@@ -290,7 +291,7 @@ TEST(StepPropertiesOfJobs, BatchesStayOnceTheyAreReady) {
   };
   const auto ready = [](Row&, Job& job) {
     job.gathering = false;
-    job.flight = nullptr;
+    job.group_state = nullptr;
     job.state = pending;
   };
   const auto from = [](const RowRef& before, auto change) {

@@ -22,12 +22,12 @@ struct Sent {
 
 struct Case {
   unsigned seed;
-  Home home;
+  Backend backend;
   bool check;  // without it a store in a file shares its commits
 };
 
 std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.home == Home::memory ? "Memory" : "Sqlite") + (info.param.check ? "Checked" : "Plain") +
+  return std::string(info.param.backend == Backend::memory ? "Memory" : "Sqlite") + (info.param.check ? "Checked" : "Plain") +
          std::to_string(info.param.seed);
 }
 
@@ -57,14 +57,14 @@ class RandomJobs : public ::testing::TestWithParam<Case> {
     ASSERT_EQ(one.engine->next_due(), other.engine->next_due());
     other.expect_whole();
   }
-  Homes homes;
+  Backends backends;
 };
 
 TEST_P(RandomJobs, OneByOneAndInBatches) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomJobRequests random(GetParam().seed);
   JobStore single(options(true));
-  JobStore batched(homes.storage(GetParam().home), options(GetParam().check));
+  JobStore batched(backends.storage(GetParam().backend), options(GetParam().check));
   std::vector<Sent> sent;
   std::vector<std::string> answers;
   Instant now = 0;
@@ -103,7 +103,7 @@ TEST_P(RandomJobs, OneByOneAndAllTogether) {
     sent.push_back({random.next(single, now), now});
     answers.push_back(whole_text_of(single.engine->apply(sent.back().request, now)));
   }
-  JobStore whole(homes.storage(GetParam().home), options(GetParam().check));
+  JobStore whole(backends.storage(GetParam().backend), options(GetParam().check));
   const auto replies = send(whole, sent);
   for (std::size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i]) << "request " << i;
   ASSERT_NO_FATAL_FAILURE(expect_same(single, whole));
@@ -115,7 +115,7 @@ TEST_P(RandomJobs, OneByOneAndAllTogether) {
 TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomJobRequests random(GetParam().seed + 9000);
-  JobStore store(homes.storage(GetParam().home), options(GetParam().check));
+  JobStore store(backends.storage(GetParam().backend), options(GetParam().check));
   for (int round = 0; round < 6; ++round) {
     for (int i = 0; i < 40; ++i) {
       const Instant now = store.clock->now() + random.below(6);
@@ -124,7 +124,7 @@ TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
     JobStore fork(options(true));
     fork.clock = std::make_shared<ManualClock>(store.clock->now());
     fork.engine = store.engine->fork(fork.clock);
-    JobStore restored(homes.storage(GetParam().home), options(true), store.clock->now());
+    JobStore restored(backends.storage(GetParam().backend), options(true), store.clock->now());
     restored.engine->replace_storage(read_snapshot(store.snapshot()));
     std::vector<Sent> sent;
     for (int i = 0; i < 20; ++i) {
@@ -157,7 +157,7 @@ TEST(RandomJobRequests, ReachEverything) {
   Texts occurrences;
   bool occurred = false;  // a schedule made a job
   bool held_back = false;
-  const auto see = [&](const RowRef& row) {
+  const auto add = [&](const RowRef& row) {
     if (!row || !row->job) return;
     states.insert(row->job->state);
     for (const Attempt& one : row->job->attempts) outcomes.insert(one.outcome);
@@ -176,10 +176,10 @@ TEST(RandomJobRequests, ReachEverything) {
       began_and_left = began_and_left || (std::holds_alternative<JobRun>(event.request->operation) && job->spec->group &&
                                           !job->batch && job->state == JobState::pending);
     (reply.ok() ? granted : refused).insert(event.request->operation.index());
-    see(reply.promise);
-    for (const RowRef& row : reply.rows) see(row);
+    add(reply.promise);
+    for (const RowRef& row : reply.rows) add(row);
     if (!reply.jobs) return;
-    for (const JobReply::Item& item : reply.jobs->items) see(item.row);
+    for (const JobReply::Item& item : reply.jobs->items) add(item.row);
   });
   Instant now = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -207,8 +207,8 @@ TEST(RandomJobRequests, ReachEverything) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (unsigned seed = 1; seed <= 10; ++seed) {
-    all.push_back({seed, Home::memory, seed % 2 == 0});
-    all.push_back({seed + 100, Home::sqlite, seed % 2 == 0});
+    all.push_back({seed, Backend::memory, seed % 2 == 0});
+    all.push_back({seed + 100, Backend::sqlite, seed % 2 == 0});
   }
   return all;
 }

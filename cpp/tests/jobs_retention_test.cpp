@@ -199,7 +199,7 @@ TEST_P(Retention, AJobIsNoAwaiter) {
   store.expect_whole();
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, Retention, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Retention, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

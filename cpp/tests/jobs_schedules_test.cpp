@@ -60,15 +60,15 @@ TEST_P(JobSchedules, EnqueueAsOfTheirOccurrence) {
   EXPECT_EQ(texts_of(fired), Texts{"schedule s@60000 s.60000"});
   EXPECT_EQ(created(fired), std::vector<bool>{true});
   const RowRef row = store.row("s.60000");
-  EXPECT_EQ(row->birth->created_at, kMinute);
-  EXPECT_EQ(row->birth->timeout_at, kMinute + 50'000);
+  EXPECT_EQ(row->promise_spec->created_at, kMinute);
+  EXPECT_EQ(row->promise_spec->timeout_at, kMinute + 50'000);
   EXPECT_EQ(row->payload(), data("cA=="));
-  EXPECT_EQ(row->birth->tags, tags({{"tenant", "acme"},
-                                    {"resonate:schedule", "s"},
-                                    {"resonate:origin", "s.60000"},
-                                    {"resonate:branch", "s.60000"},
-                                    {"resonate:parent", "s.60000"},
-                                    {"resonate:prefix", "s.60000"}}));
+  EXPECT_EQ(row->promise_spec->tags, tags({{"tenant", "acme"},
+                                           {"resonate:schedule", "s"},
+                                           {"resonate:origin", "s.60000"},
+                                           {"resonate:branch", "s.60000"},
+                                           {"resonate:parent", "s.60000"},
+                                           {"resonate:prefix", "s.60000"}}));
   const Job& job = *row->job;
   EXPECT_EQ(job.state, JobState::pending);
   EXPECT_EQ(job.enqueued_at, kMinute);
@@ -278,15 +278,15 @@ TEST_P(JobSchedules, SpeakTheOlderDialectToo) {
   JobStore store = make(checked(RulesId::strict));
   store.must(every_minute(), kOld);
   store.tick(kMinute);
-  EXPECT_EQ(store.row("s.60000")->birth->dialect, kOld);
+  EXPECT_EQ(store.row("s.60000")->promise_spec->dialect, kOld);
   // The strict rules bind what came in 2026-04-01 (PROTOCOL 2.1), so tags of lineage are added here, too.
   const std::string id = "s.60000";
-  EXPECT_EQ(store.row(id)->birth->tags, tags({{"tenant", "acme"},
-                                              {"resonate:schedule", "s"},
-                                              {"resonate:origin", id},
-                                              {"resonate:branch", id},
-                                              {"resonate:parent", id},
-                                              {"resonate:prefix", id}}));
+  EXPECT_EQ(store.row(id)->promise_spec->tags, tags({{"tenant", "acme"},
+                                                     {"resonate:schedule", "s"},
+                                                     {"resonate:origin", id},
+                                                     {"resonate:branch", id},
+                                                     {"resonate:parent", id},
+                                                     {"resonate:prefix", id}}));
   EXPECT_EQ(store.state("s.60000"), "pending");
 }
 
@@ -351,7 +351,7 @@ TEST_P(JobSchedules, GoodForIsOfEveryOrder) {
   EXPECT_EQ(store.tick(140), (Texts{"job_ready b@130", "job_ready c@130", "job_expiry a@140", "job_expiry d@140"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, JobSchedules, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, JobSchedules, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

@@ -180,21 +180,21 @@ TEST_P(JobStorage, AResetLeavesNothing) {
   store.expect_whole();
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, JobStorage, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, JobStorage, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 TEST(JobFiles, HoldJobsWhenTheyAreClosed) {
-  Homes homes;
+  Backends backends;
   JobStore known(checked(), 10);
   fill(known);
   const Texts course = course_of(known);
   std::string digest;
   {
-    JobStore store(homes.storage(Home::sqlite), checked(), 10);
+    JobStore store(backends.storage(Backend::sqlite), checked(), 10);
     fill(store);
     digest = store.digest();
   }
-  EXPECT_TRUE(check_sqlite_file(homes.last_file()).empty());
-  JobStore store(open_sqlite_storage(homes.last_file(), {}), checked(), 10);
+  EXPECT_TRUE(check_sqlite_file(backends.last_file()).empty());
+  JobStore store(open_sqlite_storage(backends.last_file(), {}), checked(), 10);
   EXPECT_EQ(store.digest(), digest);
   store.expect_whole();
   EXPECT_EQ(course_of(store), course);
@@ -202,9 +202,9 @@ TEST(JobFiles, HoldJobsWhenTheyAreClosed) {
 }
 
 TEST(JobFiles, AreSharedByTwoConnections) {
-  Homes homes;
-  JobStore one(homes.storage(Home::sqlite), checked(), 10);
-  JobStore other(open_sqlite_storage(homes.last_file(), {}), checked(), 10);
+  Backends backends;
+  JobStore one(backends.storage(Backend::sqlite), checked(), 10);
+  JobStore other(open_sqlite_storage(backends.last_file(), {}), checked(), 10);
   for (const char* id : {"a", "b", "c", "d"}) one.add(order(id));
   EXPECT_EQ(one.claim(2), (Texts{"a", "b"}));
   EXPECT_EQ(other.claim(2), (Texts{"c", "d"}));

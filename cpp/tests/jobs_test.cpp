@@ -126,7 +126,7 @@ TEST_P(JobTable, EachRequestInEachState) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, JobTable, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, JobTable, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 // The same table says where the machine's events apply.
 TEST(JobEvents, ApplyWhereTheTableGrants) {
@@ -264,7 +264,7 @@ TEST_P(Jobs, ARunOfAnArchivedJobMayEndInAnyWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, Jobs, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Jobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

@@ -8,7 +8,7 @@
 #include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
 #include "fake_job_requests.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "protocol/trace.hpp"
 
 namespace resonate {
@@ -117,7 +117,7 @@ TEST_P(TracedJobs, RandomRequestsReplayTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, TracedJobs, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, TracedJobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 // Every member of an order, of a claim, of a queue's settings and of a filter that is written down is read again.
 TEST(EncodedJobRequests, ComeBackAsTheyWere) {

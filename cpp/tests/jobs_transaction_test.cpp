@@ -218,7 +218,7 @@ TEST(JobFaults, ACommitThatFailsHasNotHappened) {
   EXPECT_EQ(store.row("a")->acquisitions, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, JobTransactions, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, JobTransactions, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

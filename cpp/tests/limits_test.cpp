@@ -78,8 +78,8 @@ TEST(Limits, AnOccurrenceForever) {
   store.must(ScheduleCreate{"s", "0 0 1 1 *", "{{.id}}", kNever, {}, target(), {}});
   const Instant year = *store.engine->next_due();
   store.clock->advance_to_next();
-  EXPECT_EQ(store.row("s")->birth->timeout_at, kNever);
-  EXPECT_EQ(store.row("s")->birth->created_at, year);
+  EXPECT_EQ(store.row("s")->promise_spec->timeout_at, kNever);
+  EXPECT_EQ(store.row("s")->promise_spec->created_at, year);
 }
 
 TEST(Limits, ACalendarEnds) {
@@ -96,7 +96,7 @@ TEST(Limits, ACalendarEnds) {
 TEST(Limits, InstantsBeforeTheEpoch) {
   Store store(checked(), -5000);
   store.create("a", 10, target());
-  EXPECT_EQ(store.row("a")->birth->created_at, -5000);
+  EXPECT_EQ(store.row("a")->promise_spec->created_at, -5000);
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
   EXPECT_EQ(store.clock->advance_to(20).size(), 2u);
   EXPECT_TRUE(store.engine->check().empty());

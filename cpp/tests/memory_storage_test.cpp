@@ -1,4 +1,4 @@
-// The memory home through the storage interface: look-ups, order, edges, messages, forks.
+// The memory backend through the storage interface: look-ups, order, edges, messages, forks.
 #include "storage/memory_storage.hpp"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fake_homes.hpp"
+#include "fake_backends.hpp"
 #include "fake_storage.hpp"
 #include "machine/derive.hpp"
 
@@ -30,7 +30,7 @@ class CountingStorage final : public FailingStorage {
   std::size_t& read_;
 };
 
-class Outbox : public ::testing::TestWithParam<Home> {
+class Outbox : public ::testing::TestWithParam<Backend> {
  protected:
   // Listeners of one promise: a message for each address, in order.
   void queue(Store& store, const std::vector<std::string>& addresses) {
@@ -52,15 +52,15 @@ class Outbox : public ::testing::TestWithParam<Home> {
     return those;
   }
 
-  Homes homes;
+  Backends backends;
   std::size_t read = 0;
   int promises_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Homes, Outbox, ::testing::Values(Home::memory, Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, Outbox, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 TEST_P(Outbox, WhoLooksForAnAddressReadsWhatWaitsForIt) {
   Options options;
-  Store store(std::make_unique<CountingStorage>(homes.storage(GetParam()), read), options);
+  Store store(std::make_unique<CountingStorage>(backends.storage(GetParam()), read), options);
   std::vector<std::string> others;
   for (int i = 0; i < 5000; ++i) others.push_back("poll://uni@theirs/" + std::to_string(i));
   queue(store, others);
@@ -89,7 +89,7 @@ TEST_P(Outbox, WhatIsFoundByAddressIsWhatAWalkFinds) {
   std::mt19937 random(seed);
   const auto pick = [&random](std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random); };
   Options options;
-  Store store(homes.storage(GetParam()), options);
+  Store store(backends.storage(GetParam()), options);
   const std::vector<std::string> names = {"a", "a/", "a/b", "a0", "b", "\xc3\xa9", "x://a/b"};
   for (int round = 0; round < 60; ++round) {
     std::vector<std::string> some;
@@ -119,7 +119,7 @@ TEST_P(Outbox, WhatIsFoundByAddressIsWhatAWalkFinds) {
 }
 
 TEST_P(Outbox, MessagesAreCounted) {
-  Store counted(homes.storage(GetParam()));
+  Store counted(backends.storage(GetParam()));
   const auto count = [&] { return counted.engine->with_storage([](Storage& storage) { return storage.count(Table::messages); }); };
   EXPECT_EQ(count(), 0u);
   counted.create("a", kFar, target());
@@ -137,7 +137,7 @@ TEST_P(Outbox, MessagesAreCounted) {
 }
 
 TEST_P(Outbox, ATaskWhoseExecuteWaitsHasNoTimer) {
-  Store store(homes.storage(GetParam()));
+  Store store(backends.storage(GetParam()));
   store.create("a", kFar, target());
   EXPECT_EQ(store.engine->next_due(), kFar);
   EXPECT_TRUE(store.row("a")->execute_waits);
@@ -149,7 +149,7 @@ TEST_P(Outbox, ATaskWhoseExecuteWaitsHasNoTimer) {
 }
 
 TEST_P(Outbox, ATaskThatIsToRestWithoutItsMessageIsNoticed) {
-  Store store(homes.storage(GetParam()));
+  Store store(backends.storage(GetParam()));
   store.create("a", kFar, target());
   store.engine->with_storage(
       [](Storage& storage) {

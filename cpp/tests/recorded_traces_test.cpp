@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "fake_homes.hpp"
+#include "fake_backends.hpp"
 #include "protocol/trace.hpp"
 #include "resonate/errors.hpp"
 
@@ -28,13 +28,13 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-class RecordedTraces : public ::testing::TestWithParam<fake::Home> {
+class RecordedTraces : public ::testing::TestWithParam<fake::Backend> {
  protected:
   fake::Folder folder_;
 
   // Of a file the next trace replaces what the last one left, so that 1,000 traces do not make 1,000 files.
   MoveContents move() const {
-    if (GetParam() == fake::Home::memory) return {};
+    if (GetParam() == fake::Backend::memory) return {};
     return [this](std::unique_ptr<Storage> contents) {
       std::unique_ptr<Storage> file = open_sqlite_storage(folder_.file("replayed.db"), {.durability = Durability::normal});
       const StorageTransaction writing(*file, Access::write);
@@ -53,7 +53,7 @@ TEST_P(RecordedTraces, ReplayTheSame) {
   std::ranges::sort(files);
   ASSERT_FALSE(files.empty()) << "no test recorded a trace in " << traces;
   const MoveContents moved = move();
-  const std::size_t step = GetParam() == fake::Home::memory ? 1 : kOneInFile;
+  const std::size_t step = GetParam() == fake::Backend::memory ? 1 : kOneInFile;
   for (std::size_t at = 0; at < files.size(); at += step) {
     const std::filesystem::path& file = files[at];
     SCOPED_TRACE(file.filename().string());
@@ -66,7 +66,7 @@ TEST_P(RecordedTraces, ReplayTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, RecordedTraces, ::testing::Values(fake::Home::memory, fake::Home::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, RecordedTraces, ::testing::Values(fake::Backend::memory, fake::Backend::sqlite), fake::name_of);
 
 }  // namespace
 }  // namespace resonate

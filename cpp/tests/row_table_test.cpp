@@ -12,11 +12,11 @@ namespace resonate {
 namespace {
 
 RowRef row(const std::string& id, std::int64_t mark) {
-  auto* birth = new Birth;
-  Shared<const Birth> held(birth);
-  birth->id = id;
+  auto* promise_spec = new PromiseSpec;
+  Shared<const PromiseSpec> held(promise_spec);
+  promise_spec->id = id;
   auto* made = new Row;
-  made->birth = std::move(held);
+  made->promise_spec = std::move(held);
   made->acquisitions = mark;
   return RowRef(made);
 }
@@ -52,20 +52,20 @@ TEST_P(RowTableRandom, AgreesWithAMapThroughCopies) {
     auto at = pairs.begin();
     std::advance(at, below(static_cast<int>(pairs.size())));
     const std::string id = "promise." + std::to_string(below(span));
-    const int deed = below(1000);
+    const int action = below(1000);
     const bool growing = step / 5000 % 2 == 0;
-    if (deed < (growing ? 650 : 300)) {
+    if (action < (growing ? 650 : 300)) {
       at->table.put(row(id, step));
       at->model[id] = step;
-    } else if (deed < 850) {
+    } else if (action < 850) {
       ASSERT_EQ(at->table.erase(id), at->model.erase(id) == 1) << id;
-    } else if (deed < 995) {
+    } else if (action < 995) {
       const RowRef* found = at->table.find(id);
       ASSERT_EQ(found != nullptr, at->model.contains(id)) << id;
-    } else if (deed < 998) {
+    } else if (action < 998) {
       if (pairs.size() == 4) pairs.erase(pairs.begin() == at ? std::next(at) : pairs.begin());
       pairs.emplace_back(*at);
-    } else if (deed == 999 && below(10) == 0) {
+    } else if (action == 999 && below(10) == 0) {
       at->table.clear();
       at->model.clear();
     }
@@ -128,16 +128,16 @@ TEST(RowTable, AnErasedRowIsGivenBack) {
   RowTable table;
   const RowRef kept = row("a", 1);
   table.put(kept);
-  EXPECT_FALSE(kept->held_once());
+  EXPECT_FALSE(kept->is_unshared());
   table.erase("a");
-  EXPECT_TRUE(kept->held_once());
+  EXPECT_TRUE(kept->is_unshared());
   table.put(kept);
   {
     const RowTable copy = table;
     table.clear();
-    EXPECT_FALSE(kept->held_once());
+    EXPECT_FALSE(kept->is_unshared());
   }
-  EXPECT_TRUE(kept->held_once());
+  EXPECT_TRUE(kept->is_unshared());
 }
 
 }  // namespace

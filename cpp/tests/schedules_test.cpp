@@ -63,15 +63,15 @@ TEST(Occurrence, IsAPromiseAsOfItsInstant) {
   EXPECT_EQ(texts_of(store.clock->advance_to(kMinute + 20'000)),
             (Texts{"schedule s@60000 s.60000", "dispatch s.60000@60000 " + kTarget, "promise_timeout s.60000@70000"}));
   const RowRef row = store.row("s.60000");
-  EXPECT_EQ(row->birth->created_at, kMinute);
-  EXPECT_EQ(row->birth->timeout_at, kMinute + 10'000);
-  EXPECT_EQ(row->birth->param, data("p"));
-  EXPECT_EQ(row->birth->tags, tags({{"resonate:target", kTarget},
-                                    {"resonate:schedule", "s"},
-                                    {"resonate:origin", "s.60000"},
-                                    {"resonate:branch", "s.60000"},
-                                    {"resonate:parent", "s.60000"},
-                                    {"resonate:prefix", "s.60000"}}));
+  EXPECT_EQ(row->promise_spec->created_at, kMinute);
+  EXPECT_EQ(row->promise_spec->timeout_at, kMinute + 10'000);
+  EXPECT_EQ(row->promise_spec->param, data("p"));
+  EXPECT_EQ(row->promise_spec->tags, tags({{"resonate:target", kTarget},
+                                           {"resonate:schedule", "s"},
+                                           {"resonate:origin", "s.60000"},
+                                           {"resonate:branch", "s.60000"},
+                                           {"resonate:parent", "s.60000"},
+                                           {"resonate:prefix", "s.60000"}}));
   EXPECT_EQ(store.run(ScheduleGet{"s"}).schedule->last_run_at, kMinute);
 }
 
@@ -80,7 +80,7 @@ TEST(Occurrence, KeepsGivenTagsAndStrictRulesAddNone) {
     Store store(checked(rules));
     store.must(every_minute("s", 1, tags({{"resonate:branch", "b"}, {"resonate:schedule", "x"}})));
     store.clock->advance_to(kMinute);
-    const StringMap& made = store.row("s.60000")->birth->tags;
+    const StringMap& made = store.row("s.60000")->promise_spec->tags;
     EXPECT_EQ(*made.find("resonate:branch"), "b");
     EXPECT_EQ(*made.find("resonate:schedule"), rules == RulesId::compatible ? "s" : "x");
     EXPECT_EQ(made.size(), rules == RulesId::compatible ? 5u : 2u);
@@ -97,7 +97,7 @@ TEST(Occurrence, WhoseIdExistsIsNotCreatedTwice) {
   ASSERT_EQ(fired.size(), 1u);
   EXPECT_FALSE(fired[0].created);
   EXPECT_EQ(fired[0].detail, "fixed");
-  EXPECT_EQ(store.row("fixed")->birth->created_at, 0);
+  EXPECT_EQ(store.row("fixed")->promise_spec->created_at, 0);
   EXPECT_EQ(store.run(ScheduleGet{"s"}).schedule->next_run_at, 2 * kMinute);
 }
 
@@ -113,7 +113,7 @@ TEST(Occurrence, SpeaksTheDialectOfItsSchedule) {
   Store store;
   store.must(every_minute("s", 10, tags({{"resonate:invoke", "poll://i"}})), kOld);
   store.clock->advance_to(kMinute);
-  EXPECT_EQ(store.row("s.60000")->birth->dialect, kOld);
+  EXPECT_EQ(store.row("s.60000")->promise_spec->dialect, kOld);
   EXPECT_EQ(store.engine->messages_with_records()[0].first->dialect, kOld);
 }
 

@@ -6,7 +6,7 @@
 
 #include "fake_store.hpp"
 #include "protocol/admission.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 
 namespace resonate {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 using namespace fake;
 
 std::vector<std::string> ids_of(const Operation& operation) {
-  std::string room;
+  std::string buffer;
   std::vector<std::string> ids;
-  for (const std::string_view id : named_by(operation, room).ids) ids.emplace_back(id);
+  for (const std::string_view id : named_by(operation, buffer).ids) ids.emplace_back(id);
   return ids;
 }
 
@@ -55,25 +55,25 @@ TEST(Admission, AScheduleTouchesTheBeginningOfItsPromises) {
 
 TEST(Admission, WhatIsTooLargeIsNamed) {
   const RequestLimits limits{.id_bytes = 8, .tags = 2, .list_length = 2};
-  EXPECT_EQ(beyond(creation("12345678"), limits), std::nullopt);
-  const auto long_id = beyond(creation("123456789"), limits);
+  EXPECT_EQ(exceeded_limit(creation("12345678"), limits), std::nullopt);
+  const auto long_id = exceeded_limit(creation("123456789"), limits);
   ASSERT_TRUE(long_id.has_value());
   EXPECT_NE(long_id->find("12345678"), std::string::npos) << *long_id;
   EXPECT_NE(long_id->find("at most 8 bytes, got 9"), std::string::npos) << *long_id;
-  EXPECT_TRUE(beyond(creation("a", kFar, tags({{"1", ""}, {"2", ""}, {"3", ""}})), limits).has_value());
-  EXPECT_TRUE(beyond(creation("a", kFar, tags({{"a long name of a tag", ""}})), limits).has_value());
-  EXPECT_TRUE(beyond(creation("a", kFar, target("poll://any@a-long-group")), {.id_bytes = 16}).has_value());
-  EXPECT_FALSE(beyond(creation("a", kFar, tags({{"tag", "a value may be as long as it likes"}})), limits).has_value());
-  EXPECT_TRUE(beyond(TaskHeartbeat{"pid", {{"a", 1}, {"b", 1}, {"c", 1}}}, limits).has_value());
-  EXPECT_TRUE(beyond(TaskSuspend{"a", 1, {{"b", "a"}, {"c", "a"}, {"d", "a"}}}, limits).has_value());
-  EXPECT_TRUE(beyond(TaskFence{"a", 1, creation("a long id of an action")}, limits).has_value());
-  EXPECT_TRUE(beyond(RegisterListener{"a", "http://long.address"}, limits).has_value());
+  EXPECT_TRUE(exceeded_limit(creation("a", kFar, tags({{"1", ""}, {"2", ""}, {"3", ""}})), limits).has_value());
+  EXPECT_TRUE(exceeded_limit(creation("a", kFar, tags({{"a long name of a tag", ""}})), limits).has_value());
+  EXPECT_TRUE(exceeded_limit(creation("a", kFar, target("poll://any@a-long-group")), {.id_bytes = 16}).has_value());
+  EXPECT_FALSE(exceeded_limit(creation("a", kFar, tags({{"tag", "a value may be as long as it likes"}})), limits).has_value());
+  EXPECT_TRUE(exceeded_limit(TaskHeartbeat{"pid", {{"a", 1}, {"b", 1}, {"c", 1}}}, limits).has_value());
+  EXPECT_TRUE(exceeded_limit(TaskSuspend{"a", 1, {{"b", "a"}, {"c", "a"}, {"d", "a"}}}, limits).has_value());
+  EXPECT_TRUE(exceeded_limit(TaskFence{"a", 1, creation("a long id of an action")}, limits).has_value());
+  EXPECT_TRUE(exceeded_limit(RegisterListener{"a", "http://long.address"}, limits).has_value());
 }
 
 TEST(Admission, AnIdIsNotCutWithinACharacter) {
   std::string id;
   for (int i = 0; i < 60; ++i) id += "ä";
-  const auto problem = beyond(PromiseGet{"x" + id}, {.id_bytes = 8});
+  const auto problem = exceeded_limit(PromiseGet{"x" + id}, {.id_bytes = 8});
   ASSERT_TRUE(problem.has_value());
   const std::size_t dots = problem->find("...");
   ASSERT_NE(dots, std::string::npos);
@@ -258,7 +258,7 @@ TEST(Watch, AReadDoesNotRingAndAClosedOneIsSilent) {
 TEST(Watch, AFullPipeDoesNotBlockACommit) {
   Store store;
   Bell bell(store);
-  for (int i = 0; i < 100'000; ++i) bell.watch->rearm(kNever), bell.watch->ring();
+  for (int i = 0; i < 100'000; ++i) bell.watch->rearm(kNever), bell.watch->notify();
   store.create("a", kFar, target());
   EXPECT_GT(bell.rings(), 0);
 }

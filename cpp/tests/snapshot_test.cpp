@@ -9,7 +9,7 @@
 
 #include "codec/json_sink.hpp"
 #include "codec/snapshot.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
 
@@ -25,11 +25,11 @@ class SnapshotTest : public ::testing::Test {
  protected:
   std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>(1000);
   std::shared_ptr<Engine> engine = Engine::create(make_memory_storage(), clock, {});
-  EnvelopeDoor door{engine};
+  EnvelopeHandler handler{engine};
 
   void send(const std::string& kind, const json& data, const std::string& version = "2026-04-01") {
     const json request = {{"kind", kind}, {"head", {{"corrId", "c"}, {"version", version}}}, {"data", data}};
-    const json answer = json::parse(door.apply_json(request.dump()));
+    const json answer = json::parse(handler.apply_json(request.dump()));
     ASSERT_LE(answer["head"]["status"], 300) << answer;
   }
   std::string text() {

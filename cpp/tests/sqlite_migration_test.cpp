@@ -20,8 +20,8 @@ class SqliteMigrations : public ::testing::Test {
   std::string made_by(std::int64_t version, auto fill) {
     std::string now;
     {
-      JobStore store(homes.storage(Home::sqlite), checked(), 10);
-      now = today = homes.last_file();
+      JobStore store(backends.storage(Backend::sqlite), checked(), 10);
+      now = today = backends.last_file();
       fill(store);
       digest = store.digest();
       due = store.engine->next_due();
@@ -78,7 +78,7 @@ class SqliteMigrations : public ::testing::Test {
   }
 
   Folder folder;
-  Homes homes;
+  Backends backends;
   std::string today;
   std::string digest;
   std::optional<Instant> due;

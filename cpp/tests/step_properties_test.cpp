@@ -61,7 +61,7 @@ class StepProperties : public ::testing::Test {
 };
 
 TEST_F(StepProperties, BirthNeverChanges) {
-  EXPECT_EQ(after("dep", &kSettle, [](Row& row, WorkingSet&) { row.birth = RowMaker("dep", 100).ref()->birth; }),
+  EXPECT_EQ(after("dep", &kSettle, [](Row& row, WorkingSet&) { row.promise_spec = RowMaker("dep", 100).ref()->promise_spec; }),
             Names{"birth_changed"});
 }
 

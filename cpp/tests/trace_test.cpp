@@ -10,7 +10,7 @@
 #include "codec/encode_request.hpp"
 #include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "protocol/trace.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
@@ -26,7 +26,7 @@ class TraceTest : public ::testing::Test {
  protected:
   std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>(1000);
   std::shared_ptr<Engine> engine = Engine::create(make_memory_storage(), clock, {.debug = true});
-  EnvelopeDoor door{engine};
+  EnvelopeHandler handler{engine};
   std::vector<std::string> lines;
 
   void record() {
@@ -34,7 +34,7 @@ class TraceTest : public ::testing::Test {
   }
   json send(const std::string& kind, const json& data, const std::string& version = "2026-04-01") {
     return json::parse(
-        door.apply_json(json({{"kind", kind}, {"head", {{"corrId", "c"}, {"version", version}}}, {"data", data}}).dump()));
+        handler.apply_json(json({{"kind", kind}, {"head", {{"corrId", "c"}, {"version", version}}}, {"data", data}}).dump()));
   }
   void create(const std::string& id, Instant timeout_at, const json& tags = kTargeted) {
     send("promise.create", {{"id", id}, {"timeoutAt", timeout_at}, {"tags", tags}});
@@ -142,7 +142,7 @@ TEST_F(TraceTest, ReplaysRandomPrograms) {
                              .retry_timeout = seed % 3 ? std::optional<Duration>(3000) : std::nullopt,
                              .catchup = static_cast<CatchUp>(seed % 3),
                              .unblock_retention = 15'000});
-    EnvelopeDoor its_door(engine);
+    EnvelopeHandler its_door(engine);
     RandomProgram program(seed);
     lines.clear();
     const auto run = [&](int requests) {

@@ -124,7 +124,7 @@ class Overlay {
     job->enqueued_at = below(6);
     if (below(2)) job->batch = Shared<const SharedString>(new SharedString("x" + std::to_string(below(2))));
     job->gathering = below(2);
-    if (below(4) == 0) job->flight = Shared<const Flight>(new Flight);
+    if (below(4) == 0) job->group_state = Shared<const GroupState>(new GroupState);
     return job;
   }
   void change_row() {

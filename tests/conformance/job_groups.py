@@ -29,7 +29,7 @@ def join_at(door: JobDoor, *joins: tuple[str, int], **data: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Flight:
+class GatheringGroup:
     """Jobs that gather, as stored."""
 
     leader: str
@@ -40,7 +40,7 @@ class Flight:
     members: tuple[str, ...]
 
 
-def flights(store: Any) -> list[Flight]:
+def gathering_groups(store: Any) -> list[GatheringGroup]:
     """All that gather now, by the id of their leader; that each counts its members is checked."""
     rows = [row for row in store.snapshot()["promises"] if row.get("job", {}).get("gathering")]
     found = []
@@ -51,7 +51,7 @@ def flights(store: Any) -> list[Flight]:
         members = tuple(sorted(other["id"] for other in rows if other["job"]["batch"] == job["batch"]))
         flight = job["flight"]
         assert flight["count"] == len(members), (flight, members)
-        found.append(Flight(row["id"], job["batch"], flight["firstAt"], flight["lastAt"], row["task"]["retryAt"], members))
+        found.append(GatheringGroup(row["id"], job["batch"], flight["firstAt"], flight["lastAt"], row["task"]["retryAt"], members))
     assert sorted(id for flight in found for id in flight.members) == sorted(row["id"] for row in rows)
     return found
 

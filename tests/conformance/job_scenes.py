@@ -63,7 +63,7 @@ def populate(door: JobDoor) -> None:
 
 
 def gather(door: JobDoor) -> None:
-    """In a queue of its own: a batch that retries, one that waits, two flights of two jobs each, one to come; and a schedule of jobs."""
+    """In a queue of its own: a batch that retries, one that waits, two gathering_groups of two jobs each, one to come; and a schedule of jobs."""
     door.queue("set", "together", now=20, groups={"size": 3, "grace": 500, "maxDelay": 800}, weight=2)
     kinds = {"queue": "together", "type": "t"}
     for n in range(6):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends import SUBJECT
-from conformance.job_groups import GROUP, Flight, batch, departed, flights, join, join_at
+from conformance.job_groups import GROUP, GatheringGroup, batch, departed, gathering_groups, join, join_at
 from conformance.job_wire import QUEUE, TYPE, JobDoor, agreed
 from conformance.wire import V25, V26, rows_of
 
@@ -52,14 +52,14 @@ def test_leaving(door: JobDoor, way: str, leaver: str) -> None:
     for id, at in JOINED:
         join_at(door, (id, at), **(options if id == leaver else {}))
     left = tuple(sorted(set(LEADS) - {leaver}))
-    assert flights(door.store) == [Flight("m", batch(1), 0, 200, 1_150, ("a", "k", "m", "z"))]
+    assert gathering_groups(door.store) == [GatheringGroup("m", batch(1), 0, 200, 1_150, ("a", "k", "m", "z"))]
     leave(door, leaver)
     assert door.state(leaver) == state
     if state != "absent":
         job = door.job(leaver)
         assert job["group"] == GROUP and not {"batch", "gathering"} & set(job)
         agreed(door, leaver)
-    assert flights(door.store) == [Flight(LEADS[leaver], batch(1), 0, 200, 1_150, left)]
+    assert gathering_groups(door.store) == [GatheringGroup(LEADS[leaver], batch(1), 0, 200, 1_150, left)]
     assert door.store.check() == []
     (step,) = door.store.clock.advance_to(1_150)
     assert (step.kind, step.id, step.at, step.detail) == ("job_batch", LEADS[leaver], 1_150, {"batch": batch(1)})
@@ -79,10 +79,10 @@ def test_the_last_one_that_leaves_ends_it(door: JobDoor, way: str) -> None:
         join(door, id, 0, **(options if id == "b" else {}))
     door.by_hand("cancel", "a", now=10).must()
     leave(door, "b")
-    assert flights(door.store) == [] and door.store.next_due() is None
+    assert gathering_groups(door.store) == [] and door.store.next_due() is None
     assert door.store.clock.advance_to(900) == []
     join(door, "c", 900)
-    assert flights(door.store) == [Flight("c", batch(2), 900, 900, 1_900, ("c",))]
+    assert gathering_groups(door.store) == [GatheringGroup("c", batch(2), 900, 900, 1_900, ("c",))]
     assert door.store.check() == []
 
 
@@ -91,11 +91,11 @@ def test_one_leader_after_the_other(door: JobDoor) -> None:
     join_at(door, *((id, 0) for id in "dbeac"))
     led = []
     for _ in "abcde":
-        (flight,) = flights(door.store)
+        (flight,) = gathering_groups(door.store)
         led.append(flight.leader)
         assert (flight.batch, flight.ready_at) == (batch(1), 1_000)
         door.by_hand("cancel", flight.leader).must()
-    assert led == list("dabce") and flights(door.store) == []
+    assert led == list("dabce") and gathering_groups(door.store) == []
 
 
 def test_size_counts_those_that_are_there(door: JobDoor) -> None:
@@ -139,7 +139,7 @@ def test_who_left_gathers_no_more(door: JobDoor, process_in: int) -> None:
     door.run_one("a", now=20)
     assert door.snooze("a", delay=5, now=50).must()["job"]["processAt"] == 55
     door.store.clock.advance_to(55)
-    assert door.job("a")["state"] == "pending" and flights(door.store) == []
+    assert door.job("a")["state"] == "pending" and gathering_groups(door.store) == []
     assert door.claimed(1) == ["a"] and door.store.check() == []
 
 
@@ -148,7 +148,7 @@ def test_an_id_that_is_free_again_joins_as_any_other(door: JobDoor) -> None:
     join_at(door, ("a", 0), ("b", 0))
     door.by_hand("delete", "a", now=10).must()
     join(door, "a", 20)
-    assert flights(door.store) == [Flight("b", batch(1), 0, 20, 1_020, ("a", "b"))]
+    assert gathering_groups(door.store) == [GatheringGroup("b", batch(1), 0, 20, 1_020, ("a", "b"))]
 
 
 # --- those that are dead ---------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_one_that_is_dead_is_shown_as_its_step_will_leave_it(door: JobDoor, end:
     assert rows_of(door.store) == before, "a look stores nothing"
     assert [step.id for step in door.store.tick(500)] == ["a"]
     assert door.job("a") == shown
-    assert flights(door.store) == [Flight("b", batch(1), 0, 0, 1_000, ("b",))]
+    assert gathering_groups(door.store) == [GatheringGroup("b", batch(1), 0, 0, 1_000, ("b",))]
 
 
 @pytest.mark.parametrize("at", [999, 1_000, 1_001])
@@ -237,7 +237,7 @@ def test_all_of_a_group(many: JobDoor, verb: str, filter: dict[str, Any], chosen
     assert many.all_of(verb, **filter) == len(chosen)
     assert {id: many.state(id) for id in chosen} == dict.fromkeys(chosen, state)
     assert {id: many.job(id) for id in before if id not in chosen} == {k: v for k, v in before.items() if k not in chosen}
-    assert sorted(id for flight in flights(many.store) for id in flight.members) == [
+    assert sorted(id for flight in gathering_groups(many.store) for id in flight.members) == [
         id for id, job in before.items() if "gathering" in job and id not in chosen
     ]
     assert many.store.check() == []
@@ -273,7 +273,7 @@ def test_a_thousand_leave_at_once(make_store: Callable[..., Any], verb: str) -> 
     jobs = [{"id": f"{n * 7_919 % 1_000:03}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(999)]
     door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
     filter = {"group": GROUP, **({} if verb == "cancel" else {"state": "scheduled"})}
-    assert len(flights(door.store)) == 1
+    assert len(gathering_groups(door.store)) == 1
     assert door.all_of(verb, **filter) == 999
-    assert flights(door.store) == [] and door.store.check() == []
+    assert gathering_groups(door.store) == [] and door.store.check() == []
     assert join(door, "after", 0)["batch"] == batch(2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends import SUBJECT
-from conformance.job_groups import GROUP, Flight, batch, departed, flights, join, join_at
+from conformance.job_groups import GROUP, GatheringGroup, batch, departed, gathering_groups, join, join_at
 from conformance.job_wire import JOB, QUEUE, TYPE, JobDoor, agreed
 from conformance.wire import FAR, V25, V26, executes, rows_of
 
@@ -69,7 +69,7 @@ def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
     if last > clock.now:
         assert departed(door) == ready[:-1]
         assert door.store.next_due() == last
-        (flight,) = flights(door.store)
+        (flight,) = gathering_groups(door.store)
         assert clock.advance_to(last - 1) == [] and departed(door) == ready[:-1]
         (step,) = clock.advance_to(last)
         assert (step.kind, step.id, step.at, step.now, step.detail) == (
@@ -82,7 +82,7 @@ def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
     elif last == clock.now:
         clock.advance_to(last)
     assert departed(door) == ready
-    assert flights(door.store) == [] and door.store.next_due() is None
+    assert gathering_groups(door.store) == [] and door.store.next_due() is None
     assert door.store.check() == []
 
 
@@ -143,7 +143,7 @@ def test_a_flight_is_of_one_queue_type_and_group(door: JobDoor) -> None:
     for round in range(2):
         for n, (queue, type, group) in enumerate(names):
             join(door, f"{n:02}-{round}", 10 * round, queue=queue, type=type, group=group)
-    found = flights(door.store)
+    found = gathering_groups(door.store)
     assert [flight.members for flight in found] == [(f"{n:02}-0", f"{n:02}-1") for n in range(len(names))]
     assert sorted(flight.batch for flight in found) == [batch(n + 1) for n in range(len(names))]
     assert {(flight.first_at, flight.last_at) for flight in found} == {(0, 10)}
@@ -179,7 +179,7 @@ def test_a_thousand_are_most(make_store: Callable[..., Any]) -> None:
     jobs = [{"id": f"{n:04}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(2_300)]
     door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
     assert door.stats()["counts"]["pending"] == 2_000 and door.stats()["counts"]["scheduled"] == 300
-    (flight,) = flights(door.store)
+    (flight,) = gathering_groups(door.store)
     assert (flight.leader, len(flight.members), flight.ready_at) == ("2000", 300, 60_000)
     door.send("queue.set", {"queue": QUEUE, "groups": {"size": 1_001}}).must(400)
     assert door.store.check() == []
@@ -188,7 +188,7 @@ def test_a_thousand_are_most(make_store: Callable[..., Any]) -> None:
 def test_the_leader_is_who_came_first(door: JobDoor) -> None:
     settings(door, grace=1_000)
     join_at(door, ("c", 0), ("a", 100), ("b", 200))
-    assert flights(door.store) == [Flight("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
+    assert gathering_groups(door.store) == [GatheringGroup("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
 
 
 # --- what does not join ---------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_the_same_job_again_joins_once(door: JobDoor) -> None:
     assert join(door, JOB, 500, payload=X) == first
     assert door.enqueue(now=500, payload=X).must()["job"] == first
     door.enqueue(now=500, payload=Y, group=GROUP).must(409)
-    (flight,) = flights(door.store)
+    (flight,) = gathering_groups(door.store)
     assert (flight.last_at, flight.ready_at) == (0, 1_000)
 
 
@@ -216,7 +216,7 @@ def test_who_is_born_dead_does_not_join(door: JobDoor, end: dict[str, int]) -> N
     join(door, "a", 100)
     job = join(door, "dead", 100, **end)
     assert job["state"] in ("failed", "expired") and "batch" not in door.job("dead")
-    assert [flight.members for flight in flights(door.store)] == [("a",)]
+    assert [flight.members for flight in gathering_groups(door.store)] == [("a",)]
 
 
 def test_a_promise_that_is_adopted_gathers(door: JobDoor) -> None:
@@ -244,13 +244,13 @@ def test_process_at_comes_before_gathering(door: JobDoor) -> None:
     assert not {"batch", "gathering"} & set(job)
     if SUBJECT == "store":
         assert door.store.jobs.get("later").asynq_state == "scheduled"
-    assert flights(door.store) == []
+    assert gathering_groups(door.store) == []
     join_at(door, ("a", 100))
     (step,) = door.store.clock.advance_to(400)
     assert (step.kind, step.id, step.at) == ("job_ready", "later", 400)
     job = door.job("later")
     assert (job["state"], job["processAt"], job["gathering"], job["batch"]) == ("scheduled", 400, True, batch(1))
-    assert flights(door.store) == [Flight("a", batch(1), 100, 400, 1_400, ("a", "later"))]
+    assert gathering_groups(door.store) == [GatheringGroup("a", batch(1), 100, 400, 1_400, ("a", "later"))]
     assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(5_000)] == [("job_batch", "a", 1_400)]
     assert departed(door) == [(1_400, "a later")]
     assert door.job("later")["processAt"] == 400
@@ -313,7 +313,7 @@ def test_who_comes_when_a_group_should_have_gone_begins_another(door: JobDoor, a
     job = join(door, "b", at)
     assert (job["state"], job["batch"]) == ("scheduled", batch(2))
     assert departed(door) == [(1_000, "a")]
-    assert flights(door.store) == [Flight("b", batch(2), at, at, at + 1_000, ("b",))]
+    assert gathering_groups(door.store) == [GatheringGroup("b", batch(2), at, at, at + 1_000, ("b",))]
 
 
 @pytest.mark.parametrize("id", ["0", "z"], ids=["before the leader", "after the leader"])
@@ -324,7 +324,7 @@ def test_who_is_ready_to_join_as_a_group_goes_begins_another(door: JobDoor, id: 
     join(door, id, 0, processAt=1_000)
     door.store.clock.advance_to(1_500)
     assert departed(door) == [(1_000, "a")]
-    assert flights(door.store) == [Flight(id, batch(2), 1_000, 1_000, 2_000, (id,))]
+    assert gathering_groups(door.store) == [GatheringGroup(id, batch(2), 1_000, 1_000, 2_000, (id,))]
 
 
 def test_a_late_step_fills_the_size_of_those_that_came_since(door: JobDoor) -> None:
@@ -353,15 +353,15 @@ def test_a_change_counts_from_the_next_that_joins(door: JobDoor) -> None:
     settings(door, grace=1_000)
     join_at(door, ("a", 0))
     settings(door, grace=5_000)
-    assert flights(door.store)[0].ready_at == 1_000
+    assert gathering_groups(door.store)[0].ready_at == 1_000
     join_at(door, ("b", 500))
-    assert flights(door.store)[0].ready_at == 5_500
+    assert gathering_groups(door.store)[0].ready_at == 5_500
     settings(door, grace=5_000, maxDelay=2_000)
-    assert flights(door.store)[0].ready_at == 5_500
+    assert gathering_groups(door.store)[0].ready_at == 5_500
     join_at(door, ("c", 600))
-    assert flights(door.store)[0].ready_at == 2_000
+    assert gathering_groups(door.store)[0].ready_at == 2_000
     settings(door, size=2)
-    assert len(flights(door.store)) == 1
+    assert len(gathering_groups(door.store)) == 1
     join_at(door, ("d", 700))
     assert departed(door) == [(700, "a b c d")]
 
@@ -384,7 +384,7 @@ def test_instants_saturate(door: JobDoor) -> None:
     end = 2**63 - 1
     settings(door, grace=end, maxDelay=end)
     join(door, "a", 5)
-    (flight,) = flights(door.store)
+    (flight,) = gathering_groups(door.store)
     assert flight.ready_at == end and door.store.check() == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backends import SUBJECT
-from conformance.job_groups import Flight, batch, departed, flights
+from conformance.job_groups import GatheringGroup, batch, departed, gathering_groups
 from conformance.job_wire import JobDoor, agreed
 from conformance.wire import ADDRESS, FAR, V25, V26, executes, rows_of, stored, stored_schedule
 
@@ -285,14 +285,14 @@ def test_occurrences_gather(door: JobDoor) -> None:
     plan(door, group="g")
     door.store.clock.advance_to(2 * MINUTE)
     door.enqueue("by-hand", queue="reports", type="t", group="g").must()
-    assert flights(door.store) == [
-        Flight("s.60000", batch(1), MINUTE, 2 * MINUTE, 2 * MINUTE + 90_000, ("by-hand", "s.120000", "s.60000"))
+    assert gathering_groups(door.store) == [
+        GatheringGroup("s.60000", batch(1), MINUTE, 2 * MINUTE, 2 * MINUTE + 90_000, ("by-hand", "s.120000", "s.60000"))
     ]
     door.store.clock.advance_to(4 * MINUTE - 1)
     assert departed(door) == []
     door.store.clock.advance_to(4 * MINUTE)
     assert departed(door) == [(4 * MINUTE, "by-hand s.120000 s.180000 s.60000")]
-    assert [flight.members for flight in flights(door.store)] == [("s.240000",)]
+    assert [flight.members for flight in gathering_groups(door.store)] == [("s.240000",)]
 
 
 def test_occurrences_that_are_made_up_gather_as_of_then(door: JobDoor) -> None:

@@ -16,7 +16,7 @@ if SUBJECT == "reference":
     pytest.skip("the model has no files, no traces and no purge", allow_module_level=True)
 
 import resonate_core as rc
-from conformance.job_groups import flights
+from conformance.job_groups import gathering_groups
 from conformance.job_scenes import continued, populate
 from conformance.job_wire import STATES, JobDoor
 from conformance.wire import rows_of
@@ -39,7 +39,7 @@ def test_the_scene_has_what_it_says(door: JobDoor) -> None:
     states = {job["state"] for job in door.send("job.search", {}).must()["jobs"]}
     assert states >= {"pending", "claimed", "retry", "completed", "archived", "cancelled", "expired"} and states <= set(STATES)
     assert door.store.check() == []
-    assert [(flight.members, flight.ready_at) for flight in flights(door.store)] == [
+    assert [(flight.members, flight.ready_at) for flight in gathering_groups(door.store)] == [
         (("together-6", "together-7"), 540),
         (("together-later", "together-short"), 560),
     ]
@@ -222,9 +222,12 @@ def test_two_stores_gather_together() -> None:
     for n, id in enumerate("bcda"):
         (one, two)[n % 2].enqueue(id, group="g").must()
         if id == "c":
-            assert flights(one.store) == flights(two.store) and flights(one.store)[0].members == ("b", "c")
+            assert gathering_groups(one.store) == gathering_groups(two.store) and gathering_groups(one.store)[0].members == (
+                "b",
+                "c",
+            )
             one.by_hand("cancel", "b").must()
-    assert flights(two.store)[0].leader == "c"
+    assert gathering_groups(two.store)[0].leader == "c"
     two.enqueue("e", group="g").must()
     assert one.claimed(1) == ["a", "c", "d", "e"] and two.claimed(1) == []
     two.enqueue("f", group="g").must()

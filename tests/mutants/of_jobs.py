@@ -65,7 +65,7 @@ MUTANTS = [
     Mutant(
         "an archived job keeps its next retry",
         "jobs",
-        "JobEvent::archive); put_back(job); «job.next_retry_at = kUnset;»",
+        "JobEvent::archive); clear_claim(job); «job.next_retry_at = kUnset;»",
         "",
         statement=True,
     ),
@@ -98,8 +98,8 @@ MUTANTS = [
     Mutant(
         "a job goes while somebody has still to be told of its end",
         "jobs",
-        "if («may_be_read_again(*row.job, set, now) || set.has_unblock(row.id())»)",
-        "may_be_read_again(*row.job, set, now)",
+        "if («has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id())»)",
+        "has_pending_awaiter(*row.job, set, now)",
     ),
     Mutant(
         "a job sent in the future keeps its unique key longer",
@@ -116,26 +116,26 @@ MUTANTS = [
     Mutant(
         "a batch waits for one job more",
         "groups",
-        "const bool whole = «flight->count >= limits.size»",
-        "flight->count > limits.size",
+        "const bool full = «group_state->count >= limits.size»",
+        "group_state->count > limits.size",
     ),
     Mutant(
         "the longest delay counts from the last job",
         "groups",
-        "std::min(at, saturating_add(«flight.first_at», *limits.max_delay))",
-        "flight.last_at",
+        "std::min(at, saturating_add(«group_state.first_at», *limits.max_delay))",
+        "group_state.last_at",
     ),
     Mutant(
         "a leader that leaves is still counted",
         "groups",
-        "with_count(*left->flight, «saturating_sub(left->flight->count, 1)»)",
-        "left->flight->count",
+        "with_member_count(*left->group_state, «saturating_sub(left->group_state->count, 1)»)",
+        "left->group_state->count",
     ),
     Mutant(
         "a job that leaves is still counted",
         "groups",
-        "«saturating_sub(leader->now->job->flight->count, 1)»), leader->now->retry_at",
-        "leader->now->job->flight->count",
+        "«saturating_sub(leader->now->job->group_state->count, 1)»), leader->now->retry_at",
+        "leader->now->job->group_state->count",
     ),
     Mutant("a claimed batch holds jobs that are over", "groups", "if («eligible(*other->now)») claim(*other)", "true"),
     Mutant(
@@ -151,7 +151,7 @@ MUTANTS = [
     Mutant(
         "jobs of a ready batch are claimed one by one",
         "groups",
-        "!job.flight && !job.gathering && «job.state != JobState::pending»",
+        "!job.group_state && !job.gathering && «job.state != JobState::pending»",
         "true",
     ),
 ]

@@ -162,7 +162,7 @@ def the_machine_knows_rows_and_now_only(files: Files) -> Problems:
     },
     good={
         "cpp/src/machine/tasks.cpp": "row.dialect = dialect_.id;\nif (dialect_.preloads && kind == rules_.kind) return;\n",
-        "cpp/src/protocol/json_door.cpp": "if (dialect == x) {\n",
+        "cpp/src/protocol/envelope_handler_json.cpp": "if (dialect == x) {\n",
     },
 )
 def the_machine_has_no_dialects(files: Files) -> Problems:

@@ -54,10 +54,10 @@ def of_a_state(snapshot):
     known = {queue["name"] for queue in snapshot.get("queues", [])}
     jobs = [row for row in snapshot["promises"] if "job" in row]
     broken += [("job_queue", row["id"]) for row in jobs if row["job"]["queue"] not in known]
-    return broken + flights(jobs) + keys(jobs, snapshot["now"])
+    return broken + gathering_groups(jobs) + keys(jobs, snapshot["now"])
 
 
-def flights(jobs):
+def gathering_groups(jobs):
     """Of every queue, type and group at most one flight gathers, of one batch, with one leader who counts it."""
     found = {}
     for row in jobs:

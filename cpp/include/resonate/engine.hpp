@@ -107,11 +107,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Returns every violated invariant with its name; empty if all hold.
   std::vector<Violation> check();
   // Returns the problems that the store works around and that an operator should fix. The state itself is sound.
-  //   schedule_set_aside: a schedule that cannot be fired. Look::every also finds schedules that could not be fired if they were
+  //   schedule_set_aside: a schedule that cannot be fired. ProblemScope::every also finds schedules that could not be fired if they
+  //   were
   //     due.
   //   clock_ahead: a stored instant is more than a minute ahead of the system's clock.
-  enum class Look : std::uint8_t { stored, every };
-  std::vector<Violation> problems(Look look);
+  enum class ProblemScope : std::uint8_t { stored, every };
+  std::vector<Violation> problems(ProblemScope scope);
   // Returns by how much the last stored instant is ahead of the system's clock; 0 if it is not, or if the clock is manual.
   Duration clock_ahead();
   // Sets the stored instant back to the system's clock, and all stored instants that are later. Error (invalid): the clock is
@@ -180,9 +181,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Storage> idle_snapshot();
   void index_in_slices();
   Reply search(Request& request);
-  void choose_beside(Request& request);
-  std::vector<Reply> read_beside(std::span<Request> requests);
-  std::unique_ptr<Storage> begin_beside_writer();
+  void choose_on_snapshot(Request& request);
+  std::vector<Reply> read_on_snapshot(std::span<Request> requests);
+  std::unique_ptr<Storage> begin_snapshot_if_busy();
 
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first, Caller* last);
@@ -204,10 +205,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   template <class Select>
   std::vector<std::pair<MessageRef, RowRef>> take_some(Select select, std::int64_t after, std::size_t limit, std::int64_t& last);
   void remove_messages(Transaction& transaction, const std::vector<MessageRef>& messages);
-  void ring(const Changes& changes) noexcept;
-  void ring_all() noexcept;
-  void tell(const TraceEvent& event) noexcept;
-  void tell_replaced();
+  void notify(const Changes& changes) noexcept;
+  void notify_all() noexcept;
+  void emit(const TraceEvent& event) noexcept;
+  void emit_replaced();
   void each_page(Access access, const std::function<void(WorkingSet&, std::span<const RowRef>)>& body);
   void end_trace();
 

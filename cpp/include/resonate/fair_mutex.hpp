@@ -40,8 +40,8 @@ class FairMutex {
     wanted,  // held, and threads may wait: unlock() checks the queue
   };
   struct Waiter {
-    std::condition_variable turn;
-    bool has_it = false;
+    std::condition_variable ready;
+    bool granted = false;
     Waiter* next = nullptr;
   };
 
@@ -52,17 +52,17 @@ class FairMutex {
     Waiter self;
     (last_ ? last_->next : first_) = &self;
     last_ = &self;
-    self.turn.wait(queue, [&] { return self.has_it; });
+    self.ready.wait(queue, [&] { return self.granted; });
   }
 
   void hand_on() {
     std::lock_guard queue(queue_);
-    Waiter* const heir = first_;
-    if (!heir) return state_.store(State::open, std::memory_order_release);
-    first_ = heir->next;
+    Waiter* const waiter = first_;
+    if (!waiter) return state_.store(State::open, std::memory_order_release);
+    first_ = waiter->next;
     if (!first_) last_ = nullptr;
-    heir->has_it = true;
-    heir->turn.notify_one();  // while queue_ is locked: the waiter is destroyed as soon as it sees has_it
+    waiter->granted = true;
+    waiter->ready.notify_one();  // while queue_ is locked: the waiter is destroyed as soon as it sees granted
   }
 
   std::atomic<State> state_{State::open};

@@ -25,7 +25,7 @@ enum class Index : std::uint8_t {
   // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
   // queue and batch.
   batch,
-  job_state,  // jobs in a state for which is_set_aside() is true, ordered by state
+  job_state,  // jobs in a state for which has_state_index() is true, ordered by state
 };
 inline constexpr std::size_t kIndexes = 8;
 
@@ -87,7 +87,7 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
     key.major = row.due.at;
     key.minor = static_cast<std::int64_t>(row.due.kind);
   } else if constexpr (index == Index::branch) {
-    key.text = row.birth->branch;
+    key.text = row.promise_spec->branch;
     if (!key.text) return {};
   } else if constexpr (index == Index::holder) {
     if (row.job || !row.pid) return {};
@@ -104,12 +104,12 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
   } else if constexpr (index == Index::batch) {
     const Job& job = *row.job;
     if (!job.batch || row.state != PromiseState::pending) return {};
-    if (!job.flight && !job.gathering && job.state != JobState::pending) return {};
+    if (!job.group_state && !job.gathering && job.state != JobState::pending) return {};
     key.queue = &job.spec->queue;
-    key.text = job.flight ? &job.spec->group->text : &job.batch->text;
-    key.type = job.flight ? &job.spec->type : nullptr;
+    key.text = job.group_state ? &job.spec->group->text : &job.batch->text;
+    key.type = job.group_state ? &job.spec->type : nullptr;
   } else if constexpr (index == Index::job_state) {
-    if (!is_set_aside(row.job->state)) return {};
+    if (!has_state_index(row.job->state)) return {};
     key.major = static_cast<std::int64_t>(row.job->state);
   }
   return key;

@@ -205,7 +205,7 @@ struct JobFilter {
   StringMap tags;
   // If set, only these of the matching jobs. The engine sets it after it has chosen the jobs on a snapshot; it is never on the
   // wire.
-  std::optional<std::vector<std::string>> among{};
+  std::optional<std::vector<std::string>> chosen_ids{};
 };
 struct JobCancel {
   JobFilter which;
@@ -220,7 +220,7 @@ struct JobDelete {
   JobFilter which;
 };
 template <class T>
-requires requires(T change) { change.which.among; }
+requires requires(T change) { change.which.chosen_ids; }
 constexpr auto fields(Of<T>) {
   return std::tuple{
       member(Field::id, &T::which, &JobFilter::id).text(),       member(Field::queue, &T::which, &JobFilter::queue).text(),

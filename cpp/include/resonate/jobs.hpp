@@ -27,7 +27,7 @@ constexpr bool may_expire(JobState state) noexcept {
 }
 
 // Returns whether the state has an index of its own: few jobs are in it, and operators search for them.
-constexpr bool is_set_aside(JobState state) noexcept {
+constexpr bool has_state_index(JobState state) noexcept {
   return state != JobState::pending && state != JobState::completed && !is_held(state);
 }
 
@@ -130,13 +130,13 @@ constexpr auto fields(Of<JobSpec>) {
 }
 
 // The state of a gathering group. Its leader, one of the jobs, stores it; the leader's retry_at is when the batch becomes ready.
-struct Flight final : Counted {
+struct GroupState final : Counted {
   Instant first_at = 0;    // when the first job joined
   Instant last_at = 0;     // when the last job joined
   std::int64_t count = 1;  // the number of gathering jobs
 };
-constexpr auto fields(Of<Flight>) {
-  using T = Flight;
+constexpr auto fields(Of<GroupState>) {
+  using T = GroupState;
   return std::tuple{
       member(Field::first_at, &T::first_at),
       member(Field::last_at, &T::last_at),
@@ -195,12 +195,12 @@ struct Job final : Counted {
   Instant next_retry_at = kUnset;
   Instant cancelled_at = kUnset;
   Instant expired_at = kUnset;
-  Duration run_lease = 0;            // claimed: its lease after the start
-  Instant reclaim_at = kUnset;       // settled: when the job can be deleted
-  bool deleted = false;              // the job is deleted as soon as nothing needs it
-  bool gathering = false;            // scheduled: waits for its group
-  Shared<const SharedString> batch;  // the batch that it gathered in
-  Shared<const Flight> flight;       // set if and only if the job leads a gathering group
+  Duration run_lease = 0;                // claimed: its lease after the start
+  Instant reclaim_at = kUnset;           // settled: when the job can be deleted
+  bool deleted = false;                  // the job is deleted as soon as nothing needs it
+  bool gathering = false;                // scheduled: waits for its group
+  Shared<const SharedString> batch;      // the batch that it gathered in
+  Shared<const GroupState> group_state;  // set if and only if the job leads a gathering group
   std::optional<JobError> error;
   std::vector<Attempt> attempts;      // the last one is open if and only if the job is running
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
@@ -221,7 +221,7 @@ constexpr auto fields(Of<Job>) {
       member(Field::state, &T::state).only_stored(),
       member(Field::batch, &T::batch),
       member(Field::gathering, &T::gathering).otherwise(0),
-      member(Field::flight, &T::flight).only_stored(),
+      member(Field::flight, &T::group_state).only_stored(),
       member(Field::retry_count, &T::retry_count),
       member(Field::process_at, &T::process_at).otherwise(kUnset),
       member(Field::enqueued_at, &T::enqueued_at).otherwise(kUnset),

@@ -23,7 +23,7 @@ enum class PromiseState : std::uint8_t { pending, resolved, rejected, rejected_c
 enum class TaskState : std::uint8_t { none, pending, acquired, suspended, halted, fulfilled };
 
 // The part of a promise that never changes after its creation.
-struct Birth final : Counted {
+struct PromiseSpec final : Counted {
   std::string id;
   Value param;
   StringMap tags;
@@ -32,13 +32,13 @@ struct Birth final : Counted {
   Shared<const SharedString> ikc;  // null: created without an idempotency key
   DialectId dialect = DialectId::k2026_04_01;
   bool timer = false;  // settles as resolved at its deadline
-  bool external_at_birth = false;
+  bool initially_external = false;
   const std::string* target = nullptr;  // the delivery address in tags; null: none
   const std::string* branch = nullptr;  // `resonate:branch` in tags; null: absent or empty
 
-  Birth() = default;
-  Birth(const Birth&) = delete;  // target and branch point into tags
-  Birth& operator=(const Birth&) = delete;
+  PromiseSpec() = default;
+  PromiseSpec(const PromiseSpec&) = delete;  // target and branch point into tags
+  PromiseSpec& operator=(const PromiseSpec&) = delete;
 };
 
 // The earliest timer of a row, in the order in which steps run at the same instant (PROTOCOL 4). For a job, `timeout` is also its
@@ -52,12 +52,12 @@ struct Due {
 };
 
 // The state in which a deadline settles a promise (PROTOCOL 1.2).
-constexpr PromiseState timeout_verdict(bool timer) noexcept {
+constexpr PromiseState timeout_state(bool timer) noexcept {
   return timer ? PromiseState::resolved : PromiseState::rejected_timedout;
 }
 
 struct Row final : Counted {
-  Shared<const Birth> birth;
+  Shared<const PromiseSpec> promise_spec;
 
   PromiseState state = PromiseState::pending;
   bool external = false;  // can be awaited, and its timeout is armed (PROTOCOL 1.1)
@@ -84,22 +84,23 @@ struct Row final : Counted {
   // A lower bound of the instant of the row's next step, computed from the members above (next_due).
   Due due;
 
-  const std::string& id() const noexcept { return birth->id; }
+  const std::string& id() const noexcept { return promise_spec->id; }
   bool has_task() const noexcept { return task != TaskState::none; }
   // The instant at which it settles without a request: its deadline, or the good_until of a job that has not started.
   Instant ends_at() const noexcept {
-    return job ? std::min(birth->timeout_at, std::max(job->expires_at(), birth->created_at)) : birth->timeout_at;
+    return job ? std::min(promise_spec->timeout_at, std::max(job->expires_at(), promise_spec->created_at))
+               : promise_spec->timeout_at;
   }
   // Returns whether a job's good_until settles it.
-  bool expires() const noexcept { return ends_at() < birth->timeout_at; }
+  bool expires() const noexcept { return ends_at() < promise_spec->timeout_at; }
   // A job without a deadline is not dead at kNever.
   bool dead_at(Instant now) const noexcept {
     return state == PromiseState::pending && ends_at() <= now && !(job && ends_at() == kNever);
   }
   // The state in which it settles without a request.
-  PromiseState verdict() const noexcept { return expires() ? PromiseState::rejected : timeout_verdict(birth->timer); }
+  PromiseState end_state() const noexcept { return expires() ? PromiseState::rejected : timeout_state(promise_spec->timer); }
   // The state that replies show at an instant: timeout always wins (PROTOCOL 1.2). For the whole row see machine/settle.hpp.
-  PromiseState state_at(Instant now) const noexcept { return dead_at(now) ? verdict() : state; }
+  PromiseState state_at(Instant now) const noexcept { return dead_at(now) ? end_state() : state; }
   bool pending_at(Instant now) const noexcept { return state == PromiseState::pending && !dead_at(now); }
   TaskState task_at(Instant now) const noexcept { return has_task() && dead_at(now) ? TaskState::fulfilled : task; }
   // The value with which it was settled; empty while it is pending.
@@ -107,7 +108,7 @@ struct Row final : Counted {
     static const Value kNone;
     return value ? value->value : kNone;
   }
-  const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : birth->param; }
+  const Value& payload() const noexcept { return job && job->spec->payload ? *job->spec->payload : promise_spec->param; }
 };
 using RowRef = Shared<const Row>;
 
@@ -162,10 +163,10 @@ struct Schedule final : Counted {
   Instant next_run_at = kNever;  // kNever: there is no further occurrence
   std::optional<Instant> last_run_at;
   DialectId dialect = DialectId::k2026_04_01;
-  Shared<const SetAside> aside;  // null: it can be fired
+  Shared<const SetAside> set_aside;  // null: it can be fired
 
   // The instant of its next step: an occurrence, or the next examination.
-  Instant due_at() const noexcept { return aside && next_run_at != kNever ? aside->retry_at : next_run_at; }
+  Instant due_at() const noexcept { return set_aside && next_run_at != kNever ? set_aside->retry_at : next_run_at; }
 };
 using ScheduleRef = Shared<const Schedule>;
 

@@ -237,7 +237,7 @@ struct Request {
 // Returns whether the request stores nothing and is followed by no internal steps.
 bool is_read(const Operation& operation) noexcept;
 // Returns whether the request can read every row: a search, or a change of all jobs that a filter chooses.
-bool looks_at_many(const Operation& operation) noexcept;
+bool may_read_many(const Operation& operation) noexcept;
 // Returns the filter of a request that changes the jobs it chooses; null for every other request.
 const JobFilter* choosing_filter(const Operation& operation) noexcept;
 JobFilter* choosing_filter(Operation& operation) noexcept;

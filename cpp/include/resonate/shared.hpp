@@ -22,19 +22,19 @@ class Counted {
 
   void retain() const noexcept {
     if (one_thread()) {
-      holders_.store(holders_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      references_.store(references_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
-      holders_.fetch_add(1, std::memory_order_relaxed);
+      references_.fetch_add(1, std::memory_order_relaxed);
     }
   }
   // Returns true if the last reference was released; the caller then deletes the object.
   [[nodiscard]] bool release() const noexcept {
-    if (!one_thread()) return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    const std::uint32_t left = holders_.load(std::memory_order_relaxed) - 1;
-    holders_.store(left, std::memory_order_relaxed);
+    if (!one_thread()) return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const std::uint32_t left = references_.load(std::memory_order_relaxed) - 1;
+    references_.store(left, std::memory_order_relaxed);
     return left == 0;
   }
-  [[nodiscard]] bool held_once() const noexcept { return holders_.load(std::memory_order_acquire) == 1; }
+  [[nodiscard]] bool is_unshared() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:
   ~Counted() = default;
@@ -50,7 +50,7 @@ class Counted {
 #endif
   }
 
-  mutable std::atomic<std::uint32_t> holders_{0};
+  mutable std::atomic<std::uint32_t> references_{0};
 };
 
 template <class T>

@@ -34,10 +34,10 @@ class Watch {
   // From now on, a step that becomes due before `until` notifies. The caller must examine the store once more afterwards.
   void rearm(Instant until) noexcept {
     until_.store(until, std::memory_order_relaxed);
-    rung_.store(false);
+    notified_.store(false);
   }
   Instant until() const noexcept { return until_.load(std::memory_order_relaxed); }
-  void ring() noexcept;
+  void notify() noexcept;
   void count(const JobCounts& counts) noexcept;
   // The counts of all commits since the watch was created.
   JobCounts counts() noexcept;
@@ -50,7 +50,7 @@ class Watch {
   int descriptor_;  // -1: closed
   JobCounts counts_;
   std::atomic<Instant> until_{kNever};
-  std::atomic<bool> rung_{false};
+  std::atomic<bool> notified_{false};
 };
 
 }  // namespace resonate

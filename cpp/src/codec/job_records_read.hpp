@@ -31,7 +31,7 @@ Shared<const Job> read_job(const Node& node, const Path* at) {
   job->spec = std::move(spec);
   if (job->gathering && (!job->batch || !job->spec->group || job->state != JobState::scheduled))
     throw Malformed{to_text(Path(Field::gathering, at)) + " is of a scheduled job with a group and a batch"};
-  if (job->flight && !job->gathering) throw Malformed{to_text(Path(Field::flight, at)) + " is of a job that gathers"};
+  if (job->group_state && !job->gathering) throw Malformed{to_text(Path(Field::flight, at)) + " is of a job that gathers"};
   return job;
 }
 

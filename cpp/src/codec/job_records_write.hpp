@@ -99,7 +99,7 @@ class JobEncoder {
       value(F, row.payload());
     } else if constexpr (F == Field::tags) {
       sink_.key(F);
-      encode_strings(sink_, row.birth->tags);
+      encode_strings(sink_, row.promise_spec->tags);
     } else if constexpr (F == Field::version) {
       integer(F, row.acquisitions);
     } else if constexpr (F == Field::claimed_by) {
@@ -107,7 +107,7 @@ class JobEncoder {
     } else if constexpr (F == Field::lease_until) {
       if (is_held(job.state)) integer(F, row.expires_at);
     } else if constexpr (F == Field::deadline) {
-      if (row.birth->timeout_at != kNever) integer(F, row.birth->timeout_at);
+      if (row.promise_spec->timeout_at != kNever) integer(F, row.promise_spec->timeout_at);
     } else if constexpr (F == Field::result) {
       if (is_terminal(job.state)) value(F, row.result());
     } else if constexpr (place_of<JobSpec>(F) < kSize<JobSpec>) {

@@ -17,22 +17,22 @@ void encode_value(Sink& sink, DialectId dialect, const Value& value) {
 
 template <DocumentSink Sink>
 void encode_promise(Sink& sink, DialectId dialect, const Row& row) {
-  const Birth& birth = *row.birth;
+  const PromiseSpec& promise_spec = *row.promise_spec;
   sink.begin_object();
   sink.key(Field::id);
-  sink.string(birth.id);
+  sink.string(promise_spec.id);
   sink.key(Field::state);
   sink.string(name_of(row.state));
   sink.key(Field::param);
-  encode_value(sink, dialect, birth.param);
+  encode_value(sink, dialect, promise_spec.param);
   sink.key(Field::value);
   encode_value(sink, dialect, row.result());
   sink.key(Field::tags);
-  encode_strings(sink, birth.tags);
+  encode_strings(sink, promise_spec.tags);
   sink.key(Field::timeout_at);
-  sink.integer(birth.timeout_at);
+  sink.integer(promise_spec.timeout_at);
   sink.key(Field::created_at);
-  sink.integer(birth.created_at);
+  sink.integer(promise_spec.created_at);
   if (row.state != PromiseState::pending) {
     sink.key(Field::settled_at);
     sink.integer(row.settled_at);

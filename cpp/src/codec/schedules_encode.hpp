@@ -33,11 +33,11 @@ void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
     sink.key(Field::last_run_at);
     sink.integer(*schedule.last_run_at);
   }
-  if (schedule.aside) {
+  if (schedule.set_aside) {
     sink.key(Field::problem);
-    sink.string(schedule.aside->problem);
+    sink.string(schedule.set_aside->problem);
     sink.key(Field::retry_at);
-    sink.integer(schedule.aside->retry_at);
+    sink.integer(schedule.set_aside->retry_at);
   }
   sink.end_object();
 }

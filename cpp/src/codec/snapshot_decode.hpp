@@ -50,8 +50,8 @@ class SnapshotReader {
       if (row->job && !queue_names_.contains(row->job->spec->queue))
         throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
       // A dispatch that is due has not been taken yet: an execute that waits all the same is of an earlier one.
-      row->execute_waits = row->execute_seq != 0 && row->task == TaskState::pending && !row->job && dispatchable(*row->birth) &&
-                           row->retry_at > changes_.counters.now;
+      row->execute_waits = row->execute_seq != 0 && row->task == TaskState::pending && !row->job &&
+                           dispatchable(*row->promise_spec) && row->retry_at > changes_.counters.now;
       row->due = next_due(*row);
       changes_.rows.push_back({RowRef(), RowRef(std::move(row))});
     }
@@ -80,19 +80,19 @@ class SnapshotReader {
                   Field::settled_at, Field::ikc, Field::iku, Field::dialect, Field::external, Field::callbacks, Field::listeners,
                   Field::task, Field::job>
         members(node, &at);
-    auto birth = make_shared_value<Birth>();
-    birth->id = members.template text<Field::id>();
-    birth->param = members.template value<Field::param>();
-    birth->tags = members.template string_map<Field::tags>();
-    birth->timeout_at = members.template integer<Field::timeout_at>();
-    birth->created_at = members.template integer<Field::created_at>();
+    auto promise_spec = make_shared_value<PromiseSpec>();
+    promise_spec->id = members.template text<Field::id>();
+    promise_spec->param = members.template value<Field::param>();
+    promise_spec->tags = members.template string_map<Field::tags>();
+    promise_spec->timeout_at = members.template integer<Field::timeout_at>();
+    promise_spec->created_at = members.template integer<Field::created_at>();
     if (auto key = members.template optional_text<Field::ikc>())
-      birth->ikc = make_shared_value<const SharedString>(*std::move(key));
-    birth->dialect = read_dialect(members);
-    finish_birth(*birth);
+      promise_spec->ikc = make_shared_value<const SharedString>(*std::move(key));
+    promise_spec->dialect = read_dialect(members);
+    derive_promise_spec(*promise_spec);
 
     auto row = make_shared_value<Row>();
-    row->birth = birth;
+    row->promise_spec = promise_spec;
     const std::string state = members.template text<Field::state>();
     const std::optional<PromiseState> known = promise_state_named(state);
     if (!known) refuse_member(members.path(Field::state), "must be the name of a promise's state, got " + in_quotes(state));
@@ -111,9 +111,9 @@ class SnapshotReader {
       if (!row->has_task()) refuse_member(path, "needs a task");
       if (is_held(row->job->state) && !row->pid) refuse_member(path, "is held, and its task has no pid");
     }
-    read_edges(members, birth->id, *row);
-    if (!places_.emplace(birth->id, rows_.size()).second)
-      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(birth->id));
+    read_edges(members, promise_spec->id, *row);
+    if (!places_.emplace(promise_spec->id, rows_.size()).second)
+      refuse_member(members.path(Field::id), "comes twice: " + in_quotes(promise_spec->id));
     rows_.push_back(std::move(row));
   }
 
@@ -121,7 +121,7 @@ class SnapshotReader {
   void read_edges(const MembersOfPromise& members, const std::string& owner, Row& row) {
     std::unordered_set<std::string> callbacks;
     members.template each<Field::callbacks>([&](const Node& node, const Path& path) {
-      add_edge(EdgeKind::callback, owner, std::string(read_text(node, path)), row.birth->dialect, callbacks, path);
+      add_edge(EdgeKind::callback, owner, std::string(read_text(node, path)), row.promise_spec->dialect, callbacks, path);
       ++row.callbacks;
     });
     std::unordered_set<std::string> listeners;
@@ -197,10 +197,10 @@ class SnapshotReader {
     schedule->next_run_at = members.template integer<Field::next_run_at>();
     schedule->last_run_at = members.template optional_integer<Field::last_run_at>();
     if (auto problem = members.template optional_text<Field::problem>()) {
-      auto aside = make_shared_value<SetAside>();
-      aside->problem = *std::move(problem);
-      aside->retry_at = members.template integer<Field::retry_at>();
-      schedule->aside = std::move(aside);
+      auto set_aside = make_shared_value<SetAside>();
+      set_aside->problem = *std::move(problem);
+      set_aside->retry_at = members.template integer<Field::retry_at>();
+      schedule->set_aside = std::move(set_aside);
     }
     schedule->dialect = read_dialect(members);
     if (!schedule_ids_.insert(schedule->id).second)

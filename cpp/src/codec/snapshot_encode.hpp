@@ -71,7 +71,7 @@ class SnapshotEncoder {
          [this](const StateView::Promise& promise) { encode_promise(sink_, DialectId::k2026_04_01, *promise.row); });
     begin_list(Field::promise_timeouts);
     for (const auto& [row, callbacks, listeners] : view.promises) {
-      if (row->external && row->state == PromiseState::pending) timer(*row, row->birth->timeout_at);
+      if (row->external && row->state == PromiseState::pending) timer(*row, row->promise_spec->timeout_at);
     }
     sink_.end_array();
     edges(Field::callbacks, view, &StateView::Promise::callbacks);
@@ -120,20 +120,20 @@ class SnapshotEncoder {
 
   void full_promise(const StateView::Promise& promise) {
     const Row& row = *promise.row;
-    const Birth& birth = *row.birth;
+    const PromiseSpec& promise_spec = *row.promise_spec;
     sink_.begin_object();
-    text(Field::id, birth.id);
+    text(Field::id, promise_spec.id);
     text(Field::state, name_of(row.state));
-    value(Field::param, birth.param);
+    value(Field::param, promise_spec.param);
     value(Field::value, row.value ? row.value->value : Value());
     sink_.key(Field::tags);
-    encode_strings(sink_, birth.tags);
-    integer(Field::timeout_at, birth.timeout_at);
-    integer(Field::created_at, birth.created_at);
+    encode_strings(sink_, promise_spec.tags);
+    integer(Field::timeout_at, promise_spec.timeout_at);
+    integer(Field::created_at, promise_spec.created_at);
     instant(Field::settled_at, row.settled_at);
-    if (birth.ikc) text(Field::ikc, birth.ikc->text);
+    if (promise_spec.ikc) text(Field::ikc, promise_spec.ikc->text);
     if (row.iku) text(Field::iku, row.iku->text);
-    text(Field::dialect, dialect(birth.dialect).version);
+    text(Field::dialect, dialect(promise_spec.dialect).version);
     sink_.key(Field::external);
     sink_.boolean(row.external);
     list(Field::callbacks, promise.callbacks, [this](const EdgeRef& edge) { sink_.string(edge->other); });
@@ -189,9 +189,9 @@ class SnapshotEncoder {
     integer(Field::created_at, schedule.created_at);
     integer(Field::next_run_at, schedule.next_run_at);
     if (schedule.last_run_at) integer(Field::last_run_at, *schedule.last_run_at);
-    if (schedule.aside) {
-      text(Field::problem, schedule.aside->problem);
-      integer(Field::retry_at, schedule.aside->retry_at);
+    if (schedule.set_aside) {
+      text(Field::problem, schedule.set_aside->problem);
+      integer(Field::retry_at, schedule.set_aside->retry_at);
     }
     text(Field::dialect, dialect(schedule.dialect).version);
     sink_.end_object();

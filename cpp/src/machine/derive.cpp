@@ -10,14 +10,14 @@ const std::string* target_of(const StringMap& tags, const Dialect& dialect) noex
   return target;
 }
 
-void finish_birth(Birth& birth) {
-  const Dialect& its = dialect(birth.dialect);
-  birth.timer = birth.tags.equals("resonate:timer", "true");
-  birth.target = target_of(birth.tags, its);
-  const std::string* branch = birth.tags.find("resonate:branch");
-  birth.branch = branch && !branch->empty() ? branch : nullptr;
-  birth.external_at_birth =
-      its.everything_external || birth.timer || birth.target || birth.tags.equals("resonate:external", "true");
+void derive_promise_spec(PromiseSpec& promise_spec) {
+  const Dialect& its = dialect(promise_spec.dialect);
+  promise_spec.timer = promise_spec.tags.equals("resonate:timer", "true");
+  promise_spec.target = target_of(promise_spec.tags, its);
+  const std::string* branch = promise_spec.tags.find("resonate:branch");
+  promise_spec.branch = branch && !branch->empty() ? branch : nullptr;
+  promise_spec.initially_external =
+      its.everything_external || promise_spec.timer || promise_spec.target || promise_spec.tags.equals("resonate:external", "true");
 }
 
 namespace {
@@ -29,7 +29,7 @@ Due next_due_of_job(const Row& row) noexcept {
     case JobState::claimed:
     case JobState::running: return std::min(end, Due{std::min(row.expires_at, row.job->times_out_at()), DueKind::lease});
     case JobState::scheduled:
-      if (row.job->gathering && !row.job->flight) return end;  // the leader has the timer
+      if (row.job->gathering && !row.job->group_state) return end;  // the leader has the timer
       [[fallthrough]];
     case JobState::retry: return std::min(end, Due{row.retry_at, DueKind::dispatch});
     default: return end;
@@ -47,9 +47,9 @@ Due next_due(const Row& row) noexcept {
   }
   if (row.job) return next_due_of_job(row);
   Due due;
-  if (row.external) due = {row.birth->timeout_at, DueKind::timeout};
+  if (row.external) due = {row.promise_spec->timeout_at, DueKind::timeout};
   if (row.task == TaskState::acquired) return std::min(due, Due{row.expires_at, DueKind::lease});
-  if (row.task == TaskState::pending && dispatchable(*row.birth) && !row.execute_waits)
+  if (row.task == TaskState::pending && dispatchable(*row.promise_spec) && !row.execute_waits)
     return std::min(due, Due{row.retry_at, DueKind::dispatch});
   return due;
 }
@@ -82,7 +82,8 @@ std::size_t bytes_of(const Value& value) noexcept {
 }  // namespace
 
 std::size_t payload_bytes(const Row& row) noexcept {
-  return row.id().size() + bytes_of(row.birth->tags) + bytes_of(row.birth->param) + (row.value ? bytes_of(row.value->value) : 0);
+  return row.id().size() + bytes_of(row.promise_spec->tags) + bytes_of(row.promise_spec->param) +
+         (row.value ? bytes_of(row.value->value) : 0);
 }
 
 }  // namespace resonate

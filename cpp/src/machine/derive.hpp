@@ -8,17 +8,19 @@
 
 namespace resonate {
 
-// Sets timer, target, branch and external_at_birth from the tags and the dialect (PROTOCOL 1.1).
-void finish_birth(Birth& birth);
+// Sets timer, target, branch and initially_external from the tags and the dialect (PROTOCOL 1.1).
+void derive_promise_spec(PromiseSpec& promise_spec);
 
 // Returns when the row's next step is due. The caller stores it in Row::due.
 Due next_due(const Row& row) noexcept;
 
 // Returns whether the row's task can be dispatched: it has a target and is not a timer (PROTOCOL 1.1, dispatch instant).
-inline bool dispatchable(const Birth& birth) noexcept { return birth.target != nullptr && !birth.timer; }
+inline bool dispatchable(const PromiseSpec& promise_spec) noexcept { return promise_spec.target != nullptr && !promise_spec.timer; }
 
 // The retryAt of a task that becomes pending at `at`. A job is never dispatched (job_moves.hpp).
-inline Instant dispatch_instant(const Birth& birth, Instant at) noexcept { return dispatchable(birth) ? at : birth.timeout_at; }
+inline Instant dispatch_instant(const PromiseSpec& promise_spec, Instant at) noexcept {
+  return dispatchable(promise_spec) ? at : promise_spec.timeout_at;
+}
 
 // The interval between two messages of a pending task; `retry_timeout` as in Options.
 Duration retry_interval(const Row& row, std::optional<Duration> retry_timeout) noexcept;

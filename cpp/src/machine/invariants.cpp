@@ -30,24 +30,27 @@ class Report {
 std::string at(Instant instant) { return instant == kUnset ? "none" : std::to_string(instant); }
 
 void check_promise(const Row& row, Instant now, RulesId rules_id, Report& report) {
-  const Birth& birth = *row.birth;
+  const PromiseSpec& promise_spec = *row.promise_spec;
   const bool pending = row.state == PromiseState::pending;
-  const std::string life = "createdAt " + at(birth.created_at) + ", settledAt " + at(row.settled_at) + ", timeoutAt " +
-                           at(birth.timeout_at) + ", state " + std::string(name_of(row.state));
-  report.require(pending ? birth.created_at < birth.timeout_at : birth.created_at <= birth.timeout_at,
+  const std::string life = "createdAt " + at(promise_spec.created_at) + ", settledAt " + at(row.settled_at) + ", timeoutAt " +
+                           at(promise_spec.timeout_at) + ", state " + std::string(name_of(row.state));
+  report.require(pending ? promise_spec.created_at < promise_spec.timeout_at : promise_spec.created_at <= promise_spec.timeout_at,
                  "promise_created_after_timeout", life);
   report.require(pending == (row.settled_at == kUnset), "promise_settled_at_mismatch", life);
-  report.require(birth.created_at <= now && (row.settled_at == kUnset || row.settled_at <= now), "promise_in_future",
+  report.require(promise_spec.created_at <= now && (row.settled_at == kUnset || row.settled_at <= now), "promise_in_future",
                  life + ", now " + at(now));
   report.require(!pending || !row.value, "pending_promise_has_value", life);
   if (!pending && row.settled_at != kUnset) {
-    report.require(birth.created_at <= row.settled_at && row.settled_at <= birth.timeout_at, "promise_settled_outside_life", life);
-    const bool at_deadline = row.settled_at == birth.timeout_at;
-    report.require(!at_deadline || (row.state == timeout_verdict(birth.timer) && !row.value), "timeout_verdict_mismatch", life);
+    report.require(promise_spec.created_at <= row.settled_at && row.settled_at <= promise_spec.timeout_at,
+                   "promise_settled_outside_life", life);
+    const bool at_deadline = row.settled_at == promise_spec.timeout_at;
+    report.require(!at_deadline || (row.state == timeout_state(promise_spec.timer) && !row.value), "timeout_verdict_mismatch",
+                   life);
     report.require(row.state != PromiseState::rejected_timedout || at_deadline, "timeout_verdict_mismatch", life);
   }
-  report.require(rules(rules_id, dialect(birth.dialect)).timer_may_have_target || !birth.timer || !birth.target, "timer_has_target",
-                 "strict rules");
+  report.require(
+      rules(rules_id, dialect(promise_spec.dialect)).timer_may_have_target || !promise_spec.timer || !promise_spec.target,
+      "timer_has_target", "strict rules");
   report.require(row.external || (row.callbacks == 0 && row.listeners == 0), "edges_on_internal_promise",
                  std::to_string(row.callbacks) + " callbacks, " + std::to_string(row.listeners) + " listeners");
 }
@@ -67,7 +70,7 @@ void check_task(const Row& row, Report& report) {
   report.require(acquired ? row.pid && row.ttl > 0 && row.expires_at != kUnset : !row.pid && row.expires_at == kUnset,
                  "lease_fields_mismatch", detail);
   report.require(pending == (row.retry_at != kUnset), "retry_mismatch", detail);
-  report.require(!row.execute_waits || (pending && !row.job && dispatchable(*row.birth)), "retry_mismatch",
+  report.require(!row.execute_waits || (pending && !row.job && dispatchable(*row.promise_spec)), "retry_mismatch",
                  "its execute is in the outbox, " + detail);
   report.require(!acquired || row.acquisitions >= 1, "acquired_never_counted", detail);
   report.require(row.task != TaskState::suspended || !row.resumes, "suspended_with_consumed_callbacks", detail);
@@ -128,8 +131,8 @@ void check_outbox(Storage& storage, std::vector<Violation>& found) {
       report.require(keys.emplace(message->id, key).second, "duplicate_message_key", key);
       const RowRef row = storage.load(message->id);
       if (execute) {
-        report.require(row && row->has_task() && message->version <= row->acquisitions && row->birth->target &&
-                           *row->birth->target == message->address,
+        report.require(row && row->has_task() && message->version <= row->acquisitions && row->promise_spec->target &&
+                           *row->promise_spec->target == message->address,
                        "stray_execute", "version " + std::to_string(message->version) + " to " + quoted(message->address));
       } else {
         report.require(row && row->state != PromiseState::pending, "stray_unblock", "to " + quoted(message->address));
@@ -184,13 +187,13 @@ std::vector<Violation> check_state(Storage& storage, RulesId rules) {
   const Instant now = storage.counters().now;
   std::unordered_set<std::string> awaiters;
   std::vector<RowRef> suspended;
-  JobCensus jobs;
+  JobSetCheck jobs;
   RowRange range{.limit = kPage};
   for (;;) {
     const std::vector<RowRef> page = storage.rows(range);
     for (const RowRef& row : page) {
       check_row(*row, now, rules, found);
-      if (row->job) jobs.see(row, now);
+      if (row->job) jobs.add(row, now);
       Report report(found, row->id());
       check_edges(storage, *row, awaiters, report);
       if (row->execute_waits) check_waiting_execute(storage, *row, report);

@@ -42,7 +42,7 @@ Reply Machine::run(JobClaim& request) {
   const Shared<const SharedString> worker(new SharedString(request.worker));
   const Duration run_lease = request.run_lease.value_or(request.lease);
   Reply reply = ok();
-  Shared<JobReply> told(new JobReply);
+  Shared<JobReply> job_reply(new JobReply);
   std::vector<Source*> candidates;
   while (reply.rows.size() < wanted) {
     candidates.clear();
@@ -69,7 +69,7 @@ Reply Machine::run(JobClaim& request) {
       weights = saturating_add(weights, weight_of(source));
     }
     if (candidates.empty()) {
-      if (next_token != kNever) told->next_at = next_token;
+      if (next_token != kNever) job_reply->next_at = next_token;
       break;
     }
     Source* chosen = candidates.front();
@@ -103,7 +103,7 @@ Reply Machine::run(JobClaim& request) {
     for (Entry* other : set_.all_of(jobs_of_batch(chosen->choice->name, batch->text)))
       if (eligible(*other->now)) claim(*other);
   }
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 

@@ -15,21 +15,21 @@ GroupLimits limits_of(WorkingSet& set, const std::string& queue) {
   return known && known->groups ? *known->groups : GroupLimits{};
 }
 
-Instant ready_at(const Flight& flight, const GroupLimits& limits) {
-  Instant at = saturating_add(flight.last_at, limits.grace);
-  if (limits.max_delay) at = std::min(at, saturating_add(flight.first_at, *limits.max_delay));
-  return std::max(at, flight.last_at);
+Instant ready_at(const GroupState& group_state, const GroupLimits& limits) {
+  Instant at = saturating_add(group_state.last_at, limits.grace);
+  if (limits.max_delay) at = std::min(at, saturating_add(group_state.first_at, *limits.max_delay));
+  return std::max(at, group_state.last_at);
 }
 
-void lead(WorkingSet& set, WorkingSet::Entry& entry, Shared<const Flight> flight, Instant ready_at) {
+void set_leader(WorkingSet& set, WorkingSet::Entry& entry, Shared<const GroupState> group_state, Instant ready_at) {
   Row& row = set.edit(entry);
-  edit_job(row).flight = std::move(flight);
+  edit_job(row).group_state = std::move(group_state);
   row.retry_at = ready_at;
   set.touched(entry);
 }
 
-Shared<const Flight> with_count(const Flight& flight, std::int64_t count) {
-  Shared<Flight> changed(new Flight(flight));
+Shared<const GroupState> with_member_count(const GroupState& group_state, std::int64_t count) {
+  Shared<GroupState> changed(new GroupState(group_state));
   changed->count = count;
   return changed;
 }
@@ -50,12 +50,12 @@ void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
     make_batch_ready(set, *leader, leader->now->retry_at);
     leader = nullptr;
   }
-  Shared<Flight> flight(leader ? new Flight(*leader->now->job->flight) : new Flight);
+  Shared<GroupState> group_state(leader ? new GroupState(*leader->now->job->group_state) : new GroupState);
   if (leader) {
-    flight->last_at = std::max(flight->last_at, at);
-    flight->count = saturating_add(flight->count, 1);
+    group_state->last_at = std::max(group_state->last_at, at);
+    group_state->count = saturating_add(group_state->count, 1);
   } else {
-    flight->first_at = flight->last_at = at;
+    group_state->first_at = group_state->last_at = at;
   }
   {
     Row& row = set.edit(entry);
@@ -63,21 +63,21 @@ void join_group(WorkingSet& set, WorkingSet::Entry& entry, Instant at) {
     job.gathering = true;
     job.batch = leader ? leader->now->job->batch
                        : Shared<const SharedString>(new SharedString(generated_name("batch", ++set.counters().jobs)));
-    row.retry_at = row.birth->timeout_at;
+    row.retry_at = row.promise_spec->timeout_at;
     set.touched(entry);
   }
   if (!leader) leader = &entry;
   const GroupLimits limits = limits_of(set, spec->queue);
-  const bool whole = flight->count >= limits.size;
-  lead(set, *leader, flight, ready_at(*flight, limits));
-  if (whole) make_batch_ready(set, *leader, flight->last_at);
+  const bool full = group_state->count >= limits.size;
+  set_leader(set, *leader, group_state, ready_at(*group_state, limits));
+  if (full) make_batch_ready(set, *leader, group_state->last_at);
 }
 
 void leave_group(Job& job) {
   if (!job.gathering) return;
   job.gathering = false;
   job.batch = nullptr;
-  job.flight = nullptr;
+  job.group_state = nullptr;
 }
 
 void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
@@ -85,14 +85,15 @@ void leave_group(WorkingSet& set, WorkingSet::Entry& entry) {
   const Shared<const Job> left = entry.now->job;
   const Instant ready_at = entry.now->retry_at;
   leave_group(edit_job(set.edit(entry)));
-  if (!left->flight) {
+  if (!left->group_state) {
     WorkingSet::Entry* const leader = set.first_of(leaders_of_group(*left->spec));
     if (!leader) return;  // possible only in a snapshot written by hand
-    return lead(set, *leader, with_count(*leader->now->job->flight, saturating_sub(leader->now->job->flight->count, 1)),
-                leader->now->retry_at);
+    return set_leader(set, *leader,
+                      with_member_count(*leader->now->job->group_state, saturating_sub(leader->now->job->group_state->count, 1)),
+                      leader->now->retry_at);
   }
   if (WorkingSet::Entry* const next = set.first_of(jobs_of_batch(left->spec->queue, left->batch->text)))
-    lead(set, *next, with_count(*left->flight, saturating_sub(left->flight->count, 1)), ready_at);
+    set_leader(set, *next, with_member_count(*left->group_state, saturating_sub(left->group_state->count, 1)), ready_at);
 }
 
 void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at) {
@@ -101,7 +102,7 @@ void make_batch_ready(WorkingSet& set, WorkingSet::Entry& leader, Instant at) {
   for (WorkingSet::Entry* one : jobs) {
     Job& job = edit_job(set.edit(*one));
     job.gathering = false;
-    job.flight = nullptr;
+    job.group_state = nullptr;
     make_ready(set, *one, JobEvent::ready, at);
   }
 }

@@ -30,14 +30,14 @@ bool Machine::matches(const JobFilter& filter, const Row& row) const {
   if (filter.type && *filter.type != row.job->spec->type) return false;
   if (filter.group && !(row.job->spec->group && row.job->spec->group->text == *filter.group)) return false;
   if (filter.state && *filter.state != name_of(job_state_at(row, now_))) return false;
-  return row.birth->tags.contains(filter.tags);
+  return row.promise_spec->tags.contains(filter.tags);
 }
 
 // Returns a range that contains the filter's jobs. A job past its deadline or good_until counts as failed or expired before its
 // step has run, and is indexed under its stored state: so the index of these states serves only while no step is due.
 RowRange Machine::range_for(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
-  if (!state || !is_set_aside(*state)) return {};
+  if (!state || !has_state_index(*state)) return {};
   const bool by_instant = *state == JobState::failed || *state == JobState::expired;
   if (by_instant && set_.next_due(now_)) return {};
   return jobs_in_state(*state);
@@ -47,13 +47,13 @@ RowRange Machine::range_for(const JobFilter& filter) {
 // are more.
 std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted) {
   const auto fits = [&](const Row& row) { return matches(filter, row) && wanted(row); };
-  if (!filter.among) {
+  if (!filter.chosen_ids) {
     RowRange range = range_for(filter);
     range.limit = kChangedAtOnce + 1;
     return set_.scan(std::move(range), fits);
   }
   std::vector<RowRef> rows;
-  for (const std::string& id : *filter.among)
+  for (const std::string& id : *filter.chosen_ids)
     if (const Entry* entry = set_.find(id); entry && fits(*entry->now)) rows.push_back(entry->now);
   return rows;
 }
@@ -61,27 +61,27 @@ std::vector<RowRef> Machine::chosen(const JobFilter& filter, const std::function
 template <class Change>
 Reply Machine::change_chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted, Change change) {
   std::vector<RowRef> rows = chosen(filter, wanted);
-  Shared<JobReply> told(new JobReply);
-  told->more = std::max(rows.size(), filter.among ? filter.among->size() : 0) > kChangedAtOnce;
+  Shared<JobReply> job_reply(new JobReply);
+  job_reply->more = std::max(rows.size(), filter.chosen_ids ? filter.chosen_ids->size() : 0) > kChangedAtOnce;
   if (rows.size() > kChangedAtOnce) rows.pop_back();
-  told->count = static_cast<std::int64_t>(rows.size());
+  job_reply->count = static_cast<std::int64_t>(rows.size());
   for (const RowRef& row : rows) change(*set_.find(row->id()));
   Reply reply = ok();
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 
 template <class Request, class Change>
-Reply Machine::change_jobs(const Request& request, std::string_view deed, Change change) {
+Reply Machine::change_jobs(const Request& request, std::string_view action, Change change) {
   constexpr JobEvent kEvent = event_of(Request());
-  if (!request.which.id) return change_chosen(request.which, meets(kEvent), change);
+  if (!request.which.id) return change_chosen(request.which, applicable(kEvent), change);
   Entry* entry = set_.find(*request.which.id);
-  if (auto refused = job_refusal(entry, *request.which.id, kEvent, deed)) return *std::move(refused);
+  if (auto refused = job_refusal(entry, *request.which.id, kEvent, action)) return *std::move(refused);
   change(*entry);
   return answer(*entry);
 }
 
-std::function<bool(const Row&)> Machine::meets(JobEvent event) const {
+std::function<bool(const Row&)> Machine::applicable(JobEvent event) const {
   if (event == JobEvent::remove) return [this](const Row& row) { return may_be_deleted(row); };
   return [this, event](const Row& row) { return applies(event, job_state_at(row, now_)); };
 }
@@ -90,7 +90,7 @@ std::vector<std::string> Machine::choose(const Operation& operation) {
   std::vector<RowRef> rows;
   std::visit(
       [&](const auto& request) {
-        if constexpr (requires { event_of(request); }) rows = chosen(request.which, meets(event_of(request)));
+        if constexpr (requires { event_of(request); }) rows = chosen(request.which, applicable(event_of(request)));
       },
       operation);
   std::vector<std::string> ids;
@@ -125,7 +125,7 @@ std::optional<Reply> Machine::delete_refusal(const Entry& entry) const {
 // Deletes a job without awaiters or listeners at once. A settled job is marked; its retention step deletes it when all are
 // notified.
 void Machine::delete_job(Entry& entry) {
-  if (entry.now->dead_at(now_)) settle_dead(set_, entry);
+  if (entry.now->dead_at(now_)) run_last_step(set_, entry);
   if (entry.now->state == PromiseState::pending) {
     leave_group(set_, entry);
     count_job(set_, *entry.now->job, -1);
@@ -146,7 +146,7 @@ Reply Machine::run(JobDelete& request) {
     delete_job(*entry);
     return ok();
   }
-  return change_chosen(request.which, meets(event_of(request)), [this](Entry& entry) { delete_job(entry); });
+  return change_chosen(request.which, applicable(event_of(request)), [this](Entry& entry) { delete_job(entry); });
 }
 
 bool Machine::may_be_deleted(const Row& row) const {
@@ -156,7 +156,7 @@ bool Machine::may_be_deleted(const Row& row) const {
 
 // Returns whether the queues' counts show that no job matches queue and state, so that no search is needed. Failed and expired are
 // not decided by counts: an instant can end jobs before a step counts them.
-bool Machine::none_counted(const JobFilter& filter) {
+bool Machine::counts_exclude(const JobFilter& filter) {
   const std::optional<JobState> state = filter.state ? job_state_named(*filter.state) : std::nullopt;
   if (state == JobState::failed || state == JobState::expired) return false;
   const auto some = [&](const Queue& queue) {
@@ -177,7 +177,7 @@ Reply Machine::run(JobSearch& request) {
   range.after.id = request.cursor;
   range.limit = limit + 1;
   Reply reply = ok();
-  if (none_counted(request.filter)) return reply;
+  if (counts_exclude(request.filter)) return reply;
   const std::optional<Glob> glob = request.filter.id ? std::optional<Glob>(*request.filter.id) : std::nullopt;
   reply.rows = set_.scan(std::move(range), [&](const Row& row) {
     if (!matches(request.filter, row)) return false;

@@ -81,11 +81,12 @@ bool attempts_agree(const Job& job) noexcept {
 // A gathering job is scheduled and in a batch of its group; exactly one of them, the leader, has the timer.
 bool gathering_agrees(const Row& row) noexcept {
   const Job& job = *row.job;
-  if (job.flight && !job.gathering) return false;
+  if (job.group_state && !job.gathering) return false;
   if (!job.gathering) return true;
   if (job.state != JobState::scheduled || !job.spec->group || !job.batch || job.enqueued_at != kUnset) return false;
-  if (!job.flight) return row.retry_at == row.birth->timeout_at;
-  return job.flight->count >= 1 && job.flight->first_at <= job.flight->last_at && job.flight->last_at <= row.retry_at;
+  if (!job.group_state) return row.retry_at == row.promise_spec->timeout_at;
+  return job.group_state->count >= 1 && job.group_state->first_at <= job.group_state->last_at &&
+         job.group_state->last_at <= row.retry_at;
 }
 
 // The instant at which a finished job ended; kUnset for others.
@@ -142,7 +143,7 @@ void check_job_step(const Row& before, const Row& after, Instant now, std::vecto
           "job_retry_count_moved", edge);
 }
 
-void JobCensus::see(const RowRef& row, Instant now) {
+void JobSetCheck::add(const RowRef& row, Instant now) {
   const Job& job = *row->job;
   ++by_queue_[job.spec->queue][static_cast<std::size_t>(job.state)];
   if (!row->dead_at(now) && job.holds_unique_key(now)) keys_[{job.spec->queue, *job.spec->unique_key}].push_back(row->id());
@@ -150,12 +151,12 @@ void JobCensus::see(const RowRef& row, Instant now) {
   Gathered& gathered = gathered_[{job.spec->queue, job.spec->type, job.spec->group ? job.spec->group->text : std::string()}];
   ++gathered.jobs;
   gathered.batches.insert(job.batch ? job.batch->text : std::string());
-  if (!job.flight) return;
+  if (!job.group_state) return;
   ++gathered.leaders;
-  gathered.counted = job.flight->count;
+  gathered.counted = job.group_state->count;
 }
 
-void JobCensus::check(const std::vector<QueueRef>& queues, std::vector<Violation>& found) {
+void JobSetCheck::check(const std::vector<QueueRef>& queues, std::vector<Violation>& found) {
   for (const QueueRef& queue : queues) {
     check_queue(*queue, by_queue_[queue->name], found);
     by_queue_.erase(queue->name);
@@ -174,7 +175,7 @@ void JobCensus::check(const std::vector<QueueRef>& queues, std::vector<Violation
   }
 }
 
-void JobCensus::check_queue(const Queue& queue, const Counts& found_jobs, std::vector<Violation>& found) {
+void JobSetCheck::check_queue(const Queue& queue, const Counts& found_jobs, std::vector<Violation>& found) {
   for (std::size_t i = 0; i < kJobStates; ++i) {
     if (queue.counts[i] == found_jobs[i]) continue;
     found.push_back({"queue_count_mismatch", queue.name,

@@ -20,9 +20,9 @@ void check_job(const Row& row, std::vector<Violation>& found);
 void check_job_step(const Row& before, const Row& after, Instant now, std::vector<Violation>& found);
 
 // Checks across all jobs of a state: the counts of queues, holders of unique keys, and members of groups.
-class JobCensus {
+class JobSetCheck {
  public:
-  void see(const RowRef& row, Instant now);
+  void add(const RowRef& row, Instant now);
   // Call it after see() for all jobs.
   void check(const std::vector<QueueRef>& queues, std::vector<Violation>& found);
 

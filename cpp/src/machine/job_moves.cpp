@@ -49,7 +49,7 @@ void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant no
 }
 
 // Clears the members of a held or runnable job.
-void put_back(Job& job) {
+void clear_claim(Job& job) {
   job.claimed_at = kUnset;
   job.run_lease = 0;
   job.started_at = kUnset;
@@ -67,7 +67,7 @@ Shared<const SharedValue> shared(Value value) { return Shared<const SharedValue>
 }  // namespace
 
 Job& edit_job(Row& row) {
-  if (!row.job->held_once()) row.job = Shared<const Job>(new Job(*row.job));
+  if (!row.job->is_unshared()) row.job = Shared<const Job>(new Job(*row.job));
   return const_cast<Job&>(*row.job);
 }
 
@@ -95,7 +95,7 @@ void JobCount::change_to(WorkingSet& set, const Job& job) const {
     count_run(queue, closed.finished_at, closed.outcome != Outcome::completed);
 }
 
-bool may_be_read_again(const Job& job, WorkingSet& set, Instant now) {
+bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now) {
   return std::any_of(job.awaiters.begin(), job.awaiters.end(), [&](const std::string& id) {
     const WorkingSet::Entry* const awaiter = set.find(id);
     return awaiter && awaiter->now->pending_at(now);
@@ -106,10 +106,10 @@ void make_ready(WorkingSet& set, WorkingSet::Entry& entry, JobEvent event, Insta
   leave_group(set, entry);
   change_job(set, entry, [&](Row& row, Job& job) {
     move(job, event);
-    put_back(job);
+    clear_claim(job);
     job.next_retry_at = kUnset;
     job.enqueued_at = enqueued_at;
-    wait_until(row, row.birth->timeout_at);
+    wait_until(row, row.promise_spec->timeout_at);
   });
 }
 
@@ -154,7 +154,7 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
     return change_job(set, entry, [&](Row& row, Job& job) {
       close_attempt(job, outcome, now, &error);
       move(job, JobEvent::retry);
-      put_back(job);
+      clear_claim(job);
       job.retry_count = saturating_add(job.retry_count, 1);
       job.next_retry_at = saturating_add(now, delay);
       job.error = std::move(error);
@@ -165,7 +165,7 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
     return change_job(set, entry, [&](Row& row, Job& job) {
       close_attempt(job, outcome, now, &error);
       move(job, JobEvent::exhaust);
-      put_back(job);
+      clear_claim(job);
       job.failed_at = now;
       job.error = std::move(error);
       clear_task(row, TaskState::halted);
@@ -184,7 +184,7 @@ void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Insta
   change_job(set, entry, [&](Row& row, Job& job) {
     close_attempt(job, Outcome::snoozed, now, nullptr);
     move(job, JobEvent::snooze);
-    put_back(job);
+    clear_claim(job);
     job.process_at = saturating_add(now, delay);
     wait_until(row, job.process_at);
   });
@@ -200,7 +200,7 @@ void archive_job(WorkingSet& set, WorkingSet::Entry& entry) {
   leave_group(set, entry);
   change_job(set, entry, [](Row& row, Job& job) {
     move(job, JobEvent::archive);
-    put_back(job);
+    clear_claim(job);
     job.next_retry_at = kUnset;
     clear_task(row, TaskState::halted);
   });

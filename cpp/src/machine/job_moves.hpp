@@ -33,7 +33,7 @@ void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry);
 
 // Returns whether an unfinished task that was notified of the job's settlement can still read its result.
-bool may_be_read_again(const Job& job, WorkingSet& set, Instant now);
+bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now);
 
 // Adds `by` to the queue's count for the job's state: 1 for a created job, -1 for a deleted one.
 void count_job(WorkingSet& set, const Job& job, int by);

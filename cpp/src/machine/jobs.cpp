@@ -83,17 +83,18 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
 
 Reply Machine::no_job(const std::string& id) const { return refusal(status::kNotFound, "job " + quoted(id) + " does not exist"); }
 
-std::optional<Reply> Machine::job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const {
+std::optional<Reply> Machine::job_refusal(const Entry* entry, const std::string& id, JobEvent event,
+                                          std::string_view action) const {
   if (!entry || !entry->now->job) return no_job(id);
   const JobState state = job_state_at(*entry->now, now_);
   if (applies(event, state)) return std::nullopt;
   return refusal(status::kConflict,
-                 "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
+                 "job " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(action));
 }
 
 std::optional<Reply> Machine::held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
-                                               std::string_view deed) const {
-  if (auto refused = job_refusal(entry, id, event, deed)) return refused;
+                                               std::string_view action) const {
+  if (auto refused = job_refusal(entry, id, event, action)) return refused;
   if (entry->now->acquisitions == version) return std::nullopt;
   return refusal(status::kConflict, "version of job " + quoted(id) + " must be " + std::to_string(entry->now->acquisitions) +
                                         ", got " + std::to_string(version) + ": the job was claimed again meanwhile");
@@ -112,7 +113,8 @@ Reply Machine::enqueue(JobOrder& order) {
   if (existing) {
     if (existing->now->has_task())
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and has a task of its own");
-    if (existing->now->birth->timer) return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
+    if (existing->now->promise_spec->timer)
+      return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is a timer");
     if (const PromiseState state = existing->now->state_at(now_); state != PromiseState::pending)
       return refusal(status::kConflict, "promise " + quoted(*order.id) + " exists and is " + std::string(name_of(state)));
   }
@@ -139,11 +141,11 @@ Reply Machine::enqueue(JobOrder& order) {
                          .param = std::move(order.payload),
                          .tags = std::move(order.tags),
                          .ikc = {}};
-    Shared<Row> born = new_row(create);
+    Shared<Row> created = new_row(create);
     // A job whose good_until has passed counts as created and ended at that instant, like a promise whose deadline has passed.
-    auto& birth = const_cast<Birth&>(*born->birth);
-    birth.created_at = std::min(birth.created_at, spec->good_until);
-    entry = &set_.create(std::move(born));
+    auto& promise_spec = const_cast<PromiseSpec&>(*created->promise_spec);
+    promise_spec.created_at = std::min(promise_spec.created_at, spec->good_until);
+    entry = &set_.create(std::move(created));
   }
   job->spec = std::move(spec);
   const bool gathers = job->spec->group && process_at <= now_ && job->spec->good_until > now_;
@@ -167,7 +169,7 @@ Reply Machine::enqueue(JobOrder& order) {
       job->enqueued_at = now_;
     }
     row.task = TaskState::pending;
-    row.retry_at = row.birth->timeout_at;
+    row.retry_at = row.promise_spec->timeout_at;
   }
   count_job(set_, *job, 1);
   row.job = std::move(job);
@@ -178,11 +180,11 @@ Reply Machine::enqueue(JobOrder& order) {
 
 JobReply::Item Machine::item_of(Reply reply) const { return {reply.status, std::move(reply.error), shown_at(reply.promise, now_)}; }
 
-Reply Machine::run(JobEnqueue& request) { return enqueue_asked(request.order.front()); }
+Reply Machine::run(JobEnqueue& request) { return enqueue_requested(request.order.front()); }
 
 // Enqueues for a request, which can be refused. An occurrence of a schedule cannot: if its queue has lost the policy, enqueue()
 // gives its job no retries.
-Reply Machine::enqueue_asked(JobOrder& order) {
+Reply Machine::enqueue_requested(JobOrder& order) {
   const Entry* existing = order.id ? set_.find(*order.id) : nullptr;
   if (!existing || !existing->now->job)
     if (auto refused = refuse_retries(order)) return refusal(status::kInvalid, *std::move(refused));
@@ -214,7 +216,7 @@ Reply Machine::run(JobEnqueueMany& request) {
     if (auto refused = refuse_order(order, dialect_)) {
       jobs->items.push_back({status::kInvalid, *std::move(refused), {}});
     } else {
-      jobs->items.push_back(item_of(enqueue_asked(order)));
+      jobs->items.push_back(item_of(enqueue_requested(order)));
     }
   }
   Reply reply = ok();
@@ -247,14 +249,14 @@ Reply Machine::run(JobStartMany& request) {
 }
 
 Reply Machine::run(JobHeartbeat& request) {
-  Shared<JobReply> told(new JobReply);
+  Shared<JobReply> job_reply(new JobReply);
   for (const JobRef& held : request.jobs) {
     Entry* entry = set_.find(held.id);
     const JobState state = entry && entry->now->job ? job_state_at(*entry->now, now_) : JobState::failed;
     if (state == JobState::cancelled) {
-      told->cancelled.push_back(held.id);
+      job_reply->cancelled.push_back(held.id);
     } else if (!is_held(state) || entry->now->acquisitions != held.version || entry->now->pid->text != request.worker) {
-      told->lost.push_back(held.id);
+      job_reply->lost.push_back(held.id);
     } else {
       Row& row = set_.edit(*entry);
       row.expires_at = saturating_add(now_, row.ttl);
@@ -262,7 +264,7 @@ Reply Machine::run(JobHeartbeat& request) {
     }
   }
   Reply reply = ok();
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 

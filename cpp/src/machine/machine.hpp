@@ -29,7 +29,7 @@ class Machine {
 
   // Runs a validated request, and moves values out of it. The rows of the reply are as in shown_at().
   Reply run(Operation& operation);
-  // Returns the ids of the jobs that a request with a filter would change, for JobFilter::among: at most the number that one
+  // Returns the ids of the jobs that a request with a filter would change, for JobFilter::chosen_ids: at most the number that one
   // request changes, plus one if there are more. It changes nothing.
   std::vector<std::string> choose(const Operation& operation);
   // Enqueues a job, or returns the refusal. Moves values out of the order.
@@ -91,7 +91,7 @@ class Machine {
   Reply refusal(int status, std::string error) const;
   Reply no_promise(const std::string& id) const;
   Reply no_task(const std::string& id) const;
-  Reply is_a_job(const std::string& id, std::string_view deed) const;
+  Reply job_task_refusal(const std::string& id, std::string_view action) const;
 
   // Creates the row of a new promise without a task; it is settled if its deadline has passed.
   Shared<Row> new_row(PromiseCreate& request) const;
@@ -103,7 +103,7 @@ class Machine {
 
   // Returns why the event cannot happen to the task (it does not exist, its state or version differs), or none.
   std::optional<Reply> claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
-                                     std::string_view deed) const;
+                                     std::string_view action) const;
   void acquire(Entry& entry, const std::string& pid, Duration ttl);
   Reply claimed(const Entry& entry) const;
   void add_preload(Reply& reply, const Row& row) const;
@@ -111,26 +111,26 @@ class Machine {
 
   Reply no_job(const std::string& id) const;
   JobReply::Item item_of(Reply reply) const;
-  Reply enqueue_asked(JobOrder& order);
+  Reply enqueue_requested(JobOrder& order);
   // Returns why retries are refused, or none: some lifecycles allow retries only with a policy.
   std::optional<std::string> refuse_retries(const JobOrder& order) const;
   std::optional<std::string> refuse_retries(const QueueSet& request) const;
   // Returns why the event cannot happen to the job, or none.
-  std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view deed) const;
+  std::optional<Reply> job_refusal(const Entry* entry, const std::string& id, JobEvent event, std::string_view action) const;
   // The same for a request of the job's holder, which names a version.
   std::optional<Reply> held_job_refusal(const Entry* entry, const std::string& id, std::int64_t version, JobEvent event,
-                                        std::string_view deed) const;
+                                        std::string_view action) const;
   // Changes the job with the filter's id, or all jobs that the filter chooses.
   template <class Request, class Change>
-  Reply change_jobs(const Request& request, std::string_view deed, Change change);
+  Reply change_jobs(const Request& request, std::string_view action, Change change);
   template <class Change>
   Reply change_chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted, Change change);
   std::vector<RowRef> chosen(const JobFilter& filter, const std::function<bool(const Row&)>& wanted);
-  std::function<bool(const Row&)> meets(JobEvent event) const;
+  std::function<bool(const Row&)> applicable(JobEvent event) const;
   bool may_be_deleted(const Row& row) const;
   bool matches(const JobFilter& filter, const Row& row) const;
   RowRange range_for(const JobFilter& filter);
-  bool none_counted(const JobFilter& filter);
+  bool counts_exclude(const JobFilter& filter);
   std::optional<Reply> delete_refusal(const Entry& entry) const;
   void delete_job(Entry& entry);
   Reply no_queue(const std::string& name) const;
@@ -150,19 +150,19 @@ class Machine {
 void enter_pending(Row& row, Instant at);
 
 // The most internal steps that follow a request (PROTOCOL 4). The reference model uses the same number.
-inline constexpr std::size_t kPortion = 64;
+inline constexpr std::size_t kStepsPerRequest = 64;
 // The most internal steps that run before a request. A claim runs this portion plus one step for each job that it asks for, because
 // steps that are due can make jobs runnable.
 std::size_t steps_before(const Operation& operation) noexcept;
 
 // Call it at the beginning of a tick and of each request that writes: stores that the store has seen `now`, deletes unblocks that
 // were queued too long ago (decision 7), and returns the last instant that the store has seen.
-Instant arrive(WorkingSet& set, Instant now, const Options& options);
+Instant observe_instant(WorkingSet& set, Instant now, const Options& options);
 
 // Removes the message from the outbox. If it is a task's execute, the task's timer runs on from the shown retryAt (PROTOCOL 4).
 void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now, const Options& options);
 
 // Runs the internal step that is due first at `now`; returns none if no step is due.
-std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options);
+std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& options);
 
 }  // namespace resonate

@@ -53,30 +53,30 @@ Reply Machine::run(PromiseGet& request) {
 }
 
 Shared<Row> Machine::new_row(PromiseCreate& request) const {
-  auto* birth = new Birth;
-  Shared<const Birth> held(birth);
-  birth->id = std::move(request.id);
-  birth->param = std::move(request.param);
-  birth->tags = std::move(request.tags);
-  if (request.ikc) birth->ikc = Shared<const SharedString>(new SharedString(*std::move(request.ikc)));
-  birth->timeout_at = request.timeout_at;
-  birth->dialect = dialect_.id;
-  finish_birth(*birth);
-  const bool dead = birth->timeout_at <= now_;
-  birth->created_at = dead ? birth->timeout_at : now_;
+  auto* promise_spec = new PromiseSpec;
+  Shared<const PromiseSpec> held(promise_spec);
+  promise_spec->id = std::move(request.id);
+  promise_spec->param = std::move(request.param);
+  promise_spec->tags = std::move(request.tags);
+  if (request.ikc) promise_spec->ikc = Shared<const SharedString>(new SharedString(*std::move(request.ikc)));
+  promise_spec->timeout_at = request.timeout_at;
+  promise_spec->dialect = dialect_.id;
+  derive_promise_spec(*promise_spec);
+  const bool dead = promise_spec->timeout_at <= now_;
+  promise_spec->created_at = dead ? promise_spec->timeout_at : now_;
 
   Shared<Row> row(new Row);
-  row->birth = std::move(held);
-  row->external = birth->external_at_birth;
+  row->promise_spec = std::move(held);
+  row->external = promise_spec->initially_external;
   if (dead) {
-    row->state = timeout_verdict(birth->timer);
-    row->settled_at = birth->timeout_at;
+    row->state = timeout_state(promise_spec->timer);
+    row->settled_at = promise_spec->timeout_at;
   }
   return row;
 }
 
 std::optional<Reply> Machine::creation_conflict(const Entry& entry, const PromiseCreate& request) const {
-  const SharedString* key = entry.now->birth->ikc.get();
+  const SharedString* key = entry.now->promise_spec->ikc.get();
   if (!request.ikc || (key && key->text == *request.ikc)) return std::nullopt;
   return refusal(status::kConflict, "promise " + quoted(request.id) + " was created " +
                                         (key ? "with another idempotency key" : "without an idempotency key") + ", got " +
@@ -85,11 +85,11 @@ std::optional<Reply> Machine::creation_conflict(const Entry& entry, const Promis
 
 namespace {
 // The first dispatch of a new task is due at once, or when the delay in its tags has passed (PROTOCOL 3.2).
-Instant first_dispatch(const Birth& birth, Instant now) {
-  const std::string* delay = birth.tags.find("resonate:delay");
+Instant first_dispatch(const PromiseSpec& promise_spec, Instant now) {
+  const std::string* delay = promise_spec.tags.find("resonate:delay");
   Instant until = now;
   if (delay) (void)std::from_chars(delay->data(), delay->data() + delay->size(), until);  // cannot fail: validation has parsed it
-  return dispatch_instant(birth, std::max(now, until));
+  return dispatch_instant(promise_spec, std::max(now, until));
 }
 }  // namespace
 
@@ -99,10 +99,10 @@ Reply Machine::run(PromiseCreate& request) {
     return answer(*existing);
   }
   Shared<Row> row = new_row(request);
-  if (row->birth->target) {
+  if (row->promise_spec->target) {
     if (row->state == PromiseState::pending) {
       row->task = *next_state(TaskEvent::enqueue, TaskState::none);
-      row->retry_at = first_dispatch(*row->birth, now_);
+      row->retry_at = first_dispatch(*row->promise_spec, now_);
     } else {
       row->task = TaskState::fulfilled;
     }
@@ -154,7 +154,7 @@ Reply Machine::run(RegisterCallback& request) {
                    "awaiter " + quoted(request.awaiter) + " does not exist");
   if (awaiter->now->job)
     return refusal(status::kUnprocessable, "awaiter " + quoted(request.awaiter) + " must not be a job: jobs are not resumed");
-  if (dialect_.awaiter_needs_target && !awaiter->now->birth->target)
+  if (dialect_.awaiter_needs_target && !awaiter->now->promise_spec->target)
     return refusal(status::kUnprocessable,
                    "awaiter " + quoted(request.awaiter) + " must have the tag resonate:target, or it cannot be resumed");
   if (auto refused = internal_refusal(*awaited->now)) return *std::move(refused);
@@ -179,8 +179,8 @@ Reply Machine::search_rows(SearchQuery& query, bool tasks) {
   auto wanted = [&](const Row& row) {
     if (!in_scope(row.id()) || (tasks && !row.has_task())) return false;
     if (filter.state && *filter.state != (tasks ? name_of(row.task_at(now_)) : name_of(row.state_at(now_)))) return false;
-    if (filter.target && (!row.birth->target || *row.birth->target != *filter.target)) return false;
-    if (!row.birth->tags.contains(filter.tags)) return false;
+    if (filter.target && (!row.promise_spec->target || *row.promise_spec->target != *filter.target)) return false;
+    if (!row.promise_spec->tags.contains(filter.tags)) return false;
     return !glob || glob->matches(row.id());
   };
   RowRange range{.after = {.id = query.cursor}, .limit = limit + 1};

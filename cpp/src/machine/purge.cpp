@@ -14,10 +14,10 @@ void References::add(const Row& row) {
 bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now) {
   if (row.state == PromiseState::pending || row.settled_at >= settled_before) return false;
   if (row.callbacks > 0 || row.listeners > 0 || references.contains(row.id())) return false;
-  const std::string* origin = row.birth->tags.find("resonate:origin");
+  const std::string* origin = row.promise_spec->tags.find("resonate:origin");
   const WorkingSet::Entry* root = origin && *origin != row.id() ? set.find(*origin) : nullptr;
   if (root && root->now->pending_at(now)) return false;
-  if (row.job && may_be_read_again(*row.job, set, now)) return false;
+  if (row.job && has_pending_awaiter(*row.job, set, now)) return false;
   WorkingSet::Entry* const entry = set.find(row.id());
   if (row.job) count_job(set, *row.job, -1);
   set.remove(*entry);

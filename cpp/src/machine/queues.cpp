@@ -7,10 +7,10 @@
 namespace resonate {
 
 Reply Machine::queue_reply(const Queue& queue) const {
-  Shared<JobReply> told(new JobReply);
-  told->queues.push_back(QueueRef(new Queue(queue)));
+  Shared<JobReply> job_reply(new JobReply);
+  job_reply->queues.push_back(QueueRef(new Queue(queue)));
   Reply reply = ok();
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 
@@ -55,26 +55,26 @@ Reply Machine::run(QueuePause& request) { return set_paused(request.queue, true)
 Reply Machine::run(QueueResume& request) { return set_paused(request.queue, false); }
 
 Reply Machine::run(QueueList&) {
-  Shared<JobReply> told(new JobReply);
+  Shared<JobReply> job_reply(new JobReply);
   for (QueueRef& queue : set_.queues())
-    if (in_scope(queue->name)) told->queues.push_back(std::move(queue));
+    if (in_scope(queue->name)) job_reply->queues.push_back(std::move(queue));
   Reply reply = ok();
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 
 Reply Machine::run(JobStats& request) {
   if (request.queue && !set_.find_queue(*request.queue)) return no_queue(*request.queue);
-  Shared<JobReply> told(new JobReply);
+  Shared<JobReply> job_reply(new JobReply);
   for (QueueRef& queue : set_.queues()) {
     if (request.queue ? queue->name != *request.queue : !in_scope(queue->name)) continue;
     JobReply::Statistics statistics;
     statistics.oldest_pending_at = set_.oldest_pending(queue->name, now_);
     statistics.queue = std::move(queue);
-    told->statistics.push_back(std::move(statistics));
+    job_reply->statistics.push_back(std::move(statistics));
   }
   Reply reply = ok();
-  reply.jobs = std::move(told);
+  reply.jobs = std::move(job_reply);
   return reply;
 }
 

@@ -27,7 +27,7 @@ bool is_read(const Operation& operation) noexcept {
                    QueueGet, QueueList>(operation);
 }
 
-bool looks_at_many(const Operation& operation) noexcept {
+bool may_read_many(const Operation& operation) noexcept {
   return is_one_of<PromiseSearch, TaskSearch, ScheduleSearch, JobSearch>(operation) || choosing_filter(operation);
 }
 

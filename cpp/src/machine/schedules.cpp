@@ -16,8 +16,8 @@ namespace resonate {
 
 namespace {
 
-constexpr Duration kLookAgain = 60'000;     // the interval at which a schedule that is set aside is examined again
-constexpr Duration kMisfireGrace = 60'000;  // catchup "none" skips an occurrence that is later than this
+constexpr Duration kReexamineInterval = 60'000;  // the interval at which a schedule that is set aside is examined again
+constexpr Duration kMisfireGrace = 60'000;       // catchup "none" skips an occurrence that is later than this
 
 constexpr std::string_view kId = "{{.id}}";
 constexpr std::string_view kTimestamp = "{{.timestamp}}";
@@ -69,46 +69,46 @@ bool enqueue_occurrence(WorkingSet& set, const Schedule& schedule, const std::st
 
 // Creates the promise of an occurrence as of its instant.
 Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, const Rules& rules) {
-  auto* birth = new Birth;
-  Shared<const Birth> held(birth);
-  birth->param = schedule.promise_param;
-  birth->tags = tags_of(schedule, id, rules);
-  birth->id = std::move(id);
-  birth->created_at = at;
-  birth->timeout_at = saturating_add(at, schedule.promise_timeout);
-  birth->dialect = schedule.dialect;
-  finish_birth(*birth);
+  auto* promise_spec = new PromiseSpec;
+  Shared<const PromiseSpec> held(promise_spec);
+  promise_spec->param = schedule.promise_param;
+  promise_spec->tags = tags_of(schedule, id, rules);
+  promise_spec->id = std::move(id);
+  promise_spec->created_at = at;
+  promise_spec->timeout_at = saturating_add(at, schedule.promise_timeout);
+  promise_spec->dialect = schedule.dialect;
+  derive_promise_spec(*promise_spec);
 
   Shared<Row> row(new Row);
-  row->birth = std::move(held);
-  row->external = birth->external_at_birth;
-  const bool born_settled = birth->timeout_at <= at;
-  if (born_settled) {
-    row->state = timeout_verdict(birth->timer);
-    row->settled_at = birth->timeout_at;
+  row->promise_spec = std::move(held);
+  row->external = promise_spec->initially_external;
+  const bool initially_settled = promise_spec->timeout_at <= at;
+  if (initially_settled) {
+    row->state = timeout_state(promise_spec->timer);
+    row->settled_at = promise_spec->timeout_at;
   }
-  if (birth->target) {
-    row->task = born_settled ? TaskState::fulfilled : *next_state(TaskEvent::enqueue, TaskState::none);
-    if (!born_settled) row->retry_at = dispatch_instant(*birth, at);
+  if (promise_spec->target) {
+    row->task = initially_settled ? TaskState::fulfilled : *next_state(TaskEvent::enqueue, TaskState::none);
+    if (!initially_settled) row->retry_at = dispatch_instant(*promise_spec, at);
   }
   return row;
 }
 
 std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::string problem, Instant now) {
   std::optional<Fired> fired;
-  if (!schedule.aside || schedule.aside->problem != problem)
+  if (!schedule.set_aside || schedule.set_aside->problem != problem)
     fired = Fired{.kind = StepKind::schedule_set_aside,
                   .id = schedule.id,
                   .at = schedule.due_at(),
                   .now = now,
                   .detail = problem,
                   .created = false};
-  Shared<SetAside> aside(new SetAside);
-  aside->problem = std::move(problem);
-  aside->retry_at = saturating_add(now, kLookAgain);
+  Shared<SetAside> set_aside(new SetAside);
+  set_aside->problem = std::move(problem);
+  set_aside->retry_at = saturating_add(now, kReexamineInterval);
   auto* moved = new Schedule(schedule);
   ScheduleRef held(moved);
-  moved->aside = std::move(aside);
+  moved->set_aside = std::move(set_aside);
   set.put_schedule(std::move(held));
   return fired;
 }
@@ -213,12 +213,12 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
       .kind = StepKind::schedule, .id = schedule->id, .at = schedule->next_run_at, .now = now, .detail = {}, .created = false};
   Instant at = schedule->next_run_at;
   // While a schedule is set aside its next_run_at need not be an occurrence, because occurrences could not be computed.
-  if (schedule->aside) at = cron.next_after(saturating_sub(at, 1)).value_or(kNever);
+  if (schedule->set_aside) at = cron.next_after(saturating_sub(at, 1)).value_or(kNever);
   if (at > now) {
     auto* waiting = new Schedule(*schedule);
     ScheduleRef held(waiting);
     waiting->next_run_at = at;
-    waiting->aside = nullptr;
+    waiting->set_aside = nullptr;
     set.put_schedule(std::move(held));
     return fired;
   }
@@ -227,7 +227,7 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
 
   auto* moved = new Schedule(*schedule);
   ScheduleRef held(moved);
-  moved->aside = nullptr;
+  moved->set_aside = nullptr;
   moved->next_run_at = cron.next_after(at).value_or(kNever);
   if (!skipped) {
     moved->last_run_at = at;

@@ -45,11 +45,11 @@ void settle_row(Row& row, Settlement end) {
 // The event that ends a row without a request.
 JobEvent last_event(const Row& row) noexcept {
   if (row.expires()) return JobEvent::expire;
-  return row.birth->timer ? JobEvent::resolve : JobEvent::time_out;
+  return row.promise_spec->timer ? JobEvent::resolve : JobEvent::time_out;
 }
 
 Settlement last_settlement(const Row& row) {
-  Settlement end = settlement(row.verdict(), row.ends_at());
+  Settlement end = settlement(row.end_state(), row.ends_at());
   if (last_event(row) != JobEvent::expire) return end;
   end.event = JobEvent::expire;
   end.error = &expired_job_error();
@@ -92,7 +92,7 @@ void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement end) {
   set.touched(entry);
 }
 
-void settle_dead(WorkingSet& set, WorkingSet::Entry& entry) { settle(set, entry, last_settlement(*entry.now)); }
+void run_last_step(WorkingSet& set, WorkingSet::Entry& entry) { settle(set, entry, last_settlement(*entry.now)); }
 
 RowRef shown_at(const RowRef& row, Instant now) {
   if (!row || !row->dead_at(now)) return row;

@@ -23,7 +23,7 @@ Settlement settlement(PromiseState state, Instant at);
 // Settles the row's promise, task and job.
 void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement settlement);
 // Runs the last step of a row that is dead at some instant: its deadline, or the good_until of its job.
-void settle_dead(WorkingSet& set, WorkingSet::Entry& entry);
+void run_last_step(WorkingSet& set, WorkingSet::Entry& entry);
 
 // The row as replies show it at an instant (PROTOCOL 1.2): the row itself, or if it is dead, a copy on which its last step has run.
 RowRef shown_at(const RowRef& row, Instant now);

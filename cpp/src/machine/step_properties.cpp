@@ -22,7 +22,7 @@ class StepChecker {
 
   void compare(const Row& before, const Row& after) {
     id_ = &after.id();
-    require(before.birth == after.birth, "birth_changed", "param, tags, timeoutAt and createdAt never change");
+    require(before.promise_spec == after.promise_spec, "birth_changed", "param, tags, timeoutAt and createdAt never change");
     compare_promise(before, after);
     if (before.job || after.job) return check_job_step(before, after, context_.now, found_);
     if (before.has_task() || after.has_task()) compare_task(before, after);
@@ -51,7 +51,7 @@ class StepChecker {
       require(after.callbacks >= before.callbacks && after.listeners >= before.listeners, "edges_shrank_while_pending", "");
       return;
     }
-    const Instant deadline = before.birth->timeout_at;
+    const Instant deadline = before.promise_spec->timeout_at;
     if (after.job) {  // a failing attempt settles it now; good_until settles it at that instant
       const bool by_itself = after.settled_at == before.ends_at() || after.settled_at == context_.now;
       return require(by_itself && after.settled_at <= context_.now, "settlement_stamp",

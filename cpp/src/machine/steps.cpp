@@ -23,7 +23,7 @@ Fired fired_by(StepKind kind, const Row& row, Instant at, Instant now) {
 Fired time_out(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
   const Row& row = *entry.now;
   Fired fired = fired_by(row.expires() ? StepKind::job_expiry : StepKind::promise_timeout, row, row.ends_at(), now);
-  settle_dead(set, entry);
+  run_last_step(set, entry);
   return fired;
 }
 
@@ -71,7 +71,7 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
   constexpr Duration kSoonest = 1000;
   constexpr Duration kLatest = 3'600'000;
   const Row& row = *entry.now;
-  if (may_be_read_again(*row.job, set, now) || set.has_unblock(row.id())) {
+  if (has_pending_awaiter(*row.job, set, now) || set.has_unblock(row.id())) {
     const Duration waited = saturating_sub(now, row.settled_at);
     edit_job(set.edit(entry)).reclaim_at = saturating_add(now, std::clamp(waited, kSoonest, kLatest));
     set.touched(entry);
@@ -93,15 +93,15 @@ Fired expire_lease(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 Fired dispatch(WorkingSet& set, WorkingSet::Entry& entry, Instant now, const Options& options) {
   Fired fired = fired_by(StepKind::dispatch, *entry.now, entry.now->retry_at, now);
   Row& row = set.edit(entry);
-  fired.detail = *row.birth->target;
+  fired.detail = *row.promise_spec->target;
 
   Shared<OutboxMessage> message(new OutboxMessage);
   message->kind = MessageKind::execute;
   message->id = row.id();
-  message->address = *row.birth->target;
+  message->address = *row.promise_spec->target;
   message->version = row.acquisitions;
   message->resume = static_cast<bool>(row.current);
-  message->dialect = row.birth->dialect;
+  message->dialect = row.promise_spec->dialect;
   message->queued_at = now;
   if (row.execute_seq) set.remove_message(row.execute_seq);  // a task has at most one execute in the outbox: the newest
   row.execute_seq = set.add_message(std::move(message));
@@ -162,7 +162,7 @@ Fired drain_callback(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
 
 }  // namespace
 
-Instant arrive(WorkingSet& set, Instant now, const Options& options) {
+Instant observe_instant(WorkingSet& set, Instant now, const Options& options) {
   Instant& seen = set.counters().now;
   seen = std::max(seen, now);
   set.drop_unblocks(saturating_sub(seen, options.unblock_retention));
@@ -181,10 +181,10 @@ void remove_delivered(WorkingSet& set, const OutboxMessage& message, Instant now
 
 std::size_t steps_before(const Operation& operation) noexcept {
   const auto* claim = std::get_if<JobClaim>(&operation);
-  return claim ? kPortion + static_cast<std::size_t>(claim->count) : 0;
+  return claim ? kStepsPerRequest + static_cast<std::size_t>(claim->count) : 0;
 }
 
-std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& options) {
+std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& options) {
   while (const auto next = set.next_due(now)) {
     if (next->schedule) {
       if (std::optional<Fired> fired = fire_schedule(set, *next->schedule, now, options)) return fired;
@@ -199,7 +199,7 @@ std::optional<Fired> take_step(WorkingSet& set, Instant now, const Options& opti
         continue;
       case DueKind::lease:
       case DueKind::dispatch:
-        if (entry.now->job && entry.now->job->flight) return end_gathering(set, entry, now);
+        if (entry.now->job && entry.now->job->group_state) return end_gathering(set, entry, now);
         if (entry.now->dead_at(now)) {
           // A row past its deadline has one step left, which is ordered by the deadline: so the row is queued again with that
           // instant.

@@ -82,7 +82,7 @@ bool is_in_namespace(std::string_view name) {
          std::string_view(":._-/ ").find(name[kNamespace.size()]) != std::string_view::npos;
 }
 
-void look_at(std::vector<std::string>& advice, std::string_view name, std::string_view value) {
+void examine_tag(std::vector<std::string>& advice, std::string_view name, std::string_view value) {
   if (!is_in_namespace(name)) return;
   const std::string_view word = name.substr(kNamespace.size() + 1);
   if (name.starts_with("resonate:") && std::find(std::begin(kKnown), std::end(kKnown), word) != std::end(kKnown)) {
@@ -96,11 +96,11 @@ void look_at(std::vector<std::string>& advice, std::string_view name, std::strin
 }
 
 // Visits the tags of an operation.
-struct Look {
+struct TagVisitor {
   std::vector<std::string>& advice;
 
   void tags(const StringMap& tags) const {
-    for (const auto& [name, value] : tags) look_at(advice, name, value);
+    for (const auto& [name, value] : tags) examine_tag(advice, name, value);
   }
   void orders(const std::vector<JobOrder>& orders) const {
     for (const JobOrder& order : orders) tags(order.tags);
@@ -124,13 +124,13 @@ struct Look {
 
 std::vector<std::string> tag_advice(const Operation& operation) {
   std::vector<std::string> advice;
-  std::visit(Look{advice}, operation);
+  std::visit(TagVisitor{advice}, operation);
   return advice;
 }
 
 std::vector<std::string> tag_advice(const StringMap& tags) {
   std::vector<std::string> advice;
-  Look{advice}.tags(tags);
+  TagVisitor{advice}.tags(tags);
   return advice;
 }
 

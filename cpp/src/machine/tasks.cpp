@@ -26,19 +26,19 @@ void set_resumes(Row& row, std::vector<std::string> resumes) {
 
 Reply Machine::no_task(const std::string& id) const { return refusal(status::kNotFound, "task " + quoted(id) + " does not exist"); }
 
-Reply Machine::is_a_job(const std::string& id, std::string_view deed) const {
+Reply Machine::job_task_refusal(const std::string& id, std::string_view action) const {
   return refusal(status::kConflict,
-                 "task " + quoted(id) + " belongs to a job and cannot be " + std::string(deed) + ": use the job.* requests");
+                 "task " + quoted(id) + " belongs to a job and cannot be " + std::string(action) + ": use the job.* requests");
 }
 
 std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::string& id, std::int64_t version, TaskEvent event,
-                                            std::string_view deed) const {
+                                            std::string_view action) const {
   if (!entry || !entry->now->has_task()) return no_task(id);
-  if (entry->now->job && event != TaskEvent::fulfill && event != TaskEvent::fence) return is_a_job(id, deed);
+  if (entry->now->job && event != TaskEvent::fulfill && event != TaskEvent::fence) return job_task_refusal(id, action);
   const TaskState state = entry->now->task_at(now_);
   if (!next_state(event, state))
     return refusal(status::kConflict,
-                   "task " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(deed));
+                   "task " + quoted(id) + " is " + std::string(name_of(state)) + " and cannot be " + std::string(action));
   const std::int64_t shown = shown_version(dialect_, state, entry->now->acquisitions);
   if (shown != version)
     return refusal(status::kConflict,
@@ -48,7 +48,7 @@ std::optional<Reply> Machine::claim_refusal(const Entry* entry, const std::strin
 
 void enter_pending(Row& row, Instant at) {
   clear_task(row, TaskState::pending);
-  row.retry_at = dispatch_instant(*row.birth, at);
+  row.retry_at = dispatch_instant(*row.promise_spec, at);
 }
 
 void Machine::acquire(Entry& entry, const std::string& pid, Duration ttl) {
@@ -79,13 +79,13 @@ Reply Machine::claimed(const Entry& entry) const {
 void Machine::add_preload(Reply& reply, const Row& row) const {
   if (!dialect_.preloads) return;
   reply.has_preload = true;
-  if (!row.birth->branch) return;
+  if (!row.promise_spec->branch) return;
   std::size_t bytes = 0;
-  reply.preload = set_.scan_until(rows_of_branch(*row.birth->branch), [&](const Row& other) {
-    if (other.id() == row.id() || !in_scope(other.id())) return WorkingSet::Seen::unwanted;
+  reply.preload = set_.scan_until(rows_of_branch(*row.promise_spec->branch), [&](const Row& other) {
+    if (other.id() == row.id() || !in_scope(other.id())) return WorkingSet::RowMatch::unwanted;
     bytes += payload_bytes(other);
     reply.preload_cut = bytes > kMostPreloaded;
-    return reply.preload_cut ? WorkingSet::Seen::end : WorkingSet::Seen::wanted;
+    return reply.preload_cut ? WorkingSet::RowMatch::end : WorkingSet::RowMatch::wanted;
   });
 }
 
@@ -101,11 +101,11 @@ Reply Machine::run(TaskGet& request) {
 Reply Machine::run(TaskCreate& request) {
   if (Entry* existing = set_.find(request.action.id)) {
     if (auto conflict = creation_conflict(*existing, request.action)) return *std::move(conflict);
-    if (existing->now->job) return is_a_job(request.action.id, "acquired");
+    if (existing->now->job) return job_task_refusal(request.action.id, "acquired");
     if (dialect_.existing_task == ExistingTask::answer_promise) return answer(*existing);
     const std::string& id = existing->now->id();
     if (!existing->now->has_task()) {
-      const bool targeted = existing->now->birth->target != nullptr;
+      const bool targeted = existing->now->promise_spec->target != nullptr;
       return refusal(targeted ? rules_.task_create_without_targeted_task_status : rules_.task_create_without_task_status,
                      "promise " + quoted(id) + " exists and has no task");
     }
@@ -254,7 +254,7 @@ Reply Machine::run(TaskHeartbeat& request) {
 Reply Machine::run(TaskHalt& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
-  if (entry->now->job) return is_a_job(request.id, "halted");
+  if (entry->now->job) return job_task_refusal(request.id, "halted");
   const TaskState state = entry->now->task_at(now_);
   const auto halted = next_state(TaskEvent::halt, state);
   if (!halted)
@@ -269,7 +269,7 @@ Reply Machine::run(TaskHalt& request) {
 Reply Machine::run(TaskContinue& request) {
   Entry* entry = set_.find(request.id);
   if (!entry || !entry->now->has_task()) return no_task(request.id);
-  if (entry->now->job) return is_a_job(request.id, "continued");
+  if (entry->now->job) return job_task_refusal(request.id, "continued");
   const TaskState state = entry->now->task_at(now_);
   if (!next_state(TaskEvent::resume_halted, state))
     return refusal(status::kConflict,

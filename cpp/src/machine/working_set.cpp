@@ -26,10 +26,10 @@ void WorkingSet::begin(Storage& storage) {
 
 void WorkingSet::clear() {
   rows_left_ = SIZE_MAX;
-  cut_ = false;
+  reached_row_limit_ = false;
   each_entry([](Entry& entry) {
     entry.before = entry.now = entry.checkpoint = nullptr;
-    entry.changed = entry.gone = entry.checkpoint_gone = false;
+    entry.changed = entry.removed = entry.checkpoint_removed = false;
   });
   entries_ = 0;
   removed_.clear();
@@ -59,7 +59,7 @@ void WorkingSet::clear() {
   added_edges_.clear();
   removed_edges_.clear();
   added_messages_.clear();
-  if (!gone_messages_.empty()) gone_messages_.clear();
+  if (!removed_messages_.empty()) removed_messages_.clear();
   last_dropped_ = 0;
   next_own_unblock_ = edges_added_mark_ = edges_removed_mark_ = messages_added_mark_ = 0;
 }
@@ -132,7 +132,7 @@ void WorkingSet::prefetch(const Lookups& records) {
 }
 
 WorkingSet::Entry* WorkingSet::find(std::string_view id) {
-  if (Entry* entry = known(id)) return entry->gone ? nullptr : entry;
+  if (Entry* entry = known(id)) return entry->removed ? nullptr : entry;
   if (!absent_.empty() && absent_.contains(id)) return nullptr;
   RowRef row = storage_->load(id);
   return row ? &remember(std::move(row)) : nullptr;
@@ -141,7 +141,7 @@ WorkingSet::Entry* WorkingSet::find(std::string_view id) {
 Row& WorkingSet::edit(Entry& entry) {
   entry.changed = true;
   // Copies the row if a reply, storage or the checkpoint also refers to it: none of them may see the write.
-  if (!entry.now->held_once()) entry.now = RowRef(new Row(*entry.now));
+  if (!entry.now->is_unshared()) entry.now = RowRef(new Row(*entry.now));
   return const_cast<Row&>(*entry.now);
 }
 
@@ -159,7 +159,7 @@ WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
   if (removed) removed_.push_back(std::move(removed->now));
   entry.now = std::move(row);
   if (!removed) index(entry);
-  entry.gone = false;
+  entry.removed = false;
   entry.changed = true;
   touched(entry);
   return entry;
@@ -167,7 +167,7 @@ WorkingSet::Entry& WorkingSet::create(Shared<Row> row) {
 
 void WorkingSet::remove(Entry& entry) {
   entry.changed = true;
-  entry.gone = true;
+  entry.removed = true;
 }
 
 WorkingSet::ScheduleEntry* WorkingSet::find_schedule(std::string_view id) {
@@ -235,10 +235,10 @@ void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_vie
 
 EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
   EdgeQueue& queue = queues_[{kind, std::string(owner)}];
-  if (queue.next_stored == queue.stored.size() && !queue.whole) {
+  if (queue.next_stored == queue.stored.size() && !queue.complete) {
     queue.stored = storage_->edges({kind, owner, queue.consumed, kEdgePage});
     queue.next_stored = 0;
-    queue.whole = queue.stored.size() < kEdgePage;
+    queue.complete = queue.stored.size() < kEdgePage;
   }
   if (queue.next_stored < queue.stored.size()) return queue.stored[queue.next_stored];
   return queue.next < queue.added.size() ? queue.added[queue.next] : nullptr;
@@ -260,7 +260,7 @@ std::int64_t WorkingSet::add_message(Shared<OutboxMessage> message) {
 
 void WorkingSet::remove_message(std::int64_t seq) {
   if (seq > first_own_seq_) {
-    gone_messages_.insert(seq);
+    removed_messages_.insert(seq);
   } else {
     changes_.messages_removed.push_back(seq);
   }
@@ -279,7 +279,7 @@ void WorkingSet::drop_unblocks(Instant until) {
     const OutboxMessage& message = *added_messages_[next_own_unblock_];
     if (!unblock_key(message)) continue;
     if (message.queued_at > until) return;
-    gone_messages_.insert(message.seq);
+    removed_messages_.insert(message.seq);
     ++changes_.counters.dropped;
   }
 }
@@ -290,7 +290,7 @@ bool WorkingSet::has_unblock(std::string_view id) {
     if (std::find(removed.begin(), removed.end(), stored->seq) == removed.end()) return true;
   return std::any_of(added_messages_.begin(), added_messages_.end(), [&](const MessageRef& message) {
     const std::string* const key = unblock_key(*message);
-    return key && *key == id && !gone_messages_.contains(message->seq);
+    return key && *key == id && !removed_messages_.contains(message->seq);
   });
 }
 
@@ -300,7 +300,7 @@ void WorkingSet::push_due(HeapItem item) {
 }
 
 bool WorkingSet::holds(const HeapItem& item) {
-  if (item.row) return item.row->now && !item.row->gone && item.row->now->due == item.due;
+  if (item.row) return item.row->now && !item.row->removed && item.row->now->due == item.due;
   return item.schedule->now && due_key(*item.schedule->now) == item.due;
 }
 
@@ -319,8 +319,8 @@ namespace {
 Due due_of(const Row& row) { return row.due; }
 Due due_of(const Schedule& schedule) { return {schedule.due_at(), DueKind::schedule}; }
 
-void go_on_after(RowRange& range, const Row& row) { range.after = place_in(range, row); }
-void go_on_after(ScheduleRange& range, const Schedule& schedule) {
+void continue_after(RowRange& range, const Row& row) { range.after = place_in(range, row); }
+void continue_after(ScheduleRange& range, const Schedule& schedule) {
   range.after = schedule.id;
   range.after_at = schedule.due_at();
 }
@@ -342,7 +342,7 @@ auto WorkingSet::first_due_of(Pages& pages, Instant now, Read read) -> decltype(
     pages.items = read(pages.range);
     pages.at = 0;
     if (pages.items.size() < kPage) pages.read_until = now;
-    if (!pages.items.empty()) go_on_after(pages.range, *pages.items.back());
+    if (!pages.items.empty()) continue_after(pages.range, *pages.items.back());
   }
 }
 
@@ -388,7 +388,7 @@ bool WorkingSet::changed() const noexcept {
 const Changes& WorkingSet::finish() {
   each_entry([&](Entry& entry) {
     if (!entry.changed) return;
-    if (entry.gone) entry.now = nullptr;
+    if (entry.removed) entry.now = nullptr;
     if (entry.before || entry.now) changes_.rows.push_back({std::move(entry.before), std::move(entry.now)});
   });
   for (auto& [name, entry] : queues_of_jobs_)
@@ -402,8 +402,8 @@ const Changes& WorkingSet::finish() {
   std::swap(changes_.edges_added, added_edges_);
   std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
   std::swap(changes_.edges_removed, removed_edges_);
-  if (!gone_messages_.empty())
-    std::erase_if(added_messages_, [this](const MessageRef& m) { return gone_messages_.contains(m->seq); });
+  if (!removed_messages_.empty())
+    std::erase_if(added_messages_, [this](const MessageRef& m) { return removed_messages_.contains(m->seq); });
   std::swap(changes_.messages_added, added_messages_);
   return changes_;
 }
@@ -412,7 +412,7 @@ void WorkingSet::checkpoint() {
   checking_ = true;
   each_entry([](Entry& entry) {
     entry.checkpoint = entry.now;
-    entry.checkpoint_gone = entry.gone;
+    entry.checkpoint_removed = entry.removed;
   });
   for (auto& [id, entry] : schedules_) entry.checkpoint = entry.now;
   edges_added_mark_ = added_edges_.size();
@@ -423,8 +423,8 @@ void WorkingSet::checkpoint() {
 WorkingSet::StepView WorkingSet::since_checkpoint() {
   StepView view;
   each_entry([&](Entry& entry) {
-    const RowRef before = entry.checkpoint_gone ? RowRef() : entry.checkpoint;
-    const RowRef after = entry.gone ? RowRef() : entry.now;
+    const RowRef before = entry.checkpoint_removed ? RowRef() : entry.checkpoint;
+    const RowRef after = entry.removed ? RowRef() : entry.now;
     if (before != after) view.rows.emplace_back(before, after);
   });
   for (auto& [id, entry] : schedules_)

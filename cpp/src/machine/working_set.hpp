@@ -31,8 +31,8 @@ class WorkingSet {
     RowRef now;
     RowRef checkpoint;  // `now` as of the last checkpoint()
     bool changed = false;
-    bool gone = false;             // the row was removed; `now` keeps its id
-    bool checkpoint_gone = false;  // as of the last checkpoint()
+    bool removed = false;             // the row was removed; `now` keeps its id
+    bool checkpoint_removed = false;  // as of the last checkpoint()
   };
   struct QueueEntry {
     QueueRef before;
@@ -58,13 +58,13 @@ class WorkingSet {
   void begin(Storage& storage);
   void clear();
 
-  // Lets scans read at most this many rows of storage until clear(). If they needed more, has_more_to_look_at() is true and their
+  // Lets scans read at most this many rows of storage until clear(). If they needed more, reached_row_limit() is true and their
   // results are incomplete.
-  void look_at_most(std::size_t rows) noexcept {
+  void limit_rows_read(std::size_t rows) noexcept {
     rows_left_ = rows;
-    cut_ = false;
+    reached_row_limit_ = false;
   }
-  bool has_more_to_look_at() const noexcept { return cut_; }
+  bool reached_row_limit() const noexcept { return reached_row_limit_; }
 
   // Loads the records that a batch names with one call of the storage, and remembers which do not exist.
   void prefetch(const Lookups& records);
@@ -103,9 +103,9 @@ class WorkingSet {
 
   // Returns the rows of a range that `wanted` accepts: storage's rows, overlaid by those of the transaction.
   std::vector<RowRef> scan(RowRange range, const std::function<bool(const Row&)>& wanted);
-  // The same, up to the first row for which `judge` returns end.
-  enum class Seen : std::uint8_t { unwanted, wanted, end };
-  std::vector<RowRef> scan_until(RowRange range, const std::function<Seen(const Row&)>& judge);
+  // The same, up to the first row for which `classify` returns end.
+  enum class RowMatch : std::uint8_t { unwanted, wanted, end };
+  std::vector<RowRef> scan_until(RowRange range, const std::function<RowMatch(const Row&)>& classify);
   std::vector<ScheduleRef> scan_schedules(std::string_view after, std::size_t limit,
                                           const std::function<bool(const Schedule&)>& wanted);
 
@@ -144,7 +144,7 @@ class WorkingSet {
   struct Page {
     std::vector<RowRef> rows;
     std::size_t front = 0;  // the transaction has changed all rows before this one
-    bool whole = false;     // storage has no further rows
+    bool complete = false;  // storage has no further rows
   };
   // A row that the transaction changed, at a place in a group. A later change may have moved it from there.
   struct OwnRow {
@@ -252,7 +252,7 @@ class WorkingSet {
 
   Storage* storage_ = nullptr;
   std::size_t rows_left_ = SIZE_MAX;
-  bool cut_ = false;
+  bool reached_row_limit_ = false;
   Changes changes_;
   Counters counters_before_;
   std::array<Entry, kFewEntries> few_;
@@ -282,7 +282,7 @@ class WorkingSet {
     std::int64_t consumed = 0;    // seq of the last edge that this transaction removed
     std::vector<EdgeRef> stored;  // a page of storage's edges
     std::size_t next_stored = 0;
-    bool whole = false;  // storage has no edges after the page
+    bool complete = false;  // storage has no edges after the page
     std::vector<EdgeRef> added;
     std::size_t next = 0;  // into added
   };
@@ -293,7 +293,7 @@ class WorkingSet {
   std::vector<EdgeRef> removed_edges_;
   std::int64_t first_own_seq_ = 0;  // edges and messages of this transaction have a greater seq
   std::vector<MessageRef> added_messages_;
-  std::unordered_set<std::int64_t> gone_messages_;
+  std::unordered_set<std::int64_t> removed_messages_;
   std::int64_t last_dropped_ = 0;     // seq of the last unblock that was dropped
   std::size_t next_own_unblock_ = 0;  // into added_messages_: no unblock before it is still queued
   std::size_t edges_added_mark_ = 0;

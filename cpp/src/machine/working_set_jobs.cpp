@@ -25,12 +25,12 @@ const Queue* WorkingSet::find_queue(std::string_view name) {
 Queue& WorkingSet::edit_queue(std::string_view name) {
   QueueEntry* entry = known_queue(name);
   if (!entry) {
-    Shared<Queue> born(new Queue);
-    born->name = name;
-    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{nullptr, std::move(born), true}).first->second;
+    Shared<Queue> created(new Queue);
+    created->name = name;
+    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{nullptr, std::move(created), true}).first->second;
   }
   entry->changed = true;
-  if (!entry->now->held_once()) entry->now = QueueRef(new Queue(*entry->now));
+  if (!entry->now->is_unshared()) entry->now = QueueRef(new Queue(*entry->now));
   return const_cast<Queue&>(*entry->now);
 }
 

@@ -24,7 +24,7 @@ WorkingSet::Overlay& WorkingSet::overlay(Index index) {
   Overlay& overlay = overlays_[place_of(index)];
   for (; overlay.touches < touched_.size(); ++overlay.touches) {
     Entry* const entry = touched_[overlay.touches];
-    if (entry->gone) continue;
+    if (entry->removed) continue;
     if (const std::optional<IndexKey> key = index_key(*entry->now, index))
       overlay.groups[name_of_group(IndexKey::view(key->queue), IndexKey::view(key->text), IndexKey::view(key->type))].own.insert(
           {key->major, key->minor, entry->now->id(), entry});
@@ -33,7 +33,7 @@ WorkingSet::Overlay& WorkingSet::overlay(Index index) {
 }
 
 bool WorkingSet::still_at(const OwnRow& row, const RowRange& range) const {
-  if (row.entry->gone) return false;
+  if (row.entry->removed) return false;
   const std::optional<IndexKey> key = index_key(*row.entry->now, range.index);
   return key && key->major == row.major && key->minor == row.minor && row.entry->now->id() == row.id && range.has(*key);
 }
@@ -64,21 +64,21 @@ WorkingSet::Cursor::Cursor(WorkingSet& set, RowRange range, std::size_t expected
 
 bool WorkingSet::Cursor::read_more() {
   Page& page = this->page();
-  if (page.whole) return false;
+  if (page.complete) return false;
   if (!page.rows.empty()) range_.after = place_in(range_, *page.rows.back());
   if (!kept_) {
     page.rows.clear();
     next_stored_ = 0;
   }
   if (set_.rows_left_ == 0) {
-    set_.cut_ = true;
+    set_.reached_row_limit_ = true;
     return false;
   }
   range_.limit = std::min(page_size_, set_.rows_left_);
   page_size_ = std::min(2 * page_size_, kLargestPage);  // a caller that needs more rows than expected may need many
   std::vector<RowRef> more = set_.storage_->rows(range_);
   if (set_.rows_left_ != SIZE_MAX) set_.rows_left_ -= more.size();
-  page.whole = more.size() < range_.limit;
+  page.complete = more.size() < range_.limit;
   const bool found = !more.empty();
   if (page.rows.empty()) {
     page.rows = std::move(more);
@@ -148,10 +148,10 @@ WorkingSet::Entry* WorkingSet::first_of(RowRange range) {
 }
 
 std::vector<RowRef> WorkingSet::scan(RowRange range, const std::function<bool(const Row&)>& wanted) {
-  return scan_until(std::move(range), [&wanted](const Row& row) { return wanted(row) ? Seen::wanted : Seen::unwanted; });
+  return scan_until(std::move(range), [&wanted](const Row& row) { return wanted(row) ? RowMatch::wanted : RowMatch::unwanted; });
 }
 
-std::vector<RowRef> WorkingSet::scan_until(RowRange range, const std::function<Seen(const Row&)>& judge) {
+std::vector<RowRef> WorkingSet::scan_until(RowRange range, const std::function<RowMatch(const Row&)>& classify) {
   const std::size_t limit = range.limit;
   std::vector<RowRef> found;
   if (limit == 0) return found;
@@ -161,9 +161,9 @@ std::vector<RowRef> WorkingSet::scan_until(RowRange range, const std::function<S
   for (; found.size() < limit; cursor.pop()) {
     const RowRef* const row = cursor.peek();
     if (!row) break;
-    const Seen seen = judge(**row);
-    if (seen == Seen::end) break;
-    if (seen == Seen::wanted) found.push_back(*row);
+    const RowMatch seen = classify(**row);
+    if (seen == RowMatch::end) break;
+    if (seen == RowMatch::wanted) found.push_back(*row);
   }
   return found;
 }

@@ -10,9 +10,9 @@ namespace resonate {
 namespace {
 
 // Records the first exceeded limit.
-class Measure {
+class LimitCheck {
  public:
-  Measure(const RequestLimits& limits, Clock* clock) : limits_(limits), clock_(clock) {}
+  LimitCheck(const RequestLimits& limits, Clock* clock) : limits_(limits), clock_(clock) {}
   std::optional<std::string> take() { return std::move(problem_); }
 
   void text(const char* what, std::string_view given) {
@@ -63,7 +63,7 @@ class Measure {
   std::optional<std::string> problem_;
 };
 
-void measure(Measure& at, const PromiseCreate& request) {
+void check_limits(LimitCheck& at, const PromiseCreate& request) {
   at.text("id", request.id);
   at.value(request.param);
   at.tags(request.tags);
@@ -73,53 +73,53 @@ void measure(Measure& at, const PromiseCreate& request) {
     if (problem == std::errc() && end == delay->data() + delay->size()) at.delay_until("tag resonate:delay", until);
   }
 }
-void measure(Measure& at, const PromiseSettle& request) {
+void check_limits(LimitCheck& at, const PromiseSettle& request) {
   at.text("id", request.id);
   at.value(request.value);
 }
-void measure(Measure& at, const RegisterCallback& request) {
+void check_limits(LimitCheck& at, const RegisterCallback& request) {
   at.text("awaited", request.awaited);
   at.text("awaiter", request.awaiter);
 }
-void measure(Measure& at, const RegisterListener& request) {
+void check_limits(LimitCheck& at, const RegisterListener& request) {
   at.text("awaited", request.awaited);
   at.text("address", request.address);
 }
-void measure(Measure& at, const SearchQuery& query) {
+void check_limits(LimitCheck& at, const SearchQuery& query) {
   if (query.filter.id) at.text("id", *query.filter.id);
   if (query.filter.target) at.text("target", *query.filter.target);
   at.text("cursor", query.cursor);
   at.strings("tags", query.filter.tags);
 }
-void measure(Measure& at, const TaskCreate& request) {
+void check_limits(LimitCheck& at, const TaskCreate& request) {
   at.text("pid", request.pid);
   at.ttl(request.ttl);
-  measure(at, request.action);
+  check_limits(at, request.action);
 }
-void measure(Measure& at, const TaskAcquire& request) {
+void check_limits(LimitCheck& at, const TaskAcquire& request) {
   at.text("id", request.id);
   at.text("pid", request.pid);
   at.ttl(request.ttl);
 }
-void measure(Measure& at, const TaskSuspend& request) {
+void check_limits(LimitCheck& at, const TaskSuspend& request) {
   at.text("id", request.id);
   at.list("actions", request.actions.size());
-  for (const RegisterCallback& action : request.actions) measure(at, action);
+  for (const RegisterCallback& action : request.actions) check_limits(at, action);
 }
-void measure(Measure& at, const TaskFulfill& request) {
+void check_limits(LimitCheck& at, const TaskFulfill& request) {
   at.text("id", request.id);
-  measure(at, request.action);
+  check_limits(at, request.action);
 }
-void measure(Measure& at, const TaskFence& request) {
+void check_limits(LimitCheck& at, const TaskFence& request) {
   at.text("id", request.id);
-  std::visit([&](const auto& action) { measure(at, action); }, request.action);
+  std::visit([&](const auto& action) { check_limits(at, action); }, request.action);
 }
-void measure(Measure& at, const TaskHeartbeat& request) {
+void check_limits(LimitCheck& at, const TaskHeartbeat& request) {
   at.text("pid", request.pid);
   at.list("tasks", request.tasks.size());
   for (const TaskRef& task : request.tasks) at.text("id", task.id);
 }
-void measure(Measure& at, const RetryPolicy& policy) {
+void check_limits(LimitCheck& at, const RetryPolicy& policy) {
   if (policy.codes) {
     at.list("codes", policy.codes->size());
     for (const std::string& code : *policy.codes) at.text("code", code);
@@ -130,7 +130,7 @@ void measure(Measure& at, const RetryPolicy& policy) {
     at.delay("cap of retryPolicy", policy.cap);
   }
 }
-void measure(Measure& at, const JobOrder& order) {
+void check_limits(LimitCheck& at, const JobOrder& order) {
   if (order.id) at.text("id", *order.id);
   at.text("queue", order.queue);
   at.text("type", order.type);
@@ -138,94 +138,94 @@ void measure(Measure& at, const JobOrder& order) {
   if (order.group) at.text("group", *order.group);
   at.value(order.payload);
   at.tags(order.tags);
-  if (order.policy) measure(at, *order.policy);
+  if (order.policy) check_limits(at, *order.policy);
   if (order.process_in) at.delay("processIn", *order.process_in);
   if (order.process_at) at.delay_until("processAt", *order.process_at);
 }
-void measure(Measure& at, const ScheduleCreate& request) {
+void check_limits(LimitCheck& at, const ScheduleCreate& request) {
   at.text("id", request.id);
   at.text("promiseId", request.promise_id);
   at.text("cron", request.cron);
   at.value(request.promise_param);
   at.tags(request.promise_tags);
-  for (const JobOrder& order : request.job) measure(at, order);
+  for (const JobOrder& order : request.job) check_limits(at, order);
 }
-void measure(Measure& at, const JobEnqueue& request) { measure(at, request.order.front()); }
-void measure(Measure& at, const JobEnqueueMany& request) {
+void check_limits(LimitCheck& at, const JobEnqueue& request) { check_limits(at, request.order.front()); }
+void check_limits(LimitCheck& at, const JobEnqueueMany& request) {
   at.list("jobs", request.orders.size());
-  for (const JobOrder& order : request.orders) measure(at, order);
+  for (const JobOrder& order : request.orders) check_limits(at, order);
 }
-void measure(Measure& at, const JobClaim& request) {
+void check_limits(LimitCheck& at, const JobClaim& request) {
   at.list("queues", request.queues.size());
   for (const QueueChoice& queue : request.queues) at.text("queue", queue.name);
   at.text("worker", request.worker);
   at.lease("lease", request.lease);
   if (request.run_lease) at.lease("runLease", *request.run_lease);
 }
-void measure(Measure& at, const std::vector<JobRef>& jobs) {
+void check_limits(LimitCheck& at, const std::vector<JobRef>& jobs) {
   at.list("jobs", jobs.size());
   for (const JobRef& job : jobs) at.text("id", job.id);
 }
-void measure(Measure& at, const JobStart& request) {
+void check_limits(LimitCheck& at, const JobStart& request) {
   at.text("id", request.id);
   if (request.lease) at.lease("lease", *request.lease);
 }
-void measure(Measure& at, const JobStartMany& request) {
-  measure(at, request.jobs);
+void check_limits(LimitCheck& at, const JobStartMany& request) {
+  check_limits(at, request.jobs);
   if (request.lease) at.lease("lease", *request.lease);
 }
-void measure(Measure& at, const JobHeartbeat& request) {
+void check_limits(LimitCheck& at, const JobHeartbeat& request) {
   at.text("worker", request.worker);
-  measure(at, request.jobs);
+  check_limits(at, request.jobs);
 }
-void measure(Measure& at, const JobComplete& request) {
+void check_limits(LimitCheck& at, const JobComplete& request) {
   at.text("id", request.id);
   at.value(request.result);
 }
-void measure(Measure& at, const JobCompleteMany& request) {
+void check_limits(LimitCheck& at, const JobCompleteMany& request) {
   at.list("jobs", request.jobs.size());
-  for (const JobComplete& one : request.jobs) measure(at, one);
+  for (const JobComplete& one : request.jobs) check_limits(at, one);
 }
-void measure(Measure& at, const JobFail& request) {
+void check_limits(LimitCheck& at, const JobFail& request) {
   at.text("id", request.id);
   at.text("code", request.error.code);
   if (request.retry_after) at.delay("retryAfter", *request.retry_after);
 }
-void measure(Measure& at, const JobSnooze& request) {
+void check_limits(LimitCheck& at, const JobSnooze& request) {
   at.text("id", request.id);
   at.delay("delay", request.delay);
 }
-void measure(Measure& at, const JobFilter& filter) {
+void check_limits(LimitCheck& at, const JobFilter& filter) {
   if (filter.id) at.text("id", *filter.id);
   if (filter.queue) at.text("queue", *filter.queue);
   if (filter.type) at.text("type", *filter.type);
   if (filter.group) at.text("group", *filter.group);
   at.strings("tags", filter.tags);
 }
-void measure(Measure& at, const JobSearch& request) {
-  measure(at, request.filter);
+void check_limits(LimitCheck& at, const JobSearch& request) {
+  check_limits(at, request.filter);
   if (request.unique_key) at.text("uniqueKey", *request.unique_key);
   at.text("cursor", request.cursor);
 }
-void measure(Measure& at, const JobStats& request) {
+void check_limits(LimitCheck& at, const JobStats& request) {
   if (request.queue) at.text("queue", *request.queue);
 }
-void measure(Measure& at, const QueueSet& request) {
+void check_limits(LimitCheck& at, const QueueSet& request) {
   at.text("queue", request.queue);
   if (request.groups.value) {
     at.delay("grace of groups", request.groups.value->grace);
     if (request.groups.value->max_delay) at.delay("maxDelay of groups", *request.groups.value->max_delay);
   }
-  if (request.defaults.value && request.defaults.value->policy) measure(at, *request.defaults.value->policy);
+  if (request.defaults.value && request.defaults.value->policy) check_limits(at, *request.defaults.value->policy);
 }
-void measure(Measure&, const QueueList&) {}
+void check_limits(LimitCheck&, const QueueList&) {}
 // All other requests: searches, and requests whose only text is an id.
 template <class Rest>
-void measure(Measure& at, const Rest& request) {
+void check_limits(LimitCheck& at, const Rest& request) {
   if constexpr (requires { request.query; }) {
-    measure(at, request.query);
+    check_limits(at, request.query);
   } else if constexpr (requires { request.which; }) {
-    measure(at, request.which);
+    check_limits(at, request.which);
   } else if constexpr (requires { request.queue; }) {
     at.text("queue", request.queue);
   } else {
@@ -235,9 +235,9 @@ void measure(Measure& at, const Rest& request) {
 
 }  // namespace
 
-std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits, Clock* clock) {
-  Measure at(limits, clock);
-  std::visit([&](const auto& request) { measure(at, request); }, operation);
+std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, Clock* clock) {
+  LimitCheck at(limits, clock);
+  std::visit([&](const auto& request) { check_limits(at, request); }, operation);
   return at.take();
 }
 

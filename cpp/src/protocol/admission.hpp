@@ -30,11 +30,11 @@ struct Named {
   // The queues in which the request enqueues, claims or searches.
   std::vector<std::string_view> queues;
 };
-Named named_by(const Operation& operation, std::string& room);
+Named named_by(const Operation& operation, std::string& buffer);
 
 // Returns a description of the first limit that the request exceeds, or nothing. Delays given as instants are measured from
 // `clock`; without a clock they are not checked.
-std::optional<std::string> beyond(const Operation& operation, const RequestLimits& limits, Clock* clock = nullptr);
+std::optional<std::string> exceeded_limit(const Operation& operation, const RequestLimits& limits, Clock* clock = nullptr);
 
 // Returns whether the brackets of a JSON text nest deeper than `limit`. The text need not be valid. It runs
 // before the parsers because they do not know the limit: simdjson's depth belongs to the parser that a thread reuses, and deeper

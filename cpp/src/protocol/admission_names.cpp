@@ -22,7 +22,7 @@ void enqueued(Named& named, const JobOrder& order) {
 
 }  // namespace
 
-Named named_by(const Operation& operation, std::string& room) {
+Named named_by(const Operation& operation, std::string& buffer) {
   Named named;
   Plan plan;
   plan.add(operation);
@@ -30,8 +30,8 @@ Named named_by(const Operation& operation, std::string& room) {
   for (const auto& schedule : plan.schedules()) named.ids.emplace_back(schedule.key);
   std::visit(Cases{
                  [&](const ScheduleCreate& request) {
-                   room = fixed_beginning(request.promise_id, request.id);
-                   named.ids.emplace_back(room);
+                   buffer = fixed_beginning(request.promise_id, request.id);
+                   named.ids.emplace_back(buffer);
                    for (const JobOrder& order : request.job) {
                      if (order.unique_key) named.ids.emplace_back(*order.unique_key);
                      named.queues.emplace_back(order.queue);

@@ -42,7 +42,7 @@ struct Line {
 
   // Runs body(); reports an error in it as an error of this line.
   template <class Body>
-  auto blame(Body body) const {
+  auto with_line_number(Body body) const {
     try {
       return body();
     } catch (const Malformed& malformed) {
@@ -57,7 +57,7 @@ struct Line {
 std::unique_ptr<Line> read_line(std::span<const std::string> lines, std::size_t at) {
   auto line = std::make_unique<Line>(at + 1, NlohmannDocument(lines[at]));
   if (!line->content.problem().empty()) refuse(line->number, "must be JSON");
-  line->blame([&] {
+  line->with_line_number([&] {
     const Members<Node, Field::kind, Field::now, Field::scope, Field::req, Field::res> members(Node(line->content), nullptr);
     line->kind = members.text<Field::kind>();
     line->now = members.integer<Field::now>();
@@ -107,21 +107,21 @@ std::unique_ptr<Storage> read_contents(const Line& line) {
 
 // The recorded result of each examination of a due schedule: it fired or was set aside, for example because the recording system
 // lacked a time zone. The replaying system's time zones may differ.
-class Looks {
+class RecordedExaminations {
  public:
-  explicit Looks(std::span<const std::string> lines) {
+  explicit RecordedExaminations(std::span<const std::string> lines) {
     for (std::size_t at = 0; at < lines.size(); ++at) {
       if (lines[at].find("step.schedule") == std::string::npos) continue;
       const std::unique_ptr<Line> line = read_line(lines, at);
       if (line->kind != kFired && line->kind != kSetAside) continue;
-      line->blame([&] {
+      line->with_line_number([&] {
         const Members<Node, Field::id, Field::at> step(*line->request, &kRequestPath);
-        Look look{line->now, {}};
+        Examination examination{line->now, {}};
         if (line->kind == kSetAside) {
           const Path path(Field::res);
-          look.problem = Members<Node, Field::problem>(*line->answer, &path).text<Field::problem>();
+          examination.problem = Members<Node, Field::problem>(*line->answer, &path).text<Field::problem>();
         }
-        by_id_[step.text<Field::id>()].push_back(std::move(look));
+        by_id_[step.text<Field::id>()].push_back(std::move(examination));
       });
     }
   }
@@ -129,42 +129,43 @@ class Looks {
   // Returns the recorded problem of a schedule at an instant; empty: none. Without a line for that instant, the problem had not
   // changed.
   std::string problem(const Schedule& schedule, Instant now) {
-    std::deque<Look>& looks = by_id_[schedule.id];
-    while (!looks.empty() && looks.front().now < now) looks.pop_front();
-    if (looks.empty() || looks.front().now > now) return schedule.aside ? schedule.aside->problem : std::string();
-    std::string found = std::move(looks.front().problem);
-    looks.pop_front();
+    std::deque<Examination>& examinations = by_id_[schedule.id];
+    while (!examinations.empty() && examinations.front().now < now) examinations.pop_front();
+    if (examinations.empty() || examinations.front().now > now)
+      return schedule.set_aside ? schedule.set_aside->problem : std::string();
+    std::string found = std::move(examinations.front().problem);
+    examinations.pop_front();
     return found;
   }
 
  private:
   static constexpr std::string_view kFired = "step.schedule";
   static constexpr std::string_view kSetAside = "step.schedule_set_aside";
-  struct Look {
+  struct Examination {
     Instant now;
     std::string problem;
   };
-  std::unordered_map<std::string, std::deque<Look>> by_id_;
+  std::unordered_map<std::string, std::deque<Examination>> by_id_;
 };
 
 // A store that repeats recorded lines, and the trace that it produced itself.
-class Player {
+class Replayer {
  public:
-  Player(const Line& open, std::span<const std::string> lines, const MoveContents& move) : looks_(lines), move_(move) {
+  Replayer(const Line& open, std::span<const std::string> lines, const MoveContents& move) : examinations_(lines), move_(move) {
     if (open.kind != "open") refuse(open.number, "kind must be \"open\", got " + in_quotes(open.kind));
-    open.blame([&] {
+    open.with_line_number([&] {
       options_ = read_options(open);
-      options_.recorded_problem = [this](const Schedule& schedule, Instant now) { return looks_.problem(schedule, now); };
+      options_.recorded_problem = [this](const Schedule& schedule, Instant now) { return examinations_.problem(schedule, now); };
       begin(read_contents(open));
     });
   }
-  Player(const Player&) = delete;
-  Player& operator=(const Player&) = delete;
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
 
-  const std::vector<std::string>& played() const noexcept { return played_; }
+  const std::vector<std::string>& produced() const noexcept { return produced_; }
 
-  void play(const Line& line) {
-    line.blame([&] {
+  void replay_line(const Line& line) {
+    line.with_line_number([&] {
       if (line.kind == "open") {
         std::unique_ptr<Storage> contents = read_contents(line);
         if (contents->counters().now < clock_->now()) {
@@ -195,7 +196,7 @@ class Player {
       contents = move_(std::move(contents));
     }
     engine_ = Engine::create(std::move(contents), clock_, options_);
-    start_trace(*engine_, [this](std::string_view line) { played_.emplace_back(line); });
+    start_trace(*engine_, [this](std::string_view line) { produced_.emplace_back(line); });
   }
   void apply(const Line& line) {
     Decoded decoded = decode_envelope(*line.request);
@@ -216,36 +217,36 @@ class Player {
     (void)engine_->take_messages_if([&](const OutboxMessage& message) { return keys.contains(key_of(message)); }, keys.size());
   }
 
-  Looks looks_;
+  RecordedExaminations examinations_;
   const MoveContents& move_;
   Options options_;
   std::shared_ptr<ManualClock> clock_;
   std::shared_ptr<Engine> engine_;
-  std::vector<std::string> played_;
+  std::vector<std::string> produced_;
 };
 
 // Compares two lines as JSON: white space and the order of members do not matter.
-bool same(const std::string& recorded, const std::string& played) {
-  return recorded == played || nlohmann::json::parse(recorded) == nlohmann::json::parse(played);
+bool same(const std::string& recorded, const std::string& produced) {
+  return recorded == produced || nlohmann::json::parse(recorded) == nlohmann::json::parse(produced);
 }
 
-ReplayResult compare(Player& player, std::span<const std::string> lines) {
+ReplayResult compare(Replayer& replayer, std::span<const std::string> lines) {
   ReplayResult result;
   for (std::size_t at = 0; at < lines.size(); ++at) {
     const std::unique_ptr<Line> line = read_line(lines, at);
-    if (player.played().size() <= at) player.play(*line);
-    const std::string* played = at < player.played().size() ? &player.played()[at] : nullptr;
-    if (!played || !same(lines[at], *played)) {
+    if (replayer.produced().size() <= at) replayer.replay_line(*line);
+    const std::string* produced = at < replayer.produced().size() ? &replayer.produced()[at] : nullptr;
+    if (!produced || !same(lines[at], *produced)) {
       result.line = line->number;
       result.expected = lines[at];
-      if (played) result.got = *played;
+      if (produced) result.got = *produced;
       return result;
     }
     ++result.steps;
   }
-  if (player.played().size() > lines.size()) {
+  if (replayer.produced().size() > lines.size()) {
     result.line = lines.size() + 1;
-    result.got = player.played()[lines.size()];
+    result.got = replayer.produced()[lines.size()];
     return result;
   }
   result.ok = true;
@@ -256,9 +257,9 @@ ReplayResult compare(Player& player, std::span<const std::string> lines) {
 
 ReplayResult replay(std::span<const std::string> lines, const MoveContents& move) {
   if (lines.empty()) throw Error(ErrorCode::invalid, "trace must have at least one line, got none");
-  Player player(*read_line(lines, 0), lines, move);
-  ReplayResult result = compare(player, lines);
-  player.stop();
+  Replayer replayer(*read_line(lines, 0), lines, move);
+  ReplayResult result = compare(replayer, lines);
+  replayer.stop();
   return result;
 }
 

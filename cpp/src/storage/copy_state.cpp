@@ -6,7 +6,7 @@ namespace {
 
 // A copy of the edge or message whose number is greater by `by`.
 template <class Numbered>
-Shared<const Numbered> later(const Shared<const Numbered>& one, std::int64_t by) {
+Shared<const Numbered> renumbered(const Shared<const Numbered>& one, std::int64_t by) {
   if (by == 0) return one;
   auto* moved = new Numbered(*one);
   Shared<const Numbered> held(moved);
@@ -14,7 +14,7 @@ Shared<const Numbered> later(const Shared<const Numbered>& one, std::int64_t by)
   return held;
 }
 
-RowRef later(const RowRef& row, std::int64_t by) {
+RowRef renumbered(const RowRef& row, std::int64_t by) {
   if (by == 0 || row->execute_seq == 0) return row;
   auto* moved = new Row(*row);
   RowRef held(moved);
@@ -30,13 +30,13 @@ void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   all.counters = from.counters();
   all.counters.sequence += numbers_after;
   each_promise(from, [&](StateView::Promise promise) {
-    all.rows.push_back({RowRef(), later(promise.row, numbers_after)});
+    all.rows.push_back({RowRef(), renumbered(promise.row, numbers_after)});
     for (auto* edges : {&promise.callbacks, &promise.listeners})
-      for (const EdgeRef& edge : *edges) all.edges_added.push_back(later(edge, numbers_after));
+      for (const EdgeRef& edge : *edges) all.edges_added.push_back(renumbered(edge, numbers_after));
   });
   each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
   for (const QueueRef& queue : from.queues()) all.queues.push_back({QueueRef(), queue});
-  each_message(from, [&](const MessageRef& message) { all.messages_added.push_back(later(message, numbers_after)); });
+  each_message(from, [&](const MessageRef& message) { all.messages_added.push_back(renumbered(message, numbers_after)); });
   to.write(all);
 }
 

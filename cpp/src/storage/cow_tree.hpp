@@ -96,7 +96,7 @@ class CowTree {
   };
 
   static void own(Shared<Node>& slot) {
-    if (slot->held_once()) return;
+    if (slot->is_unshared()) return;
     slot = slot->leaf ? Shared<Node>(new Node(*slot)) : Shared<Node>(new Inner(static_cast<const Inner&>(*slot)));
   }
 

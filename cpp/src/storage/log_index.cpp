@@ -23,29 +23,29 @@ LogIndex::~LogIndex() {
   if (file_ >= 0) (void)::close(file_);
 }
 
-std::string LogIndex::judge(std::uint64_t links, off_t size) noexcept {
+std::string LogIndex::examine(std::uint64_t links, off_t size) noexcept {
   if (links == 0) return "was removed";
   if (size < size_) {
     // Truncates to 0 first: a header that stays valid would make SQLite trust a frame table whose pages are now zero.
-    const bool mended = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
-    return mended ? "was truncated" : "was truncated, and its length cannot be restored";
+    const bool repaired = ::truncate(path_.c_str(), 0) == 0 && ::truncate(path_.c_str(), size_) == 0;
+    return repaired ? "was truncated" : "was truncated, and its length cannot be restored";
   }
   size_ = size;
   return {};
 }
 
-std::string LogIndex::look() noexcept {
+std::string LogIndex::check() noexcept {
   struct stat now {};
   if (!known_) return {};
   if (::stat(path_.c_str(), &now) != 0) return "was removed";
   if (now.st_dev != device_ || now.st_ino != inode_) return "was replaced";
-  return judge(now.st_nlink, now.st_size);
+  return examine(now.st_nlink, now.st_size);
 }
 
-std::string LogIndex::look_quickly() noexcept {
+std::string LogIndex::check_quickly() noexcept {
   struct stat now {};
-  if (file_ < 0 || ::fstat(file_, &now) != 0) return look();
-  return judge(now.st_nlink, now.st_size);
+  if (file_ < 0 || ::fstat(file_, &now) != 0) return check();
+  return examine(now.st_nlink, now.st_size);
 }
 
 }  // namespace resonate

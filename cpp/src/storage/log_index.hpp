@@ -23,14 +23,14 @@ class LogIndex {
 
   // Returns what another program did to the file since construction; empty: nothing. A truncated file is emptied and given its old
   // length, so that the connection can be closed and SQLite rebuilds the index from the log.
-  std::string look() noexcept;
+  std::string check() noexcept;
   // The same check at a third of the cost. It does not detect that the file was only moved away.
-  std::string look_quickly() noexcept;
+  std::string check_quickly() noexcept;
 
   const std::string& path() const noexcept { return path_; }
 
  private:
-  std::string judge(std::uint64_t links, off_t size) noexcept;
+  std::string examine(std::uint64_t links, off_t size) noexcept;
 
   std::string path_;
   int file_ = -1;  // identifies the file; it cannot be read through this

@@ -9,12 +9,12 @@ namespace resonate {
 
 std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
 
-void MemoryStorage::require_whole() const {
-  if (torn_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
+void MemoryStorage::require_consistent() const {
+  if (inconsistent_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
 }
 
 void MemoryStorage::load_many(const Lookups& records) {
-  require_whole();
+  require_consistent();
   const auto look_up = [](const auto& container, auto& named) {
     if (const auto* const found = container.find(named.key)) named.found = *found;
   };
@@ -30,24 +30,24 @@ Instant MemoryStorage::first_due() {
   return std::min(row ? row->at : kNever, schedule ? schedule->at : kNever);
 }
 
-bool MemoryStorage::is_there(const Birth& birth) const {
-  const RowRef* row = rows_.find(birth.id);
-  return row && (*row)->birth.get() == &birth;
+bool MemoryStorage::is_current(const PromiseSpec& promise_spec) const {
+  const RowRef* row = rows_.find(promise_spec.id);
+  return row && (*row)->promise_spec.get() == &promise_spec;
 }
 
 bool MemoryStorage::index_some(std::size_t most) {
-  for (; most > 0 && indexed_ < not_yet_by_id_.size(); --most, ++indexed_) {
-    const Birth& birth = *not_yet_by_id_[indexed_];
-    if (is_there(birth)) keys<Index::id>().insert({IndexKey(), birth.id});
+  for (; most > 0 && indexed_ < unindexed_.size(); --most, ++indexed_) {
+    const PromiseSpec& promise_spec = *unindexed_[indexed_];
+    if (is_current(promise_spec)) keys<Index::id>().insert({IndexKey(), promise_spec.id});
   }
-  if (indexed_ < not_yet_by_id_.size()) return false;
-  not_yet_by_id_.clear();
+  if (indexed_ < unindexed_.size()) return false;
+  unindexed_.clear();
   indexed_ = 0;
   return true;
 }
 
 std::vector<RowRef> MemoryStorage::rows(const RowRange& range) {
-  require_whole();
+  require_consistent();
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<RowRef> found;
   if (range.limit == 0) return found;
@@ -66,7 +66,7 @@ std::vector<RowRef> MemoryStorage::rows(const RowRange& range) {
 }
 
 std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
-  require_whole();
+  require_consistent();
   std::vector<ScheduleRef> found;
   if (range.limit == 0) return found;
   const auto take = [&](const ScheduleRef& schedule) {
@@ -80,7 +80,7 @@ std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
     });
   } else {
     schedules_.visit_from(std::string_view(range.after), [&](const ScheduleRef& schedule) {
-      if (range.by == ScheduleRange::By::set_aside && !schedule->aside) return true;
+      if (range.by == ScheduleRange::By::set_aside && !schedule->set_aside) return true;
       return schedule->id == range.after || take(schedule);
     });
   }
@@ -88,7 +88,7 @@ std::vector<ScheduleRef> MemoryStorage::schedules(const ScheduleRange& range) {
 }
 
 std::vector<EdgeRef> MemoryStorage::edges(const EdgeRange& range) {
-  require_whole();
+  require_consistent();
   std::vector<EdgeRef> found;
   if (range.limit == 0) return found;
   edges_.visit_from(EdgeOrderProbe{range.kind, range.owner, range.after + 1}, [&](const EdgeRef& edge) {
@@ -100,7 +100,7 @@ std::vector<EdgeRef> MemoryStorage::edges(const EdgeRange& range) {
 }
 
 std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
-  require_whole();
+  require_consistent();
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<MessageRef> found;
   if (range.limit == 0) return found;
@@ -131,7 +131,7 @@ std::vector<MessageRef> MemoryStorage::messages(const MessageRange& range) {
 }
 
 std::vector<QueueRef> MemoryStorage::queues() {
-  require_whole();
+  require_consistent();
   std::vector<QueueRef> all;
   queues_.visit_all([&](const QueueRef& queue) {
     all.push_back(queue);
@@ -152,7 +152,7 @@ void MemoryStorage::move_key(const Row* before, const Row* after) {
 void MemoryStorage::apply_row(const RowChange& change) {
   const Row* before = change.before.get();
   const Row* after = change.after.get();
-  if (before && after && before->birth != after->birth) {  // the transaction deleted the id and created it again
+  if (before && after && before->promise_spec != after->promise_spec) {  // the transaction deleted the id and created it again
     apply_row({change.before, RowRef()});
     return apply_row({RowRef(), change.after});
   }
@@ -163,15 +163,15 @@ void MemoryStorage::apply_row(const RowChange& change) {
   });
   if (after) {
     rows_.put(change.after);
-    if (!before) not_yet_by_id_.push_back(after->birth);  // index_some() adds it to the index
+    if (!before) unindexed_.push_back(after->promise_spec);  // index_some() adds it to the index
   } else {
     keys<Index::id>().erase({IndexKey(), before->id()});
     rows_.erase(before->id());
     // Drops the deleted rows from the list when it has grown to twice the number of rows, which happens if nothing searches by id.
-    if (constexpr std::size_t kFew = 4096; not_yet_by_id_.size() > kFew && not_yet_by_id_.size() > 2 * rows_.size()) {
-      not_yet_by_id_.erase(not_yet_by_id_.begin(), not_yet_by_id_.begin() + static_cast<std::ptrdiff_t>(indexed_));
+    if (constexpr std::size_t kFew = 4096; unindexed_.size() > kFew && unindexed_.size() > 2 * rows_.size()) {
+      unindexed_.erase(unindexed_.begin(), unindexed_.begin() + static_cast<std::ptrdiff_t>(indexed_));
       indexed_ = 0;
-      std::erase_if(not_yet_by_id_, [this](const Shared<const Birth>& birth) { return !is_there(*birth); });
+      std::erase_if(unindexed_, [this](const Shared<const PromiseSpec>& promise_spec) { return !is_current(*promise_spec); });
     }
   }
 }
@@ -188,8 +188,8 @@ void MemoryStorage::apply_schedule(const ScheduleChange& change) {
 }
 
 void MemoryStorage::write(const Changes& changes) {
-  require_whole();
-  torn_ = true;
+  require_consistent();
+  inconsistent_ = true;
   if (changes.replaces_all) clear();
   for (const RowChange& change : changes.rows) apply_row(change);
   for (const ScheduleChange& change : changes.schedules) apply_schedule(change);
@@ -225,13 +225,13 @@ void MemoryStorage::write(const Changes& changes) {
     }
   }
   counters_ = changes.counters;
-  torn_ = false;
+  inconsistent_ = false;
 }
 
 void MemoryStorage::clear() {
   each_index([this]<Index index>() { keys<index>().clear(); });
   schedules_due_.clear();
-  not_yet_by_id_.clear();
+  unindexed_.clear();
   indexed_ = 0;
   schedules_.clear();
   edges_.clear();
@@ -245,7 +245,7 @@ void MemoryStorage::clear() {
 }
 
 std::unique_ptr<Storage> MemoryStorage::fork() {
-  require_whole();
+  require_consistent();
   return std::unique_ptr<Storage>(new MemoryStorage(*this));
 }
 

@@ -107,7 +107,7 @@ class MemoryStorage final : public Storage {
     }
   };
 
-  void require_whole() const;
+  void require_consistent() const;
   void clear();
   void apply_row(const RowChange& change);
   template <Index index>
@@ -117,15 +117,15 @@ class MemoryStorage final : public Storage {
   template <Index index>
   void move_key(const Row* before, const Row* after);
   void apply_schedule(const ScheduleChange& change);
-  bool is_there(const Birth& birth) const;
+  bool is_current(const PromiseSpec& promise_spec) const;
 
   RowTable rows_;
   MemoryIndexes indexes_;
   CowTree<TimerKey, std::less<>> schedules_due_;
   // Rows created since the last ordered scan. They are indexed only when a search needs the order, which is rare; some may have
   // been deleted.
-  std::vector<Shared<const Birth>> not_yet_by_id_;
-  std::size_t indexed_ = 0;  // the first indexed_ of not_yet_by_id_ are in the index by id
+  std::vector<Shared<const PromiseSpec>> unindexed_;
+  std::size_t indexed_ = 0;  // the first indexed_ of unindexed_ are in the index by id
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
@@ -136,7 +136,7 @@ class MemoryStorage final : public Storage {
   CowTree<QueueRef, QueueLess> queues_;
   Counters counters_;
   // Set during a write; if it stays set, the write failed midway (out of memory) and the content is inconsistent.
-  bool torn_ = false;
+  bool inconsistent_ = false;
 };
 
 }  // namespace resonate

@@ -9,12 +9,12 @@ namespace resonate {
 namespace {
 
 // Rows of an outdated generation are freed a few at a time: freeing all at once would block one caller for about 50 ms.
-constexpr std::size_t kDroppedAtOnce = 8;
+constexpr std::size_t kFreedPerInsertion = 8;
 
 // The approximate memory of a row, including the overhead of the cache's tables.
 std::size_t size_of(const Row& row) {
   constexpr std::size_t kFixed = 512;
-  std::size_t size = kFixed + payload_bytes(row) + row.birth->tags.size() * sizeof(StringMap::Entry);
+  std::size_t size = kFixed + payload_bytes(row) + row.promise_spec->tags.size() * sizeof(StringMap::Entry);
   if (row.resumes)
     for (const std::string& id : row.resumes->items) size += id.size() + sizeof(std::string);
   return size;
@@ -45,7 +45,7 @@ void RowCache::insert(const RowRef& row) {
     young_.reserve(old_.size());
     young_bytes_ = 0;
   }
-  for (std::size_t i = 0; i < kDroppedAtOnce && !dropped_.empty(); ++i) dropped_.erase(dropped_.begin());
+  for (std::size_t i = 0; i < kFreedPerInsertion && !dropped_.empty(); ++i) dropped_.erase(dropped_.begin());
   young_.emplace(row->id(), row);
   young_bytes_ += size;
 }

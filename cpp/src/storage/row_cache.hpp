@@ -24,8 +24,8 @@ class RowCache {
   void clear();
 
  private:
-  // Keys are views of the ids in the rows' births. All versions of a row share the birth, so a key stays valid when a new version
-  // replaces the row.
+  // Keys are views of the ids in the rows' promise specs. All versions of a row share the promise spec, so a key stays valid when a
+  // new version replaces the row.
   using Generation = std::unordered_map<std::string_view, RowRef>;
 
   void insert(const RowRef& row);

@@ -60,7 +60,7 @@ void RowTable::replace(std::uint64_t hash, Segment* segment) noexcept {
 
 RowTable::Segment* RowTable::own(std::uint64_t hash) {
   Segment* segment = directory_[place_of(hash)];
-  if (segment->held_once()) return segment;
+  if (segment->is_unshared()) return segment;
   auto* clone = new Segment(*segment);
   clone->retain();
   replace(hash, clone);
@@ -82,7 +82,7 @@ void RowTable::put(const RowRef& row) {
         ++size_;
         return;
       }
-      if (slot.hash == hash && (slot.row->birth == row->birth || slot.row->id() == row->id())) {
+      if (slot.hash == hash && (slot.row->promise_spec == row->promise_spec || slot.row->id() == row->id())) {
         slot.row = row;
         return;
       }

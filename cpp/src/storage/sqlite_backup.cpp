@@ -48,7 +48,7 @@ std::string make_partial(const std::string& target) {
 }
 
 // Fills a file beside the target, then links it under the target's name. If several callers use the same target, one succeeds.
-void make_whole(const std::string& target, const std::function<void(const std::string&)>& fill) {
+void write_then_link(const std::string& target, const std::function<void(const std::string&)>& fill) {
   std::error_code problem;
   if (fs::exists(fs::symlink_status(target, problem))) refuse_existing(target);
   const std::string partial = make_partial(target);
@@ -72,7 +72,7 @@ void make_whole(const std::string& target, const std::function<void(const std::s
 
 void backup_sqlite_file(const std::string& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  make_whole(target, [&](const std::string& partial) {
+  write_then_link(target, [&](const std::string& partial) {
     const auto from = SqliteFile::open(absolute_path(source), {.durability = Durability::full, .read_only = true});
     try {
       SQLite::Database to(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -87,7 +87,7 @@ void backup_sqlite_file(const std::string& source, const std::string& given) {
 
 void write_sqlite_file(Storage& source, const std::string& given) {
   const std::string target = absolute_path(given);
-  make_whole(target, [&](const std::string& partial) {
+  write_then_link(target, [&](const std::string& partial) {
     const std::unique_ptr<Storage> to = open_sqlite_storage(partial, {});
     const StorageTransaction writing(*to, Access::write);
     copy_state(source, *to);

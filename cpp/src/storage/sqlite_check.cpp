@@ -51,7 +51,7 @@ constexpr std::size_t kMostRows = 100;
 // Reports each row of a table that read(row) cannot decode, with the error that a user of the store would get. The first column
 // names the row.
 template <class Read>
-void read_each(Use& rows, const std::string& table, Read read, std::vector<std::string>& problems) {
+void read_each(Query& rows, const std::string& table, Read read, std::vector<std::string>& problems) {
   for (std::size_t named = 0; named < kMostRows && rows.step();) {
     try {
       read();
@@ -67,28 +67,28 @@ void read_each(Use& rows, const std::string& table, Read read, std::vector<std::
 void check_rows(SQLite::Database& database, std::vector<std::string>& problems) {
   SqliteStatements statements(database);
   constexpr std::int64_t kAll = -1;
-  const auto each = [&](Use& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
+  const auto each = [&](Query& rows, const std::string& table, auto read) { read_each(rows, table, read, problems); };
   {
     const RowRange all;
-    Use rows(statements.range(Index::id));
+    Query rows(statements.range(Index::id));
     bind_range(rows, all);
     each(rows, "promise", [&] { (void)read_row(rows.statement()); });
   }
   {
-    Use rows(statements[Sql::schedules_by_id]);
+    Query rows(statements[Sql::schedules_by_id]);
     rows.copied(std::string_view()).integer(kAll);
     each(rows, "schedule", [&] { (void)read_schedule(rows.statement()); });
   }
   {
-    Use rows(statements[Sql::messages]);
+    Query rows(statements[Sql::messages]);
     rows.integer(0).integer(kAll);
     each(rows, "message", [&] { (void)read_message(rows.statement()); });
   }
   SQLite::Statement of_queues(database, "SELECT name, body FROM queues");
-  Use queues(of_queues);
+  Query queues(of_queues);
   each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
   SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM edges");
-  Use edges(of_edges);
+  Query edges(of_edges);
   each(edges, "edge of", [&] {
     (void)edges.text_at(0);
     (void)edges.text_at(1);

@@ -44,7 +44,7 @@ std::string absolute_path(const std::string& path) {
 namespace {
 
 // Steps of SQLite's virtual machine between two checks for an interrupt: about a millisecond.
-constexpr int kStepsBetweenLooks = 50'000;
+constexpr int kStepsPerInterruptCheck = 50'000;
 
 // Describes SQLite's error for the operator.
 std::string cause_of(int code, const std::string& said, int system_error) {
@@ -63,19 +63,19 @@ std::string cause_of(int code, const std::string& said, int system_error) {
 }
 
 // Removes a file that this process created and could not complete.
-class Unmade {
+class NewFileGuard {
  public:
-  explicit Unmade(const std::string& path) : path_(path) {
+  explicit NewFileGuard(const std::string& path) : path_(path) {
     std::error_code ignored;
     was_there_ = fs::exists(path, ignored);
   }
-  ~Unmade() {
+  ~NewFileGuard() {
     std::error_code ignored;
     if (!kept_ && !was_there_ && fs::file_size(path_, ignored) == 0 && !ignored) fs::remove(path_, ignored);
   }
   void keep() noexcept { kept_ = true; }
-  Unmade(const Unmade&) = delete;
-  Unmade& operator=(const Unmade&) = delete;
+  NewFileGuard(const NewFileGuard&) = delete;
+  NewFileGuard& operator=(const NewFileGuard&) = delete;
 
  private:
   const std::string& path_;
@@ -105,7 +105,7 @@ std::string immutable_uri(const std::string& path) {
 
 // Reading a database in WAL mode needs the `-shm` file beside it, which SQLite creates if it can. If it cannot and there is no log,
 // the database file holds everything and is opened as immutable.
-bool must_be_read_alone(const std::string& path, const SqliteOptions& options) {
+bool must_open_immutable(const std::string& path, const SqliteOptions& options) {
   if (!options.read_only || ::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) == 0) return false;
   const FileStamp log = FileStamp::of(path + "-wal");
   if (log.size >= 0 && FileStamp::of(path + "-shm").size >= 0) return false;  // of a process that writes, or left by one
@@ -116,7 +116,7 @@ bool must_be_read_alone(const std::string& path, const SqliteOptions& options) {
   return true;
 }
 
-SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make, bool alone) {
+SQLite::Database connect(const std::string& path, const SqliteOptions& options, bool make, bool immutable) {
   std::error_code problem;
   const std::string folder = folder_of(path);
   if (!fs::is_directory(folder, problem)) refuse(path, "the folder " + resonate::quoted(folder) + " does not exist");
@@ -126,9 +126,9 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   if (make && !fs::exists(path, problem) && ::access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(path, "cannot create a file in its folder: " + std::string(std::strerror(errno)));
   int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
-  if (alone) access |= SQLite::OPEN_URI;
+  if (immutable) access |= SQLite::OPEN_URI;
   try {
-    return SQLite::Database(alone ? immutable_uri(path) : path, access | SQLite::OPEN_NOMUTEX);
+    return SQLite::Database(immutable ? immutable_uri(path) : path, access | SQLite::OPEN_NOMUTEX);
   } catch (const SQLite::Exception& error) {
     refuse(path, cause_of(error.getErrorCode(), error.getErrorStr(), errno));
   }
@@ -138,7 +138,7 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
 
 // Waits with growing pauses, as SQLite's own busy handler does, and checks for the caller's interrupt at each pause. It adds up the
 // pauses instead of reading a clock.
-int SqliteFile::wait_for_others(void* file, int times) noexcept {
+int SqliteFile::on_busy(void* file, int times) noexcept {
   auto& self = *static_cast<SqliteFile*>(file);
   if (times == 0) self.waited_ = 0;
   constexpr std::array<Duration, 8> kPauses = {1, 2, 5, 10, 15, 20, 25, 50};
@@ -151,7 +151,7 @@ int SqliteFile::wait_for_others(void* file, int times) noexcept {
   return self.interrupted(Pause::waiting) ? 0 : 1;
 }
 
-int SqliteFile::go_on(void* file) noexcept { return static_cast<SqliteFile*>(file)->interrupted(Pause::working) ? 1 : 0; }
+int SqliteFile::on_progress(void* file) noexcept { return static_cast<SqliteFile*>(file)->interrupted(Pause::working) ? 1 : 0; }
 
 // SQLite is C, so an exception must not pass through it: it is stored here and thrown when SQLite has returned.
 bool SqliteFile::interrupted(Pause pause) noexcept {
@@ -168,15 +168,15 @@ void SqliteFile::throw_interrupt() {
   if (interrupt_) std::rethrow_exception(std::exchange(interrupt_, nullptr));
 }
 
-void SqliteFile::fail(const char* deed, const SQLite::Exception& error) {
+void SqliteFile::fail(const char* action, const SQLite::Exception& error) {
   throw_interrupt();
   const int code = error.getErrorCode();
   if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
-    throw Error(ErrorCode::busy, "store " + resonate::quoted(path_) + " is busy: cannot " + deed +
+    throw Error(ErrorCode::busy, "store " + resonate::quoted(path_) + " is busy: cannot " + action +
                                      " because another process has held it for at least " + std::to_string(busy_timeout_) + " ms");
   sqlite3* handle = database_.getHandle();
   const int extended = error.getExtendedErrorCode() > 0 ? error.getExtendedErrorCode() : code;
-  throw Error(ErrorCode::storage, "store " + resonate::quoted(path_) + ": cannot " + deed + ": " +
+  throw Error(ErrorCode::storage, "store " + resonate::quoted(path_) + ": cannot " + action + ": " +
                                       cause_of(extended, (extended & 0xff) == SQLITE_ERROR ? error.what() : error.getErrorStr(),
                                                handle ? sqlite3_system_errno(handle) : 0));
 }
@@ -184,10 +184,10 @@ void SqliteFile::fail(const char* deed, const SQLite::Exception& error) {
 SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Absent absent)
     : path_(path),
       busy_timeout_(options.busy_timeout),
-      read_alone_(must_be_read_alone(path, options) ? std::optional(FileStamp::of(path)) : std::nullopt),
-      database_(connect(path, options, absent == Absent::make && !options.read_only, read_alone_.has_value())) {
-  sqlite3_busy_handler(database_.getHandle(), &wait_for_others, this);
-  sqlite3_progress_handler(database_.getHandle(), kStepsBetweenLooks, &go_on, this);
+      opened_immutable_(must_open_immutable(path, options) ? std::optional(FileStamp::of(path)) : std::nullopt),
+      database_(connect(path, options, absent == Absent::make && !options.read_only, opened_immutable_.has_value())) {
+  sqlite3_busy_handler(database_.getHandle(), &on_busy, this);
+  sqlite3_progress_handler(database_.getHandle(), kStepsPerInterruptCheck, &on_progress, this);
   try {
     prepare(options);
   } catch (const SQLite::Exception& error) {
@@ -196,21 +196,21 @@ SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Ab
 }
 
 std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent) {
-  Unmade unmade(path);
+  NewFileGuard guard(path);
   std::unique_ptr<SqliteFile> file(new SqliteFile(path, options, absent));
-  unmade.keep();
+  guard.keep();
   return file;
 }
 
 bool SqliteFile::is_outdated() const noexcept {
-  return read_alone_ && (FileStamp::of(path_ + "-wal").size > 0 || FileStamp::of(path_) != *read_alone_);
+  return opened_immutable_ && (FileStamp::of(path_ + "-wal").size > 0 || FileStamp::of(path_) != *opened_immutable_);
 }
 
 void SqliteFile::run(const char* sql) { database_.exec(sql); }
 
 std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(sql).getInt64(); }
 
-void SqliteFile::require_ours(std::int64_t version) {
+void SqliteFile::require_store_file(std::int64_t version) {
   const std::int64_t application = number("PRAGMA application_id");
   if (application != kSqliteApplicationId)
     refuse(path_, "it is another program's database: its application id must be " + std::to_string(kSqliteApplicationId) +
@@ -234,7 +234,7 @@ void SqliteFile::prepare(const SqliteOptions& options) {
   run("PRAGMA synchronous = EXTRA");
   const std::int64_t version = number("PRAGMA user_version");
   const bool empty = version == 0 && number("PRAGMA application_id") == 0 && number("SELECT count(*) FROM sqlite_schema") == 0;
-  if (!empty) require_ours(version);
+  if (!empty) require_store_file(version);
   if (options.read_only) {
     if (empty) refuse(path_, "it is empty, and a read-only store creates no tables");
     if (version < sqlite_schema_version())
@@ -252,7 +252,7 @@ void SqliteFile::migrate(bool was_empty) {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
   // Reads the version again under the lock: another process may have migrated the file meanwhile, perhaps to a newer version.
   const std::int64_t version = number("PRAGMA user_version");
-  if (version > 0 || !was_empty) require_ours(version);
+  if (version > 0 || !was_empty) require_store_file(version);
   try {
     for (std::int64_t next = version; next < sqlite_schema_version(); ++next)
       run(sqlite_migrations()[static_cast<std::size_t>(next)]);

@@ -43,9 +43,9 @@ class SqliteFile {
   // must be reopened.
   bool is_outdated() const noexcept;
 
-  // Throws the core's error for SQLite's last error; `deed` is what failed ("open", "commit"). Throws Interrupted instead if an
+  // Throws the core's error for SQLite's last error; `action` is what failed ("open", "commit"). Throws Interrupted instead if an
   // interrupt was the cause.
-  [[noreturn]] void fail(const char* deed, const SQLite::Exception& error);
+  [[noreturn]] void fail(const char* action, const SQLite::Exception& error);
   // Throws the stored interrupt, if there is one.
   void throw_interrupt();
 
@@ -54,19 +54,19 @@ class SqliteFile {
   [[noreturn]] void refuse_schema(std::int64_t version, const std::string& why) const;
   void prepare(const SqliteOptions& options);
   void migrate(bool was_empty);
-  void require_ours(std::int64_t version);
+  void require_store_file(std::int64_t version);
   void run(const char* sql);             // for statements without parameters and results
   std::int64_t number(const char* sql);  // returns the first column of the first row
   // Callbacks for sqlite3_busy_handler and sqlite3_progress_handler.
-  static int wait_for_others(void* file, int times) noexcept;
-  static int go_on(void* file) noexcept;
+  static int on_busy(void* file, int times) noexcept;
+  static int on_progress(void* file) noexcept;
   bool interrupted(Pause pause) noexcept;
 
   std::string path_;
   Duration busy_timeout_;
   Duration waited_ = 0;  // by the present statement
   std::exception_ptr interrupt_;
-  std::optional<FileStamp> read_alone_;
+  std::optional<FileStamp> opened_immutable_;
   SQLite::Database database_;
 };
 

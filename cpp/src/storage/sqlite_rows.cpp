@@ -12,28 +12,28 @@ namespace resonate {
 
 namespace {
 
-void bind_headers(Use& use, const Value& value) {
+void bind_headers(Query& query, const Value& value) {
   if (value.headers) {
-    use.copied(to_json(*value.headers));
+    query.copied(to_json(*value.headers));
   } else {
-    use.null();
+    query.null();
   }
 }
 
-void bind_value(Use& use, const Value& value) {
-  bind_headers(use, value);
-  use.text_or_null(value.data ? &*value.data : nullptr);
+void bind_value(Query& query, const Value& value) {
+  bind_headers(query, value);
+  query.text_or_null(value.data ? &*value.data : nullptr);
 }
 
-void bind_tags(Use& use, const StringMap& tags) {
+void bind_tags(Query& query, const StringMap& tags) {
   if (tags.empty()) {
-    use.null();
+    query.null();
   } else {
-    use.copied(to_json(tags));
+    query.copied(to_json(tags));
   }
 }
 
-void bind_shared(Use& use, const Shared<const SharedString>& text) { use.text_or_null(text ? &text->text : nullptr); }
+void bind_shared(Query& query, const Shared<const SharedString>& text) { query.text_or_null(text ? &text->text : nullptr); }
 
 // Reads the columns of a statement's row in order.
 class Columns {
@@ -108,48 +108,48 @@ DialectId dialect_of_number(std::int64_t number) {
   throw Error(ErrorCode::storage, "a stored row is damaged: its dialect is " + std::to_string(number));
 }
 
-void bind_state(Use& use, const Row& row) {
+void bind_state(Query& query, const Row& row) {
   static const Value kNoValue;
-  use.integer(static_cast<std::int64_t>(row.state)).integer(row.external).instant(row.settled_at);
-  bind_value(use, row.value ? row.value->value : kNoValue);
-  bind_shared(use, row.iku);
-  use.integer(row.callbacks).integer(row.listeners).integer(static_cast<std::int64_t>(row.task));
-  use.integer(row.acquisitions).integer(row.ttl).instant(row.expires_at).instant(row.retry_at);
+  query.integer(static_cast<std::int64_t>(row.state)).integer(row.external).instant(row.settled_at);
+  bind_value(query, row.value ? row.value->value : kNoValue);
+  bind_shared(query, row.iku);
+  query.integer(row.callbacks).integer(row.listeners).integer(static_cast<std::int64_t>(row.task));
+  query.integer(row.acquisitions).integer(row.ttl).instant(row.expires_at).instant(row.retry_at);
   if (row.resumes) {
-    use.copied(to_json(row.resumes->items));
+    query.copied(to_json(row.resumes->items));
   } else {
-    use.null();
+    query.null();
   }
-  bind_shared(use, row.current);
-  use.integer(row.execute_seq).integer(row.execute_waits);
+  bind_shared(query, row.current);
+  query.integer(row.execute_seq).integer(row.execute_waits);
 }
 
 namespace {
 
 // Binds the columns of an index's key; all are NULL if the index does not contain the row.
 template <Index index>
-void bind_text(Use& use, const Row& row) {
+void bind_text(Query& query, const Row& row) {
   const auto key = index_key<index>(row);
-  use.text_or_null(key ? key->text : nullptr);
+  query.text_or_null(key ? key->text : nullptr);
 }
 template <Index index>
-void bind_major(Use& use, const Row& row) {
+void bind_major(Query& query, const Row& row) {
   const auto key = index_key<index>(row);
-  key ? use.integer(key->major) : use.null();
+  key ? query.integer(key->major) : query.null();
 }
 template <Index index>
-void bind_minor(Use& use, const Row& row) {
+void bind_minor(Query& query, const Row& row) {
   const auto key = index_key<index>(row);
-  key ? use.integer(key->minor) : use.null();
+  key ? query.integer(key->minor) : query.null();
 }
 
 }  // namespace
 
-void bind_holder(Use& use, const Row& row) { bind_text<Index::holder>(use, row); }
+void bind_holder(Query& query, const Row& row) { bind_text<Index::holder>(query, row); }
 
-void bind_due(Use& use, const Row& row) {
-  bind_major<Index::due>(use, row);
-  bind_minor<Index::due>(use, row);
+void bind_due(Query& query, const Row& row) {
+  bind_major<Index::due>(query, row);
+  bind_minor<Index::due>(query, row);
 }
 
 namespace {
@@ -162,13 +162,13 @@ std::string batch_column(std::string_view text, std::string_view type) {
 
 }  // namespace
 
-void bind_range(Use& use, const RowRange& range) {
+void bind_range(Query& query, const RowRange& range) {
   const IndexParts parts = parts_of(range.index);
-  if (parts.queue) use.text(range.queue);
-  if (parts.text) use.copied(parts.type ? batch_column(range.text, range.type) : range.text);
-  if (parts.major) use.integer(range.until).integer(range.after.major);
-  if (parts.minor) use.integer(range.after.minor);
-  use.text(range.after.id).limit(range.limit);
+  if (parts.queue) query.text(range.queue);
+  if (parts.text) query.copied(parts.type ? batch_column(range.text, range.type) : range.text);
+  if (parts.major) query.integer(range.until).integer(range.after.major);
+  if (parts.minor) query.integer(range.after.minor);
+  query.text(range.after.id).limit(range.limit);
 }
 
 bool changes_course_alone(const Row& before, const Row& after) {
@@ -176,56 +176,56 @@ bool changes_course_alone(const Row& before, const Row& after) {
          !moves<Index::batch>(before, after);
 }
 
-void bind_job_course(Use& use, const Row& row) {
-  use.copied(job_to_json(*row.job, row.pid.get()));
-  bind_major<Index::job_state>(use, row);
-  bind_minor<Index::claim>(use, row);
+void bind_job_progress(Query& query, const Row& row) {
+  query.copied(job_to_json(*row.job, row.pid.get()));
+  bind_major<Index::job_state>(query, row);
+  bind_minor<Index::claim>(query, row);
 }
 
-void bind_job(Use& use, const Row& row) {
+void bind_job(Query& query, const Row& row) {
   if (!row.job) {
-    use.null().null().null().null().null().null().null();
+    query.null().null().null().null().null().null().null();
     return;
   }
-  bind_job_course(use, row);
-  use.text(row.job->spec->queue).integer(row.job->spec->priority);
-  bind_text<Index::unique_key>(use, row);
+  bind_job_progress(query, row);
+  query.text(row.job->spec->queue).integer(row.job->spec->priority);
+  bind_text<Index::unique_key>(query, row);
   if (const auto key = index_key<Index::batch>(row)) {
-    use.copied(batch_column(IndexKey::view(key->text), IndexKey::view(key->type)));
+    query.copied(batch_column(IndexKey::view(key->text), IndexKey::view(key->type)));
   } else {
-    use.null();
+    query.null();
   }
 }
 
-void bind_new(Use& use, const Row& row) {
-  const Birth& birth = *row.birth;
-  use.text(birth.id).text_or_null(birth.tags.find("resonate:origin"));
-  bind_text<Index::branch>(use, row);
-  use.integer(dialect_number(birth.dialect)).integer(birth.timeout_at).integer(birth.created_at);
-  bind_value(use, birth.param);
-  bind_tags(use, birth.tags);
-  bind_shared(use, birth.ikc);
-  bind_state(use, row);
-  bind_holder(use, row);
-  bind_due(use, row);
+void bind_new(Query& query, const Row& row) {
+  const PromiseSpec& promise_spec = *row.promise_spec;
+  query.text(promise_spec.id).text_or_null(promise_spec.tags.find("resonate:origin"));
+  bind_text<Index::branch>(query, row);
+  query.integer(dialect_number(promise_spec.dialect)).integer(promise_spec.timeout_at).integer(promise_spec.created_at);
+  bind_value(query, promise_spec.param);
+  bind_tags(query, promise_spec.tags);
+  bind_shared(query, promise_spec.ikc);
+  bind_state(query, row);
+  bind_holder(query, row);
+  bind_due(query, row);
 }
 
 RowRef read_row(SQLite::Statement& at) {
   Columns columns(at);
-  Shared<Birth> birth(new Birth);
-  birth->id = columns.text();
+  Shared<PromiseSpec> promise_spec(new PromiseSpec);
+  promise_spec->id = columns.text();
   columns.skip();  // origin and branch are read from the tags
   columns.skip();
-  birth->dialect = dialect_of_number(columns.integer());
-  birth->timeout_at = columns.integer();
-  birth->created_at = columns.integer();
-  birth->param = columns.value();
-  if (auto tags = columns.strings()) birth->tags = *std::move(tags);
-  birth->ikc = columns.shared();
-  finish_birth(*birth);
+  promise_spec->dialect = dialect_of_number(columns.integer());
+  promise_spec->timeout_at = columns.integer();
+  promise_spec->created_at = columns.integer();
+  promise_spec->param = columns.value();
+  if (auto tags = columns.strings()) promise_spec->tags = *std::move(tags);
+  promise_spec->ikc = columns.shared();
+  derive_promise_spec(*promise_spec);
 
   Shared<Row> row(new Row);
-  row->birth = birth;
+  row->promise_spec = promise_spec;
   row->state = columns.one_of(PromiseState::rejected_timedout);
   row->external = columns.boolean();
   row->settled_at = columns.instant();
@@ -257,24 +257,24 @@ RowRef read_row(SQLite::Statement& at) {
   return row;
 }
 
-void bind_schedule(Use& use, const Schedule& schedule) {
-  use.text(schedule.id).text(schedule.cron).text(schedule.promise_id).integer(schedule.promise_timeout);
-  bind_value(use, schedule.promise_param);
-  bind_tags(use, schedule.promise_tags);
-  use.integer(schedule.created_at);
-  use.instant(schedule.next_run_at == kNever ? kUnset : schedule.next_run_at);
-  use.instant(schedule.last_run_at.value_or(kUnset));
-  use.integer(dialect_number(schedule.dialect));
+void bind_schedule(Query& query, const Schedule& schedule) {
+  query.text(schedule.id).text(schedule.cron).text(schedule.promise_id).integer(schedule.promise_timeout);
+  bind_value(query, schedule.promise_param);
+  bind_tags(query, schedule.promise_tags);
+  query.integer(schedule.created_at);
+  query.instant(schedule.next_run_at == kNever ? kUnset : schedule.next_run_at);
+  query.instant(schedule.last_run_at.value_or(kUnset));
+  query.integer(dialect_number(schedule.dialect));
   if (!schedule.job) {
-    use.null();
+    query.null();
   } else if (!schedule.job->unread.empty()) {
-    use.text(schedule.job->unread);
+    query.text(schedule.job->unread);
   } else {
-    use.copied(order_to_json(schedule.job->order));
+    query.copied(order_to_json(schedule.job->order));
   }
   const std::optional<Due> due = due_key(schedule);
-  use.instant(due ? due->at : kUnset);
-  use.text_or_null(schedule.aside ? &schedule.aside->problem : nullptr);
+  query.instant(due ? due->at : kUnset);
+  query.text_or_null(schedule.set_aside ? &schedule.set_aside->problem : nullptr);
 }
 
 ScheduleRef read_schedule(SQLite::Statement& at) {
@@ -293,18 +293,18 @@ ScheduleRef read_schedule(SQLite::Statement& at) {
   if (auto job = columns.optional_text()) schedule->job = read_template(*std::move(job));
   const Instant due_at = columns.instant();
   if (auto problem = columns.optional_text()) {
-    Shared<SetAside> aside(new SetAside);
-    aside->problem = *std::move(problem);
-    aside->retry_at = due_at == kUnset ? kNever : due_at;
-    schedule->aside = std::move(aside);
+    Shared<SetAside> set_aside(new SetAside);
+    set_aside->problem = *std::move(problem);
+    set_aside->retry_at = due_at == kUnset ? kNever : due_at;
+    schedule->set_aside = std::move(set_aside);
   }
   return schedule;
 }
 
-void bind_message(Use& use, const OutboxMessage& message) {
-  use.integer(message.seq).integer(static_cast<std::int64_t>(message.kind)).text(message.id).text(message.address);
-  use.integer(message.version).integer(message.resume).integer(dialect_number(message.dialect));
-  use.integer(message.attempts).integer(message.queued_at).text_or_null(unblock_key(message));
+void bind_message(Query& query, const OutboxMessage& message) {
+  query.integer(message.seq).integer(static_cast<std::int64_t>(message.kind)).text(message.id).text(message.address);
+  query.integer(message.version).integer(message.resume).integer(dialect_number(message.dialect));
+  query.integer(message.attempts).integer(message.queued_at).text_or_null(unblock_key(message));
 }
 
 MessageRef read_message(SQLite::Statement& at) {

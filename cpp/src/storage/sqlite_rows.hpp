@@ -14,27 +14,27 @@ bool moves(const Row& before, const Row& after) {
 }
 
 // Binds the parameters of insert_row.
-void bind_new(Use& use, const Row& row);
+void bind_new(Query& query, const Row& row);
 // Binds the parameters of update_row and its variants, up to the id.
-void bind_state(Use& use, const Row& row);
-void bind_holder(Use& use, const Row& row);
-void bind_due(Use& use, const Row& row);
+void bind_state(Query& query, const Row& row);
+void bind_holder(Query& query, const Row& row);
+void bind_due(Query& query, const Row& row);
 // Binds the job's columns and index keys. The course is the part of a job that steps can change.
-void bind_job(Use& use, const Row& row);
-void bind_job_course(Use& use, const Row& row);
+void bind_job(Query& query, const Row& row);
+void bind_job_progress(Query& query, const Row& row);
 // Returns whether an update of the course is enough for a change of a job.
 bool changes_course_alone(const Row& before, const Row& after);
 
 // Binds the parameters of a statement over a range of an index.
-void bind_range(Use& use, const RowRange& range);
+void bind_range(Query& query, const RowRange& range);
 
 // Each reads a record from the present row of a statement.
 RowRef read_row(SQLite::Statement& at);
 
-void bind_schedule(Use& use, const Schedule& schedule);
+void bind_schedule(Query& query, const Schedule& schedule);
 ScheduleRef read_schedule(SQLite::Statement& at);
 
-void bind_message(Use& use, const OutboxMessage& message);
+void bind_message(Query& query, const OutboxMessage& message);
 MessageRef read_message(SQLite::Statement& at);
 
 std::int64_t dialect_number(DialectId dialect) noexcept;

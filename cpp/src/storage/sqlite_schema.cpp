@@ -160,7 +160,7 @@ CREATE INDEX schedules_set_aside ON schedules (id) WHERE problem IS NOT NULL;
 
 // Columns that are index keys: NULL if the index does not contain the row, which index_key() alone decides.
 //   enqueued_at  set while the job can be claimed
-//   job_state  set in the states for which is_set_aside() is true
+//   job_state  set in the states for which has_state_index() is true
 //   unblock_of (of messages)  the settled promise that the unblock reports
 constexpr const char* kKeys = R"sql(
 DROP INDEX promises_by_claim;

@@ -28,7 +28,7 @@ std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) 
     throw Error(ErrorCode::storage,
                 "store " + resonate::quoted(location()) +
                     ": another file has replaced it, and the store still has the old one open: open the store again");
-  other.seen_now_ = seen_now_;
+  other.unsaved_now_ = unsaved_now_;
   return used;
 }
 

@@ -10,11 +10,11 @@ namespace resonate {
 namespace {
 
 // Columns in the order in which sqlite_rows.cpp binds and reads them.
-#define RESONATE_BIRTH_COLUMNS "id, origin, branch, dialect, timeout_at, created_at, param_headers, param_data, tags, ikc"
+#define RESONATE_PROMISE_SPEC_COLUMNS "id, origin, branch, dialect, timeout_at, created_at, param_headers, param_data, tags, ikc"
 #define RESONATE_STATE_COLUMNS                                                                                               \
   "state, external, settled_at, value_headers, value_data, iku, callbacks, listeners, task, acquisitions, ttl, expires_at, " \
   "retry_at, resumes, current, execute_seq, execute_waits"
-#define RESONATE_PLAIN_COLUMNS RESONATE_BIRTH_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
+#define RESONATE_PLAIN_COLUMNS RESONATE_PROMISE_SPEC_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
 #define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
 #define RESONATE_ROWS "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE "
 #define RESONATE_COURSE_COLUMNS "job, job_state, enqueued_at"
@@ -103,7 +103,7 @@ std::string text_of(Sql which) {
     case Sql::update_row_pid: return update_row(RESONATE_STATE_COLUMNS ", pid");
     case Sql::update_row_due_pid: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind");
     case Sql::update_job_row: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind, " RESONATE_JOB_COLUMNS);
-    case Sql::update_job_course: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind, " RESONATE_COURSE_COLUMNS);
+    case Sql::update_job_progress: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind, " RESONATE_COURSE_COLUMNS);
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";

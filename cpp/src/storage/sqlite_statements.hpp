@@ -35,8 +35,8 @@ enum class Sql : std::uint8_t {
   update_row_due,
   update_row_pid,
   update_row_due_pid,
-  update_job_row,     // writes everything except the birth
-  update_job_course,  // as update_job_row, without the columns that never change for a job
+  update_job_row,       // writes everything except the promise spec
+  update_job_progress,  // as update_job_row, without the columns that never change for a job
   delete_row,
   delete_rows,
   load_queue,
@@ -84,33 +84,33 @@ std::string_view text_in(const SQLite::Column& column);
 
 // One use of a statement: binds its parameters in order, and resets it at the end. It does not copy texts (except copied()), so
 // they must outlive it.
-class Use {
+class Query {
  public:
-  explicit Use(SQLite::Statement& statement) noexcept : statement_(statement) {}
-  ~Use() { statement_.tryReset(); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
+  explicit Query(SQLite::Statement& statement) noexcept : statement_(statement) {}
+  ~Query() { statement_.tryReset(); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
 
-  Use& integer(std::int64_t number) {
+  Query& integer(std::int64_t number) {
     statement_.bind(++at_, number);
     return *this;
   }
   // Binds NULL if `at` is kUnset.
-  Use& instant(Instant at) { return at == kUnset ? null() : integer(at); }
-  Use& text(const std::string& text) {
+  Query& instant(Instant at) { return at == kUnset ? null() : integer(at); }
+  Query& text(const std::string& text) {
     statement_.bindNoCopy(++at_, text);
     return *this;
   }
-  Use& text_or_null(const std::string* given) { return given ? text(*given) : null(); }
-  Use& copied(const std::string& text) {
+  Query& text_or_null(const std::string* given) { return given ? text(*given) : null(); }
+  Query& copied(const std::string& text) {
     statement_.bind(++at_, text);
     return *this;
   }
-  Use& copied(std::string_view text) { return copied(std::string(text)); }
-  Use& limit(std::size_t most) {  // SQLite takes a negative one as none
+  Query& copied(std::string_view text) { return copied(std::string(text)); }
+  Query& limit(std::size_t most) {  // SQLite takes a negative one as none
     return integer(most > static_cast<std::size_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(most));
   }
-  Use& null() {
+  Query& null() {
     statement_.bind(++at_);
     return *this;
   }

@@ -56,17 +56,17 @@ SqliteStorage::~SqliteStorage() {
     std::lock_guard lock(all.mutex);
     std::erase(all.storages, this);
   }
-  if (log_index_) (void)log_index_->look();  // closing the connection reads the index, and look() repairs a truncated one
-  if (!file_ || seen_now_ == kUnset || options_.read_only) return;
+  if (log_index_) (void)log_index_->check();  // closing the connection reads the index, and check() repairs a truncated one
+  if (!file_ || unsaved_now_ == kUnset || options_.read_only) return;
   // Only the instant is unsaved. It is written without waiting for a lock, so that closing a store does not block.
   try {
     file_->database().setBusyTimeout(0);
     begin(Access::write);
-    if (known_.counters.now < seen_now_) {
-      Changes only_now;
-      only_now.counters = counters();
-      only_now.stores_instant = true;
-      write(only_now);
+    if (known_.counters.now < unsaved_now_) {
+      Changes instant_only;
+      instant_only.counters = counters();
+      instant_only.stores_instant = true;
+      write(instant_only);
     }
   } catch (const std::exception&) {
   }
@@ -80,7 +80,7 @@ void SqliteStorage::open(SqliteFile::Absent absent) {
 }
 
 void SqliteStorage::disconnect() noexcept {
-  if (log_index_) (void)log_index_->look();  // closing the connection reads the index, and look() repairs a truncated one
+  if (log_index_) (void)log_index_->check();  // closing the connection reads the index, and check() repairs a truncated one
   log_index_.reset();
   in_transaction_ = false;
   statements_.reset();
@@ -93,12 +93,12 @@ void SqliteStorage::require(Access access) {
     throw Error(ErrorCode::read_only, "store \"" + location() + "\" was opened read-only and cannot be changed");
   if (file_ && file_->is_outdated()) disconnect();
   if (!file_) open(SqliteFile::Absent::refuse);
-  const std::string deed = access == Access::write ? log_index_->look() : log_index_->look_quickly();
-  if (deed.empty()) return;
+  const std::string action = access == Access::write ? log_index_->check() : log_index_->check_quickly();
+  if (action.empty()) return;
   const std::string index = log_index_->path();
   disconnect();
   throw Error(ErrorCode::storage,
-              "store \"" + location() + "\": the file \"" + index + "\" " + deed +
+              "store \"" + location() + "\": the file \"" + index + "\" " + action +
                   " while the store had it open; this call changed nothing, and the next call opens the store again. " +
                   "Only SQLite may change the files beside a store");
 }
@@ -107,9 +107,9 @@ void SqliteStorage::begin(Access access) {
   require(access);
   try {
     guarded("begin", [&] {
-      use(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
+      query(access == Access::write ? Sql::begin_write : Sql::begin_read).run();
       in_transaction_ = true;
-      look_for_others();
+      detect_other_commits();
     });
   } catch (...) {
     end();  // after fail(), which needs the connection: end() may close it
@@ -118,19 +118,19 @@ void SqliteStorage::begin(Access access) {
 }
 
 // Detects commits of other connections. Its first read also begins the read transaction, which sees one state from then on.
-void SqliteStorage::look_for_others() {
-  Use version = use(Sql::data_version);
+void SqliteStorage::detect_other_commits() {
+  Query version = query(Sql::data_version);
   (void)version.step();
   const std::int64_t seen = version.integer_at(0);
   if (seen == known_.data_version) return;
   const Instant before = known_.counters.now;
   forget();
-  Use stored = use(Sql::load_counters);
+  Query stored = query(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
   known_.data_version = seen;
-  if (known_.counters.now < before) seen_now_ = kUnset;  // the file's clock was set back, so seen_now_ is outdated
+  if (known_.counters.now < before) unsaved_now_ = kUnset;  // the file's clock was set back, so unsaved_now_ is outdated
 }
 
 void SqliteStorage::forget() {
@@ -144,7 +144,7 @@ void SqliteStorage::end() noexcept {
   // After some failures SQLite has already rolled the transaction back.
   if (sqlite3_get_autocommit(file_->database().getHandle())) return;
   try {
-    use(Sql::rollback).run();
+    query(Sql::rollback).run();
   } catch (const SQLite::Exception&) {
     disconnect();  // closing the connection rolls back the transaction
   }
@@ -152,7 +152,7 @@ void SqliteStorage::end() noexcept {
 
 Counters SqliteStorage::counters() {
   Counters counters = known_.counters;
-  counters.now = std::max(counters.now, seen_now_);
+  counters.now = std::max(counters.now, unsaved_now_);
   return counters;
 }
 
@@ -162,7 +162,7 @@ void SqliteStorage::load_many(const Lookups& records) {
   for (Lookup<QueueRef>& queue : records.queues) queue.found = find_queue(queue.key);
   for (EdgeLookup& edge : records.edges)
     edge.found = guarded("read", [&] {
-      return use(Sql::has_edge).integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other).step();
+      return query(Sql::has_edge).integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other).step();
     });
 }
 
@@ -179,7 +179,7 @@ void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {
   for (; left.size() >= kRowsAtOnce; left = left.subspan(kRowsAtOnce))
     guarded("read", [&] {
       const auto part = left.first(kRowsAtOnce);
-      Use found = use(Sql::load_rows);
+      Query found = query(Sql::load_rows);
       for (const Lookup<RowRef>* row : part) found.copied(row->key);
       while (found.step()) {
         const RowRef row = read_row(found.statement());
@@ -194,7 +194,7 @@ void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {
 
 RowRef SqliteStorage::read_one_row(std::string_view id) {
   return guarded("read", [&]() -> RowRef {
-    Use row = use(Sql::load_row);
+    Query row = query(Sql::load_row);
     row.copied(id);
     if (!row.step()) return nullptr;
     RowRef loaded = read_row(row.statement());
@@ -205,7 +205,7 @@ RowRef SqliteStorage::read_one_row(std::string_view id) {
 
 ScheduleRef SqliteStorage::read_one_schedule(std::string_view id) {
   return guarded("read", [&]() -> ScheduleRef {
-    Use schedule = use(Sql::load_schedule);
+    Query schedule = query(Sql::load_schedule);
     schedule.copied(id);
     return schedule.step() ? read_schedule(schedule.statement()) : nullptr;
   });
@@ -216,7 +216,7 @@ Instant SqliteStorage::first_due() {
     known_.first_due = guarded("read", [&] {
       Instant first = kNever;
       for (const Sql which : {Sql::first_due_row, Sql::first_due_schedule}) {
-        Use least = use(which);
+        Query least = query(which);
         if (least.step() && !least.is_null_at(0)) first = std::min<Instant>(first, least.integer_at(0));
       }
       return first;
@@ -229,7 +229,7 @@ std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     std::vector<RowRef> found;
-    Use rows(statements_->range(range.index));
+    Query rows(statements_->range(range.index));
     bind_range(rows, range);
     while (rows.step()) {
       if (range.index != Index::claim) {
@@ -248,7 +248,7 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
   return guarded("read", [&] {
     constexpr std::array kRanges = {Sql::schedules_by_id, Sql::schedules_by_due, Sql::schedules_set_aside};
     std::vector<ScheduleRef> found;
-    Use schedules = use(kRanges[static_cast<std::size_t>(range.by)]);
+    Query schedules = query(kRanges[static_cast<std::size_t>(range.by)]);
     if (range.by == ScheduleRange::By::due) schedules.integer(range.until).integer(range.after_at);
     schedules.text(range.after).limit(range.limit);
     while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
@@ -259,7 +259,7 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
 std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
   return guarded("read", [&] {
     std::vector<EdgeRef> found;
-    Use edges = use(Sql::edges);
+    Query edges = query(Sql::edges);
     edges.integer(static_cast<std::int64_t>(range.kind)).copied(range.owner).integer(range.after).limit(range.limit);
     while (edges.step()) {
       Shared<Edge> edge(new Edge);
@@ -284,7 +284,7 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
     return known ? std::vector{known} : std::vector<MessageRef>();
   return guarded("read", [&] {
     constexpr std::array kRanges = {Sql::messages, Sql::messages_to, Sql::messages_to_prefix, Sql::unblocks, Sql::unblocks_of};
-    Use messages = use(kRanges[static_cast<std::size_t>(range.by)]);
+    Query messages = query(kRanges[static_cast<std::size_t>(range.by)]);
     const bool within = range.by != prefix || range.after_address >= range.text;
     if (range.by == prefix) {
       messages.copied(within ? range.after_address : range.text);
@@ -310,7 +310,7 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
 QueueRef SqliteStorage::find_queue(std::string_view name) {
   if (const auto found = known_.queues.find(name); found != known_.queues.end()) return found->second;
   return guarded("read", [&]() -> QueueRef {
-    Use queue = use(Sql::load_queue);
+    Query queue = query(Sql::load_queue);
     queue.copied(name);
     if (!queue.step()) return nullptr;
     QueueRef loaded = queue_of_json(queue.text_at(0));
@@ -322,7 +322,7 @@ QueueRef SqliteStorage::find_queue(std::string_view name) {
 std::vector<QueueRef> SqliteStorage::queues() {
   return guarded("read", [&] {
     std::vector<QueueRef> all;
-    Use queues = use(Sql::queues);
+    Query queues = query(Sql::queues);
     while (queues.step()) all.push_back(queue_of_json(queues.text_at(0)));
     return all;
   });
@@ -339,7 +339,7 @@ void SqliteStorage::vacuum() {
 std::size_t SqliteStorage::count(Table table) {
   if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] {
-    Use counted = use(Sql::count_rows);
+    Query counted = query(Sql::count_rows);
     (void)counted.step();
     return static_cast<std::size_t>(counted.integer_at(0));
   });

@@ -56,10 +56,10 @@ class SqliteStorage final : public Storage {
   };
 
   template <class Body>
-  auto guarded(const char* deed, Body body);
+  auto guarded(const char* action, Body body);
   void open(SqliteFile::Absent absent);
   void require(Access access);  // opens a connection with this access if there is none
-  void look_for_others();
+  void detect_other_commits();
   void forget();
   void clear();
   void write_rows(const std::vector<RowChange>& changes);
@@ -70,7 +70,7 @@ class SqliteStorage final : public Storage {
   void commit(const Changes& changes);
   void keep(const Changes& changes);
   void keep_first_due(const Changes& changes);
-  Use use(Sql which) { return Use((*statements_)[which]); }
+  Query query(Sql which) { return Query((*statements_)[which]); }
   void load_rows(std::span<Lookup<RowRef>> rows);
   RowRef read_one_row(std::string_view id);
   ScheduleRef read_one_schedule(std::string_view id);
@@ -82,17 +82,17 @@ class SqliteStorage final : public Storage {
   std::optional<SqliteStatements> statements_;
   RowCache rows_;
   Known known_;
-  Instant seen_now_ = kUnset;  // an instant that no commit has stored yet; the next commit or the destructor writes it
+  Instant unsaved_now_ = kUnset;  // an instant that no commit has stored yet; the next commit or the destructor writes it
   bool in_transaction_ = false;
 };
 
 // Runs body and translates SQLite's errors into core errors.
 template <class Body>
-auto SqliteStorage::guarded(const char* deed, Body body) {
+auto SqliteStorage::guarded(const char* action, Body body) {
   try {
     return body();
   } catch (const SQLite::Exception& error) {
-    file_->fail(deed, error);
+    file_->fail(action, error);
   }
 }
 

@@ -37,7 +37,7 @@ struct Checksum {
       second += (big ? big_endian(&bytes[at + 4]) : little_endian(&bytes[at + 4])) + first;
     }
   }
-  bool stands_at(const unsigned char* at) const { return first == big_endian(at) && second == big_endian(at + 4); }
+  bool equals_at(const unsigned char* at) const { return first == big_endian(at) && second == big_endian(at + 4); }
 
   // Returns whether a change of a single word, in the summed data or in the stored checksum, explains the mismatch.
   bool is_one_word_from(const unsigned char* at, std::size_t bytes) const {
@@ -81,7 +81,7 @@ Reading read_log(const std::string& path) {
   Checksum sum;
   sum.add(std::span(header).first(24), big);
   if ((big_endian(header.data()) & ~std::uint32_t{1}) != kMagic || big_endian(&header[4]) != kFormat || !is_page_size(page_size) ||
-      !sum.stands_at(&header[24])) {
+      !sum.equals_at(&header[24])) {
     found.header_damaged = log.peek() != std::ifstream::traits_type::eof();  // an empty log has lost nothing
     return found;
   }
@@ -95,7 +95,7 @@ Reading read_log(const std::string& path) {
     if (readable) {
       sum.add(std::span(frame).first(8), big);
       sum.add(std::span(frame).subspan(kFrameHeader), big);
-      readable = of_first_salt && of_second_salt && sum.stands_at(&frame[16]);
+      readable = of_first_salt && of_second_salt && sum.equals_at(&frame[16]);
       found.readable += readable;
       // A commit that failed (its fsync, for example) and was overwritten can leave frames behind the present commit: that is no
       // damage.
@@ -117,9 +117,9 @@ std::optional<std::string> commits_lost_in_log(const std::string& database) {
   const std::string path = database + "-wal";
   Reading found = read_log(path);
   // Repeats the check: a commit may be in progress, and an end that moves on is no damage.
-  constexpr int kLooks = 5;
+  constexpr int kAttempts = 5;
   constexpr std::chrono::milliseconds kPause(40);
-  for (int look = 1; look < kLooks && found.is_damaged(); ++look) {
+  for (int attempt = 1; attempt < kAttempts && found.is_damaged(); ++attempt) {
     std::this_thread::sleep_for(kPause);
     const Reading again = read_log(path);
     if (again.readable != found.readable) return std::nullopt;

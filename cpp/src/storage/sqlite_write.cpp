@@ -9,7 +9,7 @@ namespace resonate {
 
 namespace {
 
-bool only_the_instant_moves(const Changes& changes, const Counters& before) noexcept {
+bool changes_only_instant(const Changes& changes, const Counters& before) noexcept {
   return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
          changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
          changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
@@ -23,7 +23,7 @@ void SqliteStorage::write_each(std::span<const Row* const> rows, Sql one, Sql ma
   while (!rows.empty()) {
     const bool several = rows.size() >= kRowsAtOnce;
     const auto part = rows.first(several ? kRowsAtOnce : 1);
-    Use write = use(several ? many : one);
+    Query write = query(several ? many : one);
     for (const Row* row : part) bind(write, *row);
     write.run();
     rows = rows.subspan(part.size());
@@ -32,43 +32,43 @@ void SqliteStorage::write_each(std::span<const Row* const> rows, Sql one, Sql ma
 
 void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
   std::vector<const Row*> gone;
-  std::vector<const Row*> born;
-  std::vector<const Row*> born_jobs;
+  std::vector<const Row*> created;
+  std::vector<const Row*> created_jobs;
   for (const RowChange& change : changes) {
     const Row* const before = change.before.get();
     const Row* const after = change.after.get();
-    if (before && after && before->birth == after->birth) {
+    if (before && after && before->promise_spec == after->promise_spec) {
       update_row(*before, *after);
       continue;
     }
     // The transaction deleted the id and created it again: the old row is deleted and the new one inserted.
     if (before) gone.push_back(before);
-    if (after) (after->job ? born_jobs : born).push_back(after);
+    if (after) (after->job ? created_jobs : created).push_back(after);
   }
-  write_each(gone, Sql::delete_row, Sql::delete_rows, [](Use& use, const Row& row) { use.text(row.id()); });
-  write_each(born, Sql::insert_row, Sql::insert_rows, bind_new);
-  write_each(born_jobs, Sql::insert_job_row, Sql::insert_job_rows, [](Use& use, const Row& row) {
-    bind_new(use, row);
-    bind_job(use, row);
+  write_each(gone, Sql::delete_row, Sql::delete_rows, [](Query& query, const Row& row) { query.text(row.id()); });
+  write_each(created, Sql::insert_row, Sql::insert_rows, bind_new);
+  write_each(created_jobs, Sql::insert_job_row, Sql::insert_job_rows, [](Query& query, const Row& row) {
+    bind_new(query, row);
+    bind_job(query, row);
   });
 }
 
 void SqliteStorage::update_row(const Row& before, const Row& after) {
   // An UPDATE touches an index only if it names the index's columns.
   if (after.job) {
-    const bool course_only = changes_course_alone(before, after);
-    Use update = use(course_only ? Sql::update_job_course : Sql::update_job_row);
+    const bool progress_only = changes_course_alone(before, after);
+    Query update = query(progress_only ? Sql::update_job_progress : Sql::update_job_row);
     bind_state(update, after);
-    if (!course_only) bind_holder(update, after);
+    if (!progress_only) bind_holder(update, after);
     bind_due(update, after);
-    (course_only ? bind_job_course : bind_job)(update, after);
+    (progress_only ? bind_job_progress : bind_job)(update, after);
     return update.text(after.id()).run();
   }
   const bool due_moved = moves<Index::due>(before, after);
   const bool holder_moved = moves<Index::holder>(before, after);
   const Sql which = due_moved ? (holder_moved ? Sql::update_row_due_pid : Sql::update_row_due)
                               : (holder_moved ? Sql::update_row_pid : Sql::update_row);
-  Use update = use(which);
+  Query update = query(which);
   bind_state(update, after);
   if (holder_moved) bind_holder(update, after);
   if (due_moved) bind_due(update, after);
@@ -80,45 +80,45 @@ void SqliteStorage::write_all(const Changes& changes) {
   write_rows(changes.rows);
   for (const ScheduleChange& change : changes.schedules) {
     if (change.after) {
-      Use replace = use(Sql::replace_schedule);
+      Query replace = query(Sql::replace_schedule);
       bind_schedule(replace, *change.after);
       replace.run();
     } else if (change.before) {
-      use(Sql::delete_schedule).text(change.before->id).run();
+      query(Sql::delete_schedule).text(change.before->id).run();
     }
   }
   for (const QueueChange& change : changes.queues) {
     if (change.after) {
-      use(Sql::replace_queue).text(change.after->name).copied(queue_to_json(*change.after)).run();
+      query(Sql::replace_queue).text(change.after->name).copied(queue_to_json(*change.after)).run();
     } else if (change.before) {
-      use(Sql::delete_queue).text(change.before->name).run();
+      query(Sql::delete_queue).text(change.before->name).run();
     }
   }
   for (const EdgeRef& edge : changes.edges_removed)
-    use(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
+    query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
   for (const EdgeRef& edge : changes.edges_added) {
-    Use insert = use(Sql::insert_edge);
+    Query insert = query(Sql::insert_edge);
     insert.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).text(edge->other);
     insert.integer(dialect_number(edge->dialect)).run();
   }
   std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
-  for (const std::int64_t seq : changes.messages_removed) messages -= use(Sql::delete_message).integer(seq).run_counted();
+  for (const std::int64_t seq : changes.messages_removed) messages -= query(Sql::delete_message).integer(seq).run_counted();
   for (const MessageRef& message : changes.messages_added) {
-    Use insert = use(Sql::insert_message);
+    Query insert = query(Sql::insert_message);
     bind_message(insert, *message);
     insert.run();
   }
   const Counters& counters = changes.counters;
-  Use stored = use(Sql::store_counters);
+  Query stored = query(Sql::store_counters);
   stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs).integer(messages).run();
-  use(Sql::commit).run();
+  query(Sql::commit).run();
   in_transaction_ = false;
   known_.messages = messages;
 }
 
 void SqliteStorage::write(const Changes& changes) {
-  if (only_the_instant_moves(changes, known_.counters)) {
-    seen_now_ = std::max(seen_now_, changes.counters.now);
+  if (changes_only_instant(changes, known_.counters)) {
+    unsaved_now_ = std::max(unsaved_now_, changes.counters.now);
     return;
   }
   commit(changes);
@@ -196,7 +196,7 @@ void SqliteStorage::clear() {
   for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
     file_->database().exec(std::string("DELETE FROM ") + table);
   forget();
-  seen_now_ = kUnset;
+  unsaved_now_ = kUnset;
 }
 
 }  // namespace resonate

@@ -15,10 +15,10 @@ using enum JobState;
 using Names = std::set<std::string>;
 
 Names broken(const std::vector<JobMaker>& jobs, Instant now = 10) {
-  JobCensus census;
+  JobSetCheck census;
   std::map<std::string, std::map<JobState, std::int64_t>> counts;
   for (const JobMaker& job : jobs) {
-    census.see(job.ref(), now);
+    census.add(job.ref(), now);
     ++counts[job.spec.queue][job.job.state];
   }
   std::vector<QueueRef> queues;
@@ -78,7 +78,7 @@ TEST(CensusOfGroups, OneLeaderCountsThoseThatGather) {
   EXPECT_EQ(broken({gatherer("a")}), wanted);
   EXPECT_EQ(broken({leader("a", 2), leader("b", 2)}), wanted);
   EXPECT_EQ(broken({leader("a", 2), gatherer("b", "batch:2")}), wanted);
-  EXPECT_EQ(broken({leader("a", 1), leader("b", 1, "batch:2")}), wanted);  // one flight of a group
+  EXPECT_EQ(broken({leader("a", 1), leader("b", 1, "batch:2")}), wanted);  // one gathering batch of a group
   // Another queue, type or name is another group.
   EXPECT_EQ(broken({leader("a", 1), in_queue("other", leader("b", 1, "batch:2"))}), Names{});
   EXPECT_EQ(broken({leader("a", 1), other(leader("b", 1), [](JobMaker& its) { its.spec.type = "rest"; })}), Names{});
@@ -88,8 +88,8 @@ TEST(CensusOfGroups, OneLeaderCountsThoseThatGather) {
 }
 
 TEST(CensusOfQueues, CountTheirJobs) {
-  JobCensus census;
-  census.see(JobMaker(pending).ref(), 10);
+  JobSetCheck census;
+  census.add(JobMaker(pending).ref(), 10);
   std::vector<Violation> found;
   census.check({queue("q", {{pending, 2}})}, found);
   ASSERT_EQ(found.size(), 1u);

@@ -1,10 +1,10 @@
-// EnvelopeDoor: runs decoded envelopes. It serves debug.*, applies head.resonate:debug_time, and keeps the order of the answers if
-// some envelopes of a batch are malformed.
+// EnvelopeHandler: runs decoded envelopes. It serves debug.*, applies head.resonate:debug_time, and keeps the order of the answers
+// if some envelopes of a batch are malformed.
 //
 // A call has three steps, so that a caller whose documents need a lock (Python objects) holds it for the first and the last one
 // only:
 //   Decoded in  = decode_envelope(node);     (decode.hpp)
-//   Answer out  = door.run(std::move(in), now);
+//   Answer out  = handler.run(std::move(in), now);
 //   encode_answer(sink, out);                (below)
 // It is as thread-safe as the engine. It throws Error for faults (storage, closed), never for a malformed or refused envelope.
 #pragma once
@@ -40,9 +40,9 @@ int status_of(const Answer& answer) noexcept;
 // The answer to an envelope that the server refuses, with its message.
 Refusal refusal_of(const ReplyHead& head, int status, std::string message);
 
-class EnvelopeDoor {
+class EnvelopeHandler {
  public:
-  explicit EnvelopeDoor(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  explicit EnvelopeHandler(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   Answer run(Decoded envelope, std::optional<Instant> now = {});
   // Runs the envelopes in one transaction, in order. debug.* is refused in a batch of several.
@@ -80,7 +80,7 @@ void encode_answer(Sink& sink, const Answer& answer) {
 }
 
 template <DocumentNode Node, DocumentSink Sink>
-void EnvelopeDoor::apply(const Node& document, Sink& sink, std::optional<Instant> now) {
+void EnvelopeHandler::apply(const Node& document, Sink& sink, std::optional<Instant> now) {
   encode_answer(sink, run(decode_envelope(document), now));
 }
 

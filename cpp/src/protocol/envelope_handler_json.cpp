@@ -1,28 +1,28 @@
-// The parts of EnvelopeDoor that read and write JSON texts.
+// The parts of EnvelopeHandler that read and write JSON texts.
 #include "codec/json_document.hpp"
 #include "codec/json_sink.hpp"
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 
 namespace resonate {
 
-Decoded EnvelopeDoor::decode_json(std::string_view text) {
+Decoded EnvelopeHandler::decode_json(std::string_view text) {
   const JsonDocument document(text);
   if (!document.problem().empty()) return Refusal{.message = document.problem()};
   return document.visit([](const auto& node) { return decode_envelope(node); });
 }
 
-std::string EnvelopeDoor::encode_json(const Answer& answer) {
+std::string EnvelopeHandler::encode_json(const Answer& answer) {
   JsonSink sink;
   encode_answer(sink, answer);
   return sink.take();
 }
 
-std::string EnvelopeDoor::apply_json(std::string_view text, std::optional<Instant> now) {
+std::string EnvelopeHandler::apply_json(std::string_view text, std::optional<Instant> now) {
   return encode_json(run(decode_json(text), now));
 }
 
-std::vector<std::string> EnvelopeDoor::apply_json(std::span<const std::string_view> texts, std::optional<Instant> now,
-                                                  Atomicity atomicity) {
+std::vector<std::string> EnvelopeHandler::apply_json(std::span<const std::string_view> texts, std::optional<Instant> now,
+                                                     Atomicity atomicity) {
   std::vector<Decoded> envelopes;
   envelopes.reserve(texts.size());
   for (const std::string_view text : texts) envelopes.push_back(decode_json(text));

@@ -1,4 +1,4 @@
-// Stores in every home: tests that take a Home as parameter run in memory and in a SQLite file.
+// Stores in every backend: tests that take a Backend as parameter run in memory and in a SQLite file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,9 +15,11 @@
 
 namespace resonate::fake {
 
-enum class Home { memory, sqlite };
+enum class Backend { memory, sqlite };
 
-inline std::string name_of(const ::testing::TestParamInfo<Home>& home) { return home.param == Home::memory ? "Memory" : "Sqlite"; }
+inline std::string name_of(const ::testing::TestParamInfo<Backend>& backend) {
+  return backend.param == Backend::memory ? "Memory" : "Sqlite";
+}
 
 // A folder of its own, gone with the object.
 class Folder {
@@ -41,10 +43,10 @@ class Folder {
 };
 
 // Declared before the stores that it makes, so that it outlives them.
-class Homes {
+class Backends {
  public:
-  std::unique_ptr<Storage> storage(Home home) {
-    if (home == Home::memory) return make_memory_storage();
+  std::unique_ptr<Storage> storage(Backend backend) {
+    if (backend == Backend::memory) return make_memory_storage();
     return open_sqlite_storage(folder_.file(std::to_string(++files_) + ".db"), {.durability = Durability::normal});
   }
   // The file that was made last.

@@ -1,4 +1,4 @@
-#include "protocol/door.hpp"
+#include "protocol/envelope_handler.hpp"
 
 #include <utility>
 
@@ -24,7 +24,7 @@ namespace {
 Request placeholder() { return {.dialect = DialectId::k2026_04_01, .operation = PromiseGet{}}; }
 
 // A decoded batch: the requests for the engine, and an answer for each envelope.
-struct Sorted {
+struct DecodedBatch {
   std::vector<Request> requests;
   std::vector<std::optional<Instant>> nows;
   std::vector<Answer> answers;
@@ -54,9 +54,9 @@ void name_refusals(std::vector<Answer>& answers, std::vector<Reply>& replies) {
 
 }  // namespace
 
-bool EnvelopeDoor::takes_debug_time() const { return engine_->options().debug && engine_->clock()->manual(); }
+bool EnvelopeHandler::takes_debug_time() const { return engine_->options().debug && engine_->clock()->manual(); }
 
-Answer EnvelopeDoor::run(Decoded envelope, std::optional<Instant> now) {
+Answer EnvelopeHandler::run(Decoded envelope, std::optional<Instant> now) {
   if (auto* refusal = std::get_if<Refusal>(&envelope)) return std::move(*refusal);
   auto& known = std::get<Envelope>(envelope);
   if (is_debug(known.head.kind)) return run_debug(known, now);
@@ -65,58 +65,58 @@ Answer EnvelopeDoor::run(Decoded envelope, std::optional<Instant> now) {
   return Answered{std::move(known.head), std::move(reply)};
 }
 
-std::vector<Answer> EnvelopeDoor::run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity) {
-  Sorted sorted;
+std::vector<Answer> EnvelopeHandler::run(std::vector<Decoded> envelopes, std::optional<Instant> now, Atomicity atomicity) {
+  DecodedBatch batch;
   if (envelopes.size() == 1 && (atomicity == Atomicity::independent || is_debug(envelopes.front()))) {
-    sorted.answers.push_back(run(std::move(envelopes.front()), now));
-    return std::move(sorted.answers);
+    batch.answers.push_back(run(std::move(envelopes.front()), now));
+    return std::move(batch.answers);
   }
-  sorted.requests.reserve(envelopes.size());  // requests and answers are large: reserving avoids moving them
-  sorted.nows.reserve(envelopes.size());
-  sorted.answers.reserve(envelopes.size());
+  batch.requests.reserve(envelopes.size());  // requests and answers are large: reserving avoids moving them
+  batch.nows.reserve(envelopes.size());
+  batch.answers.reserve(envelopes.size());
   const bool own_times = takes_debug_time();
   for (Decoded& envelope : envelopes) {
     std::optional<Instant> at = now;
     if (auto* refusal = std::get_if<Refusal>(&envelope)) {
-      sorted.answers.emplace_back(std::move(*refusal));
+      batch.answers.emplace_back(std::move(*refusal));
     } else if (auto& known = std::get<Envelope>(envelope); is_debug(known.head.kind)) {
-      sorted.answers.emplace_back(engine_->options().debug
-                                      ? refusal_of(known.head, status::kInvalid, "debug operations have no place in a batch")
-                                      : refusal_of(known.head, status::kForbidden, "debug operations are not served"));
+      batch.answers.emplace_back(engine_->options().debug
+                                     ? refusal_of(known.head, status::kInvalid, "debug operations have no place in a batch")
+                                     : refusal_of(known.head, status::kForbidden, "debug operations are not served"));
     } else {
       if (known.debug_time && own_times) at = known.debug_time;
-      sorted.nows.push_back(at);
-      sorted.requests.push_back(std::get<Request>(std::move(known.operation)));
-      sorted.answers.emplace_back(Answered{std::move(known.head), {}});
+      batch.nows.push_back(at);
+      batch.requests.push_back(std::get<Request>(std::move(known.operation)));
+      batch.answers.emplace_back(Answered{std::move(known.head), {}});
       continue;
     }
     if (atomicity == Atomicity::all_or_nothing) {
-      sorted.nows.push_back(std::nullopt);
-      sorted.requests.push_back(placeholder());
+      batch.nows.push_back(std::nullopt);
+      batch.requests.push_back(placeholder());
     }
   }
-  std::vector<Reply> replies = engine_->apply(std::move(sorted.requests), sorted.nows, atomicity);
-  if (atomicity == Atomicity::all_or_nothing) name_refusals(sorted.answers, replies);
+  std::vector<Reply> replies = engine_->apply(std::move(batch.requests), batch.nows, atomicity);
+  if (atomicity == Atomicity::all_or_nothing) name_refusals(batch.answers, replies);
   auto reply = replies.begin();
-  for (Answer& answer : sorted.answers) {
+  for (Answer& answer : batch.answers) {
     if (auto* answered = std::get_if<Answered>(&answer)) {
       answered->reply = std::move(*reply++);
     } else if (atomicity == Atomicity::all_or_nothing) {
       ++reply;
     }
   }
-  return std::move(sorted.answers);
+  return std::move(batch.answers);
 }
 
 // Makes the store see `now` without running steps, as a read does. Returns the problem if it cannot.
-std::optional<std::string> EnvelopeDoor::move_to(std::optional<Instant> now) {
+std::optional<std::string> EnvelopeHandler::move_to(std::optional<Instant> now) {
   if (!now) return std::nullopt;
   Reply reply = engine_->apply(Request{.dialect = DialectId::k2026_04_01, .operation = PromiseGet{"debug"}}, now);
   if (reply.status != status::kInvalid) return std::nullopt;
   return std::move(reply.error);
 }
 
-Answer EnvelopeDoor::run_debug(const Envelope& envelope, std::optional<Instant> now) {
+Answer EnvelopeHandler::run_debug(const Envelope& envelope, std::optional<Instant> now) {
   const ReplyHead& head = envelope.head;
   const auto& operation = std::get<DebugOperation>(envelope.operation);
   if (!engine_->options().debug) return refusal_of(head, status::kForbidden, "debug operations are not served");
