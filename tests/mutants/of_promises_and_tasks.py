@@ -9,13 +9,13 @@ MUTANTS = [
     Mutant(
         "a promise created at its deadline is pending",
         "promises",
-        "const bool dead = «birth->timeout_at <= now_»",
-        "birth->timeout_at < now_",
+        "const bool dead = «promise_spec->timeout_at <= now_»",
+        "promise_spec->timeout_at < now_",
     ),
     Mutant(
         "a promise created after its deadline has the present as createdAt",
         "promises",
-        "created_at = «dead ? birth->timeout_at : now_»",
+        "created_at = «dead ? promise_spec->timeout_at : now_»",
         "now_",
     ),
     Mutant("a create accepts another idempotency key", "promises", "|| «(key && key->text == *request.ikc)»", "key != nullptr"),
@@ -44,7 +44,9 @@ MUTANTS = [
         "reply.rows = set_.scan(std::move(range), wanted); if («reply.rows.size() > limit»)",
         "reply.rows.size() >= limit",
     ),
-    Mutant("a delay that is over dispatches in the past", "promises", "dispatch_instant(birth, «std::max(now, until)»)", "until"),
+    Mutant(
+        "a delay that is over dispatches in the past", "promises", "dispatch_instant(promise_spec, «std::max(now, until)»)", "until"
+    ),
     Mutant(
         "callbacks of a settled promise are not drained",
         "promises",
@@ -142,8 +144,8 @@ MUTANTS = [
     Mutant(
         "an occurrence without a timeout is born pending",
         "schedules",
-        "const bool born_settled = «birth->timeout_at <= at»",
-        "birth->timeout_at < at",
+        "const bool initially_settled = «promise_spec->timeout_at <= at»",
+        "promise_spec->timeout_at < at",
     ),
     Mutant(
         "an occurrence loses the lineage tags that its schedule names",

@@ -1,0 +1,22 @@
+#include "machine/refusals.hpp"
+
+namespace resonate {
+
+Refusal refuse_text(std::string_view name, std::string_view text) {
+  if (text.empty()) return std::string(name) + " must not be empty";
+  if (text.find('\0') != std::string_view::npos) return std::string(name) + " must not hold a NUL character";
+  return std::nullopt;
+}
+
+Refusal refuse_below(std::string_view name, std::int64_t value, std::int64_t least) {
+  if (value >= least) return std::nullopt;
+  return std::string(name) + " must be at least " + std::to_string(least) + ", got " + std::to_string(value);
+}
+
+Refusal refuse_outside(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) return std::nullopt;
+  return std::string(name) + " must be within " + std::to_string(least) + ".." + std::to_string(most) + ", got " +
+         std::to_string(value);
+}
+
+}  // namespace resonate
