@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
+#include "codec/fired_encode.hpp"
 #include "codec/json_sink.hpp"
 #include "codec/messages.hpp"
 #include "event_dicts.hpp"
@@ -116,26 +117,9 @@ Example:
 // --- Fired ----------------------------------------------------------------------------------------------------------------------
 
 JsonDict fired_detail(const Fired& fired) {
-  py::dict made;
-  switch (fired.kind) {
-    case StepKind::listener_drain:
-    case StepKind::dispatch: made["address"] = fired.detail; break;
-    case StepKind::callback_drain: made["awaiter"] = fired.detail; break;
-    case StepKind::schedule:
-      made["promise_id"] = fired.detail.empty() ? py::object(py::none()) : py::object(py::str(fired.detail));
-      made["created"] = fired.created;
-      break;
-    case StepKind::schedule_set_aside: made["problem"] = fired.detail; break;
-    case StepKind::job_batch: made["batch"] = fired.detail; break;
-    case StepKind::promise_timeout:
-    case StepKind::lease_expiry:
-    case StepKind::job_ready:
-    case StepKind::job_expiry:
-    case StepKind::job_lease:
-    case StepKind::job_timeout:
-    case StepKind::job_retention: break;
-  }
-  return JsonDict(std::move(made));
+  PythonSink sink;
+  encode_fired_detail(sink, fired);
+  return JsonDict(sink.take());
 }
 
 JsonDict fired_dict(const Fired& fired) {

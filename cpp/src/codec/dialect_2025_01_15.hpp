@@ -1,6 +1,7 @@
 // Version 2025-01-15: its records on the wire. Headers and data are always there; a task is an id and a version.
 #pragma once
 
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/strings_encode.hpp"
 #include "resonate/records.hpp"
@@ -13,18 +14,15 @@ void encode_value(Sink& sink, const Value& value) {
   sink.begin_object();
   sink.key(Field::headers);
   encode_strings(sink, value.headers ? *value.headers : StringMap());
-  sink.key(Field::data);
-  sink.string(value.data ? std::string_view(*value.data) : std::string_view());
+  write_text(sink, Field::data, value.data ? std::string_view(*value.data) : std::string_view());
   sink.end_object();
 }
 
 template <DocumentSink Sink>
 void encode_task(Sink& sink, const Row& row) {
   sink.begin_object();
-  sink.key(Field::id);
-  sink.string(row.id());
-  sink.key(Field::version);
-  sink.integer(shown_version(dialect(DialectId::k2025_01_15), row.task, row.acquisitions));
+  write_text(sink, Field::id, row.id());
+  write_integer(sink, Field::version, shown_version(dialect(DialectId::k2025_01_15), row.task, row.acquisitions));
   sink.end_object();
 }
 

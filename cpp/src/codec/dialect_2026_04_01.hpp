@@ -1,6 +1,7 @@
 // Version 2026-04-01: its records on the wire. Members that were not given are left out.
 #pragma once
 
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/strings_encode.hpp"
 #include "resonate/records.hpp"
@@ -16,8 +17,7 @@ void encode_value(Sink& sink, const Value& value) {
     encode_strings(sink, *value.headers);
   }
   if (value.data) {
-    sink.key(Field::data);
-    sink.string(*value.data);
+    write_text(sink, Field::data, *value.data);
   }
   sink.end_object();
 }
@@ -25,19 +25,13 @@ void encode_value(Sink& sink, const Value& value) {
 template <DocumentSink Sink>
 void encode_task(Sink& sink, const Row& row) {
   sink.begin_object();
-  sink.key(Field::id);
-  sink.string(row.id());
-  sink.key(Field::state);
-  sink.string(name_of(row.task));
-  sink.key(Field::version);
-  sink.integer(shown_version(dialect(DialectId::k2026_04_01), row.task, row.acquisitions));
-  sink.key(Field::resumes);
-  sink.integer(row.resumes ? static_cast<std::int64_t>(row.resumes->items.size()) : 0);
+  write_text(sink, Field::id, row.id());
+  write_text(sink, Field::state, name_of(row.task));
+  write_integer(sink, Field::version, shown_version(dialect(DialectId::k2026_04_01), row.task, row.acquisitions));
+  write_integer(sink, Field::resumes, row.resumes ? static_cast<std::int64_t>(row.resumes->items.size()) : 0);
   if (row.task == TaskState::acquired) {
-    sink.key(Field::ttl);
-    sink.integer(row.ttl);
-    sink.key(Field::pid);
-    sink.string(row.pid ? std::string_view(row.pid->text) : std::string_view());
+    write_integer(sink, Field::ttl, row.ttl);
+    write_text(sink, Field::pid, row.pid ? std::string_view(row.pid->text) : std::string_view());
   }
   sink.end_object();
 }

@@ -7,6 +7,7 @@
 
 #include "codec/described_write.hpp"
 #include "codec/kinds.hpp"
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "resonate/requests.hpp"
 
@@ -15,14 +16,11 @@ namespace resonate {
 template <DocumentSink Sink>
 void encode_request(Sink& sink, std::string_view corr_id, const Request& request) {
   sink.begin_object();
-  sink.key(Field::kind);
-  sink.string(name_of(kind_of(request.operation), request.dialect));
+  write_text(sink, Field::kind, name_of(kind_of(request.operation), request.dialect));
   sink.key(Field::head);
   sink.begin_object();
-  sink.key(Field::corr_id);
-  sink.string(corr_id);
-  sink.key(Field::version);
-  sink.string(dialect(request.dialect).version);
+  write_text(sink, Field::corr_id, corr_id);
+  write_text(sink, Field::version, dialect(request.dialect).version);
   sink.end_object();
   sink.key(Field::data);
   const detail::DescribedWriter<Sink> writer(sink, request.dialect);

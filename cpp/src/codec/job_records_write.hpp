@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/described_write.hpp"
+#include "codec/members_write.hpp"
 #include "codec/records_encode.hpp"
 #include "resonate/records.hpp"
 
@@ -35,7 +36,7 @@ class JobEncoder {
   void whole(const Job& job, const SharedString* holder = nullptr) {
     const DescribedWriter<Sink> all(sink_);
     sink_.begin_object();
-    if (holder) text(Field::claimed_by, holder->text);
+    if (holder) write_text(sink_, Field::claimed_by, holder->text);
     all.members(*job.spec);
     all.members(job);
     sink_.end_object();
@@ -44,7 +45,7 @@ class JobEncoder {
   void queue_record(const Queue& queue) {
     sink_.begin_object();
     DescribedWriter<Sink, Audience::replies>(sink_).members(queue);
-    integer(Field::active, queue.active());
+    write_integer(sink_, Field::active, queue.active());
     sink_.end_object();
   }
 
@@ -65,18 +66,6 @@ class JobEncoder {
     sink_.end_object();
   }
 
-  void text(Field key, std::string_view text) {
-    sink_.key(key);
-    sink_.string(text);
-  }
-  void integer(Field key, std::int64_t number) {
-    sink_.key(key);
-    sink_.integer(number);
-  }
-  void instant(Field key, Instant at) {
-    if (at != kUnset) integer(key, at);
-  }
-
  private:
   // The order of a record (docs/jobs.md); other members of the specification follow.
   static constexpr Field kRecord[] = {
@@ -92,22 +81,22 @@ class JobEncoder {
   void part(const Row& row) {
     const Job& job = *row.job;
     if constexpr (F == Field::id) {
-      text(F, row.id());
+      write_text(sink_, F, row.id());
     } else if constexpr (F == Field::state) {
-      text(F, name_of(job.state));
+      write_text(sink_, F, name_of(job.state));
     } else if constexpr (F == Field::payload) {
       value(F, row.payload());
     } else if constexpr (F == Field::tags) {
       sink_.key(F);
       encode_strings(sink_, row.promise_spec->tags);
     } else if constexpr (F == Field::version) {
-      integer(F, row.acquisitions);
+      write_integer(sink_, F, row.acquisitions);
     } else if constexpr (F == Field::claimed_by) {
-      if (is_held(job.state)) text(F, row.pid->text);
+      if (is_held(job.state)) write_text(sink_, F, row.pid->text);
     } else if constexpr (F == Field::lease_until) {
-      if (is_held(job.state)) integer(F, row.expires_at);
+      if (is_held(job.state)) write_integer(sink_, F, row.expires_at);
     } else if constexpr (F == Field::deadline) {
-      if (row.promise_spec->timeout_at != kNever) integer(F, row.promise_spec->timeout_at);
+      if (row.promise_spec->timeout_at != kNever) write_integer(sink_, F, row.promise_spec->timeout_at);
     } else if constexpr (F == Field::result) {
       if (is_terminal(job.state)) value(F, row.result());
     } else if constexpr (place_of<JobSpec>(F) < kSize<JobSpec>) {

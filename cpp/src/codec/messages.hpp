@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"
 
@@ -20,13 +21,11 @@ std::string_view kind_of(const OutboxMessage& message) noexcept;
 template <DocumentSink Sink>
 void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& record, std::string_view server_url = {}) {
   sink.begin_object();
-  sink.key(Field::kind);
-  sink.string(kind_of(message));
+  write_text(sink, Field::kind, kind_of(message));
   sink.key(Field::head);
   sink.begin_object();
   if (message.kind == MessageKind::execute && dialect(message.dialect).messages_name_server && !server_url.empty()) {
-    sink.key(Field::server_url);
-    sink.string(server_url);
+    write_text(sink, Field::server_url, server_url);
   }
   sink.end_object();
   sink.key(Field::data);
@@ -34,10 +33,8 @@ void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& reco
   if (message.kind == MessageKind::execute) {
     sink.key(Field::task);
     sink.begin_object();
-    sink.key(Field::id);
-    sink.string(message.id);
-    sink.key(Field::version);
-    sink.integer(message.version);
+    write_text(sink, Field::id, message.id);
+    write_integer(sink, Field::version, message.version);
     sink.end_object();
   } else if (record) {
     sink.key(Field::promise);

@@ -3,6 +3,7 @@
 
 #include "codec/dialect_2025_01_15.hpp"
 #include "codec/dialect_2026_04_01.hpp"
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/strings_encode.hpp"
 #include "resonate/records.hpp"
@@ -19,23 +20,18 @@ template <DocumentSink Sink>
 void encode_promise(Sink& sink, DialectId dialect, const Row& row) {
   const PromiseSpec& promise_spec = *row.promise_spec;
   sink.begin_object();
-  sink.key(Field::id);
-  sink.string(promise_spec.id);
-  sink.key(Field::state);
-  sink.string(name_of(row.state));
+  write_text(sink, Field::id, promise_spec.id);
+  write_text(sink, Field::state, name_of(row.state));
   sink.key(Field::param);
   encode_value(sink, dialect, promise_spec.param);
   sink.key(Field::value);
   encode_value(sink, dialect, row.result());
   sink.key(Field::tags);
   encode_strings(sink, promise_spec.tags);
-  sink.key(Field::timeout_at);
-  sink.integer(promise_spec.timeout_at);
-  sink.key(Field::created_at);
-  sink.integer(promise_spec.created_at);
+  write_integer(sink, Field::timeout_at, promise_spec.timeout_at);
+  write_integer(sink, Field::created_at, promise_spec.created_at);
   if (row.state != PromiseState::pending) {
-    sink.key(Field::settled_at);
-    sink.integer(row.settled_at);
+    write_integer(sink, Field::settled_at, row.settled_at);
   }
   sink.end_object();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codec/described_write.hpp"
+#include "codec/members_write.hpp"
 #include "codec/records_encode.hpp"
 
 namespace resonate {
@@ -9,14 +10,10 @@ namespace resonate {
 template <DocumentSink Sink>
 void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
   sink.begin_object();
-  sink.key(Field::id);
-  sink.string(schedule.id);
-  sink.key(Field::cron);
-  sink.string(schedule.cron);
-  sink.key(Field::promise_id);
-  sink.string(schedule.promise_id);
-  sink.key(Field::promise_timeout);
-  sink.integer(schedule.promise_timeout);
+  write_text(sink, Field::id, schedule.id);
+  write_text(sink, Field::cron, schedule.cron);
+  write_text(sink, Field::promise_id, schedule.promise_id);
+  write_integer(sink, Field::promise_timeout, schedule.promise_timeout);
   sink.key(Field::promise_param);
   encode_value(sink, dialect, schedule.promise_param);
   sink.key(Field::promise_tags);
@@ -25,19 +22,14 @@ void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
     sink.key(Field::job);
     encode_order(sink, schedule.job->order);
   }
-  sink.key(Field::created_at);
-  sink.integer(schedule.created_at);
-  sink.key(Field::next_run_at);
-  sink.integer(schedule.next_run_at);
+  write_integer(sink, Field::created_at, schedule.created_at);
+  write_integer(sink, Field::next_run_at, schedule.next_run_at);
   if (schedule.last_run_at) {
-    sink.key(Field::last_run_at);
-    sink.integer(*schedule.last_run_at);
+    write_integer(sink, Field::last_run_at, *schedule.last_run_at);
   }
   if (schedule.set_aside) {
-    sink.key(Field::problem);
-    sink.string(schedule.set_aside->problem);
-    sink.key(Field::retry_at);
-    sink.integer(schedule.set_aside->retry_at);
+    write_text(sink, Field::problem, schedule.set_aside->problem);
+    write_integer(sink, Field::retry_at, schedule.set_aside->retry_at);
   }
   sink.end_object();
 }

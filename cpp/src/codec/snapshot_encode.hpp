@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "codec/job_records_write.hpp"
+#include "codec/members_write.hpp"
 #include "codec/messages.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"
@@ -48,10 +49,10 @@ class SnapshotEncoder {
   void full(const Counters& counters, Promises each_promise, Schedules each_schedule, const std::vector<QueueRef>& queues,
             Messages each_message) {
     sink_.begin_object();
-    text(Field::format, kSnapshotFormat);
-    integer(Field::now, counters.now);
-    integer(Field::dropped, counters.dropped);
-    if (counters.jobs) integer(Field::generated_jobs, counters.jobs);
+    write_text(sink_, Field::format, kSnapshotFormat);
+    write_integer(sink_, Field::now, counters.now);
+    write_integer(sink_, Field::dropped, counters.dropped);
+    if (counters.jobs) write_integer(sink_, Field::generated_jobs, counters.jobs);
     begin_list(Field::promises);
     each_promise([this](const StateView::Promise& promise) { full_promise(promise); });
     sink_.end_array();
@@ -92,17 +93,6 @@ class SnapshotEncoder {
   }
 
  private:
-  void text(Field key, std::string_view text) {
-    sink_.key(key);
-    sink_.string(text);
-  }
-  void integer(Field key, std::int64_t number) {
-    sink_.key(key);
-    sink_.integer(number);
-  }
-  void instant(Field key, Instant at) {
-    if (at != kUnset) integer(key, at);
-  }
   void begin_list(Field key) {
     sink_.key(key);
     sink_.begin_array();
@@ -122,25 +112,25 @@ class SnapshotEncoder {
     const Row& row = *promise.row;
     const PromiseSpec& promise_spec = *row.promise_spec;
     sink_.begin_object();
-    text(Field::id, promise_spec.id);
-    text(Field::state, name_of(row.state));
+    write_text(sink_, Field::id, promise_spec.id);
+    write_text(sink_, Field::state, name_of(row.state));
     value(Field::param, promise_spec.param);
     value(Field::value, row.value ? row.value->value : Value());
     sink_.key(Field::tags);
     encode_strings(sink_, promise_spec.tags);
-    integer(Field::timeout_at, promise_spec.timeout_at);
-    integer(Field::created_at, promise_spec.created_at);
-    instant(Field::settled_at, row.settled_at);
-    if (promise_spec.ikc) text(Field::ikc, promise_spec.ikc->text);
-    if (row.iku) text(Field::iku, row.iku->text);
-    text(Field::dialect, dialect(promise_spec.dialect).version);
+    write_integer(sink_, Field::timeout_at, promise_spec.timeout_at);
+    write_integer(sink_, Field::created_at, promise_spec.created_at);
+    write_instant(sink_, Field::settled_at, row.settled_at);
+    if (promise_spec.ikc) write_text(sink_, Field::ikc, promise_spec.ikc->text);
+    if (row.iku) write_text(sink_, Field::iku, row.iku->text);
+    write_text(sink_, Field::dialect, dialect(promise_spec.dialect).version);
     sink_.key(Field::external);
     sink_.boolean(row.external);
     list(Field::callbacks, promise.callbacks, [this](const EdgeRef& edge) { sink_.string(edge->other); });
     list(Field::listeners, promise.listeners, [this](const EdgeRef& edge) {
       sink_.begin_object();
-      text(Field::address, edge->other);
-      text(Field::dialect, dialect(edge->dialect).version);
+      write_text(sink_, Field::address, edge->other);
+      write_text(sink_, Field::dialect, dialect(edge->dialect).version);
       sink_.end_object();
     });
     if (row.has_task()) full_task(row);
@@ -154,66 +144,66 @@ class SnapshotEncoder {
   void full_task(const Row& row) {
     sink_.key(Field::task);
     sink_.begin_object();
-    text(Field::state, name_of(row.task));
-    integer(Field::acquisitions, row.acquisitions);
+    write_text(sink_, Field::state, name_of(row.task));
+    write_integer(sink_, Field::acquisitions, row.acquisitions);
     // What is set is shown, also where it should not be: a broken state comes back as it was.
-    if (row.pid) text(Field::pid, row.pid->text);
-    if (row.task == TaskState::acquired && row.ttl != 0) integer(Field::ttl, row.ttl);
-    instant(Field::expires_at, row.expires_at);
-    if (row.ttl != 0) integer(Field::last_ttl, row.ttl);
-    instant(Field::retry_at, retry_.of(row));
+    if (row.pid) write_text(sink_, Field::pid, row.pid->text);
+    if (row.task == TaskState::acquired && row.ttl != 0) write_integer(sink_, Field::ttl, row.ttl);
+    write_instant(sink_, Field::expires_at, row.expires_at);
+    if (row.ttl != 0) write_integer(sink_, Field::last_ttl, row.ttl);
+    write_instant(sink_, Field::retry_at, retry_.of(row));
     begin_list(Field::resumes);
     if (row.resumes) {
       for (const std::string& id : row.resumes->items) sink_.string(id);
     }
     sink_.end_array();
-    if (row.current) text(Field::current, row.current->text);
+    if (row.current) write_text(sink_, Field::current, row.current->text);
     sink_.end_object();
   }
 
   void full_schedule(const Schedule& schedule) {
     sink_.begin_object();
-    text(Field::id, schedule.id);
-    text(Field::cron, schedule.cron);
-    text(Field::promise_id, schedule.promise_id);
-    integer(Field::promise_timeout, schedule.promise_timeout);
+    write_text(sink_, Field::id, schedule.id);
+    write_text(sink_, Field::cron, schedule.cron);
+    write_text(sink_, Field::promise_id, schedule.promise_id);
+    write_integer(sink_, Field::promise_timeout, schedule.promise_timeout);
     value(Field::promise_param, schedule.promise_param);
     sink_.key(Field::promise_tags);
     encode_strings(sink_, schedule.promise_tags);
     if (schedule.job && !schedule.job->unread.empty()) {
-      text(Field::job, schedule.job->unread);
+      write_text(sink_, Field::job, schedule.job->unread);
     } else if (schedule.job) {
       sink_.key(Field::job);
       encode_order(sink_, schedule.job->order);
     }
-    integer(Field::created_at, schedule.created_at);
-    integer(Field::next_run_at, schedule.next_run_at);
-    if (schedule.last_run_at) integer(Field::last_run_at, *schedule.last_run_at);
+    write_integer(sink_, Field::created_at, schedule.created_at);
+    write_integer(sink_, Field::next_run_at, schedule.next_run_at);
+    if (schedule.last_run_at) write_integer(sink_, Field::last_run_at, *schedule.last_run_at);
     if (schedule.set_aside) {
-      text(Field::problem, schedule.set_aside->problem);
-      integer(Field::retry_at, schedule.set_aside->retry_at);
+      write_text(sink_, Field::problem, schedule.set_aside->problem);
+      write_integer(sink_, Field::retry_at, schedule.set_aside->retry_at);
     }
-    text(Field::dialect, dialect(schedule.dialect).version);
+    write_text(sink_, Field::dialect, dialect(schedule.dialect).version);
     sink_.end_object();
   }
 
   void full_message(const OutboxMessage& message) {
     sink_.begin_object();
-    text(Field::kind, kind_of(message));
-    text(Field::id, message.id);
-    if (message.kind == MessageKind::execute) integer(Field::version, message.version);
-    text(Field::address, message.address);
-    integer(Field::attempts, message.attempts);
-    integer(Field::queued_at, message.queued_at);
+    write_text(sink_, Field::kind, kind_of(message));
+    write_text(sink_, Field::id, message.id);
+    if (message.kind == MessageKind::execute) write_integer(sink_, Field::version, message.version);
+    write_text(sink_, Field::address, message.address);
+    write_integer(sink_, Field::attempts, message.attempts);
+    write_integer(sink_, Field::queued_at, message.queued_at);
     sink_.end_object();
   }
 
   // type: of a task's timer.
   void timer(const Row& row, Instant at, std::int64_t type = -1) {
     sink_.begin_object();
-    text(Field::id, row.id());
-    if (type >= 0) integer(Field::type, type);
-    integer(Field::timeout, at);
+    write_text(sink_, Field::id, row.id());
+    if (type >= 0) write_integer(sink_, Field::type, type);
+    write_integer(sink_, Field::timeout, at);
     sink_.end_object();
   }
 
@@ -224,8 +214,10 @@ class SnapshotEncoder {
       std::sort(ordered.begin(), ordered.end(), [](const EdgeRef& a, const EdgeRef& b) { return a->other < b->other; });
       for (const EdgeRef& edge : ordered) {
         sink_.begin_object();
-        text(key == Field::callbacks ? Field::awaiter : Field::id, key == Field::callbacks ? edge->other : edge->owner);
-        text(key == Field::callbacks ? Field::awaited : Field::address, key == Field::callbacks ? edge->owner : edge->other);
+        write_text(sink_, key == Field::callbacks ? Field::awaiter : Field::id,
+                   key == Field::callbacks ? edge->other : edge->owner);
+        write_text(sink_, key == Field::callbacks ? Field::awaited : Field::address,
+                   key == Field::callbacks ? edge->owner : edge->other);
         sink_.end_object();
       }
     }
@@ -243,7 +235,7 @@ class SnapshotEncoder {
     begin_list(Field::messages);
     for (const StateView::Message* message : ordered) {
       sink_.begin_object();
-      text(Field::address, message->message->address);
+      write_text(sink_, Field::address, message->message->address);
       sink_.key(Field::message);
       encode_message(sink_, *message->message, message->record);
       sink_.end_object();

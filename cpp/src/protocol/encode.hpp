@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "codec/members_write.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"
 #include "codec/schedules_encode.hpp"
@@ -16,16 +17,12 @@ namespace detail {
 template <DocumentSink Sink>
 void begin_envelope(Sink& sink, std::string_view kind, std::string_view corr_id, int status, std::string_view version) {
   sink.begin_object();
-  sink.key(Field::kind);
-  sink.string(kind);
+  write_text(sink, Field::kind, kind);
   sink.key(Field::head);
   sink.begin_object();
-  sink.key(Field::corr_id);
-  sink.string(corr_id);
-  sink.key(Field::status);
-  sink.integer(status);
-  sink.key(Field::version);
-  sink.string(version);
+  write_text(sink, Field::corr_id, corr_id);
+  write_integer(sink, Field::status, status);
+  write_text(sink, Field::version, version);
   sink.end_object();
   sink.key(Field::data);
 }
@@ -76,8 +73,7 @@ class Records {
   }
   void cursor(const Reply& reply) {
     if (!reply.cursor) return;
-    sink_.key(Field::cursor);
-    sink_.string(*reply.cursor);
+    write_text(sink_, Field::cursor, *reply.cursor);
   }
 
  private:
@@ -88,8 +84,7 @@ class Records {
 // Encodes the reply to an acquire in 2025-01-15: the run that begins, and the awaited promise in `current`.
 template <DocumentSink Sink>
 void encode_run(Sink& sink, Records<Sink>& records, const Reply& reply) {
-  sink.key(Field::kind);
-  sink.string(reply.awaited ? "resume" : "invoke");
+  write_text(sink, Field::kind, reply.awaited ? "resume" : "invoke");
   sink.key(Field::data);
   sink.begin_object();
   records.promise(Field::invoked, reply.promise);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codec/job_records_write.hpp"
+#include "codec/members_write.hpp"
 #include "protocol/envelope.hpp"
 #include "resonate/requests.hpp"
 
@@ -17,7 +18,7 @@ std::string date_of_day(std::int64_t day);
 template <DocumentSink Sink>
 class JobReplyEncoder {
  public:
-  JobReplyEncoder(Sink& sink, const Reply& reply) : sink_(sink), parts_(sink), reply_(reply) {}
+  JobReplyEncoder(Sink& sink, const Reply& reply) : sink_(sink), reply_(reply) {}
 
   // Encodes the members of `data` into an open object.
   void data(Kind kind) {
@@ -25,10 +26,10 @@ class JobReplyEncoder {
       case Kind::job_enqueue_many:
       case Kind::job_start_many:
       case Kind::job_complete_many: return items();
-      case Kind::job_claim: jobs(); return parts_.instant(Field::next_at, reply_.jobs->next_at);
+      case Kind::job_claim: jobs(); return write_instant(sink_, Field::next_at, reply_.jobs->next_at);
       case Kind::job_search:
         jobs();
-        if (reply_.cursor) parts_.text(Field::cursor, *reply_.cursor);
+        if (reply_.cursor) write_text(sink_, Field::cursor, *reply_.cursor);
         return;
       case Kind::job_heartbeat: texts(Field::cancelled, reply_.jobs->cancelled); return texts(Field::lost, reply_.jobs->lost);
       case Kind::job_cancel:
@@ -64,19 +65,19 @@ class JobReplyEncoder {
     sink_.begin_array();
     for (const JobReply::Item& item : reply_.jobs->items) {
       sink_.begin_object();
-      parts_.integer(Field::status, item.status);
+      write_integer(sink_, Field::status, item.status);
       if (item.status == status::kOk) {
         sink_.key(Field::job);
         encode_job(sink_, *item.row);
       } else {
-        parts_.text(Field::error, item.error);
+        write_text(sink_, Field::error, item.error);
       }
       sink_.end_object();
     }
     sink_.end_array();
   }
   void changed() {
-    parts_.integer(Field::count, reply_.jobs->count);
+    write_integer(sink_, Field::count, reply_.jobs->count);
     sink_.key(Field::more);
     sink_.boolean(reply_.jobs->more);
   }
@@ -98,21 +99,21 @@ class JobReplyEncoder {
     for (const JobReply::Statistics& one : reply_.jobs->statistics) {
       const Queue& queue = *one.queue;
       sink_.begin_object();
-      parts_.text(Field::name, queue.name);
+      write_text(sink_, Field::name, queue.name);
       sink_.key(Field::paused);
       sink_.boolean(queue.paused);
-      parts_.counts(queue);
-      parts_.instant(Field::oldest_pending_at, one.oldest_pending_at);
+      JobEncoder<Sink>(sink_).counts(queue);
+      write_instant(sink_, Field::oldest_pending_at, one.oldest_pending_at);
       const bool waits = one.oldest_pending_at != kUnset;
-      parts_.integer(Field::latency, waits ? std::max<Duration>(0, saturating_sub(reply_.now, one.oldest_pending_at)) : 0);
-      parts_.integer(Field::active, queue.active());
+      write_integer(sink_, Field::latency, waits ? std::max<Duration>(0, saturating_sub(reply_.now, one.oldest_pending_at)) : 0);
+      write_integer(sink_, Field::active, queue.active());
       sink_.key(Field::days);
       sink_.begin_array();
       for (const QueueDay& day : queue.days) {
         sink_.begin_object();
-        parts_.text(Field::day, date_of_day(day.day));
-        parts_.integer(Field::processed, day.processed);
-        parts_.integer(Field::failed, day.failed);
+        write_text(sink_, Field::day, date_of_day(day.day));
+        write_integer(sink_, Field::processed, day.processed);
+        write_integer(sink_, Field::failed, day.failed);
         sink_.end_object();
       }
       sink_.end_array();
@@ -122,7 +123,6 @@ class JobReplyEncoder {
   }
 
   Sink& sink_;
-  JobEncoder<Sink> parts_;
   const Reply& reply_;
 };
 

@@ -1,7 +1,9 @@
 #include "protocol/trace.hpp"
 
 #include "codec/encode_request.hpp"
+#include "codec/fired_encode.hpp"
 #include "codec/json_sink.hpp"
+#include "codec/members_write.hpp"
 #include "codec/snapshot_encode.hpp"
 #include "protocol/encode.hpp"
 
@@ -12,36 +14,27 @@ constexpr std::string_view kCorrId = "trace";
 
 void begin_line(JsonSink& sink, std::string_view kind, Instant now, std::string_view scope = {}) {
   sink.begin_object();
-  sink.key(Field::kind);
-  sink.string(kind);
-  sink.key(Field::now);
-  sink.integer(now);
-  if (!scope.empty()) {
-    sink.key(Field::scope);
-    sink.string(scope);
-  }
+  write_text(sink, Field::kind, kind);
+  write_integer(sink, Field::now, now);
+  if (!scope.empty()) write_text(sink, Field::scope, scope);
   sink.key(Field::req);
 }
 
 void write_open(JsonSink& sink, const Options& options, Storage& storage) {
   begin_line(sink, "open", storage.counters().now);
   sink.begin_object();
-  sink.key(Field::format);
-  sink.string(kTraceFormat);
+  write_text(sink, Field::format, kTraceFormat);
   sink.key(Field::options);
   sink.begin_object();
-  sink.key(Field::rules);
-  sink.string(rules(options.rules).name);
+  write_text(sink, Field::rules, rules(options.rules).name);
   sink.key(Field::retry_timeout);
   if (options.retry_timeout) {
     sink.integer(*options.retry_timeout);
   } else {
     sink.string("ttl");
   }
-  sink.key(Field::catchup);
-  sink.string(kCatchUpNames[static_cast<std::size_t>(options.catchup)]);
-  sink.key(Field::unblock_retention);
-  sink.integer(options.unblock_retention);
+  write_text(sink, Field::catchup, kCatchUpNames[static_cast<std::size_t>(options.catchup)]);
+  write_integer(sink, Field::unblock_retention, options.unblock_retention);
   sink.end_object();
   sink.end_object();
   sink.key(Field::res);
@@ -55,50 +48,11 @@ void write_open(JsonSink& sink, const Options& options, Storage& storage) {
 void write_step(JsonSink& sink, const Fired& fired) {
   begin_line(sink, "step." + std::string(name_of(fired.kind)), fired.now);
   sink.begin_object();
-  sink.key(Field::id);
-  sink.string(fired.id);
-  sink.key(Field::at);
-  sink.integer(fired.at);
+  write_text(sink, Field::id, fired.id);
+  write_integer(sink, Field::at, fired.at);
   sink.end_object();
   sink.key(Field::res);
-  sink.begin_object();
-  switch (fired.kind) {
-    case StepKind::listener_drain:
-    case StepKind::dispatch:
-      sink.key(Field::address);
-      sink.string(fired.detail);
-      break;
-    case StepKind::callback_drain:
-      sink.key(Field::awaiter);
-      sink.string(fired.detail);
-      break;
-    case StepKind::schedule:
-      sink.key(Field::step_promise_id);
-      if (fired.detail.empty()) {
-        sink.null();
-      } else {
-        sink.string(fired.detail);
-      }
-      sink.key(Field::created);
-      sink.boolean(fired.created);
-      break;
-    case StepKind::schedule_set_aside:
-      sink.key(Field::problem);
-      sink.string(fired.detail);
-      break;
-    case StepKind::job_batch:
-      sink.key(Field::batch);
-      sink.string(fired.detail);
-      break;
-    case StepKind::promise_timeout:
-    case StepKind::lease_expiry:
-    case StepKind::job_ready:
-    case StepKind::job_expiry:
-    case StepKind::job_lease:
-    case StepKind::job_timeout:
-    case StepKind::job_retention: break;
-  }
-  sink.end_object();
+  encode_fired_detail(sink, fired);
   sink.end_object();
 }
 

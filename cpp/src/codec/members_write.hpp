@@ -1,0 +1,30 @@
+// A member of an object: its key, then its value.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "codec/node.hpp"
+#include "resonate/records.hpp"
+
+namespace resonate {
+
+template <DocumentSink Sink>
+void write_text(Sink& sink, Field key, std::string_view text) {
+  sink.key(key);
+  sink.string(text);
+}
+
+template <DocumentSink Sink>
+void write_integer(Sink& sink, Field key, std::int64_t number) {
+  sink.key(key);
+  sink.integer(number);
+}
+
+// Nothing where the instant is unset.
+template <DocumentSink Sink>
+void write_instant(Sink& sink, Field key, Instant at) {
+  if (at != kUnset) write_integer(sink, key, at);
+}
+
+}  // namespace resonate
