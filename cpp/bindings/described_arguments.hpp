@@ -21,7 +21,7 @@ using RetentionArgument = Shown<"int | datetime.timedelta | typing.Literal['kept
 // A duration of 0 or more, or "kept".
 Duration retention(py::handle given, const char* argument);
 
-// What a member holds once it is given.
+// The type of a member without std::optional and Setting: that of a value given for it.
 template <class M>
 struct OnceGiven {
   using Type = M;
@@ -33,7 +33,8 @@ struct OnceGiven<Setting<M>> : OnceGiven<M> {};
 template <class T, std::size_t I>
 using MemberType = typename OnceGiven<std::remove_reference_t<decltype(kField<T, I>.access(std::declval<T&>()))>>::Type;
 
-// What is misspelt on the wire is ignored, as newer members are; what a program of this version passes is not.
+// Throws for a name that is no member of T. On the wire unknown members are ignored, since a newer client may send them; a Python
+// program that passes one has misspelt it.
 template <class T>
 void require_known(const py::dict& members, const std::string& argument) {
   for (const auto& item : members) {

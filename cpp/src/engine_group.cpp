@@ -49,8 +49,7 @@ void Engine::share_commit(Caller& caller) {
 }
 
 // Runs the callers in one transaction until its limit, and returns the last one that ran. They share the commit, so a failure fails
-// all of them. An interrupt, however, belongs to the first caller, whose thread runs this: it alone fails, and the next caller
-// leads.
+// all of them. An interrupt fails only the first caller, whose thread runs this; the next caller then leads.
 Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
   Caller* ran = last;
   try {

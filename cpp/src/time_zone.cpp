@@ -90,7 +90,8 @@ TimeZone::TimeZone(const std::string& name) {
   const date::time_zone* zone = locate(name, own);
   date::sys_info info = zone->get_info(date::sys_seconds(std::chrono::seconds(kFirstInstant)));
   add(kBeginningOfTime, info.offset.count());
-  std::int64_t listed_until = kFirstInstant;  // the rule applies after the last listed change, even one that keeps the offset
+  std::int64_t listed_until =
+      kFirstInstant;  // the rule applies after the last change in the table, even if that change keeps the offset
   while (true) {
     const std::int64_t end = info.end.time_since_epoch().count();
     if (end > kListedFarEnough) {

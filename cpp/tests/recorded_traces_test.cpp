@@ -32,7 +32,7 @@ class RecordedTraces : public ::testing::TestWithParam<fake::Backend> {
  protected:
   fake::Folder folder_;
 
-  // Of a file the next trace replaces what the last one left, so that 1,000 traces do not make 1,000 files.
+  // All traces that are replayed on SQLite use one file in turn, so that thousands of traces do not make thousands of files.
   MoveContents move() const {
     if (GetParam() == fake::Backend::memory) return {};
     return [this](std::unique_ptr<Storage> contents) {
@@ -46,6 +46,8 @@ class RecordedTraces : public ::testing::TestWithParam<fake::Backend> {
 
 TEST_P(RecordedTraces, ReplayTheSame) {
   const char* const traces = std::getenv("RESONATE_TRACES");
+  // The conformance tests record the traces, so scripts/test names their folder and runs this test after them. A program that is
+  // run by hand has no folder.
   if (!traces) GTEST_SKIP() << "RESONATE_TRACES names no folder of traces";
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(traces))

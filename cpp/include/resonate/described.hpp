@@ -1,7 +1,7 @@
-// What a struct that travels says of its members, each once: `fields(Of<JobOrder>)` beside the struct is a tuple of descriptors in
-// the order in which members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the limits
-// (machine/refuse_fields.hpp), the arguments of Python calls (bindings/described_arguments.hpp) and the tables of the documents
-// (wire_fields() of the Python module) follow from it. What depends on several members is written beside these.
+// Descriptors of the members of a struct that is encoded or decoded. `fields(Of<JobOrder>)`, beside the struct, returns them as a
+// tuple, in the order in which the members are written. Decoding and encoding (codec/described_read.hpp, described_write.hpp), the
+// limits (machine/refuse_fields.hpp), the arguments of Python calls (bindings/described_arguments.hpp) and the tables of the
+// documents (wire_fields() of the Python module) all use these descriptors. A rule on several members has a function of its own.
 #pragma once
 
 #include <array>
@@ -198,7 +198,7 @@ constexpr std::size_t place_of(Field field) noexcept {
   return kPlaces<T>[static_cast<std::size_t>(field)];
 }
 
-// What both have under one name and as one type.
+// Copies each member that both structs have with the same name and type.
 template <class From, class To>
 void copy_common(const From& from, To& to) {
   each_field<From>([&]<std::size_t I>() {

@@ -24,7 +24,8 @@ class Interrupted : public std::exception {
 // What the thread is doing: working (the hook is called every few ms at most, and may skip most calls) or waiting.
 enum class Pause : std::uint8_t { working, waiting };
 
-// Runs in the thread of the call, and throws to interrupt it. It may run under an engine's lock, so it must not use the store.
+// Called in the thread of the request; it throws to interrupt the request. It may be called while an engine's lock is held, so it
+// must not use the store.
 using InterruptHook = void (*)(Pause);
 
 // Sets the hook of the process; null: calls are never interrupted. Call it before the first use of the core.

@@ -84,7 +84,7 @@ struct TaskSearch {
 struct ScheduleSearch {
   SearchQuery query;
 };
-// What all searches have before and behind what is theirs alone.
+// The descriptors of a search: the members that all searches have, and between them its own.
 template <class T, class... Own>
 constexpr auto search_fields(Own... own) {
   return std::tuple{

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kChangedAtOnce = 1000;
 
-// What a change of jobs is to each of them.
+// The event that a request raises on each job it changes.
 constexpr JobEvent event_of(const JobCancel&) noexcept { return JobEvent::cancel; }
 constexpr JobEvent event_of(const JobRun&) noexcept { return JobEvent::run; }
 constexpr JobEvent event_of(const JobArchive&) noexcept { return JobEvent::archive; }

@@ -1,4 +1,4 @@
-// What can be refused of a request on jobs or queues without looking at the state, beside the limits of its members.
+// Checks of requests on jobs and queues that need no state, in addition to the limits of single members.
 #pragma once
 
 #include <optional>

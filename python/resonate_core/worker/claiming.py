@@ -130,5 +130,6 @@ def _start(parts: Parts, round: Round, count: int) -> None:
         if begun:
             round.started.append(begun)
     parts.counts.expired += len(refused)
-    for id, status in refused.items():  # its good_until, deadline or lease has passed, or it was cancelled
+    # A job cannot be started after its good_until, its deadline or the end of its lease, nor once it is cancelled.
+    for id, status in refused.items():
         _log.info("job %s was claimed and could not be started: %d", id, status)
