@@ -98,6 +98,18 @@ def test_those_that_are_dead_stay_behind(door: JobDoor) -> None:
     assert door.job("c")["batch"] == door.job("d")["batch"] == batch(2)
 
 
+def test_those_whose_end_waits_for_its_step_stay_behind(make_store: Callable[..., Any]) -> None:
+    """More jobs of the batch expire at once than a claim runs steps for."""
+    door = JobDoor(make_store(check=False))
+    door.queue("set", groups={"size": 200})
+    dead = [{"id": f"{n:03}", "queue": QUEUE, "type": TYPE, "group": GROUP, "goodUntil": 100} for n in range(199)]
+    door.send("job.enqueue_many", {"jobs": [*dead, {"id": "living", "queue": QUEUE, "type": TYPE, "group": GROUP}]}, 0).must()
+    assert door.claimed(1, now=100) == ["living"]
+    stored = {row["id"]: row["job"]["state"] for row in door.store.snapshot()["promises"]}
+    assert "pending" in stored.values(), "no step was left, so this test shows nothing"
+    assert {door.state(id) for id in stored} == {"expired", "claimed"}
+
+
 def test_those_that_a_person_took_out_stay_behind(door: JobDoor) -> None:
     batched(door, "a", "b", "c", "d", now=0)
     door.by_hand("cancel", "a", now=1).must()

@@ -196,6 +196,18 @@ def test_two_stores_on_one_file_take_turns(path):
         assert len(one.promises.search(limit=100)) == 50
 
 
+def test_the_number_of_messages_is_the_same_for_another_store_and_after_a_restart(path):
+    with open_store(path) as store:
+        for name in ("a", "b", "c"):
+            store.promises.create(name, timeout=FAR, tags={"resonate:target": "poll://any@workers"})
+        store.take_messages(limit=2)
+        assert store.outbox_counts()["waiting"] == 1
+        with open_store(path) as other:
+            assert other.outbox_counts()["waiting"] == len(other.messages()) == 1
+    with open_store(path) as store:
+        assert store.outbox_counts()["waiting"] == len(store.messages()) == 1
+
+
 def test_threads_share_commits_and_get_their_own_answers(path):
     with rc.Store(path) as store:
         answers = {}
