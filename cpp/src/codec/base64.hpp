@@ -1,4 +1,4 @@
-// Base64, standard alphabet with padding (RFC 4648, section 4): what clients put into a value's data.
+// Base64, standard alphabet with padding (RFC 4648, section 4): the encoding of a value's data.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace resonate {
 
 std::string base64_encode(std::string_view bytes);
-// Empty for a text that no encoder writes: a foreign letter, a wrong length or padding, bits set behind the last byte.
+// Returns nothing for invalid text: a character outside the alphabet, a wrong length or padding, unused bits that are not 0.
 std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace resonate

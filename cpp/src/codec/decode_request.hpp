@@ -13,7 +13,7 @@
 namespace resonate {
 namespace detail {
 
-// Into the alternative itself: operations are large.
+// Decodes in place, since operations are large to move.
 template <std::size_t Place, DocumentNode Node>
 Operation decode_as(DialectId dialect, const Node& data, const Path& at) {
   Operation operation(std::in_place_index<Place>);
@@ -36,7 +36,7 @@ inline constexpr auto kDecoders = make_decoders<Node>(std::make_index_sequence<s
 
 }  // namespace detail
 
-// Throws Malformed. `kind` is one of `dialect`'s, and no debug.*.
+// Throws Malformed. `kind` must be a kind of `dialect`, and not debug.*.
 template <DocumentNode Node>
 Operation decode_operation(Kind kind, DialectId dialect, const Node& data, const Path& at) {
   return detail::kDecoders<Node>[static_cast<std::size_t>(kind)](dialect, data, at);

@@ -1,6 +1,6 @@
-// Documents → structs that describe their members (resonate/described.hpp): one pass over an object finds the members, of which the
-// last of a name counts; they are then read in the order of the descriptors, so that of several faults the same one is always
-// named.
+// Decodes documents into structs that have descriptors (resonate/described.hpp). One pass over an object finds its members; the
+// last member of a name counts. They are then read in the order of the descriptors, so the error for a document with several faults
+// is always the same.
 #pragma once
 
 #include <algorithm>
@@ -48,10 +48,10 @@ inline Shared<const SharedString> shared_text(std::optional<std::string> text) {
 template <DocumentNode Node>
 class DescribedReader {
  public:
-  // `dialect`: the names of actions.
+  // `dialect` gives the names of actions.
   explicit DescribedReader(DialectId dialect = DialectId::k2026_04_01) : dialect_(dialect) {}
 
-  // `at` empty: the document itself.
+  // An empty `at` means the document itself.
   template <class T>
   void read(T& to, const Node& object, const Path* at) const {
     if (object.type() != NodeType::object) {
@@ -149,7 +149,7 @@ class DescribedReader {
     }
   }
 
-  // {kind, data}; its head, if any, says nothing (the outer one governs).
+  // Reads {kind, data}; a head is ignored, since the outer envelope's head applies.
   template <class Action>
   void action(Action& to, const Node& node, const Path& path) const {
     const Members<Node, Field::kind, Field::data> members(node, &path);

@@ -1,4 +1,4 @@
-// Writes structs that describe their members (resonate/described.hpp) as documents, in the order of the descriptors. Absent and
+// Encodes structs that have descriptors (resonate/described.hpp) as documents, in the order of the descriptors. Absent and
 // empty members are left out; a reader gives them their defaults.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class Audience : std::uint8_t { storage, replies };
 template <DocumentSink Sink, Audience For = Audience::storage>
 class DescribedWriter {
  public:
-  // `dialect`: the names of actions.
+  // `dialect` gives the names of actions.
   explicit DescribedWriter(Sink& sink, DialectId dialect = DialectId::k2026_04_01) : sink_(sink), dialect_(dialect) {}
 
   template <class T>
@@ -32,12 +32,12 @@ class DescribedWriter {
     sink_.end_object();
   }
 
-  // The members of an open object.
+  // Writes the members into an open object.
   template <class T>
   void members(const T& from) const {
     each_field<T>([&]<std::size_t I>() { this->template one<T, I>(from); });
   }
-  // One of them, where it is shown.
+  // Writes one member, if this audience sees it.
   template <class T, std::size_t I>
   void one(const T& from) const {
     constexpr const auto& rules = kField<T, I>;
@@ -120,7 +120,7 @@ class DescribedWriter {
 
 }  // namespace detail
 
-// An order of a request, of a schedule or of a trace.
+// Encodes the job order of a request, a schedule or a trace.
 template <DocumentSink Sink>
 void encode_order(Sink& sink, const JobOrder& order) {
   detail::DescribedWriter<Sink>(sink).write(order);

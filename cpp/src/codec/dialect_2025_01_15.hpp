@@ -1,4 +1,4 @@
-// Version 2025-01-15: its records on the wire. Headers and data are always there; a task is an id and a version.
+// Version 2025-01-15: its records on the wire. Headers and data are always present; a task has an id and a version.
 #pragma once
 
 #include "codec/members_write.hpp"

@@ -1,5 +1,5 @@
-// A hash of what a full snapshot shows, but for its instant. The snapshot's own encoder drives it, so that the two cannot disagree
-// about what is shown; the sink below takes its tokens instead of writing JSON.
+// A hash of a full snapshot without its instant. The snapshot's encoder writes to the sink below, which hashes its tokens instead
+// of writing JSON; so both always cover the same members.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,8 +15,8 @@
 namespace resonate {
 namespace {
 
-// MurmurHash3's x64 128-bit function, fed piece by piece. Words are little-endian on every machine, so that a digest means the same
-// everywhere.
+// MurmurHash3's x64 128-bit function for input in pieces. Words are little-endian on every machine, so that equal states have equal
+// digests everywhere.
 class Hash128 {
  public:
   void add(std::string_view bytes) {
@@ -43,7 +43,7 @@ class Hash128 {
     add({bytes, sizeof bytes});
   }
 
-  // The hash, in hex; the object is spent.
+  // Returns the hash in hex. The object must not be used afterwards.
   std::string finish() {
     std::memset(block_.data() + held_, 0, block_.size() - held_);
     b_ ^= scrambled_b(word_at(block_.data() + 8));
@@ -94,7 +94,7 @@ class Hash128 {
   std::size_t held_ = 0;
 };
 
-// Each token begins with a byte of its own and a text with its length, so that two sequences of tokens never give the same bytes.
+// Each kind of token begins with its own byte, and a text with its length, so that two sequences never give the same bytes.
 class HashSink {
  public:
   void begin_object() { hash_.add("{"); }

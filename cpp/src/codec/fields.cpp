@@ -5,7 +5,7 @@
 namespace resonate {
 namespace {
 
-// Open addressing over a table that is filled while compiling; four times as many places as names keep the runs short.
+// A hash table with open addressing, filled at compile time. It has four times as many slots as names, so that probes are short.
 constexpr std::size_t kPlaces = 1024;
 constexpr std::uint8_t kFree = 0xff;
 static_assert(kFieldCount < kFree && kFieldCount * 4 <= kPlaces);

@@ -1,4 +1,4 @@
-// Documents → the whole jobs and queues that snapshots and storage keep.
+// Decodes the complete jobs and queues that snapshots and storage hold.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Jobs and queues as documents: the record of a reply, shown projected at an instant, and the whole that snapshots and storage
-// keep.
+// Encodes jobs and queues in two forms: the record of a reply, projected at an instant, and the complete form for snapshots and
+// storage.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class JobEncoder {
     sink_.end_object();
   }
 
-  // `holder`: where nothing else keeps who holds it.
+  // `holder`: who holds the job, if the task that stores it is not written beside it.
   void whole(const Job& job, const SharedString* holder = nullptr) {
     const DescribedWriter<Sink> all(sink_);
     sink_.begin_object();
@@ -116,7 +116,7 @@ class JobEncoder {
 
 }  // namespace detail
 
-// The job of a row as a reply shows it.
+// Encodes the job of a row as a reply contains it.
 template <DocumentSink Sink>
 void encode_job(Sink& sink, const Row& row) {
   detail::JobEncoder<Sink>(sink).record(row);

@@ -1,4 +1,4 @@
-// Whole jobs and queues, and the orders of schedules, as JSON texts, for storage.
+// Converts complete jobs and queues, and the job orders of schedules, to the JSON texts of storage and back.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace resonate {
 
-// `holder`: of its task, or null.
+// `holder`: who holds the job, or null.
 std::string job_to_json(const Job& job, const SharedString* holder);
 std::string queue_to_json(const Queue& queue);
 std::string order_to_json(const JobOrder& order);
-// Error (storage) for a text that is damaged.
+// Throws Error (storage) for a damaged text.
 struct StoredJob {
   Shared<const Job> job;
   Shared<const SharedString> holder;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kKeptBytes = std::size_t{1} << 20;  // larger texts get buffers of their own, given back at once
 
-// The code unit of the escape \uXXXX at `at`; -1 where there is none.
+// Returns the code unit of the escape \uXXXX at `at`, or -1 if there is none.
 int unit_at(std::string_view text, std::size_t at) noexcept {
   if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
   int unit = 0;
@@ -25,7 +25,7 @@ int unit_at(std::string_view text, std::size_t at) noexcept {
 bool is_high(int unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low(int unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
-// Puts the mark in place of every escaped surrogate that has no partner; true when there was one.
+// Replaces every escaped surrogate without a partner by the mark. Returns whether there was one.
 bool mark_lone_surrogates(std::string& text) {
   bool found = false;
   for (std::size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {

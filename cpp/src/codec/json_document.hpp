@@ -14,17 +14,17 @@
 
 namespace resonate {
 
-// At most one per thread at a time: its parser is the thread's.
+// A thread may have one at a time, since the parser belongs to the thread.
 class JsonDocument {
  public:
   explicit JsonDocument(std::string_view text);
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Why the text is no JSON; empty where it is.
+  // Why the text is not JSON; empty if it is JSON.
   const std::string& problem() const noexcept { return problem_; }
 
-  // body(node) with the document's node of one of two types. Not to be called where there is a problem.
+  // Calls body(node) with the document's node, of one of two types. Must not be called if there is a problem.
   template <class Body>
   auto visit(Body body) const {
     if (fast_) return body(JsonNode(*fast_));

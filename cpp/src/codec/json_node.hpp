@@ -41,7 +41,7 @@ class JsonNode {
   }
 
  private:
-  // The caller knows the type.
+  // The caller must have checked the type.
   template <class T>
   T as() const noexcept {
     T value{};

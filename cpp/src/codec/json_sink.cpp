@@ -16,7 +16,7 @@ void append_code_point(std::string& out, std::uint32_t point) {
   append_unit(out, 0xDC00 + ((point - 0x10000) & 0x3FF));
 }
 
-// Decodes the character at `at` and moves past it. A byte that begins none (no string in the store has one) becomes U+FFFD.
+// Decodes the character at `at` and moves past it. A byte that begins no character becomes U+FFFD (no string in the store has one).
 std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;

@@ -1,7 +1,7 @@
 // JsonSink: compact ASCII JSON, written straight into one string.
 //
-// The string is kept larger than what is written, so that most writes are one comparison and one copy of a fixed size. A comma is
-// due wherever the last byte is neither an opening bracket nor a colon, so no stack is needed.
+// The string has more room than was written, so that most writes are one comparison and one copy of a fixed size. A comma is needed
+// wherever the last byte is neither an opening bracket nor a colon, so no stack is needed.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ constexpr std::array<FieldKey, kFieldCount> make_field_keys() {
 }
 inline constexpr std::array<FieldKey, kFieldCount> kFieldKeys = make_field_keys();
 
-// Copies text as long as it needs no escape; how many bytes that were.
+// Copies text up to the first character that needs an escape, and returns the number of bytes copied.
 std::size_t copy_plain(char* to, std::string_view text) noexcept;
 std::string escaped(std::string_view text);
 
@@ -74,7 +74,7 @@ class JsonSink {
     char* at = separated(kDigits);
     size_ += static_cast<std::size_t>(std::to_chars(at, at + kDigits, number).ptr - at);
   }
-  // Finite; the shortest text that is the same number again.
+  // The number must be finite. Writes the shortest text that reads back as the same number.
   void real(double number) {
     constexpr std::size_t kLongest = 32;
     char* at = separated(kLongest);
@@ -82,13 +82,13 @@ class JsonSink {
   }
   void boolean(bool flag) { raw(flag ? "true" : "false"); }
   void null() { raw("null"); }
-  // A value that is JSON already.
+  // Writes a value that already is JSON.
   void raw(std::string_view json) {
     separated(json.size());
     append(json);
   }
 
-  // The sink is spent.
+  // The sink must not be used afterwards.
   std::string take() {
     out_.resize(size_);
     return std::move(out_);
@@ -98,12 +98,12 @@ class JsonSink {
  private:
   static constexpr std::size_t kFirst = 1000;
 
-  // Room for so many bytes more.
+  // Makes room for this many more bytes.
   char* room(std::size_t bytes) {
     if (out_.size() - size_ < bytes) out_.resize((out_.size() + bytes) * 2);
     return out_.data() + size_;
   }
-  // The same, behind the comma where one is due.
+  // The same, after a comma if one is needed.
   char* separated(std::size_t bytes) {
     char* at = room(bytes + 1);
     if (size_ > 0) {

@@ -1,4 +1,4 @@
-// The kinds of requests, and what each dialect calls them (PROTOCOL 2).
+// The kinds of requests, and their names in each dialect (PROTOCOL 2).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace resonate {
 
-// Identifier, name in 2026-04-01, name in 2025-01-15 (empty: it has no such kind). The first ones are the alternatives of
+// Identifier, name in 2026-04-01, name in 2025-01-15 (empty if it has no such kind). The first ones are the alternatives of
 // Operation, in their order.
 // clang-format off
 #define RESONATE_KINDS(X) \
@@ -89,7 +89,7 @@ inline constexpr Kind kKindOf = detail::kind_in<Request>(static_cast<const Opera
 constexpr bool is_job(Kind kind) noexcept { return kind >= Kind::job_enqueue && kind <= Kind::queue_list; }
 constexpr bool is_debug(Kind kind) noexcept { return kind >= Kind::debug_start; }
 
-// Empty where the dialect has no such kind.
+// Empty if the dialect has no such kind.
 std::string_view name_of(Kind kind, DialectId dialect) noexcept;
 std::optional<Kind> kind_named(std::string_view name, DialectId dialect) noexcept;
 std::optional<DialectId> dialect_named(std::string_view version) noexcept;

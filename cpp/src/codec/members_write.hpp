@@ -21,7 +21,7 @@ void write_integer(Sink& sink, Field key, std::int64_t number) {
   sink.integer(number);
 }
 
-// Nothing where the instant is unset.
+// Writes nothing if the instant is unset.
 template <DocumentSink Sink>
 void write_instant(Sink& sink, Field key, Instant at) {
   if (at != kUnset) write_integer(sink, key, at);

@@ -1,4 +1,4 @@
-// Outbox messages: their keys, and what is delivered (PROTOCOL 5).
+// Outbox messages: their keys and their form on the wire (PROTOCOL 5).
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace resonate {
 // "execute:<task id>" or "unblock:<promise id>:<address>", in every dialect.
 std::string key_of(const OutboxMessage& message);
 
-// What the message is called in its dialect: execute, unblock; invoke, resume, notify.
+// The message's kind in its dialect: execute or unblock; invoke, resume or notify.
 std::string_view kind_of(const OutboxMessage& message) noexcept;
 
-// `record`: the settled promise of an unblock. `server_url`: where the receiver of an execute calls back, which 2026-04-01 tells it
-// (PROTOCOL 5); empty: it is not told.
+// `record`: the settled promise of an unblock. `server_url`: the URL for the requests of an execute's receiver, sent in 2026-04-01
+// (PROTOCOL 5); empty: it is not sent.
 template <DocumentSink Sink>
 void encode_message(Sink& sink, const OutboxMessage& message, const RowRef& record, std::string_view server_url = {}) {
   sink.begin_object();

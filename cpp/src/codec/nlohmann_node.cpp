@@ -5,7 +5,7 @@
 
 namespace resonate {
 
-// Takes the parser's events.
+// Receives the parser's events.
 class NlohmannDocument::Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   Reader(NlohmannDocument& document, bool marked) : document_(document), marked_(marked) {}
@@ -17,7 +17,7 @@ class NlohmannDocument::Reader final : public nlohmann::json_sax<nlohmann::json>
     constexpr auto kGreatest = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
     return number <= kGreatest ? scalar(NodeType::integer, static_cast<std::int64_t>(number)) : scalar(NodeType::big_integer);
   }
-  // Integers past 64 bits arrive here too; their text tells.
+  // Integers beyond 64 bits arrive here too; their text shows that they are integers.
   bool number_float(number_float_t number, const string_t& text) override {
     add(text.find_first_of(".eE") == string_t::npos ? NodeType::big_integer : NodeType::real).real = number;
     return true;

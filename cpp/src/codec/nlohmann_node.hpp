@@ -1,8 +1,8 @@
 // NlohmannDocument: a text as nlohmann's parser reports it, kept flat, in the order of the text. For texts that simdjson refuses,
 // and for traces.
 //
-// Flat, because a text of any depth and with any number of members has to be read in time and stack that grow with its length only.
-// That parser has no lone surrogates either; JsonDocument replaces them by a mark.
+// It is flat so that time and stack grow with the length of the text only, whatever its depth and its number of members.
+// This parser refuses lone surrogates too; JsonDocument replaces them by a mark.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ class NlohmannDocument {
  public:
   static constexpr std::string_view kMark = "\xEF\xBF\xBF";  // U+FFFF, a code point that no text should hold
 
-  // `marked`: the text holds marks, and what contains one is not valid Unicode.
+  // `marked`: the text contains marks. A string that contains a mark is not valid Unicode.
   explicit NlohmannDocument(std::string_view text, bool marked = false);
 
-  // Why the text is no JSON; empty where it is.
+  // Why the text is not JSON; empty if it is JSON.
   const std::string& problem() const noexcept { return problem_; }
 
  private:
@@ -52,7 +52,7 @@ class NlohmannDocument {
 
 class NlohmannNode {
  public:
-  // The document's value; it has no problem.
+  // The document's value. The document must have no problem.
   explicit NlohmannNode(const NlohmannDocument& document) noexcept : document_(&document) {}
 
   NodeType type() const noexcept { return entry().type; }

@@ -1,5 +1,5 @@
 // What a decoder reads and what an encoder writes to. The codec is written once over these two concepts; JSON text (simdjson, and
-// nlohmann where simdjson gives up) and Python objects are the documents.
+// nlohmann if simdjson refuses it) and Python objects are the documents.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,7 @@ enum class NodeType : std::uint8_t {
 };
 
 // A value of a document: cheap to copy, valid while the document lives.
-//   type()                what it is
+//   type()                the type of the value
 //   integer()             where type() is integer
 //   real()                where type() is real
 //   text()                where type() is string: UTF-8, valid while the document lives

@@ -1,4 +1,4 @@
-// Where in a document the decoder is, so that a refusal can name it; written out only when something is wrong.
+// The decoder's place in a document, for errors. Its text is built only when there is an error.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct Path {
 // `data.actions[2].awaited`.
 std::string to_text(const Path& path);
 
-// A value as a message quotes it: in double quotes, escaped, cut after 80 bytes between two characters.
+// Quotes a value for an error: in double quotes, escaped, cut between two characters after 80 bytes.
 std::string in_quotes(std::string_view text);
 
-// Thrown by decoders only, and caught where the decoding began: the document is not what was asked for.
+// Thrown by decoders for a document with a wrong member, and caught where the decoding began.
 struct Malformed {
   std::string message;
 };

@@ -1,4 +1,4 @@
-// Reading typed members out of a DocumentNode. Types only; what a value may be is machine/validate's.
+// Reads typed members of a DocumentNode. Only types are checked here; machine/validate checks values.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ std::int64_t read_integer(const Node& node, const Path& path) {
   return node.integer();
 }
 
-// Strings by name. Of a name that comes twice the last one counts, also where the first has a wrong type. Sorted first, so that
-// many names in no order do not cost the square of their number.
+// Reads a map of strings. If a name comes twice, the last one counts, even if the first has a wrong type. The names are sorted
+// first, so that the cost of n names in any order is n log n.
 template <DocumentNode Node>
 StringMap read_string_map(const Node& node, const Path& path) {
   if (node.type() != NodeType::object) refuse_type(node, path, "an object of strings");
@@ -84,7 +84,7 @@ StringMap read_string_map(const Node& node, const Path& path) {
 template <DocumentNode Node, Field... Wanted>
 class Members {
  public:
-  // `at` empty: the document itself.
+  // An empty `at` means the document itself.
   Members(const Node& object, const Path* at) : at_(at) {
     if (object.type() != NodeType::object) {
       if (at) refuse_type(object, *at, "an object");
@@ -110,7 +110,7 @@ class Members {
     if (const Node* node = find<F>()) return *node;
     throw Malformed{to_text(path(F)) + " is missing"};
   }
-  // Null is as good as absent.
+  // Null counts as absent.
   template <Field F>
   const Node* find_given() const {
     const Node* node = find<F>();
@@ -135,7 +135,7 @@ class Members {
     const Node* node = find_given<F>();
     return node ? std::optional<std::int64_t>(read_integer(*node, path(F))) : std::nullopt;
   }
-  // Absent is empty; null is a wrong type.
+  // An absent member is empty; null is a wrong type.
   template <Field F>
   StringMap string_map() const {
     const Node* node = find<F>();
@@ -143,7 +143,7 @@ class Members {
   }
   template <Field F>
   Value value() const;
-  // f(Node element, const Path& path) for each element of an array that has to be there.
+  // Calls f(Node element, const Path& path) for each element of an array that must be present.
   template <Field F, class Body>
   void each(Body body) const {
     const Path list = path(F);

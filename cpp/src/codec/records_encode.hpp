@@ -1,4 +1,4 @@
-// Records as a dialect shows them. Reusable by replies, messages and snapshots.
+// Encodes records in a dialect, for replies, messages and snapshots.
 #pragma once
 
 #include "codec/dialect_2025_01_15.hpp"

@@ -1,4 +1,4 @@
-// Schedules as a dialect shows them.
+// Encodes schedules in a dialect.
 #pragma once
 
 #include "codec/described_write.hpp"

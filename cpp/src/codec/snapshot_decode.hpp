@@ -1,5 +1,5 @@
-// A full snapshot of any document → a memory storage. Types, names and references are judged here; whether the state keeps the
-// properties of PROTOCOL 6 is for the machine's checker.
+// Decodes a full snapshot into a memory storage. Types, names and references are checked here; the machine's checker checks the
+// invariants of PROTOCOL 6.
 #pragma once
 
 #include <memory>
@@ -21,11 +21,11 @@ namespace detail {
 
 [[noreturn]] inline void refuse_member(const Path& path, const std::string& rule) { throw Malformed{to_text(path) + " " + rule}; }
 
-// What a snapshot says, as one change of an empty store. Needs nodes that have boolean() too.
+// Decodes a snapshot into one change of an empty store. Its nodes must also have boolean().
 template <DocumentNode Node>
 class SnapshotReader {
  public:
-  // `at`: where the snapshot stands in its document; empty: it is the document.
+  // `at`: the place of the snapshot in its document; an empty `at` means the document itself.
   Changes read(const Node& snapshot, const Path* at) {
     const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules,
                   Field::queues, Field::messages>
@@ -49,7 +49,7 @@ class SnapshotReader {
     for (Shared<Row>& row : rows_) {
       if (row->job && !queue_names_.contains(row->job->spec->queue))
         throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
-      // A dispatch that is due has not been taken yet: an execute that waits all the same is of an earlier one.
+      // The dispatch that is due has not run yet, so an execute that waits comes from an earlier dispatch.
       row->execute_waits = row->execute_seq != 0 && row->task == TaskState::pending && !row->job &&
                            dispatchable(*row->promise_spec) && row->retry_at > changes_.counters.now;
       row->due = next_due(*row);
@@ -66,13 +66,13 @@ class SnapshotReader {
     if (!id) refuse_member(members.path(Field::dialect), "must be a known version, got " + in_quotes(version));
     return *id;
   }
-  // A number that is counted up from, far from where that ends.
+  // Reads a counter. It must leave room to count upwards.
   static std::int64_t read_count(std::int64_t count, const Path& path) {
     if (count < 0 || count > kMostCounted)
       refuse_member(path, "must be from 0 to " + std::to_string(kMostCounted) + ", got " + std::to_string(count));
     return count;
   }
-  // A place in the order of edges and messages.
+  // Reads a place in the order of edges and messages.
   std::int64_t next_seq() { return ++changes_.counters.sequence; }
 
   void read_promise(const Node& node, const Path& at) {

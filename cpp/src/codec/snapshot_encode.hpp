@@ -1,5 +1,5 @@
-// A StateView written to any sink: the full snapshot, and the shape of debug.snap (WIRE 5). Both show rows as they are stored; only
-// retryAt is shown as it is at the stored instant.
+// Encodes a StateView as a full snapshot or as the reply of debug.snap (WIRE 5). Both contain rows as they are stored; only retryAt
+// is computed for the stored instant.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace detail {
 
 inline constexpr std::string_view kSnapshotFormat = "resonate_core/1";
 
-// retryAt of a task, which follows from more than its row while its execute waits.
+// Computes retryAt of a task. While its execute waits, this needs more than its row.
 struct RetryView {
   enum class As : std::uint8_t {
     instant,
-    phase  // what stays the same while time passes
+    phase  // modulo the interval, which does not change while time passes
   };
   std::optional<Duration> retry_timeout;
   Instant now = 0;
@@ -44,7 +44,7 @@ class SnapshotEncoder {
  public:
   SnapshotEncoder(Sink& sink, RetryView retry) : sink_(sink), retry_(retry) {}
 
-  // Each of the last three is a visit: it calls its argument with every row, in order.
+  // Each of the last three calls its argument with every row, in order.
   template <class Promises, class Schedules, class Messages>
   void full(const Counters& counters, Promises each_promise, Schedules each_schedule, const std::vector<QueueRef>& queues,
             Messages each_message) {
@@ -146,7 +146,7 @@ class SnapshotEncoder {
     sink_.begin_object();
     write_text(sink_, Field::state, name_of(row.task));
     write_integer(sink_, Field::acquisitions, row.acquisitions);
-    // What is set is shown, also where it should not be: a broken state comes back as it was.
+    // Writes a member that is set even if it must not be, so that a broken state is restored unchanged.
     if (row.pid) write_text(sink_, Field::pid, row.pid->text);
     if (row.task == TaskState::acquired && row.ttl != 0) write_integer(sink_, Field::ttl, row.ttl);
     write_instant(sink_, Field::expires_at, row.expires_at);
@@ -198,7 +198,7 @@ class SnapshotEncoder {
     sink_.end_object();
   }
 
-  // type: of a task's timer.
+  // `type`: the type of a task's timer.
   void timer(const Row& row, Instant at, std::int64_t type = -1) {
     sink_.begin_object();
     write_text(sink_, Field::id, row.id());
@@ -263,7 +263,7 @@ void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
   });
 }
 
-// The full snapshot straight from storage, a page at a time; `counters` are storage's, or what is to be shown in their place.
+// Encodes the full snapshot from storage, page by page. `counters` are those of the storage, or others to write in their place.
 template <DocumentSink Sink>
 void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters, const detail::RetryView& retry) {
   detail::SnapshotEncoder<Sink>(sink, retry)

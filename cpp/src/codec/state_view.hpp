@@ -1,5 +1,5 @@
-// Everything a store holds, visited in pages, or taken in one go under the engine's lock and written down later. Rows are shared,
-// so a StateView costs a pointer a row.
+// The complete state of a store: visited in pages, or copied at once under the engine's lock and encoded later. Rows are shared, so
+// a StateView needs one pointer for each row.
 #pragma once
 
 #include <functional>

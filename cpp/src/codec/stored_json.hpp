@@ -1,4 +1,4 @@
-// Reading a JSON text that storage kept.
+// Reads a JSON text of storage.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace resonate {
 
-// What read_node(node) makes of the document. Error (storage), naming `what` it is, for a text that is damaged.
+// Returns read_node(node) of the document. Throws Error (storage), which names `what`, for a damaged text.
 template <class Read>
 auto read_stored(std::string_view what, std::string_view json, Read read_node) {
   const auto damaged = [what](const std::string& why) {

@@ -1,4 +1,4 @@
-// A map of strings, as every record writes it.
+// Encodes a map of strings, for all records.
 #pragma once
 
 #include "codec/node.hpp"

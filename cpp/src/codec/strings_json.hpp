@@ -1,4 +1,4 @@
-// Maps and lists of strings as the JSON text that a column holds, so that other tools can read it.
+// Converts maps and lists of strings to the JSON text of a column, which other tools can read, and back.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace resonate {
 
-// Whether every character is whole: what a store writes is, what it reads from a damaged file need not be.
+// Whether the text is valid UTF-8. A store writes only valid text, but a damaged file can contain invalid text.
 bool is_utf8(std::string_view text) noexcept;
 
 std::string to_json(const StringMap& strings);
 std::string to_json(const std::vector<std::string>& strings);
 
-// Error (storage): the text is not what to_json wrote.
+// Throws Error (storage) for a text that to_json did not write.
 StringMap string_map_of_json(std::string_view json);
 std::vector<std::string> strings_of_json(std::string_view json);
 
