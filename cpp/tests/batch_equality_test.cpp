@@ -1,4 +1,4 @@
-// A batch answers and leaves exactly what the same requests one by one would (PROTOCOL 8), whatever is in it.
+// A batch gives the same replies and the same state as its requests one by one (PROTOCOL 8), for any requests.
 #include <gtest/gtest.h>
 
 #include "fake_backends.hpp"
@@ -57,7 +57,7 @@ TEST_P(BatchEquality, OneByOneAndInBatches) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomRequests random(GetParam().seed);
   Store single(options_of(GetParam(), true));
-  fake::Backends backends;  // in a file a batch loads what it names before it runs
+  fake::Backends backends;  // in a file, a batch loads the rows that it names before it runs
   Store batched(backends.storage(GetParam().seed % 2 ? fake::Backend::sqlite : fake::Backend::memory),
                 options_of(GetParam(), true));
   std::vector<Sent> sent;
@@ -92,7 +92,7 @@ TEST_P(BatchEquality, OneByOneAndInBatches) {
   EXPECT_EQ(single.digest(), whole.digest());
 }
 
-// An advance visits every instant, and a fork of the store that does the same ends where the original does.
+// An advance runs the steps of every instant. A fork that advances in the same way ends in the same state.
 TEST_P(BatchEquality, AForkGoesWhereItsOriginalGoes) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomRequests random(GetParam().seed + 1000);
@@ -120,7 +120,7 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, BatchEquality, ::testing::ValuesIn(cases()));
 
-// Counts what is loaded of a file.
+// Counts the records that are loaded from a file.
 class CountingStorage final : public fake::FailingStorage {
  public:
   struct Loads {
@@ -165,7 +165,7 @@ TEST(BatchPlan, LoadsWhatTheRequestsNameOnce) {
   EXPECT_EQ(loads.many, named);
 
   loads = {};
-  store.settle("p0");  // one id is read when it is asked for
+  store.settle("p0");  // a single request loads its row when it needs it
   EXPECT_EQ(loads.single, (std::vector<std::string>{"p0"}));
   EXPECT_TRUE(loads.many.empty());
 }

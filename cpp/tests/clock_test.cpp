@@ -1,4 +1,4 @@
-// Clocks: a manual clock that drives several engines, and the system's.
+// Clocks: a manual clock that drives several engines, and the system clock.
 #include "resonate/clock.hpp"
 
 #include <gtest/gtest.h>
@@ -134,10 +134,10 @@ TEST(ManualClock, AnInterruptStopsWithinOneInstant) {
   EXPECT_EQ(store.clock->now(), 10);
   const std::size_t left = store.clock->advance_to(100).size();
   EXPECT_GT(left, 0u);
-  EXPECT_LT(left, 2500u);  // what was committed before the interrupt stays
+  EXPECT_LT(left, 2500u);  // steps that were committed before the interrupt are kept
 }
 
-// Regression: a request that moved the clock while it was being advanced made the advance fail.
+// Regression: if a request moved the clock during an advance, the advance failed.
 TEST(ManualClockRegression, ARequestMayOvertakeAnAdvance) {
   Store first;
   Store second = beside(first);

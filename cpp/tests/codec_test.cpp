@@ -1,5 +1,5 @@
-// The envelope handler: what is refused and how, what every answer looks like in both dialects, and that any text at all gets an
-// answer.
+// The envelope handler refuses invalid requests with an error that names the member, replies in both dialects, and replies to any
+// text at all.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -127,7 +127,7 @@ TEST_F(CodecTest, SalvagesWhatARefusalRepeats) {
   EXPECT_EQ(head_of_answer(R"({"kind":"","head":{"corrId":"c","version":"2025-01-15"},"data":{}})"), " c 2025-01-15");
   EXPECT_EQ(head_of_answer(R"({"kind":"promise.get","head":{"corrId":"c","version":"1999-01-01"},"data":{}})"),
             "promise.get c 2026-04-01");
-  // Only nlohmann's parser gets through these.
+  // simdjson refuses these texts; nlohmann's parser reads them.
   EXPECT_EQ(head_of_answer(R"({"kind":"promise.create","head":{"corrId":"c","version":"2025-01-15"},)"
                            R"("data":{"id":"p","timeoutAt":123456789012345678901234567890}})"),
             "promise.create c 2025-01-15");
@@ -172,7 +172,7 @@ TEST_F(CodecTest, BothParsersNameTheFirstWrongMember) {
 TEST_F(CodecTest, ManyMembersCostNoMoreThanTheirNumber) {
   std::string tags;
   for (int i = 0; i < 100'000; ++i) tags += "\"" + std::to_string((i * 7919LL) % 100'000) + "\":\"\",";
-  for (const char* last : {"\"\"", "99999999999999999999"}) {  // for each of the parsers
+  for (const char* last : {"\"\"", "99999999999999999999"}) {  // simdjson reads the first text, nlohmann's parser the second
     const json answer =
         json::parse(send_text(R"({"kind":"promise.create","head":{"corrId":"c","version":"2026-04-01"},"x":)" + std::string(last) +
                               R"(,"data":{"id":"p","timeoutAt":5000,"tags":{)" + tags + R"("last":""}}})"));

@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, CowTreeRandom, ::testing::Range(1u, 13u));
 TEST(CowTree, KeepsOrderWhenKeysArriveInOrderAndLeaveInOrder) {
   Tree tree;
   std::set<int> model;
-  for (int i = 0; i < 20'000; ++i) {  // a queue of timers: in at the back, out at the front
+  for (int i = 0; i < 20'000; ++i) {  // like a queue of timers: added at the end, removed at the beginning
     tree.insert(i);
     model.insert(i);
     if (i >= 500) {
@@ -156,12 +156,12 @@ TEST(CowTree, AnEmptyTreeAnswersEverything) {
   EXPECT_TRUE(tree.empty());
 }
 
-// Keys that point at values: what the storage's indexes do.
+// Keys that point to values, as in the storage's indexes.
 struct PointedLess {
   bool operator()(const int* a, const int* b) const noexcept { return *a < *b; }
 };
 
-// Regression: inner nodes kept copies of erased keys as separators, and compared with what those pointed at.
+// Regression: inner nodes kept copies of erased keys as separators, and comparisons read the values of these keys.
 TEST(CowTreeRegression, ErasedKeysAreNotLookedAtAgain) {
   for (const int step : {1, 3, 64}) {
     CowTree<const int*, PointedLess> tree;
@@ -172,7 +172,7 @@ TEST(CowTreeRegression, ErasedKeysAreNotLookedAtAgain) {
     }
     for (std::size_t i = 0; i < values.size(); i += static_cast<std::size_t>(step)) {
       ASSERT_TRUE(tree.erase(values[i].get()));
-      values[i].reset();  // the key's value goes as soon as the key has gone
+      values[i].reset();  // the value is freed as soon as its key is erased
       const int probe = static_cast<int>(i);
       ASSERT_EQ(tree.find(&probe), nullptr);
     }

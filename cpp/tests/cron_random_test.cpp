@@ -1,4 +1,4 @@
-// Cron expressions against a second, slower reading of the rules: a calendar that is asked minute by minute. The seeds are fixed; a
+// Compares cron expressions with a second, slower implementation: a calendar that checks every minute. The seeds are fixed; a
 // failure shows the expression.
 #include <date/date.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr std::int64_t kDay = 86'400'000;
 
 std::int64_t new_year(int year) { return date::sys_days(date::year(year) / date::January / 1).time_since_epoch().count() * kDay; }
 
-// A field as a text and as the set of its values, made together.
+// A field of a cron expression, as text and as the set of its values.
 struct RandomField {
   std::string text;
   std::set<int> values;
@@ -92,8 +92,8 @@ RandomCron random_cron(Generator& generator) {
   return {generator.field(0, 59), generator.field(0, 23), generator.field(1, 31), generator.field(1, 12), generator.field(0, 7)};
 }
 
-// All firings in [from, to], by asking for every minute; offsets of today's zones are whole minutes. A local minute
-// fires when it is shown for the first time.
+// All firings in [from, to], found by a check of every minute: the offsets of today's zones are whole minutes. A local minute
+// that occurs twice fires only the first time.
 std::vector<std::int64_t> slowly(const RandomCron& cron, const resonate::TimeZone* zone, std::int64_t from, std::int64_t to) {
   std::vector<std::int64_t> result;
   std::int64_t shown_until = std::numeric_limits<std::int64_t>::min();
@@ -142,7 +142,7 @@ TEST(CronRandom, AgreesWithAskingEveryMinuteAroundChangesOfZone) {
     const auto zone = resonate::TimeZone::find(name);
     for (int round = 0; round < 40; ++round) {
       RandomCron cron = random_cron(generator);
-      cron.day = cron.weekday = RandomField{"*", {}};  // so that something happens on the day of the change
+      cron.day = cron.weekday = RandomField{"*", {}};  // so that the expression fires on the day of the change
       for (int value = 0; value <= 31; ++value) {
         cron.day.values.insert(value);
         cron.weekday.values.insert(value);

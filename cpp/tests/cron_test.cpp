@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"2024-01-01T03:11:00", "2024-01-01T03:12:00", "2024-01-01T03:50:00", "2024-01-01T03:54:00", "2024-01-01T03:58:00",
              "2024-01-02T03:05:00"}},
         Row{"7-20/6 * * * *", "2024-01-01T00:00:00", {"2024-01-01T00:07:00", "2024-01-01T00:13:00", "2024-01-01T00:19:00"}},
-        Row{"*/90 * * * *", "2024-01-01T00:00:00", {"2024-01-01T01:00:00"}},  // a step past the end: only the start
+        Row{"*/90 * * * *", "2024-01-01T00:00:00", {"2024-01-01T01:00:00"}},  // the step exceeds the range: only its start fires
         Row{"0 22/1 * * *", "2024-01-01T00:00:00", {"2024-01-01T22:00:00", "2024-01-01T23:00:00", "2024-01-02T22:00:00"}},
         Row{"0 0 31 * *", "2024-01-31T00:00:00", {"2024-03-31T00:00:00", "2024-05-31T00:00:00"}},
         Row{"0 0 29 2 *", "2096-03-01T00:00:00", {"2104-02-29T00:00:00"}},
@@ -107,15 +107,15 @@ INSTANTIATE_TEST_SUITE_P(Words, Occurrences,
                                          Row{" @ANNUALLY ", "2024-02-10T10:30:00", {"2025-01-01T00:00:00"}},
                                          Row{"CRON_TZ=Asia/Tokyo @daily", "2024-02-10T10:30:00", {"2024-02-10T15:00:00"}}));
 
-// Either day field that begins with * makes both necessary; otherwise one is enough.
+// If either day field begins with *, a day must match both fields; otherwise it must match at least one.
 INSTANTIATE_TEST_SUITE_P(
     DayRule, Occurrences,
     testing::Values(
         Row{"0 0 13 * FRI", "2024-09-01T00:00:00", {"2024-09-06T00:00:00", "2024-09-13T00:00:00", "2024-09-20T00:00:00"}},
-        Row{"0 0 13 * */5", "2024-09-01T00:00:00", {"2024-09-13T00:00:00", "2024-10-13T00:00:00"}},  // Friday, Sunday
+        Row{"0 0 13 * */5", "2024-09-01T00:00:00", {"2024-09-13T00:00:00", "2024-10-13T00:00:00"}},  // a Friday and a Sunday
         Row{"0 0 */10 * MON", "2024-01-01T00:00:00", {"2024-03-11T00:00:00", "2024-04-01T00:00:00"}},
-        Row{"0 0 1-31 * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},  // a full range is a restriction all the same
-        Row{"0 0 1,* * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},   // so is a * that comes second
+        Row{"0 0 1-31 * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},  // a full range counts as a restriction
+        Row{"0 0 1,* * MON", "2024-01-01T00:00:00", {"2024-01-02T00:00:00"}},   // so does a * that is not first
         Row{"0 0 *,1 * MON", "2024-01-01T00:00:00", {"2024-01-08T00:00:00"}},
         Row{"0 0 ?/2 * MON", "2024-01-01T00:00:00", {"2024-01-15T00:00:00", "2024-01-29T00:00:00"}},
         Row{"0 0 31 2 MON", "2024-01-01T00:00:00", {"2024-02-05T00:00:00"}},
@@ -127,29 +127,29 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Row{"CRON_TZ=UTC 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T09:00:00"}},
         Row{"CRON_TZ=America/New_York 0 9 * * *", "2024-03-09T00:00:00", {"2024-03-09T14:00:00", "2024-03-10T13:00:00"}},
-        // 2024-03-10 02:00-03:00 is skipped, 2024-11-03 01:00-02:00 comes twice.
+        // 2024-03-10 02:00-03:00 is skipped, 2024-11-03 01:00-02:00 occurs twice.
         Row{"CRON_TZ=America/New_York 30 2 * * *", "2024-03-09T00:00:00", {"2024-03-09T07:30:00", "2024-03-11T06:30:00"}},
         Row{"CRON_TZ=America/New_York */30 2-3 * * *", "2024-03-10T00:00:00", {"2024-03-10T07:00:00", "2024-03-10T07:30:00"}},
         Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T00:00:00", {"2024-11-03T05:30:00", "2024-11-04T06:30:00"}},
-        Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T06:00:00", {"2024-11-04T06:30:00"}},  // asked within the repeat
+        Row{"CRON_TZ=America/New_York 30 1 * * *", "2024-11-03T06:00:00", {"2024-11-04T06:30:00"}},  // within the repeated hour
         Row{"CRON_TZ=America/New_York 0 * * * *", "2024-11-03T04:30:00", {"2024-11-03T05:00:00", "2024-11-03T07:00:00"}},
-        // Half an hour back at 2024-04-07 02:00, forward at 2024-10-06 02:00.
+        // The clock moves half an hour back at 2024-04-07 02:00, and forward at 2024-10-06 02:00.
         Row{"CRON_TZ=Australia/Lord_Howe */15 1-2 7 4 *",
             "2024-04-06T14:30:00",
             {"2024-04-06T14:45:00", "2024-04-06T15:30:00", "2024-04-06T15:45:00"}},
         Row{"CRON_TZ=Australia/Lord_Howe */15 2 6 10 *", "2024-10-05T00:00:00", {"2024-10-05T15:30:00", "2024-10-05T15:45:00"}},
         Row{"CRON_TZ=Europe/Berlin 30 2 31 3 *", "2024-01-01T00:00:00", {"2025-03-31T00:30:00"}},
-        Row{"CRON_TZ=Europe/Dublin 30 1 27 10 *", "2024-01-01T00:00:00", {"2024-10-27T00:30:00"}},  // "summer" is standard there
-        // One hour back for Ramadan, at 2024-03-10 03:00.
+        Row{"CRON_TZ=Europe/Dublin 30 1 27 10 *", "2024-01-01T00:00:00", {"2024-10-27T00:30:00"}},  // summer time is standard
+        // The clock moves one hour back for Ramadan, at 2024-03-10 03:00.
         Row{"CRON_TZ=Africa/Casablanca 30 2 * * *", "2024-03-09T12:00:00", {"2024-03-10T01:30:00", "2024-03-11T02:30:00"}},
         Row{"CRON_TZ=Asia/Tehran 0 12 1 7 *", "2022-01-01T00:00:00", {"2022-07-01T07:30:00", "2023-07-01T08:30:00"}},
         Row{"CRON_TZ=Asia/Kathmandu 0 0 * * *", "2024-01-01T00:00:00", {"2024-01-01T18:15:00"}},
         Row{"CRON_TZ=Pacific/Apia 0 12 * 12 *", "2011-12-29T00:00:00", {"2011-12-29T22:00:00", "2011-12-30T22:00:00"}},  // no 30th
-        // The files list changes up to 2037; then their rule goes on.
+        // The zone files list changes up to 2037; a rule gives the later changes.
         Row{"CRON_TZ=America/New_York 0 9 1 1,7 *", "2050-01-01T15:00:00", {"2050-07-01T13:00:00", "2051-01-01T14:00:00"}},
         Row{"CRON_TZ=Europe/Berlin 30 2 27 3 *", "2050-01-01T00:00:00", {"2051-03-27T00:30:00"}},
         Row{"CRON_TZ=Australia/Sydney 0 0 1 1,7 *", "9998-12-31T14:00:00", {"9999-06-30T14:00:00", "9999-12-31T13:00:00", "none"}},
-        // A local time that is skipped every year since 2007.
+        // This local time is skipped every year since 2007.
         Row{"CRON_TZ=America/New_York 30 2 8-14 3 */7", "2024-01-01T00:00:00", {"none"}}));
 
 struct Refusal {

@@ -1,4 +1,4 @@
-// What follows a settlement: its drains, their order, and the portion of them that one request takes.
+// The drains after a settlement: their order, and the number of them that one request runs.
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"
@@ -29,11 +29,11 @@ TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
   suspend_many(store, static_cast<int>(kAwaiters));
   store.settle("dep");
   EXPECT_EQ(store.row("dep")->callbacks, kAwaiters - kStepsPerRequest);
-  EXPECT_EQ(store.engine->next_due(), 0);  // the rest is due at once
+  EXPECT_EQ(store.engine->next_due(), 0);  // the remaining drains are due at once
   EXPECT_EQ(store.run(PromiseGet{"dep"}).promise->callbacks, kAwaiters - kStepsPerRequest);
   store.run(settlement("missing"));
   EXPECT_EQ(store.row("dep")->callbacks, kLeft);
-  EXPECT_TRUE(store.outbox().empty());  // drains come before every timer, dispatches too
+  EXPECT_TRUE(store.outbox().empty());  // drains run before every timer, also before dispatches
   const auto fired = store.engine->tick();
   ASSERT_EQ(fired.size(), kLeft + kAwaiters);
   for (std::size_t i = 0; i < kLeft; ++i)
@@ -44,7 +44,7 @@ TEST(Drains, ARequestTakesAPortionOfStepsAndATickTheRest) {
   EXPECT_TRUE(store.engine->check().empty());
 }
 
-// Regression: a task whose awaited promise was settled but not yet drained was called suspended without a callback.
+// Regression: the check reported a task as suspended without a callback if its awaited promise was settled but not yet drained.
 TEST(DrainsRegression, ATaskWhoseDrainIsStillToComeIsNotLost) {
   Store store{Options{}};
   suspend_many(store, static_cast<int>(kStepsPerRequest) + 50);

@@ -1,4 +1,4 @@
-// A commit that fails, and a property that breaks, leave nothing half done.
+// A failed commit and a violated property leave no partial change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(EngineFaults, ABatchWhoseCommitFailsHasNotHappened) {
 
 TEST(EngineFaults, ATickGoesOnWhereItsLastCommitLeftIt) {
   FailingStore store;
-  constexpr int kDue = 600;  // three transactions of 256 steps at most
+  constexpr int kDue = 600;  // a tick runs them in three transactions of at most 256 steps
   for (int i = 0; i < kDue; ++i) store.create("p" + std::to_string(i), 10, tags({{"resonate:external", "true"}}));
   store.fail_after(1);
   EXPECT_THROW(store.engine->tick(10), Error);
@@ -76,7 +76,7 @@ TEST(EngineFaults, MessagesThatCouldNotBeRemovedStay) {
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
 }
 
-// Regression: what was committed was answered with the exception of the trace's sink, and the clock stayed behind.
+// Regression: if the trace's sink threw, the caller got its exception for a committed request, and the clock did not advance.
 TEST(EngineFaultsRegression, ASinkThatThrowsCostsNoReply) {
   Store store;
   struct Full {};
@@ -139,7 +139,7 @@ TEST(EngineFaults, AnInterruptedTickKeepsWhatItCommitted) {
   EXPECT_LT(left, 1500u);
 }
 
-// Regression: after a request at a later instant had come between two of its transactions, a tick went on at its own, earlier one.
+// Regression: if a request at a later instant ran between two transactions of a tick, the tick continued at its earlier instant.
 TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
   Store store;
   for (int i = 0; i < 4000; ++i) store.create("p" + std::to_string(1000 + i), 10, tags({{"resonate:external", "true"}}));
@@ -148,7 +148,7 @@ TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
     if (!std::exchange(overtaken, true)) store.run(settlement("missing"), kNew, 400);
   });
   const auto fired = store.engine->tick(10);
-  ASSERT_EQ(fired.size(), 4000 - kStepsPerRequest);  // the request took the rest
+  ASSERT_EQ(fired.size(), 4000 - kStepsPerRequest);  // the request ran the other steps
   const auto later = std::ranges::find(fired, 400, &Fired::now);
   EXPECT_NE(later, fired.begin());
   EXPECT_NE(later, fired.end());

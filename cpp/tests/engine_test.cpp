@@ -25,9 +25,9 @@ TEST(Engine, ARequestsInstantMovesAManualClock) {
   EXPECT_EQ(early.status, 400);
   EXPECT_NE(early.error.find("50"), std::string::npos) << early.error;
   EXPECT_EQ(store.row("b"), nullptr);
-  EXPECT_EQ(store.run(PromiseGet{"a"}, kNew, 60).status, 200);  // reads move it too
+  EXPECT_EQ(store.run(PromiseGet{"a"}, kNew, 60).status, 200);  // a read moves the clock, too
   EXPECT_EQ(store.clock->now(), 60);
-  EXPECT_EQ(store.run(creation("", 10), kNew, 90).status, 400);  // a refused shape does not
+  EXPECT_EQ(store.run(creation("", 10), kNew, 90).status, 400);  // a malformed request does not
   EXPECT_EQ(store.clock->now(), 60);
   EXPECT_EQ(store.run(PromiseGet{"missing"}, kNew, 95).status, 404);
   EXPECT_EQ(store.clock->now(), 95);
@@ -51,9 +51,9 @@ TEST(Engine, ReadsNeitherStoreNorRunSteps) {
                          Operation(PromiseSearch{}), Operation(TaskSearch{}), Operation(ScheduleSearch{})})
     store.run(std::move(read));
   EXPECT_EQ(store.digest(), before);
-  EXPECT_EQ(state_of(store.run(PromiseGet{"a"})), PromiseState::rejected_timedout);  // and show the projection
+  EXPECT_EQ(state_of(store.run(PromiseGet{"a"})), PromiseState::rejected_timedout);  // a read shows the projection
   EXPECT_EQ(store.row("a")->state, PromiseState::pending);
-  EXPECT_EQ(store.run(settlement("missing")).status, 404);  // a refused request is followed by the steps that are due
+  EXPECT_EQ(store.run(settlement("missing")).status, 404);  // the steps that are due run after a refused request
   EXPECT_EQ(store.row("a")->state, PromiseState::rejected_timedout);
 }
 
@@ -77,7 +77,7 @@ TEST(EngineBatch, LaterRequestsSeeEarlierOnesAndTheirSteps) {
                                                      suspension("w", 1, {"dep"}), settlement("dep"), TaskGet{"w"}}));
   for (const Reply& reply : replies) EXPECT_EQ(reply.status, 200) << reply.error;
   EXPECT_EQ(replies.back().task->task, TaskState::pending);
-  EXPECT_EQ(replies[0].promise->task, TaskState::pending);  // a reply keeps what it saw
+  EXPECT_EQ(replies[0].promise->task, TaskState::pending);  // a reply keeps the state that it saw
   EXPECT_EQ(replies[2].promise->callbacks, 0u);
   EXPECT_EQ(store.outbox(), Texts{"execute:w"});
 }
@@ -137,7 +137,7 @@ TEST(EngineBatch, ARedirectionIsNoRefusal) {
 TEST(Engine, NextDueIsNeverEarlierThanNow) {
   Store store(checked(), 100);
   store.create("a", 500, target());
-  EXPECT_EQ(store.engine->next_due(), 500);  // its execute was sent at once, and waits
+  EXPECT_EQ(store.engine->next_due(), 500);  // the deadline; the execute is undelivered, so it has no timer
   store.create("b", 90'000, target());
   store.clock->set(700);
   EXPECT_EQ(store.engine->next_due(), 700);
@@ -178,9 +178,9 @@ TEST(EngineMessages, ANewExecuteReplacesTheOldAndGoesToTheEnd) {
   store.create("b", kFar, target());
   store.clock->advance_to(4999);
   EXPECT_EQ(store.outbox(), (Texts{"execute:a", "execute:b"}));
-  EXPECT_TRUE(store.clock->advance_to(5000).empty());  // both still wait
+  EXPECT_TRUE(store.clock->advance_to(5000).empty());  // both executes are still undelivered
   store.must(TaskAcquire{"a", 0, "w", 10});
-  EXPECT_EQ(store.outbox(), (Texts{"execute:a", "execute:b"}));  // a stale one stays
+  EXPECT_EQ(store.outbox(), (Texts{"execute:a", "execute:b"}));  // a stale execute stays in the outbox
   store.must(TaskRelease{"a", 1});
   EXPECT_EQ(store.outbox(), (Texts{"execute:b", "execute:a"}));
 }
@@ -194,7 +194,7 @@ TEST(EngineMessages, OldUnblocksAreDroppedAndCounted) {
   store.settle("a");
   store.engine->tick(99);
   EXPECT_EQ(store.outbox().size(), 1u);
-  store.run(PromiseGet{"a"}, kNew, 100);  // a read drops nothing
+  store.run(PromiseGet{"a"}, kNew, 100);  // a read drops no message
   EXPECT_EQ(store.outbox().size(), 1u);
   store.run(settlement("missing"));
   EXPECT_TRUE(store.outbox().empty());
@@ -216,7 +216,7 @@ TEST(EngineFork, GoesItsOwnWay) {
   EXPECT_EQ(fork->options().check, true);
 }
 
-// Regression: a fork on a clock that stood earlier than the store made every advance of that clock fail.
+// Regression: if a fork's clock was earlier than the store, every advance of that clock failed.
 TEST(EngineForkRegression, AnEarlierClockIsMovedToWhatTheStoreHasSeen) {
   Store store(checked(), 100);
   store.claim("w", kFar, 50);
@@ -260,7 +260,7 @@ TEST(EngineTrace, TellsRequestsAndStepsInOrder) {
   });
   store.create("a", kFar, target());
   store.run(settlement("missing"), kNew, 5);
-  store.run(creation(""));  // refused by validation: it did not happen
+  store.run(creation(""));  // validation refuses it, so the trace does not record it
   store.engine->take_messages();
   store.engine->tick(5000);
   EXPECT_EQ(told, (Texts{"replaced", "request@0 200", "dispatch a@0 " + kTarget, "request@5 404", "taken 1",

@@ -21,7 +21,7 @@ inline std::string name_of(const ::testing::TestParamInfo<Backend>& backend) {
   return backend.param == Backend::memory ? "Memory" : "Sqlite";
 }
 
-// A folder of its own, gone with the object.
+// A new temporary folder; the destructor removes it.
 class Folder {
  public:
   Folder() {
@@ -30,7 +30,7 @@ class Folder {
     path_ = name;
   }
   ~Folder() {
-    std::error_code ignored;  // what a crashed test left open is no second failure
+    std::error_code ignored;  // if a crashed test left files open, this is not a second failure
     std::filesystem::remove_all(path_, ignored);
   }
   Folder(const Folder&) = delete;
@@ -42,7 +42,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Declared before the stores that it makes, so that it outlives them.
+// Declare it before the stores that it makes, so that it outlives them.
 class Backends {
  public:
   std::unique_ptr<Storage> storage(Backend backend) {

@@ -1,4 +1,4 @@
-// Random requests on a few jobs and queues, with promises and tasks that await them in between.
+// Random requests on a few jobs and queues, mixed with requests on promises and on tasks that await them.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ class RandomJobRequests {
 
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
-  // When the next request comes: soon, now and then later, seldom after the next second.
+  // The instant of the next request: mostly within 2 ms, sometimes within 24 ms, seldom within 1.2 s.
   Instant after(Instant now) {
     if (below(60) == 0) return now + below(1200);
     return now + (below(3) ? below(3) : below(25));
   }
 
-  // One that a store which stands at `store`'s state would often grant.
+  // A request that a store in `store`'s state would often grant.
   Request next(JobStore& store, Instant now) {
     ++made_;
     if (below(12) == 0) return others_.next(store, now);
@@ -32,14 +32,14 @@ class RandomJobRequests {
   }
 
  private:
-  // Most ends are final, so the pool moves on; within it ids are taken again once they are free.
+  // Most jobs end in a final state, so the range of ids advances; within it, an id is used again once it is free.
   std::string id() { return "j" + std::to_string(1000 + made_ / 40 + below(14)); }
   std::string task() { return "t" + std::to_string(1000 + made_ / 40 + below(4)); }
   std::string queue() { return std::string(1, static_cast<char>('a' + below(3))); }
   std::string worker() { return "w" + std::to_string(below(2)); }
   bool now_and_then(int in) { return below(in) == 0; }
 
-  // A job in one of the states, where there is one.
+  // A job in one of the states, if the range has one.
   std::string in(JobStore& store, std::initializer_list<JobState> wanted) {
     for (int tries = 0; tries < 12; ++tries) {
       std::string some = id();
@@ -99,7 +99,7 @@ class RandomJobRequests {
       if (now_and_then(3)) choice.weight = 1 + below(4);
     return made;
   }
-  // Of one id, or of all that match.
+  // A filter for one id, or for all jobs that match.
   JobFilter which(const std::string& one, std::initializer_list<const char*> states) {
     if (below(5)) return only(one);
     JobFilter made;
@@ -114,7 +114,7 @@ class RandomJobRequests {
     if (below(2)) made.max_delay = 1 + below(90);
     return made;
   }
-  // An order without what is the schedule's own; its jobs have ids of the pool now and then.
+  // A schedule whose order omits the members that the schedule sets; its jobs sometimes have ids of the range.
   ScheduleCreate schedule(Instant now) {
     JobOrder job = some_order(now);
     job.id.reset();
@@ -265,7 +265,7 @@ class RandomJobRequests {
       }
       default: {
         static const char* const kStates[] = {"resolved", "rejected", "rejected_canceled"};
-        if (now_and_then(3)) return creation(id(), now + below(200));  // may be adopted
+        if (now_and_then(3)) return creation(id(), now + below(200));  // an enqueue may adopt it
         return fake::settlement(id(), kStates[below(3)]);
       }
     }

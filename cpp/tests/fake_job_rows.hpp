@@ -1,4 +1,4 @@
-// Rows of jobs made by hand, in every state as the machine would leave them.
+// Rows of jobs made by hand, in every state, as the machine would store them.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ inline TaskState task_of(JobState state) {
   return state == JobState::archived ? TaskState::halted : TaskState::pending;
 }
 
-// Sent at 1, enqueued at 2, claimed at 3, started at 4, over at 5 or to be claimed at 50; members are changed before ref().
+// Its instants, if the state has them: sent 1, enqueued 2, claimed 3, started 4, ended 5, due 50. Change members before ref().
 struct JobMaker {
   explicit JobMaker(JobState state, const std::string& id = "j") : maker(id, 100) {
     spec.queue = "q";
@@ -130,7 +130,7 @@ inline Shared<const GroupState> group_state(Instant first_at, Instant last_at, s
   return made;
 }
 
-// A job of the batch, in that state; scheduled: it gathers.
+// A job of the batch in that state; if it is scheduled, it gathers.
 inline JobMaker gatherer(const std::string& id, const std::string& batch = "batch:1", JobState state = JobState::scheduled) {
   JobMaker made(state, id);
   made.spec.group = shared("g");
@@ -141,7 +141,7 @@ inline JobMaker gatherer(const std::string& id, const std::string& batch = "batc
   made.maker.row.retry_at = 100;
   return made;
 }
-// The one of those that gather that leads: they are ready at 50.
+// The leader of a gathering group, which is due at 50.
 inline JobMaker leader(const std::string& id, std::int64_t count, const std::string& batch = "batch:1") {
   JobMaker made = gatherer(id, batch);
   made.job.group_state = group_state(1, 2, count);
@@ -149,7 +149,7 @@ inline JobMaker leader(const std::string& id, std::int64_t count, const std::str
   return made;
 }
 
-// The row with a change to it and its job; the rest, its spec too, is the same.
+// The row with a change to it and its job; everything else stays the same, also the spec.
 inline RowRef job_changed(const RowRef& before, auto change) {
   return changed(before, [&](Row& row) {
     Shared<Job> job(new Job(*row.job));

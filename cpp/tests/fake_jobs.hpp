@@ -1,4 +1,4 @@
-// Short ways to ask for jobs, and to look at what became of them.
+// Short functions that send job requests and read the results.
 #pragma once
 
 #include <string>
@@ -71,7 +71,7 @@ inline Texts ids_of(const Reply& reply) {
 }
 inline JobState job_state_of(const Reply& reply) { return reply.promise->job->state; }
 
-// Every member of a job that may change, and of its spec what a later step depends on.
+// Every member of a job that may change, and the members of its spec that affect later steps.
 inline std::string text_of(const Job& job) {
   const auto of_error = [](const std::optional<JobError>& error) {
     return error ? error->code + "/" + error->message + "/" + error->data.value_or("-") : std::string("-");
@@ -119,7 +119,7 @@ inline std::string text_of(const Job& job) {
   return text;
 }
 
-// Everything that a reply holds, jobs and queues as they are stored.
+// Every member of a reply, with jobs and queues as they are stored.
 inline std::string whole_text_of(const Reply& reply) {
   const auto job_of = [](const RowRef& row) { return row && row->job ? "\n  job " + text_of(*row->job) : std::string(); };
   std::string text = text_of(reply) + job_of(reply.promise) + job_of(reply.task);
@@ -138,7 +138,7 @@ inline std::string whole_text_of(const Reply& reply) {
   return text;
 }
 
-// A store with jobs in one of the backends.
+// A store with short functions for jobs.
 class JobStore : public Store {
  public:
   using Store::Store;
@@ -147,7 +147,7 @@ class JobStore : public Store {
   Texts claim(std::int64_t count = 1, const std::vector<std::string>& queues = {"default"}) {
     return ids_of(must(fake::claim(queues, count)));
   }
-  // Enqueued, claimed and started: version 1.
+  // Enqueues, claims and starts the job, which then has version 1.
   void start(JobOrder order) {
     const std::string id = *order.id;
     const std::string queue = order.queue;
@@ -159,13 +159,13 @@ class JobStore : public Store {
     const RowRef stored = row(id);
     return stored ? stored->job : nullptr;
   }
-  // As a reply would show it: a state, "promise" of what is no job, or "gone".
+  // The state of the job that a reply would show, "promise" if the promise has no job, or "gone" if no promise exists.
   std::string state(const std::string& id) {
     const RowRef stored = row(id);
     if (!stored) return "gone";
     return stored->job ? std::string(resonate::name_of(job_state_at(*stored, clock->now()))) : "promise";
   }
-  // Its state, and with whom it gathered: "scheduled batch:0000000000000001 gathers, leads 2 of 0..30 until 130".
+  // The job's state, batch and group: "scheduled batch:0000000000000001 gathers, leads 2 of 0..30 until 130".
   std::string gathering(const std::string& id) {
     const RowRef stored = row(id);
     if (!stored) return "gone";
@@ -188,7 +188,7 @@ class JobStore : public Store {
   std::int64_t count(JobState state, const std::string& name = "default") {
     return queue(name)->counts[static_cast<std::size_t>(state)];
   }
-  // All of them in one transaction.
+  // Runs all operations in one transaction.
   std::vector<Reply> together(std::vector<Operation> operations) {
     std::vector<Request> requests;
     for (Operation& operation : operations) requests.push_back({kNew, std::move(operation)});
@@ -205,8 +205,8 @@ class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
   using Codes = std::vector<int>;
 
   JobStore make(Options options = checked(), Instant start = 0) { return JobStore(backends.storage(GetParam()), options, start); }
-  // The statuses of the operations in one transaction, after `stored` was committed one by one. The same, each committed by itself,
-  // answers and leaves the same.
+  // The statuses of operations in one transaction, after each of `stored` was committed alone. Expects the same replies and state
+  // if each operation is committed alone.
   Codes statuses(const std::vector<Operation>& stored, const std::vector<Operation>& operations) {
     JobStore whole = make();
     JobStore single = make();
@@ -221,7 +221,7 @@ class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
     EXPECT_EQ(whole.digest(), single.digest()) << whole.snapshot() << "\n" << single.snapshot();
     EXPECT_EQ(whole.engine->next_due(), single.engine->next_due());
     whole.expect_whole();
-    // What storage's own indexes say of it: the same jobs, in the same order.
+    // The storage's own indexes give the same jobs, in the same order.
     EXPECT_EQ(whole.claim(1000, {"default", "q"}), single.claim(1000, {"default", "q"}));
     EXPECT_EQ(whole.digest(), single.digest());
     whole.expect_whole();
@@ -230,7 +230,7 @@ class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
   Backends backends;
 };
 
-// With a queue "default" whose groups have these limits: unless a test says otherwise, ten jobs or a hundred milliseconds.
+// Stores with a queue "default" whose groups have these limits; by default, ten jobs or a grace of 100 ms.
 class GroupsInEveryHome : public JobsInEveryHome {
  protected:
   JobStore gathering(GroupLimits limits = {10, 100, {}}, Options options = checked()) {

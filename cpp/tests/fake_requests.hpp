@@ -44,7 +44,7 @@ inline std::string text_of(const Reply& reply) {
   return text + "\ncursor " + reply.cursor.value_or("-");
 }
 
-// Makes requests that a store which stands at `store`'s state would often grant.
+// Makes requests that a store in `store`'s state would often grant.
 class RandomRequests {
  public:
   explicit RandomRequests(unsigned seed) : random_(seed) {}
@@ -58,18 +58,18 @@ class RandomRequests {
   }
 
  private:
-  // Nothing deletes a promise, so the pool moves on: there are always some that do not exist yet, and some that live.
+  // No request deletes a promise, so the range of ids advances: it always has new ids and ids of pending promises.
   std::string id() { return "p" + std::to_string(100 + made_ / 30 + below(16)); }
   std::string pid() { return "w" + std::to_string(below(3)); }
   Duration ttl() { return below(4) ? 40 + below(400) : 1 + below(20); }
 
-  // Mostly the version that the task would show.
+  // Mostly the version that a reply would show for the task.
   std::int64_t version(Store& store, const std::string& task, DialectId dialect_id) {
     const RowRef row = store.row(task);
     if (!row || below(10) == 0) return below(4);
     return std::max<std::int64_t>(0, shown_version(dialect(dialect_id), row->task, row->acquisitions));
   }
-  // A task in one of the states, where the pool has one.
+  // A task in that state, if the range has one.
   std::string task_in(Store& store, TaskState wanted) {
     for (int tries = 0; tries < 12; ++tries) {
       std::string some = id();
@@ -78,7 +78,7 @@ class RandomRequests {
     }
     return id();
   }
-  // A promise that is pending, where the pool has one.
+  // A pending promise, if the range has one.
   std::string open(Store& store) {
     for (int tries = 0; tries < 12; ++tries) {
       std::string some = id();

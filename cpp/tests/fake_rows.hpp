@@ -13,7 +13,7 @@
 
 namespace resonate::fake {
 
-// A row that is written down member by member; ref() stores a copy of it.
+// A row that a test sets member by member; ref() returns a copy of it.
 struct RowMaker {
   explicit RowMaker(std::string its_id = "p", Instant its_timeout_at = 100, StringMap its_tags = {})
       : id(std::move(its_id)), tags(std::move(its_tags)), timeout_at(its_timeout_at) {}
@@ -96,7 +96,7 @@ inline MessageRef message(MessageKind kind, const std::string& id, const std::st
   return ref;
 }
 
-// Ids of rows and schedules that are due, with their instants, in the order of steps; at most `limit` of each.
+// Ids of due rows and schedules, with their instants, in the order of steps; at most `limit` of each.
 inline std::vector<std::string> due(Storage& storage, Instant until = kNever, std::size_t limit = 1000) {
   RowRange rows = rows_by_due();
   rows.until = until;

@@ -1,4 +1,4 @@
-// A storage whose writes fail when a test says so; everything else is the memory backend's.
+// A storage whose writes fail when a test asks for it; all other calls go to the inner storage.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace resonate::fake {
 
 class FailingStorage : public Storage {
  public:
-  // Writes go through until `writes_left` is 0; -1: always. Shared, so that a test keeps its hand on it.
+  // Writes succeed until `writes_left` is 0, and always if it is -1. The counter is shared, so that a test can change it later.
   explicit FailingStorage(std::shared_ptr<int> writes_left, std::unique_ptr<Storage> inner = make_memory_storage())
       : Storage(inner->location()), writes_left_(std::move(writes_left)), inner_(std::move(inner)) {}
 

@@ -62,7 +62,7 @@ class Store {
   Reply run(Operation operation, DialectId dialect = kNew, std::optional<Instant> now = {}) {
     return engine->apply(Request{dialect, std::move(operation)}, now);
   }
-  // The same, and the request has to succeed.
+  // Like run(), but expects that the request succeeds.
   Reply must(Operation operation, DialectId dialect = kNew) {
     Reply reply = run(std::move(operation), dialect);
     EXPECT_EQ(reply.status, status::kOk) << reply.error;
@@ -115,7 +115,7 @@ class Store {
 
 inline PromiseState state_of(const Reply& reply) { return reply.promise->state; }
 
-// "kind id@at" and its detail, for tables of what fired.
+// "kind id@at" and its detail, for tables of fired steps.
 inline std::string text_of(const Fired& fired) {
   std::string text = std::string(name_of(fired.kind)) + " " + fired.id + "@" + std::to_string(fired.at);
   return fired.detail.empty() ? text : text + " " + fired.detail;

@@ -1,4 +1,4 @@
-// Globs of ids: held against the plainest matcher on random patterns, and the number of comparisons against its bound.
+// Globs of ids: compares them with the simplest matcher on random patterns, and the number of comparisons with its bound.
 #include "machine/glob.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 bool matches(std::string_view pattern, std::string_view text) { return Glob(pattern).matches(text); }
 
-// By the definition: a star takes nothing, or one more character.
+// The definition: a star matches nothing, or one more character.
 bool plainly_matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern.front() == '*')
@@ -35,7 +35,7 @@ TEST(Glob, StarsAlone) {
   EXPECT_FALSE(matches("a*b", "aXbY"));
   EXPECT_TRUE(matches("*aab", "aaaaab"));
   EXPECT_FALSE(matches("[a]", "a"));
-  EXPECT_FALSE(matches("aba*aba", "ababa"));  // beginning and end do not share characters
+  EXPECT_FALSE(matches("aba*aba", "ababa"));  // beginning and end must not overlap
   EXPECT_FALSE(matches("*ab*b", "ab"));
   EXPECT_TRUE(matches(std::string_view("a\0*\0b", 5), std::string_view("a\0\n\0b", 5)));
 }

@@ -1,4 +1,4 @@
-// An interrupt hook for as long as it lives.
+// Sets an interrupt hook for the lifetime of an object.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@ namespace resonate {
 
 struct Stop {};
 
-// Of one test at a time; the calls of several threads are numbered in no order.
+// At most one test at a time uses it. The numbers of calls from several threads have no fixed order.
 class Interrupting {
  public:
-  // `body` is given the number of the call, from 1.
+  // `body` gets the number of the call, from 1.
   explicit Interrupting(std::function<void(int)> body) {
     the_body() = std::move(body);
     the_calls() = 0;

@@ -1,4 +1,4 @@
-// Calls that are stopped from outside, and calls that would wait for themselves.
+// Calls that are interrupted from outside, and calls that would wait for themselves.
 #include "resonate/interruption.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(InterruptedWait, GivesUpAndHasDoneNothing) {
   store.create("a");
 }
 
-// Of those who share a commit only the one that is interrupted gives up.
+// If callers share a commit, an interrupt stops only the interrupted caller.
 TEST(InterruptedWait, IsNotThatOfTheOthers) {
   const Folder folder;
   const std::string path = folder.file("app.db");
@@ -106,7 +106,7 @@ TEST(InterruptedWait, IsNotThatOfTheOthers) {
     const std::thread::id mine = std::this_thread::get_id();
     const Interrupting mine_only([&](int) {
       if (std::this_thread::get_id() != mine) return;
-      for (int i = 0; i < 3; ++i)  // they come while this one leads and waits
+      for (int i = 0; i < 3; ++i)  // they arrive while this caller leads the commit and waits
         others.push_back(std::async(std::launch::async, [&store, i] { return store.run(creation(std::to_string(i))); }));
       throw Stop();
     });

@@ -1,4 +1,4 @@
-// Every property of states names itself (PROTOCOL 6): states that are broken on purpose, written past the machine.
+// Each violated property of states is reported by its name (PROTOCOL 6). The tests write invalid states without the machine.
 #include "machine/invariants.hpp"
 
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST(InvariantsOfSchedules, Order) {
   EXPECT_EQ(names(5, 6, 6), Names{"schedule_order"});
 }
 
-// Of a whole state: a store that is fine, and one thing written into it that is not.
+// Properties of a whole state: a test writes one error into a valid store.
 class InvariantsOfState : public ::testing::Test {
  protected:
   InvariantsOfState() {
@@ -174,7 +174,7 @@ TEST_F(InvariantsOfState, ATaskThatNobodyWillWake) {
         changes.rows.push_back({storage.load("open"), fake::changed(storage.load("open"), [](Row& row) { row.callbacks = 0; })});
       }),
       Names{"suspended_no_callback"});
-  store.clock->set(kFar);  // past its own deadline it needs none
+  store.clock->set(kFar);  // after its own deadline it needs no callback
   store.engine->with_storage([](Storage& storage) {
     Changes changes;
     changes.counters = storage.counters();

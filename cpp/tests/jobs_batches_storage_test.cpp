@@ -1,4 +1,4 @@
-// What storage finds batches by, and that groups, batches and the jobs of schedules are read as they were written, or not at all.
+// Storage finds the leaders and members of batches. It reads groups, batches and schedules of jobs as written, or refuses them.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -76,7 +76,7 @@ TEST_P(BatchJobs, AreThoseThatBelongTogether) {
 TEST_P(BatchJobs, AreThoseOfNow) {
   put(leader("a", 2, "1"));
   put(gatherer("b", "1"));
-  change("a", [](Row& row, Job& job) {  // it leads no more
+  change("a", [](Row& row, Job& job) {  // it no longer leads
     job.group_state = nullptr;
     row.retry_at = 100;
   });
@@ -95,7 +95,7 @@ TEST_P(BatchJobs, AreThoseOfNow) {
     job.enqueued_at = 2;
   });
   EXPECT_EQ(members("1"), Texts{});
-  change("b", [](Row& row, Job& job) {  // ready, claimed, and pending again
+  change("b", [](Row& row, Job& job) {  // it became ready, was claimed, and is pending again
     job.group_state = nullptr;
     job.gathering = false;
     job.state = pending;
@@ -114,7 +114,7 @@ TEST_P(BatchJobs, AreThoseOfNow) {
   EXPECT_EQ(members("2"), Texts{});
 }
 
-// An id that is deleted and taken again in one transaction is another row.
+// If one transaction deletes an id and creates it again, the id denotes another row.
 TEST_P(BatchJobs, OfAnIdThatIsTakenAgain) {
   put(gatherer("a", "1"));
   put(gatherer("b", "1"));
@@ -147,7 +147,7 @@ TEST_P(BatchJobs, OfAForkAreItsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, BatchJobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
-// A store with two that gather, one that did, and a schedule of jobs, as a document that may be changed.
+// A snapshot of a store with a batch, two jobs that gather, and a schedule of jobs; the tests change this document.
 class GroupSnapshots : public ::testing::Test {
  protected:
   GroupSnapshots() {
@@ -196,7 +196,7 @@ class GroupSnapshots : public ::testing::Test {
     }
     return "none";
   }
-  // The names of what does not hold in the store of the document, after it was read and after it went on.
+  // The names of the violations in the store read from the document; with go_on, after further requests.
   std::set<std::string> violations(bool go_on = false) {
     JobStore read(read_snapshot(whole.dump()), Options{}, store.clock->now());
     if (go_on) {
@@ -247,7 +247,7 @@ TEST_F(GroupSnapshots, ComeBackAsTheyWere) {
   EXPECT_EQ(digest(*read_snapshot(whole.dump()), {}), store.digest());
   EXPECT_EQ(violations(), Names{});
   EXPECT_EQ(violations(true), Names{});
-  // Their order alone is another state; so is each member.
+  // A change of any member gives another digest.
   std::set<std::string> digests = {store.digest()};
   const std::function<void(json&)> changes[] = {
       [](json& its) { its["promises"][3]["job"]["flight"]["firstAt"] = 19; },
@@ -293,7 +293,7 @@ TEST_F(GroupSnapshots, ThatAreDamagedAreRefused) {
   EXPECT_EQ(damaged([&] { whole["schedules"][0]["job"].erase("type"); }), "snapshot: schedules[0].job.type is missing");
 }
 
-// What a reader lets pass, the checker names; and no request founders on it.
+// The reader accepts these errors; the checker names them, and requests still run.
 TEST_F(GroupSnapshots, ThatDoNotHoldAreNamed) {
   const json before = whole;
   const auto named = [&](auto change) {
@@ -321,7 +321,7 @@ TEST_F(GroupSnapshots, ThatDoNotHoldAreNamed) {
   EXPECT_EQ(named([&] { job("d")["flight"]["firstAt"] = 26; }), Names{"job_group_mismatch"});
 }
 
-// A text in a file that somebody wrote into.
+// The store names a damaged text in a file.
 TEST(GroupFiles, ThatAreDamagedAreNamed) {
   const auto problem = [](const std::string& sql) -> std::string {
     Backends backends;
@@ -340,7 +340,7 @@ TEST(GroupFiles, ThatAreDamagedAreNamed) {
     try {
       store.run(JobCancel{only("a")});
       const Reply read = store.run(ScheduleGet{"s"});
-      if (!read.schedule->job->problem.empty()) return read.schedule->job->problem;  // one schedule stops nothing else
+      if (!read.schedule->job->problem.empty()) return read.schedule->job->problem;  // one damaged schedule affects nothing else
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::storage);
       return error.what();

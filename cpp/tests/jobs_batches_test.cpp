@@ -1,4 +1,4 @@
-// Batches: the jobs that gathered together are claimed together, and retry together. And claims that start what they give.
+// Batches: the jobs of a batch are claimed together and retried together. A claim may start the jobs that it returns.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -18,7 +18,7 @@ JobClaim starting(std::int64_t start, std::int64_t count = 9) {
 
 class Batches : public JobsInEveryHome {
  protected:
-  // These are a batch, ready to be claimed.
+  // Adds a batch of these jobs, ready to be claimed.
   static void add(JobStore& store, const std::vector<JobOrder>& orders) {
     store.must(gathers({std::ssize(orders), 100, {}}, orders.front().queue));
     for (const JobOrder& order : orders) store.add(order);
@@ -36,7 +36,7 @@ TEST_P(Batches, AreClaimedWhole) {
   add(store, {grouped("d"), grouped("a"), with(grouped("c"), [](JobOrder& its) { its.priority = 7; }), grouped("b")});
   store.add(order("e"));
   ready(store, {"f", "g"});
-  EXPECT_EQ(store.claim(1), (Texts{"c", "a", "b", "d"}));  // the one whose turn it was, and the others by id
+  EXPECT_EQ(store.claim(1), (Texts{"c", "a", "b", "d"}));  // the first job in the order of claims, then the others by id
   for (const char* id : {"a", "b", "c", "d"}) EXPECT_EQ(store.gathering(id), "claimed " + batch(1));
   EXPECT_EQ(store.claim(2), (Texts{"e", "f", "g"}));
   EXPECT_EQ(store.claim(9), Texts{});
@@ -52,7 +52,7 @@ TEST_P(Batches, AreFewerThanWasAskedFor) {
   EXPECT_EQ(store.claim(4), Texts{"e"});
 }
 
-// They lie between one another in the order of claims, and in storage's pages.
+// The jobs of three batches alternate in the order of claims, and in the pages that storage returns.
 TEST_P(Batches, ThatLieBetweenOneAnother) {
   JobStore store = make(Options{});
   store.must(gathers({50, 100, {}}));
@@ -94,7 +94,7 @@ TEST_P(Batches, ThatWereReleasedComeTogetherAgain) {
   EXPECT_EQ(store.claim(), (Texts{"a", "c"}));
   store.must(JobStart{"a", 2, {}});
   store.must(JobSnooze{"a", 2, 50});
-  EXPECT_EQ(store.gathering("a"), "scheduled " + batch(1));  // it gathers no more
+  EXPECT_EQ(store.gathering("a"), "scheduled " + batch(1));  // it no longer gathers
   store.must(JobRelease{"c", 2});
   EXPECT_EQ(store.tick(50), Texts{"job_ready a@50"});
   EXPECT_EQ(store.gathering("a"), "pending " + batch(1));
@@ -125,7 +125,7 @@ TEST_P(Batches, AreOneTokenOfTheirRate) {
   EXPECT_EQ(reply.jobs->next_at, 1000);
   EXPECT_EQ(store.queue()->level, 0);
   store.engine->tick(1000);
-  EXPECT_EQ(ids_of(store.must(claim({"default"}, 9))).size(), 3u);  // one token, and the leases ran out
+  EXPECT_EQ(ids_of(store.must(claim({"default"}, 9))).size(), 3u);  // the leases have expired, and the rate allows one batch
 }
 
 TEST_P(Batches, NeedRoomForOne) {
@@ -163,7 +163,7 @@ TEST_P(Batches, OfOtherQueuesAreTheirOwn) {
   EXPECT_EQ(store.claim(1, {"default", "q"}), Texts{});
 }
 
-// Chance is of the batch, not of each: what fails at one instant retries at one instant.
+// The jitter is computed for the batch, not for each job: jobs that fail at one instant retry at one instant.
 TEST_P(Batches, RetryTogether) {
   RetryPolicy jitter;
   jitter.kind = PolicyKind::exponential;
@@ -194,7 +194,7 @@ TEST_P(Batches, RetryTogether) {
         EXPECT_EQ(store.job(id)->next_retry_at, now + delay);
       }
       if (retries == 0) {
-        EXPECT_EQ(store.claim(1), Texts{"z"});  // whoever left is by itself
+        EXPECT_EQ(store.claim(1), Texts{"z"});  // a job that left its group is claimed alone
         store.must(JobStart{"z", 1, {}});
         store.must(failure("z", 1));
         EXPECT_EQ(store.job("z")->next_retry_at, retry_delay(policy, "z", 0));
@@ -203,7 +203,7 @@ TEST_P(Batches, RetryTogether) {
       now += delay;
       EXPECT_EQ(store.tick(now).size(), 3u);
     }
-    // So does what crashes at one instant.
+    // Jobs that crash at one instant also retry at one instant.
     store.must(starting(3));
     EXPECT_EQ(store.tick(now + 70).size(), 3u);
     for (const char* id : {"a", "b", "c"}) EXPECT_EQ(store.job(id)->next_retry_at, now + 70 + retry_delay(policy, batch(1), 3));
@@ -216,7 +216,7 @@ TEST_P(Batches, WithinOneTransaction) {
   EXPECT_EQ(statuses(stored, {claim(), JobRelease{"d", 1}, JobRelease{"b", 1}, claim(), join("a"), join("c"), claim(),
                               JobRelease{"c", 1}, JobDelete{only("c")}, join("c"), claim({"default"}, 1), JobRelease{"a", 1}}),
             (Codes{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}));
-  // Some of the batch go, or come again as another job, before anybody looks.
+  // Jobs of the batch are deleted, archived or enqueued again before a claim.
   EXPECT_EQ(statuses(stored, {JobDelete{only("b")}, enqueue("b"), JobArchive{only("f")}, claim({"default"}, 1), JobRun{only("f")},
                               claim({"default"}, 1), JobGet{"f"}}),
             (Codes{200, 200, 200, 200, 200, 200, 200}));
@@ -243,7 +243,7 @@ TEST_P(Batches, StartAsClaimsSay) {
   EXPECT_EQ(store.run(JobStart{"c", 1, {}}, kNew, 5).status, status::kOk);
   EXPECT_EQ(store.row("c")->expires_at, 75);
   EXPECT_EQ(store.run(JobStart{"a", 1, {}}).status, status::kConflict);
-  EXPECT_EQ(ids_of(store.must(starting(100))), (Texts{"d", "e"}));  // more than there are
+  EXPECT_EQ(ids_of(store.must(starting(100))), (Texts{"d", "e"}));  // more than there are jobs
   EXPECT_EQ(states(), Texts(5, "running"));
   for (const char* id : {"a", "b", "c", "d", "e"}) store.must(JobComplete{id, 1, {}});
   store.expect_whole();

@@ -1,4 +1,4 @@
-// job.claim (JOBS 3): in which order jobs are given, by whom they may be had, and when there is none.
+// job.claim (JOBS 3): the order of claims, the limits of queues, the scope of a claim, and the instant of the next possible claim.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -49,7 +49,7 @@ TEST_P(Claims, GoByPriorityThenTimeThenId) {
   EXPECT_EQ(store.claim(10), Texts{});
 }
 
-// What waits in storage and what this very transaction put there come in one order.
+// Stored jobs and jobs that the same transaction enqueued are claimed in one common order.
 TEST_P(Claims, SeeTheirOwnTransaction) {
   JobStore store = make();
   for (const char* id : {"b", "d", "f"}) store.add(order(id));
@@ -76,7 +76,7 @@ TEST_P(Claims, GiveNoJobTwice) {
   EXPECT_EQ(store.count(JobState::claimed), 40);
 }
 
-// nginx's own example of its smooth weighted round robin: 5, 1, 1.
+// The example of nginx for its smooth weighted round robin: weights 5, 1 and 1.
 TEST_P(Claims, TakeTurnsByWeight) {
   const Texts wanted = {"a0", "a1", "b0", "a2", "c0", "a3", "a4"};
   const std::vector<QueueChoice> queues = {{"a", 5}, {"b", {}}, {"c", {}}};
@@ -88,7 +88,7 @@ TEST_P(Claims, TakeTurnsByWeight) {
   Texts given;
   for (int i = 0; i < 7; ++i) given.push_back(ids_of(many.must(weighted(queues)))[0]);
   EXPECT_EQ(given, wanted);
-  EXPECT_EQ(one.digest(), many.digest());  // where they are in their round is stored
+  EXPECT_EQ(one.digest(), many.digest());  // the position in the round is stored
   for (const char* queue : {"a", "b", "c"}) EXPECT_EQ(one.queue(queue)->current, 0);
 }
 
@@ -99,7 +99,7 @@ TEST_P(Claims, AWeightMayBeTheQueuesOwn) {
   heavy.weight = 3;
   store.must(heavy);
   EXPECT_EQ(store.claim(4, {"a", "b"}), (Texts{"b0", "a0", "b1", "b2"}));
-  EXPECT_EQ(ids_of(store.must(weighted({{"a", {}}, {"b", 1}}, 2))), (Texts{"a1", "b3"}));  // ties: in the order given
+  EXPECT_EQ(ids_of(store.must(weighted({{"a", {}}, {"b", 1}}, 2))), (Texts{"a1", "b3"}));  // on a tie, the given order decides
 }
 
 TEST_P(Claims, AnEmptyQueueHasNoTurn) {
@@ -146,13 +146,13 @@ TEST_P(Claims, ConcurrencyCountsWhatIsHeld) {
   EXPECT_EQ(store.claim(9, {"a"}), Texts{"a5"});
 }
 
-// Two a second, three at once.
+// The rate is two claims per second, with a burst of three.
 TEST_P(Claims, ARateIsABucketThatRefills) {
   JobStore store = make();
   fill(store, {"a"}, 20);
   store.must(limited("a", {2, 1000, 3}));
   const auto next_at = [](const Reply& reply) { return reply.jobs->next_at; };
-  EXPECT_EQ(next_at(store.must(claim({"a"}, 3))), kUnset);  // all that were asked for
+  EXPECT_EQ(next_at(store.must(claim({"a"}, 3))), kUnset);  // the claim got all jobs that it asked for
   Reply none = store.must(claim({"a"}, 3));
   EXPECT_EQ(none.rows.size(), 0u);
   EXPECT_EQ(next_at(none), 500);
@@ -161,14 +161,14 @@ TEST_P(Claims, ARateIsABucketThatRefills) {
   store.engine->tick(700);
   Reply one = store.must(claim({"a"}, 3));
   EXPECT_EQ(one.rows.size(), 1u);
-  EXPECT_EQ(next_at(one), 1000);  // the 200 ms are not lost
+  EXPECT_EQ(next_at(one), 1000);  // the 200 ms after 500 count for the next token
   store.engine->tick(1'000'000);
   one = store.must(claim({"a"}, 9));
-  EXPECT_EQ(one.rows.size(), 3u);  // no more than the burst
+  EXPECT_EQ(one.rows.size(), 3u);  // at most the burst
   EXPECT_EQ(next_at(one), 1'000'500);
-  store.must(limited("a", {2, 1000, 3}));  // the same: the bucket stays as it is
+  store.must(limited("a", {2, 1000, 3}));  // the same rate leaves the bucket as it is
   EXPECT_EQ(store.must(claim({"a"}, 9)).rows.size(), 0u);
-  store.must(limited("a", {1, 3, 1}));  // another: full again
+  store.must(limited("a", {1, 3, 1}));  // another rate fills the bucket
   EXPECT_EQ(store.must(claim({"a"}, 9)).rows.size(), 1u);
   QueueSet unlimited = settings("a");
   unlimited.rate = {true, {}};
@@ -209,7 +209,7 @@ TEST_P(Claims, LongestRatesDoNotOverflow) {
   store.must(limited("a", {1'000'000, 366LL * 86'400'000, 1'000'000}));
   EXPECT_EQ(store.must(claim({"a"}, 2)).rows.size(), 2u);
   store.engine->tick(kNever - 1);
-  EXPECT_EQ(store.must(claim({"a"}, 2)).rows.size(), 2u);  // the leases ran out long ago
+  EXPECT_EQ(store.must(claim({"a"}, 2)).rows.size(), 2u);  // the leases have expired long ago
   EXPECT_EQ(store.queue("a")->level, (1'000'000 - 2) * 366LL * 86'400'000);
 }
 
@@ -227,7 +227,7 @@ TEST_P(Claims, TakeTheStepsThatAreDueFirst) {
   EXPECT_EQ(store.job("slow")->retry_count, 1);
 }
 
-// A lifecycle of one step has the lease of a run, one of two steps has it from its start on.
+// A job of one step gets the lease of a run when it is claimed; a job of two steps gets it when it starts.
 TEST_P(Claims, LeasesOfOneStepAndOfTwo) {
   JobStore store = make();
   store.add(with(order("one"), [](JobOrder& its) { its.lifecycle = "asynq"; }));
@@ -244,7 +244,7 @@ TEST_P(Claims, LeasesOfOneStepAndOfTwo) {
   EXPECT_EQ(store.row("two")->expires_at, 75);
 }
 
-// Whoever may see only ids of a beginning gets no other's job, and steps over them.
+// A claim with a scope skips the jobs whose ids do not begin with the scope.
 TEST_P(Claims, StayInTheirScope) {
   JobStore store = make();
   for (const char* id : {"a.1", "b.1", "a.2", "b.2"}) store.add(order(id));

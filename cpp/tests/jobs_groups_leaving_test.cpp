@@ -1,4 +1,4 @@
-// Jobs that leave their group before it is ready: who leads then, and when the others are ready.
+// Jobs that leave their group before it is ready: which job leads next, and when the other jobs are ready.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,11 +12,11 @@ using namespace fake;
 
 class LeftGroups : public GroupsInEveryHome {};
 
-// Each way out, for the leader and for another.
+// Each way to leave a group, for the leader and for another member.
 struct Way {
   const char* name;
   std::function<Operation(const std::string&)> request;
-  const char* left;  // how the job is afterwards
+  const char* left;  // the state of the job afterwards
 };
 const Way kWays[] = {
     {"cancel", [](const std::string& id) { return JobCancel{only(id)}; }, "cancelled"},
@@ -72,7 +72,7 @@ TEST_P(LeftGroups, EndWithTheLastToLeave) {
   }
 }
 
-// Who was claimed by itself, and put off, does not wait for the others again.
+// A job that was claimed alone does not gather again after a snooze or a retry.
 TEST_P(LeftGroups, AreJoinedNoMoreByThoseThatRan) {
   JobStore store = gathering();
   for (const char* id : {"a", "b"}) {
@@ -92,7 +92,7 @@ TEST_P(LeftGroups, AreJoinedNoMoreByThoseThatRan) {
   EXPECT_EQ(store.claim(), Texts{"a"});
 }
 
-// At one instant what is over is over first.
+// At one instant, jobs end before their group is ready.
 TEST_P(LeftGroups, OfThoseThatDieAtTheirInstant) {
   JobStore store = gathering();
   store.add(with(grouped("a"), [](JobOrder& its) { its.deadline = 100; }));
@@ -104,7 +104,7 @@ TEST_P(LeftGroups, OfThoseThatDieAtTheirInstant) {
   EXPECT_EQ(store.gathering("c"), "pending " + batch(1));
 }
 
-// Dead already, and its step is still to come: it was one of them, and nobody gets it.
+// The deadline of a member has passed, but its step has not run: the group counts the member, and no claim returns it.
 TEST_P(LeftGroups, FilledWhileOneOfThemIsDead) {
   JobStore store = gathering({3, 100, {}});
   store.add(with(grouped("a"), [](JobOrder& its) { its.deadline = 50; }));

@@ -1,5 +1,5 @@
-// Groups (decision 14): jobs that gather until they are enough, none has joined for a while, or the first has waited long enough.
-// Those that leave before: jobs_groups_leaving_test.cpp. How they are claimed: jobs_batches_test.cpp.
+// Groups (decision 14): jobs gather until the group is full, no job has joined for the grace, or the maximum delay has passed.
+// Jobs that leave their group earlier: jobs_groups_leaving_test.cpp. The claims of batches: jobs_batches_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST_P(Groups, GatherUntilNoneHasJoinedForAWhile) {
     EXPECT_EQ(store.job(id)->enqueued_at, 130);
   }
   EXPECT_EQ(store.count(JobState::pending), 2);
-  store.add(grouped("c"));  // that batch is over
+  store.add(grouped("c"));  // a and b no longer gather
   EXPECT_EQ(store.gathering("c"), "scheduled " + batch(2) + " gathers, leads 1 of 130..130 until 230");
 }
 
@@ -77,7 +77,7 @@ TEST_P(Groups, OfOneAreReadyAtOnceEachByItself) {
   EXPECT_EQ(store.gathering("b"), "pending " + batch(2));
 }
 
-// Due at once is by the next step, or by the next to join, whichever comes first.
+// A group without a grace is due at once: the next step or the next job of the group makes it ready.
 TEST_P(Groups, WithoutAGraceAreReadyByTheNextStep) {
   JobStore store = gathering({10, 0, {}});
   const auto replies = store.together({enqueue(grouped("a")), enqueue(grouped("b"))});
@@ -138,7 +138,7 @@ TEST_P(Groups, SettingsCountFromTheNextJoinOn) {
   store.add_at(50, grouped("b"));
   EXPECT_EQ(store.gathering("a"), "scheduled " + batch(1) + " gathers, leads 2 of 0..50 until 550");
   store.must(gathers({10, 500, 40}));
-  store.add_at(60, grouped("c"));  // due before it joined, had that been the rule from the beginning
+  store.add_at(60, grouped("c"));  // the new delay ended at 40, before c joined
   EXPECT_EQ(store.tick(60), Texts{});
   for (const char* id : {"a", "b", "c"}) EXPECT_EQ(store.job(id)->enqueued_at, 60);
   store.must(gathers({3, 500, {}}));
@@ -149,7 +149,7 @@ TEST_P(Groups, SettingsCountFromTheNextJoinOn) {
   store.add(grouped("f"));
   EXPECT_EQ(store.gathering("f"), "pending " + batch(2));
   store.must(gathers({10, kNever, {}}));
-  store.add(grouped("g"));  // as long as there is time
+  store.add(grouped("g"));  // the sum saturates at kNever
   EXPECT_EQ(store.gathering("g"), "scheduled " + batch(3) + " gathers, leads 1 of 60..60 until " + std::to_string(kNever));
   QueueSet unset;
   unset.queue = "default";
@@ -173,11 +173,11 @@ TEST_P(Groups, AreJoinedWhenTheirInstantHasCome) {
   EXPECT_EQ(store.job("b")->enqueued_at, kUnset);
   store.must(gathers({1, 0, {}}));
   store.add(after(grouped("c"), 20));
-  EXPECT_EQ(store.tick(70), Texts{"job_ready c@70"});  // ready with those before it, in this very step
+  EXPECT_EQ(store.tick(70), Texts{"job_ready c@70"});  // c joins, and the same step makes the whole group ready
   for (const char* id : {"b", "now", "c"}) EXPECT_EQ(store.gathering(id), "pending " + batch(1));
 }
 
-// Whether its steps come in time or late, a store leaves the same.
+// A store reaches the same state whether its steps run on time or late.
 TEST_P(Groups, LateStepsComeToTheSame) {
   JobStore timely = gathering({3, 100, 150});
   JobStore late = gathering({3, 100, 150});
@@ -193,7 +193,7 @@ TEST_P(Groups, LateStepsComeToTheSame) {
   for (int i = 0; i < 12; ++i) EXPECT_EQ(late.gathering("j" + std::to_string(i)), timely.gathering("j" + std::to_string(i)));
 }
 
-// A request comes before the steps that are due at its instant.
+// A request runs before the steps that are due at its instant.
 TEST_P(Groups, ThatAreDueAreJoinedNoMore) {
   JobStore store = gathering();
   store.add(grouped("a"));
@@ -204,16 +204,16 @@ TEST_P(Groups, ThatAreDueAreJoinedNoMore) {
     EXPECT_EQ(store.job(id)->enqueued_at, 100);
   }
   EXPECT_EQ(store.gathering("c"), "scheduled " + batch(2) + " gathers, leads 1 of 250..250 until 350");
-  store.add_at(350, grouped("d"));  // at the very instant
+  store.add_at(350, grouped("d"));  // at the instant at which the group of c is due
   EXPECT_EQ(store.gathering("c"), "pending " + batch(2));
   EXPECT_EQ(store.gathering("d"), "scheduled " + batch(3) + " gathers, leads 1 of 350..350 until 450");
 }
 
-// Nothing is ready before it was sent.
+// No job is ready before it was sent.
 TEST_P(Groups, FilledByALateOneAreReadyAsOfTheLast) {
   JobStore store = gathering({2, 5000, {}});
   store.add(after(grouped("late"), 100));
-  store.add_at(2000, grouped("a"));  // and then the step of the other
+  store.add_at(2000, grouped("a"));  // then the step of "late" runs
   for (const char* id : {"late", "a"}) {
     EXPECT_EQ(store.gathering(id), "pending " + batch(1));
     EXPECT_EQ(store.job(id)->enqueued_at, 2000);
@@ -256,10 +256,10 @@ TEST_P(Groups, HoldKeysAndMayBeAdopted) {
   store.add(held);
   EXPECT_EQ(store.gathering("awaited"), "scheduled " + batch(1) + " gathers, leads 2 of 0..0 until 100");
   EXPECT_EQ(store.run(enqueue(keyed("other", "K"))).status, status::kConflict);
-  EXPECT_EQ(store.must(enqueue(grouped("held"))).status, status::kOk);  // the same job again joins nothing
+  EXPECT_EQ(store.must(enqueue(grouped("held"))).status, status::kOk);  // a repeated enqueue of the same job joins no group
   EXPECT_EQ(store.gathering("awaited"), "scheduled " + batch(1) + " gathers, leads 2 of 0..0 until 100");
   store.must(QueuePause{"default"});
-  EXPECT_EQ(store.tick(100), Texts{"job_batch awaited@100 " + batch(1)});  // paused for claims alone
+  EXPECT_EQ(store.tick(100), Texts{"job_batch awaited@100 " + batch(1)});  // a pause stops only claims
 }
 
 TEST_P(Groups, AreFoundByTheirName) {
@@ -285,7 +285,7 @@ TEST_P(Groups, AreFoundByTheirName) {
   EXPECT_EQ(found(of("g", "scheduled", "default")), (Texts{"a", "b"}));
   EXPECT_EQ(found(of("G")), Texts{"other"});
   EXPECT_EQ(found(of("none")), Texts{});
-  EXPECT_EQ(store.must(JobRun{of("g", "scheduled", "default")}).jobs->count, 2);  // asynq's "run all that aggregate"
+  EXPECT_EQ(store.must(JobRun{of("g", "scheduled", "default")}).jobs->count, 2);  // like asynq's RunAllAggregatingTasks
   EXPECT_EQ(store.gathering("a"), "pending");
   EXPECT_EQ(store.gathering("b"), "pending");
   EXPECT_EQ(store.must(JobArchive{of("g", "scheduled")}).jobs->count, 1);
@@ -301,7 +301,7 @@ TEST_P(Groups, WithinOneTransaction) {
   const auto all_ok = [](const Codes& codes) { return std::count(codes.begin(), codes.end(), 200) == std::ssize(codes); };
   EXPECT_TRUE(all_ok(statuses(settings, {join("c"), join("a"), JobCancel{only("c")}, join("b"), join("d"), join("e"), claim(),
                                          JobRelease{"b", 1}, join("f"), JobDelete{only("e")}, JobArchive{only("f")}, join("g")})));
-  // The gathering group is in storage; its leader goes, comes again, and follows.
+  // The gathering group is stored; its leader is deleted and enqueued again, and then no longer leads.
   std::vector<Operation> stored = settings;
   stored.insert(stored.end(), {join("b"), join("c")});
   EXPECT_TRUE(all_ok(statuses(stored, {JobDelete{only("b")}, join("b"), JobGet{"c"}, join("a"), claim(), JobGet{"b"}})));

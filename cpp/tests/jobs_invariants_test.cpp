@@ -1,4 +1,4 @@
-// Every property of jobs and queues names itself: rows, steps and counts that no machine would leave.
+// Each violated property of jobs and queues is reported by its name: rows, steps and counts that the machine never makes.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -27,7 +27,7 @@ Names names_of(const std::vector<Violation>& violations) {
   return names;
 }
 
-// The names of what a change to a job breaks.
+// The names of the properties that a change to a job violates.
 Names broken_of(JobMaker maker, auto change) {
   change(maker.maker.row, maker.job, maker.spec);
   std::vector<Violation> found;
@@ -47,7 +47,7 @@ TEST(InvariantsOfJobs, HoldForWhatTheMachineMakes) {
   }
 }
 
-// JOBS 1, and no other three states together.
+// JOBS 1 allows these combinations of three states, and no others.
 TEST(InvariantsOfJobs, JobPromiseAndTaskAgree) {
   using Three = std::tuple<JobState, PromiseState, TaskState>;
   const std::set<Three> table = {{scheduled, PromiseState::pending, TaskState::pending},
@@ -85,7 +85,7 @@ TEST(InvariantsOfJobs, InstantsFollowEachOther) {
                      job.attempts = {attempt(1, 2)};
                    }),
             wanted);
-  // It was archived, and run again: the instant stays until it is over once more.
+  // failed_at stays set when an archived job is run again.
   EXPECT_EQ(broken(running, [](Row&, Job& job, JobSpec&) { job.failed_at = 2; }), Names{});
   EXPECT_EQ(broken(cancelled, [](Row&, Job& job, JobSpec&) { job.failed_at = 2; }), Names{});
 }
@@ -125,7 +125,7 @@ TEST(InvariantsOfJobs, AttemptsAreWhatRan) {
   };
   const Attempt closed = attempt(1, 2, 3, Outcome::snoozed);
   EXPECT_EQ(broken(running, attempts({closed, attempt(2, 4)}, 2)), Names{});
-  EXPECT_EQ(broken(running, attempts({attempt(7, 4)}, 7)), Names{});  // only the newest are kept
+  EXPECT_EQ(broken(running, attempts({attempt(7, 4)}, 7)), Names{});  // only the newest attempts are kept
   EXPECT_EQ(broken(running, attempts({}, 0)), wanted);
   EXPECT_EQ(broken(running, attempts({closed}, 1)), wanted);
   EXPECT_EQ(broken(running, attempts({attempt(1, 3)}, 1)), wanted);
@@ -163,7 +163,7 @@ TEST(InvariantsOfJobs, WhoGathersIsScheduledInABatchOfItsGroup) {
   EXPECT_EQ(leads([](Row&, Job&, JobSpec&) {}), Names{});
   EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.batch = nullptr; }), wanted);
   EXPECT_EQ(member([](Row&, Job&, JobSpec& spec) { spec.group = nullptr; }), wanted);
-  EXPECT_EQ(member([](Row& row, Job&, JobSpec&) { row.retry_at = 50; }), wanted);  // its leader has the timer
+  EXPECT_EQ(member([](Row& row, Job&, JobSpec&) { row.retry_at = 50; }), wanted);  // the leader has the timer of the group
   EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.process_at = 20; }), Names{});
   EXPECT_EQ(member([](Row&, Job& job, JobSpec&) { job.enqueued_at = 2; }),
             (Names{"job_group_mismatch", "job_timestamps_mismatch"}));
@@ -179,7 +179,7 @@ TEST(InvariantsOfJobs, WhoGathersIsScheduledInABatchOfItsGroup) {
   }
   EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(9, 8, 1); }), wanted);
   EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 51, 1); }),
-            wanted);  // ready before the last has joined
+            wanted);  // due before the last member has joined
   EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 50, 1); }), Names{});
   EXPECT_EQ(leads([](Row&, Job& job, JobSpec&) { job.group_state = group_state(1, 2, 0); }), wanted);
   EXPECT_EQ(leads([](Row& row, Job& job, JobSpec&) {
@@ -190,7 +190,7 @@ TEST(InvariantsOfJobs, WhoGathersIsScheduledInABatchOfItsGroup) {
   EXPECT_EQ(broken(scheduled, [](Row&, Job& job, JobSpec&) { job.process_at = 20; }), Names{"job_timestamps_mismatch"});
 }
 
-// A step from a job of that state to what the change makes of it.
+// The names of the properties that a step violates if it makes this change to a job in that state.
 Names stepped(JobState state, auto change) {
   const RowRef before = JobMaker(state).ref();
   std::vector<Violation> found;
@@ -205,7 +205,7 @@ TEST(StepPropertiesOfJobs, WhatNeverChanges) {
   EXPECT_EQ(names_of(found), Names{"job_lost"});
   found.clear();
   check_job_step(*changed(before, [](Row& row) { row.job = nullptr; }), *before, kNow, found);
-  EXPECT_EQ(names_of(found), Names{});  // adopted
+  EXPECT_EQ(names_of(found), Names{});  // the job adopts the promise
   EXPECT_EQ(stepped(pending, [](Row&, Job& job) { job.spec = Shared<const JobSpec>(new JobSpec(*job.spec)); }),
             Names{"job_spec_changed"});
 }
@@ -259,7 +259,7 @@ TEST(StepPropertiesOfJobs, LeasesAreAsLongAsTheySay) {
     EXPECT_EQ(stepped(state, until(kNow + 70, 70)), Names{});
     EXPECT_EQ(stepped(state, until(kNow + 9, 10)), wanted);
     EXPECT_EQ(stepped(state, until(kNow + 10, 11)), wanted);
-    EXPECT_EQ(stepped(state, until(kNever, kNever)), Names{});  // as long as there is time
+    EXPECT_EQ(stepped(state, until(kNever, kNever)), Names{});  // the sum saturates
     const auto claimed_now = [=](Instant expires_at) {
       return stepped(pending, [=](Row& row, Job& job) {
         job.state = state;
@@ -301,7 +301,7 @@ TEST(StepPropertiesOfJobs, BatchesStayOnceTheyAreReady) {
   };
   const RowRef gathers = leader("j", 2).ref();
   EXPECT_EQ(from(gathers, ready), Names{});
-  EXPECT_EQ(from(gathers, both(ready, batch(""))), Names{});  // left
+  EXPECT_EQ(from(gathers, both(ready, batch(""))), Names{});  // the job leaves the group
   EXPECT_EQ(from(JobMaker(scheduled).ref(), batch("batch:1")), Names{});
   const RowRef was = job_changed(gathers, ready);
   EXPECT_EQ(from(was, batch("batch:1")), Names{});
@@ -322,7 +322,7 @@ TEST(StepPropertiesOfJobs, RetriesAreCounted) {
   EXPECT_EQ(stepped(archived, to(pending, -1)), Names{"job_retry_count_moved"});
 }
 
-// JOBS 3, and settling from outside, which ends whatever is not over.
+// The edges of JOBS 3, and those of a settlement of the promise, which ends a job from any state that is not final.
 TEST(JobTransitions, AreTheOnesOfTheContract) {
   std::set<std::pair<JobState, JobState>> edges = {
       {scheduled, pending}, {scheduled, expired}, {scheduled, archived}, {pending, claimed}, {pending, running},
@@ -336,7 +336,7 @@ TEST(JobTransitions, AreTheOnesOfTheContract) {
       EXPECT_EQ(job_edge_allowed(from, to), from == to || edges.contains({from, to})) << name_of(from) << " " << name_of(to);
 }
 
-// A state with a job of "q" in it, and one thing written that is not true.
+// A state with one job of queue "q"; each test writes one error into it.
 class InvariantsOfQueues : public ::testing::Test {
  protected:
   InvariantsOfQueues() { write({nullptr, fake::queue("q", {{pending, 1}})}, JobMaker(pending).ref()); }

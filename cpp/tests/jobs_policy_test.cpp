@@ -1,4 +1,4 @@
-// Retry policies to the millisecond. The numbers were computed from JOBS 3 by another program, in another language.
+// The delays of retry policies, in milliseconds. Another program, in another language, computed the numbers from JOBS 3.
 #include "machine/job_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(RetryDelay, ExponentialUpToItsCap) {
                     16384000, 32768000, 65536000, 86400000}));
   EXPECT_EQ(delays(exponential(333, 1.5, 1'000'000, 0), "b", 9), (Delays{333, 499, 749, 1123, 1685, 2528, 3793, 5689, 8534}));
   EXPECT_EQ(retry_delay(exponential(1000, 2, 5000, 0), "a", kLongest), 5000);
-  EXPECT_EQ(retry_delay(exponential(1000, 1, 5000, 0), "a", kLongest), 1000);  // and takes no time to compute
+  EXPECT_EQ(retry_delay(exponential(1000, 1, 5000, 0), "a", kLongest), 1000);  // returns at once
 }
 
 TEST(RetryDelay, JitterIsAHashOfTheJobAndTheAttempt) {
@@ -102,7 +102,7 @@ TEST(RetryCodes, SayWhichErrorsRetry) {
   EXPECT_FALSE(retries_after(policy, "b"));
 }
 
-// A failed attempt waits for as long as the policy says of the retries so far.
+// After a failed attempt, a job waits for the delay that the policy gives for its number of retries.
 TEST(RetryDelay, IsWhatAJobWaits) {
   for (const RetryPolicy& policy : {RetryPolicy{}, fixed({3, 0, 20}), exponential(1000, 2, 60'000, 0.5)}) {
     JobStore store;
@@ -125,7 +125,7 @@ TEST(RetryDelay, IsWhatAJobWaits) {
   }
 }
 
-// The longest delays end at the end of time, not before now.
+// The longest delays saturate at kNever; they do not overflow into the past.
 TEST(RetryDelay, AJobMayWaitForEver) {
   for (const RetryPolicy& policy : {fixed({kLongest}), exponential(kLongest, 2, kLongest, 0)}) {
     JobStore store(checked(), 1000);

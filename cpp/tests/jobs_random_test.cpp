@@ -1,4 +1,4 @@
-// Random requests on jobs: one by one, in batches and all in one transaction they answer and leave the same, in memory and in a
+// Random requests on jobs give the same replies and state one by one, in batches, and in one transaction, in memory and in a
 // file.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct Sent {
 struct Case {
   unsigned seed;
   Backend backend;
-  bool check;  // without it a store in a file shares its commits
+  bool check;  // without checks, a store in a file uses group commit
 };
 
 std::string name_of_case(const ::testing::TestParamInfo<Case>& info) {
@@ -90,7 +90,7 @@ TEST_P(RandomJobs, OneByOneAndInBatches) {
   }
 }
 
-// Everything in one transaction, from the first request to the last.
+// All requests in one transaction.
 TEST_P(RandomJobs, OneByOneAndAllTogether) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomJobRequests random(GetParam().seed + 5000);
@@ -111,7 +111,7 @@ TEST_P(RandomJobs, OneByOneAndAllTogether) {
   expect_same(single, whole);
 }
 
-// A fork, and a store restored from a snapshot, go on as their original does.
+// A fork, and a store restored from a snapshot, continue like the original.
 TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomJobRequests random(GetParam().seed + 9000);
@@ -143,7 +143,7 @@ TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
   }
 }
 
-// The requests are worth something: each kind is granted now and then, and jobs go through every state and every end of an attempt.
+// The random requests cover enough: each kind is granted at times, and the jobs reach every state and every outcome of an attempt.
 TEST(RandomJobRequests, ReachEverything) {
   JobStore store(Options{});
   RandomJobRequests random(2);
@@ -152,10 +152,10 @@ TEST(RandomJobRequests, ReachEverything) {
   std::set<JobState> states;
   std::set<Outcome> outcomes;
   std::set<StepKind> steps;
-  bool whole_batch = false;  // was claimed, beyond what was asked for
+  bool whole_batch = false;  // a claim returned more jobs than it asked for
   bool began_and_left = false;
   Texts occurrences;
-  bool occurred = false;  // a schedule made a job
+  bool occurred = false;  // a schedule created a job
   bool held_back = false;
   const auto add = [&](const RowRef& row) {
     if (!row || !row->job) return;

@@ -1,4 +1,4 @@
-// How long a job's row stays: retention, deletion and purge, none of which takes what somebody has still to be told of.
+// Retention, deletion and purge keep a job while an awaiter may still read it or a message about it is undelivered.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -14,7 +14,7 @@ JobOrder kept_for(const std::string& id, Duration retention) {
 
 class Retention : public JobsInEveryHome {
  protected:
-  // The job, complete at the store's instant.
+  // Completes the job at the store's instant.
   static void complete(JobStore& store, const std::string& id) { store.must(JobComplete{id, 1, data("cg==")}); }
 };
 
@@ -30,7 +30,7 @@ TEST_P(Retention, OfACompletedJob) {
   EXPECT_EQ(texts_of(store.clock->advance_to(1'000'000'000)), Texts{"job_retention soon@150"});
   EXPECT_EQ(store.count(JobState::completed), 1);
   EXPECT_EQ(store.state("kept"), "completed");
-  EXPECT_EQ(job_state_of(store.add(kept_for("soon", 50))), JobState::pending);  // the id is free
+  EXPECT_EQ(job_state_of(store.add(kept_for("soon", 50))), JobState::pending);  // the id can be used again
   store.expect_whole();
 }
 
@@ -48,7 +48,7 @@ TEST_P(Retention, IsOfSuccessAlone) {
   EXPECT_EQ(store.state("b"), "failed");
 }
 
-// A task that awaited it may read it again when it runs the next time, until it is over itself.
+// A task that awaited the job may read it again in its next run, so the job is kept until the task has ended.
 TEST_P(Retention, WaitsForThoseWhoAwaitedIt) {
   JobStore store = make();
   store.start(kept_for("job", 0));
@@ -62,10 +62,10 @@ TEST_P(Retention, WaitsForThoseWhoAwaitedIt) {
   EXPECT_EQ(store.job("job")->reclaim_at, 1000);
   store.settle("flow");
   store.clock->advance_to(1000);
-  EXPECT_EQ(store.state("job"), "completed");  // the other is not over
+  EXPECT_EQ(store.state("job"), "completed");  // the task "other" has not ended
   EXPECT_EQ(store.job("job")->reclaim_at, 2000);
   store.clock->advance_to(2000);
-  EXPECT_EQ(store.job("job")->reclaim_at, 4000);  // longer and longer
+  EXPECT_EQ(store.job("job")->reclaim_at, 4000);  // the delay grows with the time since the end of the job
   store.settle("other");
   EXPECT_EQ(store.state("job"), "completed");
   EXPECT_EQ(texts_of(store.clock->advance_to(4000)), Texts{"job_retention job@4000"});
@@ -89,7 +89,7 @@ TEST_P(Retention, WaitsForThoseWhoHaveToBeTold) {
   store.expect_whole();
 }
 
-// An hour apart at most, however long the wait.
+// The retention checks are at most an hour apart, however old the job is.
 TEST_P(Retention, LooksAgainOnceAnHour) {
   JobStore store = make();
   store.start(kept_for("job", 0));
@@ -122,11 +122,11 @@ TEST_P(Retention, DeletingTakesNothingFromThoseWhoWait) {
   EXPECT_EQ(store.must(JobDelete{pending}).jobs->count, 0);
   store.must(JobCancel{only("awaited")});
   store.must(JobDelete{only("awaited")});
-  EXPECT_EQ(store.state("awaited"), "cancelled");  // its message waits
+  EXPECT_EQ(store.state("awaited"), "cancelled");  // its message is undelivered
   EXPECT_TRUE(store.job("awaited")->deleted);
   JobFilter cancelled;
   cancelled.state = "cancelled";
-  EXPECT_EQ(store.must(JobDelete{cancelled}).jobs->count, 0);  // it is on its way
+  EXPECT_EQ(store.must(JobDelete{cancelled}).jobs->count, 0);  // it is already marked as deleted
   store.must(JobDelete{only("awaited")});
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
   EXPECT_EQ(texts_of(store.clock->advance_to(5000)), Texts{"job_retention awaited@1000"});
@@ -134,7 +134,7 @@ TEST_P(Retention, DeletingTakesNothingFromThoseWhoWait) {
   store.expect_whole();
 }
 
-// What is deleted by a filter is at most a thousand a request.
+// One request with a filter deletes at most 1000 jobs.
 TEST_P(Retention, ManyAreDeletedAThousandAtATime) {
   JobStore store = make(Options{});
   JobEnqueueMany many;
@@ -171,7 +171,7 @@ TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
   (void)store.engine->take_messages();
   EXPECT_EQ(store.engine->purge(100), 5u);
   EXPECT_EQ(store.state("r0"), "running");
-  EXPECT_EQ(store.state("awaited"), "completed");  // the task may ask for it again
+  EXPECT_EQ(store.state("awaited"), "completed");  // the task "flow" may read it again
   EXPECT_EQ(store.count(JobState::completed, "q"), 1);
   EXPECT_EQ(store.count(JobState::cancelled, "q"), 0);
   EXPECT_EQ(store.count(JobState::running, "r"), 1);
@@ -185,7 +185,7 @@ TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
   store.expect_whole();
 }
 
-// Jobs wake who awaits them, and are not woken themselves.
+// A job wakes its awaiters, but no promise wakes a job.
 TEST_P(Retention, AJobIsNoAwaiter) {
   JobStore store = make();
   store.create("dep");

@@ -1,4 +1,4 @@
-// Schedules whose occurrences are jobs (JOBS 5): what they are refused for, what each occurrence is, and when there is none.
+// Schedules whose occurrences are jobs (JOBS 5): why they are refused, the job of each occurrence, and occurrences without a job.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -125,7 +125,7 @@ TEST_P(JobSchedules, TakeWhatTheQueueSaysWhenTheyFire) {
   EXPECT_EQ(store.job("s.120000")->spec->priority, 50);
 }
 
-// A unique key keeps runs from overlapping.
+// A unique key prevents overlapping runs.
 TEST_P(JobSchedules, MakeNothingWhileTheirKeyIsHeld) {
   JobStore store = make();
   store.must(every_minute_with([](JobOrder& its) {
@@ -144,7 +144,7 @@ TEST_P(JobSchedules, MakeNothingWhileTheirKeyIsHeld) {
   store.must(JobCancel{only("by hand")});
   EXPECT_TRUE(fire(2 * kMinute));
   ASSERT_EQ(store.claim(1, {"reports"}), Texts{"s.120000"});
-  store.must(JobStart{"s.120000", 1, 100'000});  // it is at it for longer than a minute, but its promise is not
+  store.must(JobStart{"s.120000", 1, 100'000});  // the lease lasts longer than a minute, but the promise times out before
   EXPECT_TRUE(fire(3 * kMinute));
   EXPECT_EQ(store.state("s.120000"), "failed");
   EXPECT_EQ(store.state("s.180000"), "pending");
@@ -160,7 +160,7 @@ TEST_P(JobSchedules, DoNotOverlapWithTheirKey) {
   store.must(JobCancel{only("s.60000")});
   EXPECT_EQ(created(store.engine->tick(5 * kMinute)), std::vector<bool>{true});
   EXPECT_EQ(store.state("s.300000"), "pending");
-  // Each as long as was said, as of its own instant.
+  // Each occurrence holds its key for unique_for from its own instant.
   ScheduleCreate brief = every_minute_with([](JobOrder& its) {
     its.unique_key = "L";
     its.unique_for = kMinute + 1;
@@ -177,7 +177,7 @@ TEST_P(JobSchedules, MakeNothingOfAnIdThatExists) {
   ScheduleCreate create = every_minute();
   create.promise_id = "fixed";
   store.must(create);
-  store.create("fixed");  // it could be adopted, had somebody asked for that
+  store.create("fixed");  // a client's enqueue could adopt it; a schedule does not
   auto fired = store.engine->tick(kMinute);
   EXPECT_EQ(created(fired), std::vector<bool>{false});
   EXPECT_EQ(fired[0].detail, "fixed");
@@ -279,7 +279,7 @@ TEST_P(JobSchedules, SpeakTheOlderDialectToo) {
   store.must(every_minute(), kOld);
   store.tick(kMinute);
   EXPECT_EQ(store.row("s.60000")->promise_spec->dialect, kOld);
-  // The strict rules bind what came in 2026-04-01 (PROTOCOL 2.1), so tags of lineage are added here, too.
+  // The strict rules apply to requests of 2026-04-01 only (PROTOCOL 2.1), so a schedule of 2025-01-15 adds the lineage tags.
   const std::string id = "s.60000";
   EXPECT_EQ(store.row(id)->promise_spec->tags, tags({{"tenant", "acme"},
                                                      {"resonate:schedule", "s"},
@@ -325,7 +325,7 @@ TEST_P(JobSchedules, AreRefusedByMember) {
   EXPECT_EQ(store.run(ScheduleGet{"s"}).status, status::kNotFound);
 }
 
-// goodFor of any order: from when it can first run.
+// In every order, goodFor counts from the instant at which the job can first run.
 TEST_P(JobSchedules, GoodForIsOfEveryOrder) {
   JobStore store = make(checked(), 100);
   const auto good_until = [&](const std::string& id, auto change) {

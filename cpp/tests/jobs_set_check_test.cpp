@@ -1,4 +1,4 @@
-// Properties of all jobs of a state together: what queues count, who holds a unique key, who gathers with whom.
+// Properties of all jobs of a state together: the counts of queues, the holders of unique keys, the members of groups.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -63,7 +63,7 @@ TEST(CensusOfKeys, AreHeldForAsLongAsWasAsked) {
   const JobMaker brief = with(keyed("a"), [](JobMaker& its) { its.spec.unique_for = 20; });  // sent at 1
   EXPECT_EQ(broken({brief, keyed("b")}, 20), Names{"job_unique_twice"});
   EXPECT_EQ(broken({brief, keyed("b")}, 21), Names{});
-  const JobMaker stale = with(keyed("a"), [](JobMaker& its) { its.spec.good_until = 30; });  // over, though nothing has told so
+  const JobMaker stale = with(keyed("a"), [](JobMaker& its) { its.spec.good_until = 30; });  // counts as ended from 30 on
   EXPECT_EQ(broken({stale, keyed("b")}, 29), Names{"job_unique_twice"});
   EXPECT_EQ(broken({stale, keyed("b")}, 30), Names{});
 }
@@ -78,12 +78,12 @@ TEST(CensusOfGroups, OneLeaderCountsThoseThatGather) {
   EXPECT_EQ(broken({gatherer("a")}), wanted);
   EXPECT_EQ(broken({leader("a", 2), leader("b", 2)}), wanted);
   EXPECT_EQ(broken({leader("a", 2), gatherer("b", "batch:2")}), wanted);
-  EXPECT_EQ(broken({leader("a", 1), leader("b", 1, "batch:2")}), wanted);  // one gathering batch of a group
+  EXPECT_EQ(broken({leader("a", 1), leader("b", 1, "batch:2")}), wanted);  // a group has at most one gathering batch
   // Another queue, type or name is another group.
   EXPECT_EQ(broken({leader("a", 1), in_queue("other", leader("b", 1, "batch:2"))}), Names{});
   EXPECT_EQ(broken({leader("a", 1), other(leader("b", 1), [](JobMaker& its) { its.spec.type = "rest"; })}), Names{});
   EXPECT_EQ(broken({leader("a", 1), other(leader("b", 1), [](JobMaker& its) { its.spec.group = shared("G"); })}), Names{});
-  // Those that gathered before are with nobody now.
+  // Jobs that no longer gather do not count as members of the group.
   EXPECT_EQ(broken({leader("a", 1), gatherer("b", "batch:1", pending), gatherer("c", "batch:2", retry)}), Names{});
 }
 

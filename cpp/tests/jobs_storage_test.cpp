@@ -1,4 +1,4 @@
-// Jobs and queues outlive what stores do to them: files that are closed and opened, copies, forks, snapshots, restores, resets.
+// Stores keep jobs and queues in closed files, copies, forks, snapshots and after a restore; a reset removes them.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -8,8 +8,8 @@ namespace {
 
 using namespace fake;
 
-// A job in each state, one that was adopted, one that is awaited, some that gather or did, a schedule of jobs, and queues with
-// everything set.
+// Adds a job in each state, an adopted job, an awaited job, jobs that gather or have gathered, a schedule of jobs, and queues with
+// every setting.
 void fill(JobStore& store) {
   QueueSet set;
   set.queue = "q";
@@ -93,7 +93,7 @@ void fill(JobStore& store) {
   store.must(schedule);
 }
 
-// What a store with these jobs goes on to do.
+// Advances a store with these jobs, sends further requests, and returns the fired steps, the replies and the digest.
 Texts course_of(JobStore& store) {
   Texts course = texts_of(store.clock->advance_to(150));
   JobOrder unnamed = order("");
@@ -151,7 +151,7 @@ TEST_P(JobStorage, CopiesDoAsTheirOriginal) {
   store.expect_whole();
 }
 
-// A fork shares its rows with its original: neither sees what the other does.
+// A fork shares its rows with its original, and neither sees the other's changes.
 TEST_P(JobStorage, AForkIsOnItsOwn) {
   JobStore store = make(checked(), 10);
   fill(store);

@@ -1,4 +1,4 @@
-// The lifecycle of jobs (JOBS 3) through the engine: each request on a job in each state, held against one table.
+// The lifecycle of jobs (JOBS 3) through the engine: each request on a job in each state, compared with one table.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,11 +13,11 @@ namespace {
 
 using namespace fake;
 
-// What the columns of the table stand for. In the last two the job's end has come at the request's own instant and nothing has been
-// written down of it yet.
+// The states of the columns of the table. In the last two, the job ends at the request's own instant, and no step has stored the
+// end yet.
 constexpr std::array<const char*, 12> kColumns = {"scheduled", "pending", "claimed",   "running", "retry", "archived",
                                                   "completed", "failed",  "cancelled", "expired", "late",  "overdue"};
-constexpr Instant kThen = 20;  // when the request comes
+constexpr Instant kThen = 20;  // the instant of the request
 
 // Brings job "j" of queue "q" to the state.
 void bring(JobStore& store, const std::string& column) {
@@ -58,7 +58,7 @@ void bring(JobStore& store, const std::string& column) {
 struct Line {
   const char* name;
   Operation request;
-  const char* outcomes;  // a column each: the state afterwards, or how it is refused
+  const char* outcomes;  // for each column: the state afterwards, or the status of the refusal
 };
 
 JobFail last_failure() {
@@ -128,7 +128,7 @@ TEST_P(JobTable, EachRequestInEachState) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, JobTable, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
-// The same table says where the machine's events apply.
+// The same table shows in which states the events of the machine apply.
 TEST(JobEvents, ApplyWhereTheTableGrants) {
   const std::map<std::string, JobEvent> events = {{"start", JobEvent::start},       {"release", JobEvent::release},
                                                   {"complete", JobEvent::complete}, {"fail", JobEvent::retry},
@@ -187,12 +187,12 @@ TEST_P(Jobs, HeartbeatsKeepWhatIsHeldAndTellOfTheRest) {
   const Reply reply = store.must(JobHeartbeat{"worker", {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 0}, {"none", 1}}});
   EXPECT_EQ(reply.jobs->cancelled, Texts{"b"});
   EXPECT_EQ(reply.jobs->lost, (Texts{"d", "none"}));
-  EXPECT_EQ(store.row("a")->expires_at, 90);    // the lease that it was started with
-  EXPECT_EQ(store.row("c")->expires_at, 1040);  // that of the claim
+  EXPECT_EQ(store.row("a")->expires_at, 90);    // the lease of its start
+  EXPECT_EQ(store.row("c")->expires_at, 1040);  // the lease of its claim
   EXPECT_EQ(store.must(JobHeartbeat{"another", {{"a", 1}}}).jobs->lost, Texts{"a"});
 }
 
-// What the engine does by itself, in order, with the instants of its causes.
+// The internal steps run in order, with the instants at which they were due.
 TEST_P(Jobs, StepsComeByThemselves) {
   JobStore store = make();
   store.start(with(order("crash"), [](JobOrder& its) { its.policy = fixed({10}); }));
@@ -210,7 +210,7 @@ TEST_P(Jobs, StepsComeByThemselves) {
   EXPECT_EQ(store.state("timed"), "failed");
   EXPECT_EQ(store.claim(2), (Texts{"soon", "crash"}));
   EXPECT_EQ(texts_of(store.clock->advance_to(2010)), (Texts{"job_lease crash@2010", "job_lease soon@2010"}));
-  EXPECT_EQ(store.job("crash")->enqueued_at, 1010);  // where it was in its queue
+  EXPECT_EQ(store.job("crash")->enqueued_at, 1010);  // it keeps its place in the queue
   const QueueRef queue = store.queue();
   ASSERT_EQ(queue->days.size(), 1u);
   EXPECT_EQ(queue->days[0].processed, 3);
@@ -218,7 +218,7 @@ TEST_P(Jobs, StepsComeByThemselves) {
   store.expect_whole();
 }
 
-// A lease and a timeout at one instant: the timeout; both together after a sleep: the earlier.
+// If lease and timeout end at one instant, the attempt times out. If a late tick finds both ended, the earlier one counts.
 TEST_P(Jobs, AnAttemptEndsByWhatComesFirst) {
   JobStore store = make();
   store.start(with(order("both"), [](JobOrder& its) { its.timeout = 1000; }));
@@ -245,7 +245,7 @@ TEST_P(Jobs, TheNewestAttemptsAreKept) {
   store.expect_whole();
 }
 
-// A second try that an operator gave keeps when the first one failed, whatever becomes of it.
+// An operator runs an archived job again. The job keeps failed_at meanwhile, and each end of the second attempt is valid.
 TEST_P(Jobs, ARunOfAnArchivedJobMayEndInAnyWay) {
   for (const Operation& end : {Operation(JobCancel{only("a")}), Operation(JobComplete{"a", 2, {}}), Operation(failure("a", 2)),
                                Operation(settlement("a", "rejected")), Operation(JobSnooze{"a", 2, 5})}) {

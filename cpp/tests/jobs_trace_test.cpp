@@ -1,4 +1,4 @@
-// Traces of jobs: what is written of groups, batches and schedules of jobs, and that random requests on jobs replay the same.
+// Traces of jobs: the lines that record groups, batches and schedules of jobs, and replays of random requests on jobs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,14 +101,14 @@ TEST_P(TracedJobs, RandomRequestsReplayTheSame) {
       for (int i = 0; i < requests; ++i) {
         now = random.after(now);
         Request request = random.next(store, now);
-        // What is random may be what no envelope says: a kind that the older dialect lacks, the state of a schedule.
+        // A random request may have no envelope: the older dialect may lack its kind, and no envelope searches schedules by state.
         request.dialect = kNew;
         if (auto* search = std::get_if<ScheduleSearch>(&request.operation)) search->query.filter.state.reset();
         store.engine->apply(std::move(request), now);
         if (random.below(20) == 0) store.clock->advance_to(now += random.below(80));
       }
     };
-    send(60);  // the trace opens on a store that holds something
+    send(60);  // the trace begins on a store that is not empty
     record(store);
     send(250);
     store.engine->stop_trace();
@@ -119,7 +119,7 @@ TEST_P(TracedJobs, RandomRequestsReplayTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, TracedJobs, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
-// Every member of an order, of a claim, of a queue's settings and of a filter that is written down is read again.
+// Encoding and decoding preserve every member of an order, a claim, the settings of a queue and a filter.
 TEST(EncodedJobRequests, ComeBackAsTheyWere) {
   const json job = {{"queue", "q"},
                     {"type", "t"},

@@ -1,5 +1,5 @@
-// Many requests on jobs in one transaction: each sees what those before it did, to rows that storage has, and to rows that it has
-// not seen yet, ids that are taken again among them.
+// Many requests on jobs in one transaction: each sees the changes of the earlier ones, both to stored rows and to rows that are not
+// stored yet, also if an id is deleted and used again.
 #include <gtest/gtest.h>
 
 #include "fake_jobs.hpp"
@@ -11,7 +11,7 @@ namespace {
 using namespace fake;
 
 JobOrder brief(const std::string& id, const std::string& queue = "default") {
-  return with(order(id, queue), [](JobOrder& its) { its.lifecycle = "asynq"; });  // one step, gone once it is complete
+  return with(order(id, queue), [](JobOrder& its) { its.lifecycle = "asynq"; });  // one step, deleted when it completes
 }
 
 class JobTransactions : public JobsInEveryHome {};
@@ -51,7 +51,7 @@ TEST_P(JobTransactions, AStoredIdIsTakenAgain) {
                      {JobDelete{only("a")}, enqueue(later), claim({"default", "q"}, 5), JobGet{"a"}, JobRun{only("a")},
                       claim({"default", "q"}, 5), JobCancel{only("a")}, JobDelete{only("a")}, tagged("a", "y")}),
             (Codes{200, 200, 200, 200, 200, 200, 200, 200, 200}));
-  // As a promise that is no job, and as a job again.
+  // The id is used again for a promise without a job, and then for a job.
   EXPECT_EQ(
       statuses({enqueue("a"), enqueue("b")}, {JobDelete{only("a")}, creation("a"), JobGet{"a"}, enqueue("a", "q"), JobGet{"a"}}),
       (Codes{200, 200, 404, 200, 200}));
@@ -78,13 +78,13 @@ TEST_P(JobTransactions, UniqueKeysOfOneTransaction) {
   EXPECT_EQ(statuses({enqueue(keyed("a", "K"))}, {enqueue(keyed("b", "K")), JobCancel{only("a")}, enqueue(keyed("b", "K")),
                                                   enqueue(keyed("c", "K")), JobDelete{only("b")}, enqueue(keyed("c", "K"))}),
             (Codes{409, 200, 200, 409, 200, 200}));
-  // Archived is not over; completed is.
+  // An archived job holds its unique key; a completed job does not.
   EXPECT_EQ(statuses({}, {enqueue(keyed("a", "K")), JobArchive{only("a")}, enqueue(keyed("b", "K")), JobRun{only("a")}, claim(),
                           JobStart{"a", 1, {}}, JobComplete{"a", 1, {}}, enqueue(keyed("b", "K"))}),
             (Codes{200, 200, 409, 200, 200, 200, 200, 200}));
 }
 
-// Whoever has the id now holds what it asked for now.
+// If an id is used again, its new job holds only its own unique key.
 TEST_P(JobTransactions, UniqueKeysOfIdsThatAreTakenAgain) {
   const std::vector<Operation> first = {enqueue(keyed("a", "K"))};
   const std::vector<std::vector<Operation>> next = {
@@ -114,7 +114,7 @@ TEST_P(JobTransactions, AKeyIsHeldForAsLongAsWasAsked) {
   JobOrder dying = keyed("d", "D");
   dying.deadline = 100;
   store.add(dying);
-  EXPECT_EQ(store.run(enqueue(keyed("e", "D")), kNew, 100).status, status::kOk);  // its holder is over at this instant
+  EXPECT_EQ(store.run(enqueue(keyed("e", "D")), kNew, 100).status, status::kOk);  // the job that held the key ends at this instant
 }
 
 TEST_P(JobTransactions, ManyAtOnce) {
@@ -166,7 +166,7 @@ TEST_P(JobTransactions, QueuesAndTheirCounts) {
             (Codes{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 404}));
 }
 
-// Since when the oldest waits: of any priority, stored or not, but not one that is dead.
+// The instant since which the oldest pending job waits: of any priority, stored or not, except a job that has ended.
 TEST_P(JobTransactions, TheOldestThatWaits) {
   JobStore store = make(checked(), 10);
   const auto since = [](const Reply& reply) { return reply.jobs->statistics.at(0).oldest_pending_at; };
@@ -176,7 +176,7 @@ TEST_P(JobTransactions, TheOldestThatWaits) {
   store.engine->tick(30);
   store.add(with(order("high"), [](JobOrder& its) { its.priority = 2; }));
   EXPECT_EQ(since(store.must(JobStats{"default"})), 10);
-  EXPECT_EQ(since(store.run(JobStats{"default"}, kNew, 40)), 20);  // a read takes no steps
+  EXPECT_EQ(since(store.run(JobStats{"default"}, kNew, 40)), 20);  // a read runs no steps
   const auto replies = store.together({JobDelete{only("low")}, JobStats{"default"}, claim(), JobStats{"default"}, enqueue("new"),
                                        JobStats{"default"}, JobRelease{"high", 1}, JobStats{"default"}});
   EXPECT_EQ(since(replies[1]), 30);

@@ -1,4 +1,4 @@
-// Instants and durations at the ends of int64: sums saturate (PROTOCOL 8), nothing wraps and nothing loops.
+// Instants and durations at the ends of int64: sums saturate (PROTOCOL 8), no value wraps, and no loop is endless.
 #include <gtest/gtest.h>
 
 #include "fake_store.hpp"
@@ -57,7 +57,7 @@ TEST(Limits, TheLastInstantHasAnEnd) {
   Store store(checked(), kNever - 10'000);
   store.create("a", kNever, target());
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
-  EXPECT_EQ(store.clock->advance_to(kNever).size(), 2u);  // one more dispatch, then the deadline: nothing is dispatched for ever
+  EXPECT_EQ(store.clock->advance_to(kNever).size(), 2u);  // one more dispatch, then the deadline; dispatches do not repeat for ever
   EXPECT_EQ(store.create("b", kNever, target()).promise->task, TaskState::fulfilled);
   EXPECT_TRUE(store.clock->advance(1).empty());
   EXPECT_EQ(store.engine->next_due(), std::nullopt);
@@ -83,7 +83,7 @@ TEST(Limits, AnOccurrenceForever) {
 }
 
 TEST(Limits, ACalendarEnds) {
-  constexpr Instant kYear9999 = 253'402'300'799'000;  // its last second
+  constexpr Instant kYear9999 = 253'402'300'799'000;  // the last second of that year
   Store store(checked(), kYear9999 - 500'000);
   store.must(ScheduleCreate{"s", "*/5 * * * *", "{{.id}}.{{.timestamp}}", 10, {}, {}, {}});
   const auto fired = store.clock->advance_to(kNever - 1);

@@ -72,7 +72,7 @@ TEST(MemoryStorage, DueGoesByInstantThenKindThenId) {
   EXPECT_EQ(fake::due(storage, 5), (Texts{"4 c", "5 a", "5 b", "5 z", "5 a"}));
   EXPECT_EQ(fake::due(storage, 4), Texts{"4 c"});
 
-  Texts paged;  // page by page, each after the last of the page before
+  Texts paged;  // each page begins after the last row of the page before
   RowRange rows = rows_by_due();
   for (rows.limit = 2;;) {
     const std::vector<RowRef> page = storage.rows(rows);
@@ -84,7 +84,7 @@ TEST(MemoryStorage, DueGoesByInstantThenKindThenId) {
   EXPECT_TRUE(storage.schedules({.by = ScheduleRange::By::due, .after = "a", .after_at = 5}).empty());
 }
 
-// Keys hold the first bytes of an id: what is shorter, as long, longer, and equal in them.
+// Index keys hold the first bytes of an id; these ids are shorter, as long, longer, or equal in these bytes.
 TEST(MemoryStorage, DueOrdersACrowdOfOneInstantByTheWholeId) {
   MemoryStorage storage;
   Texts wanted;
@@ -104,7 +104,7 @@ TEST(MemoryStorage, DueOrdersACrowdOfOneInstantByTheWholeId) {
   };
   EXPECT_EQ(ids_due(), wanted);
 
-  while (!shuffled.empty()) {  // each is found again where it stands
+  while (!shuffled.empty()) {  // the index finds the key of each row and removes it
     const RowRef row = storage.load(shuffled.back());
     shuffled.pop_back();
     std::erase(wanted, row->id());
@@ -221,7 +221,7 @@ TEST(MemoryStorage, MessagesComeInOrderOfQueueing) {
   EXPECT_TRUE(storage.messages({.by = MessageRange::By::unblock_of, .text = "a"}).empty());
   Changes removal;
   removal.counters = changes.counters;
-  removal.messages_removed = {2, 99};  // what is not there any more is no error
+  removal.messages_removed = {2, 99};  // the removal of a missing message is not an error
   storage.write(removal);
   EXPECT_EQ(unblocks(0), Texts{"c"});
   EXPECT_TRUE(storage.messages({.by = MessageRange::By::unblock_of, .text = "b"}).empty());
@@ -265,7 +265,7 @@ TEST(MemoryStorage, ARowThatGoesLeavesNoTrace) {
   EXPECT_EQ(storage.rows({.limit = 1000}).size(), 300u);
 }
 
-// Regression: the index of due entries compared with the id of a schedule that had been replaced or deleted.
+// Regression: the index of due entries read the id of a schedule that had been replaced or deleted.
 TEST(MemoryStorageRegression, SchedulesThatWentAreNotLookedAtAgain) {
   MemoryStorage storage;
   const auto name = [](int i) { return "a schedule whose name is on the heap " + std::to_string(1000 + i); };

@@ -1,4 +1,4 @@
-// Messages that wait: their tasks have no timer, and whoever looks for his own reads his own (PROTOCOL 4 and 5).
+// Undelivered messages: their tasks have no timer, and a receiver reads only the messages to its addresses (PROTOCOL 4 and 5).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class CountingStorage final : public FailingStorage {
 
 class Outbox : public ::testing::TestWithParam<Backend> {
  protected:
-  // Listeners of one promise: a message for each address, in order.
+  // Queues one message for each address, in order: the addresses listen to one promise.
   void queue(Store& store, const std::vector<std::string>& addresses) {
     const std::string id = "p" + std::to_string(promises_++);
     store.create(id, kFar, tags({{"resonate:external", "true"}}));
@@ -78,7 +78,7 @@ TEST_P(Outbox, WhoLooksForAnAddressReadsWhatWaitsForIt) {
   read = 0;
   EXPECT_EQ(store.engine->take_messages_to(ours, 100).size(), 3u);
   EXPECT_LE(read, 6u);
-  read = 0;  // where all of it is wanted, it is not read again for each page
+  read = 0;  // a pattern for all messages does not read them again for each page
   EXPECT_EQ(store.engine->messages_to(std::vector<AddressPattern>{{"poll://", true}}, 0, 100).size(), 100u);
   EXPECT_LE(read, 1024u);
 }
@@ -127,10 +127,10 @@ TEST_P(Outbox, MessagesAreCounted) {
   EXPECT_EQ(count(), 2u);
   EXPECT_EQ(counted.engine->acknowledge(std::vector<std::int64_t>{counted.row("a")->execute_seq, 999}).size(), 1u);
   EXPECT_EQ(count(), 1u);
-  counted.engine->tick(20'000);  // "a" is sent again, "b" still waits
+  counted.engine->tick(20'000);  // "a" is dispatched again, the message of "b" is still undelivered
   EXPECT_EQ(count(), 2u);
   counted.must(TaskAcquire{"b", 0, "w", 5});
-  counted.must(TaskRelease{"b", 1});  // replaces what waits
+  counted.must(TaskRelease{"b", 1});  // replaces the undelivered message
   EXPECT_EQ(count(), 2u);
   counted.engine->reset();
   EXPECT_EQ(count(), 0u);
@@ -167,11 +167,11 @@ TEST_P(Outbox, ATaskThatIsToRestWithoutItsMessageIsNoticed) {
 TEST(ShownRetryAt, IsTheNextMultipleAfterNow) {
   Row row;
   row.retry_at = 10;
-  EXPECT_EQ(shown_retry_at(row, 500, 7), 10);  // its timer is armed
+  EXPECT_EQ(shown_retry_at(row, 500, 7), 10);  // its timer is set
   row.execute_waits = true;
   const std::vector<std::pair<Instant, Instant>> cases = {{0, 10}, {9, 10}, {10, 17}, {11, 17}, {16, 17}, {17, 24}, {1000, 1004}};
   for (const auto& [now, shown] : cases) EXPECT_EQ(shown_retry_at(row, now, 7), shown) << now;
-  EXPECT_EQ(shown_retry_at(row, 10, {}), 5010);  // "ttl" of a task that was never acquired
+  EXPECT_EQ(shown_retry_at(row, 10, {}), 5010);  // the default interval of a task that was never acquired
   row.ttl = 33;
   EXPECT_EQ(shown_retry_at(row, 43, {}), 76);
   EXPECT_EQ(shown_retry_at(row, kNever - 1, kNever), kNever);

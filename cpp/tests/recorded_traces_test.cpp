@@ -1,5 +1,5 @@
-// Replays the traces that the conformance tests in Python record of their stores: what these check of behaviour runs here under the
-// sanitizers. RESONATE_TRACES names the folder; scripts/test sets it.
+// Replays the traces that the conformance tests in Python record of their stores. The behaviour that they check thus runs under the
+// sanitizers, too. RESONATE_TRACES names the folder; scripts/test sets it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace resonate {
 namespace {
 
-// One in so many traces is replayed on a file too, which takes ten times as long; the tests that record them run on both.
+// Every kOneInFile-th trace is also replayed in a file, which takes ten times as long. The recording tests run on both backends.
 constexpr std::size_t kOneInFile = 4;
 
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
@@ -32,7 +32,7 @@ class RecordedTraces : public ::testing::TestWithParam<fake::Backend> {
  protected:
   fake::Folder folder_;
 
-  // All traces that are replayed on SQLite use one file in turn, so that thousands of traces do not make thousands of files.
+  // All traces that are replayed on SQLite use the same file, so that thousands of traces do not make thousands of files.
   MoveContents move() const {
     if (GetParam() == fake::Backend::memory) return {};
     return [this](std::unique_ptr<Storage> contents) {

@@ -106,7 +106,7 @@ TEST(RowTable, ACopySplitsWithoutTheOriginal) {
   }
   expect_same(table, model);
   expect_same(copy, more);
-  RowTable third = copy;  // copies of a directory whose segments have different depths
+  RowTable third = copy;  // a copy of a directory whose segments have different depths
   third.clear();
   expect_same(third, {});
   expect_same(copy, more);

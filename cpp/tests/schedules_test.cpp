@@ -123,7 +123,7 @@ TEST(CatchUpAll, MakesEveryMissedOccurrence) {
   EXPECT_EQ(texts_of(store.engine->tick(3 * kMinute + 5)),
             (Texts{"schedule s@60000 s.60000", "promise_timeout s.60000@70000", "schedule s@120000 s.120000",
                    "promise_timeout s.120000@130000", "schedule s@180000 s.180000", "dispatch s.180000@180000 " + kTarget}));
-  EXPECT_EQ(store.outbox(), Texts{"execute:s.180000"});  // nothing is sent for those whose time is over
+  EXPECT_EQ(store.outbox(), Texts{"execute:s.180000"});  // no message is queued for the promises that timed out
 }
 
 TEST(CatchUpLatest, MakesTheLatestOnly) {
@@ -143,7 +143,7 @@ TEST(CatchUpNone, SkipsWhatIsTooLate) {
   EXPECT_EQ(texts_of(store.engine->tick(35 * kMinute)), Texts{"schedule s@600000"});
   EXPECT_FALSE(store.run(ScheduleGet{"s"}).schedule->last_run_at);
   EXPECT_EQ(store.run(ScheduleGet{"s"}).schedule->next_run_at, 40 * kMinute);
-  EXPECT_EQ(texts_of(store.engine->tick(41 * kMinute)), Texts{"schedule s@2400000 s.2400000"});  // just in time
+  EXPECT_EQ(texts_of(store.engine->tick(41 * kMinute)), Texts{"schedule s@2400000 s.2400000"});  // one minute late: still in time
   EXPECT_EQ(texts_of(store.engine->tick(51 * kMinute + 1)), Texts{"schedule s@3000000"});
 }
 
@@ -159,7 +159,7 @@ TEST(Schedules, ManyFireTogether) {
   EXPECT_TRUE(store.engine->check().empty());
 }
 
-// Regression (see WorkingSetRegression): schedules replaced and deleted within one batch whose instants go on.
+// Regression (see WorkingSetRegression): a batch replaced and deleted schedules while its instants advanced.
 TEST(SchedulesRegression, ReplacedWithinOneBatch) {
   Store store{Options{}};
   const std::string name = "a schedule whose name is on the heap ";

@@ -1,4 +1,4 @@
-// What a server asks of the core: which ids a request touches, how large it is, whose it is; and to be told of news.
+// Functions of the core for a server: the ids in a request, its size, its scope, and the notification of new work.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -111,7 +111,7 @@ TEST(Scope, ASearchFindsWhatIsInIt) {
   const Reply page = run_in(store, "mine.", first);
   EXPECT_EQ(page.cursor, "mine.1");
   first.query.cursor = *page.cursor;
-  EXPECT_EQ(run_in(store, "mine.", first).cursor, std::nullopt);  // what is beyond is not even hinted at
+  EXPECT_EQ(run_in(store, "mine.", first).cursor, std::nullopt);  // the cursor gives no hint of ids outside the scope
 }
 
 TEST(Scope, SchedulesAreSearchedInIt) {
@@ -192,7 +192,7 @@ class Bell {
     ::close(ends_[0]);
     ::close(ends_[1]);
   }
-  // How often it rang since the last call.
+  // The number of notifications since the last call.
   int rings() {
     char bytes[16];
     const auto read = ::read(ends_[0], bytes, sizeof bytes);
@@ -226,7 +226,7 @@ TEST(Watch, RingsWhenSomethingBecomesDueSooner) {
   store.create("sooner", 400, tags({{"resonate:external", "true"}}));
   EXPECT_EQ(bell.rings(), 1);
   bell.watch->rearm(300);
-  store.create("internal", 100);  // nothing is armed for it
+  store.create("internal", 100);  // an internal promise has no timer
   EXPECT_EQ(bell.rings(), 0);
 }
 

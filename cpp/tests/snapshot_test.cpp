@@ -43,7 +43,7 @@ class SnapshotTest : public ::testing::Test {
   }
   static std::string digest_of(const json& snapshot) { return digest(*read_snapshot(snapshot.dump()), {}); }
 
-  // Something of everything: every state of a task, edges, messages of all kinds, a schedule that ran.
+  // Adds tasks in every state, edges, messages of all kinds, and schedules.
   void fill() {
     const auto task = [&](const std::string& id) {
       send("task.create", {{"pid", "w"},
@@ -159,7 +159,7 @@ TEST_F(SnapshotTest, AReadStateGoesOnAsTheOriginalDoes) {
   EXPECT_TRUE(other->check().empty());
 }
 
-// Changes each leaf of the snapshot in turn, and removes it.
+// Calls the body with each leaf of the snapshot, one after the other.
 void each_leaf(json& node, const std::function<void(json&)>& body) {
   if (node.is_structured() && !node.empty()) {
     for (json& member : node) each_leaf(member, body);
@@ -185,7 +185,7 @@ TEST_F(SnapshotTest, TheDigestDiffersWithEveryMember) {
       leaf = leaf.get<std::string>() + "x";
     else
       return;
-    if (&leaf == &snapshot["now"]) {  // the one member that a digest leaves out
+    if (&leaf == &snapshot["now"]) {  // the only member that a digest leaves out
       EXPECT_EQ(digest_of(snapshot), before);
       leaf = kept;
       return;
@@ -197,7 +197,7 @@ TEST_F(SnapshotTest, TheDigestDiffersWithEveryMember) {
         EXPECT_TRUE(digests.insert(digest_of(snapshot)).second) << kept << " -> " << leaf;
       }
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid);  // a name, a reference or a ttl that must agree
+      EXPECT_EQ(error.code(), ErrorCode::invalid);  // the change made a name, a reference or a ttl inconsistent
     }
     leaf = kept;
   });
@@ -210,7 +210,7 @@ TEST_F(SnapshotTest, TheDigestOfAnOrderIsThatOfItsNumbers) {
   const std::string before = digest_now();
   clock->advance_to(20'000);
   EXPECT_NE(digest_now(), before);
-  // The same state by another road, whose sequence numbers differ.
+  // A store that is read from the snapshot has the same state with other sequence numbers.
   EXPECT_EQ(digest_of(json::parse(text())), digest_now());
 }
 

@@ -1,4 +1,4 @@
-// Files of older releases: each schema is brought to the newest, and holds what it held.
+// Files of older releases: this release migrates each schema to the newest and keeps the contents.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ using namespace fake;
 
 class SqliteMigrations : public ::testing::Test {
  protected:
-  // A file as the release with that schema would have left it, with what `fill` does to a store of today.
+  // A file as the release with that schema would have written it, with the contents that `fill` gives a store of this release.
   std::string made_by(std::int64_t version, auto fill) {
     std::string now;
     {
@@ -38,7 +38,7 @@ class SqliteMigrations : public ::testing::Test {
       const std::string columns = columns_of(file, table);
       file.exec("INSERT INTO main." + table + " (" + columns + ") SELECT " + columns + " FROM today." + table);
     }
-    if (version >= 2 && version <= 4)  // these columns were not keys yet: every job had them
+    if (version >= 2 && version <= 4)  // these schemas store the two columns for every job
       file.exec(R"(UPDATE promises SET enqueued_at = coalesce(enqueued_at, 0), job_state = (SELECT key FROM json_each(
           '["scheduled","pending","claimed","running","retry","archived","completed","failed","cancelled","expired"]')
           WHERE value = json_extract(job, '$.state')) WHERE job IS NOT NULL)");
@@ -51,7 +51,7 @@ class SqliteMigrations : public ::testing::Test {
     while (names.executeStep()) columns += (columns.empty() ? "" : ", ") + names.getColumn(0).getString();
     return columns;
   }
-  // Every column is as if this release had written the file.
+  // Expects that every column has the value that this release would have written.
   void expect_as_today(const std::string& path) {
     SQLite::Database file(path, SQLite::OPEN_READWRITE);
     file.exec("ATTACH '" + today + "' AS today");
@@ -65,7 +65,7 @@ class SqliteMigrations : public ::testing::Test {
             << table << " of " << one;
     }
   }
-  // Opened by this release it is whole, and what it was.
+  // Opens the file with this release, and expects the same contents and no violations.
   JobStore opened(const std::string& path) {
     JobStore store(open_sqlite_storage(path, {}), checked(), 10);
     EXPECT_EQ(store.digest(), digest);
@@ -128,7 +128,7 @@ TEST_F(SqliteMigrations, JobsOfTheSecondSchema) {
   gather(store);
 }
 
-// Which rows an index holds stood in its SQL; since the fifth schema it stands in the columns.
+// Up to the fourth schema, the SQL of an index selected its rows; since the fifth, the values of the columns select them.
 TEST_F(SqliteMigrations, IndexesOfTheFourthSchema) {
   const std::string path = made_by(4, [](JobStore& store) {
     fill_with_jobs(store);

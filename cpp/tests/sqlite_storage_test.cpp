@@ -1,5 +1,5 @@
-// What is SQLite's own: files, several connections, damage. That it holds rows as memory does is shown by the tests that run on
-// every storage, from Python.
+// Behaviour of SQLite only: files, several connections, damage. The Python tests that run on every storage show that it holds rows
+// as memory does.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ class SqliteStorageTest : public testing::Test {
   static std::string digest_of(Engine& engine) {
     return engine.with_storage([](Storage& storage) { return digest(storage, {}); });
   }
-  // The message of the Error that the body throws, and its code.
+  // The code and the message of the Error that the body throws.
   template <class Body>
   static std::pair<ErrorCode, std::string> refusal(Body body) {
     try {
@@ -83,7 +83,7 @@ TEST_F(SqliteStorageTest, WhatWasStoredIsThereAfterClosing) {
   const auto engine = open(path());
   EXPECT_EQ(digest_of(*engine), before);
   EXPECT_EQ(get(*engine, "b").promise->state, PromiseState::resolved);
-  EXPECT_EQ(engine->next_due(), 5000);  // of the task's next message and the promise's deadline
+  EXPECT_EQ(engine->next_due(), 5000);  // the promise's deadline
   EXPECT_TRUE(engine->check().empty());
 }
 
@@ -94,10 +94,10 @@ TEST_F(SqliteStorageTest, TwoConnectionsSeeEachOther) {
   create(*one, "a");
   EXPECT_EQ(get(*other, "a").status, 200);
   settle(*other, "a");
-  EXPECT_EQ(get(*one, "a").promise->state, PromiseState::resolved);  // not what it had kept
+  EXPECT_EQ(get(*one, "a").promise->state, PromiseState::resolved);  // not the state that this connection had cached
   create(*one, "late", 40);
   EXPECT_EQ(other->tick(50).size(), 1u);
-  EXPECT_TRUE(one->tick(50).empty());  // due work is done once
+  EXPECT_TRUE(one->tick(50).empty());  // each due step runs once
   EXPECT_EQ(digest_of(*one), digest_of(*other));
 }
 
@@ -243,8 +243,8 @@ TEST_F(SqliteStorageTest, PurgeKeepsWhatIsStillReferredTo) {
   engine->tick(100);
   EXPECT_EQ(engine->purge(100), 1u);
   EXPECT_EQ(get(*engine, "done").status, 404);
-  EXPECT_EQ(get(*engine, "heard").status, 200);   // its unblock waits
-  EXPECT_EQ(get(*engine, "root.1").status, 200);  // its workflow runs
+  EXPECT_EQ(get(*engine, "heard").status, 200);   // its unblock is undelivered
+  EXPECT_EQ(get(*engine, "root.1").status, 200);  // its workflow is still running
   EXPECT_EQ(engine->take_messages().size(), 1u);
   settle(*engine, "root");
   engine->tick(200);

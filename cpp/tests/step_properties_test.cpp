@@ -1,4 +1,4 @@
-// Every property of two consecutive states names itself (PROTOCOL 6, "on steps"): steps that no machine would take.
+// Each violated property of two consecutive states is reported by its name (PROTOCOL 6, "on steps"): steps the machine never makes.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -41,7 +41,7 @@ class StepProperties : public ::testing::Test {
       storage.write(changes);
     });
   }
-  // The names of what a change of one row breaks, as a step at `now`.
+  // The names of the properties that a change of one row violates, as a step at `now`.
   Names after(const std::string& id, const Operation* request, auto change, Instant now = 5) {
     return store.engine->with_storage([&](Storage& storage) {
       WorkingSet set(storage);
@@ -88,7 +88,7 @@ TEST_F(StepProperties, SettlementsAreStamped) {
   };
   EXPECT_EQ(after("dep", &kSettle, settle(5), 5), Names{});
   EXPECT_EQ(after("dep", &kSettle, settle(4), 5), Names{"settlement_stamp"});
-  EXPECT_EQ(after("dep", &kSettle, settle(100), 100), Names{"settlement_stamp"});  // a client never settles at the deadline
+  EXPECT_EQ(after("dep", &kSettle, settle(100), 100), Names{"settlement_stamp"});  // no request settles a promise at its deadline
   EXPECT_EQ(after("dep", nullptr, settle(100), 100), Names{});
   EXPECT_EQ(after("dep", nullptr, settle(100), 120), Names{});
   EXPECT_EQ(after("dep", nullptr, settle(50), 120), Names{"settlement_stamp"});
@@ -107,7 +107,7 @@ TEST_F(StepProperties, TasksKeepToTheirEdges) {
     row.execute_waits = false;
   };
   EXPECT_EQ(after("q", &kSettle, halt), Names{});
-  EXPECT_EQ(after("q", nullptr, halt), Names{"task_edge_not_allowed"});  // the engine halts nobody
+  EXPECT_EQ(after("q", nullptr, halt), Names{"task_edge_not_allowed"});  // the engine itself halts no task
 }
 
 TEST_F(StepProperties, VersionsRiseByAcquisitionAlone) {
@@ -225,7 +225,7 @@ TEST_F(StepProperties, NewRowsAreLookedAtToo) {
   EXPECT_EQ(names, Names{"lease_not_now_plus_ttl"});
 }
 
-// PROTOCOL 6: only these edges, and of these only some by the engine itself.
+// PROTOCOL 6 allows only these edges. The engine itself uses only some of them.
 TEST(Transitions, AreTheOnesOfTheContract) {
   using enum TaskState;
   const std::set<std::pair<TaskState, TaskState>> all = {{pending, acquired},    {pending, halted},     {pending, fulfilled},

@@ -1,4 +1,4 @@
-// What several threads do to engines at once; meant for ThreadSanitizer.
+// Several threads use engines at once; meant for ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ using namespace fake;
 
 constexpr int kRounds = 150;
 
-// Runs every body on a thread of its own, all at once.
+// Runs each body on its own thread, all at once.
 void together(const std::vector<std::function<void()>>& bodies) {
   std::atomic<std::size_t> ready{0};
   std::vector<std::thread> threads;
@@ -31,7 +31,7 @@ void together(const std::vector<std::function<void()>>& bodies) {
 
 std::string name(int worker, int i) { return "p" + std::to_string(worker) + "." + std::to_string(i); }
 
-// One worker's life: tasks that wait for promises, settle them, heartbeat, search.
+// The requests of one worker: tasks that await promises, settlements, heartbeats, searches.
 void work(Engine& engine, int worker) {
   const auto run = [&](Operation operation) { return engine.apply(Request{kNew, std::move(operation)}); };
   const std::string pid = "w" + std::to_string(worker);
@@ -89,7 +89,7 @@ TEST(Threads, CallersShareTheCommitsOfAFile) {
   std::filesystem::remove_all(folder);
 }
 
-// Whoever asks first gets it first, whatever those do who have just had it.
+// The thread that has waited longest gets the mutex, even if its last holder locks it again at once.
 TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
   FairMutex mutex;
   int guarded = 0;
@@ -121,14 +121,14 @@ TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
   together({greedy, greedy, modest, hopeful});
   EXPECT_EQ(guarded, rounds);
 
-  // One that waits has it before the next that unlocks and locks again.
+  // A waiting thread gets the mutex before the thread that unlocks it and locks it again.
   mutex.lock();
   std::atomic<bool> had{false};
   std::thread waiting([&] {
     std::lock_guard lock(mutex);
     had = true;
   });
-  for (bool yielded = false; !yielded;) {  // until it waits; then every unlock hands on
+  for (bool yielded = false; !yielded;) {  // until the thread waits; from then on, each unlock passes the mutex to it
     mutex.unlock();
     mutex.lock();
     yielded = had;
@@ -220,7 +220,7 @@ TEST(Threads, EverythingAtOnceOnOneEngine) {
     EXPECT_TRUE(fork->check().empty());
   }));
   bodies.emplace_back(until_over([&] {
-    store.run(PromiseGet{"p0.0"}, kNew, store.clock->now() + 1);  // may come too late: that is a 400
+    store.run(PromiseGet{"p0.0"}, kNew, store.clock->now() + 1);  // status 400 if the clock has already moved further
     store.engine->set_paused(!store.engine->paused());
   }));
   together(bodies);
@@ -228,7 +228,7 @@ TEST(Threads, EverythingAtOnceOnOneEngine) {
   EXPECT_TRUE(store.engine->check().empty());
 }
 
-// Forks share rows and nodes of trees; each is written on a thread of its own, and read where it was made.
+// Forks share rows and nodes of trees. Each fork is changed on its own thread, while the original is read.
 TEST(Threads, ForksOnOtherThreadsShareStructure) {
   Store store{Options{}};
   for (int i = 0; i < 1000; ++i) store.create(name(0, i), 50'000 + i, target());
@@ -255,7 +255,7 @@ TEST(Threads, ForksOnOtherThreadsShareStructure) {
   EXPECT_EQ(store.digest(), before);
 }
 
-// Replies hold rows after the lock is gone, while others change those rows.
+// Replies keep their rows after the lock is released, while other threads change these rows.
 TEST(Threads, RepliesOutliveTheLock) {
   Store store{Options{}};
   for (int i = 0; i < 50; ++i) store.create(name(0, i), kFar, target());
@@ -281,7 +281,7 @@ TEST(Threads, RepliesOutliveTheLock) {
   EXPECT_TRUE(store.engine->check().empty());
 }
 
-// One clock, engines that come and go.
+// Several threads create and destroy engines on one clock.
 TEST(Threads, EnginesComeAndGoOnOneClock) {
   const auto clock = std::make_shared<ManualClock>(0);
   std::atomic<bool> over{false};
@@ -309,7 +309,7 @@ TEST(Threads, EnginesComeAndGoOnOneClock) {
   together(bodies);
 }
 
-// Regression: an advance looked at the clock before its turn had come, and failed when another one had moved it meanwhile.
+// Regression: an advance read the clock before it held the lock, and failed if another advance had moved the clock meanwhile.
 TEST(ThreadsRegression, AdvancesOnSeveralThreadsAddUp) {
   Store store{Options{}};
   store.create("a", kNever, target());

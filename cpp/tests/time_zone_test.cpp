@@ -1,4 +1,4 @@
-// Zones and the rule by which a zone file goes on after its last listed change.
+// Time zones, and the rule by which a zone continues after the last listed change of its file.
 #include "time_zone.hpp"
 
 #include <gtest/gtest.h>
@@ -112,8 +112,8 @@ TEST(TimeZones, GoOnAfterTheListedChanges) {
   EXPECT_EQ(TimeZone::find("Asia/Tehran")->span_at(midnight(2500, 7, 1)).offset, 3 * kHour + 1800);
 }
 
-// On 2018-03-11 the zone went from a standard time to a summer time of the same offset, and so to a rule. Where the file
-// lists nothing later, the rule must not begin any earlier.
+// On 2018-03-11 the zone changed from standard time to a summer time of the same offset, and follows a rule since. If the
+// file lists no later change, the rule must not begin earlier.
 TEST(TimeZones, ARuleStartsAfterAChangeThatAltersNoOffset) {
   const auto grand_turk = TimeZone::find("America/Grand_Turk");
   EXPECT_EQ(grand_turk->span_at(midnight(2018, 2, 21)).offset, -4 * kHour);

@@ -1,4 +1,4 @@
-// Traces: what is written of each event, and that a replay of it comes out the same.
+// Traces: the recorded lines of each event, and their replay, which gives the same results.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -83,7 +83,7 @@ TEST_F(TraceTest, AResetOpensTheTraceAgain) {
   EXPECT_TRUE(result.ok) << result.expected << "\n" << result.got;
 }
 
-// Requests at random over few ids, so that most of them meet something.
+// Random requests on few ids, so that most of them find an existing promise, task or schedule.
 class RandomProgram {
  public:
   explicit RandomProgram(std::uint32_t seed) : random_(seed) {}
@@ -155,7 +155,7 @@ TEST_F(TraceTest, ReplaysRandomPrograms) {
         if (program.pick(15) == 0) engine->take_messages(2);
       }
     };
-    run(50);  // the trace opens on a store that holds something
+    run(50);  // the trace begins on a store that is not empty
     record();
     run(250);
     const ReplayResult result = replay(lines);
@@ -180,7 +180,7 @@ TEST_F(TraceTest, NamesTheFirstLineThatDiffers) {
   EXPECT_EQ(result.expected, changed[2]);
   EXPECT_EQ(result.got, lines[2]);
 
-  std::vector<std::string> cut(lines.begin(), lines.begin() + 2);  // the replay goes on with a dispatch
+  std::vector<std::string> cut(lines.begin(), lines.begin() + 2);  // the replay continues with a dispatch
   result = replay(cut);
   EXPECT_FALSE(result.ok);
   EXPECT_EQ(result.line, 3u);
@@ -188,7 +188,7 @@ TEST_F(TraceTest, NamesTheFirstLineThatDiffers) {
   EXPECT_EQ(result.got, lines[2]);
 
   std::vector<std::string> more = lines;
-  more.push_back(R"({"kind":"step.dispatch","now":9000,"req":{"id":"a","at":9000},"res":{}})");  // never happens
+  more.push_back(R"({"kind":"step.dispatch","now":9000,"req":{"id":"a","at":9000},"res":{}})");  // the replay never makes this step
   result = replay(more);
   EXPECT_FALSE(result.ok);
   EXPECT_EQ(result.line, more.size());
@@ -232,7 +232,7 @@ TEST_F(TraceTest, RefusesAMalformedTrace) {
   EXPECT_EQ(problem(1, R"({"kind":"step.dispatch","now":5,"req":{},"res":{}})").substr(0, 14), "trace line 2: ");
 }
 
-// Every request written down and read again is the same request, so a trace loses nothing.
+// Encoding and decoding preserve every request, so a trace loses nothing.
 TEST(EncodeRequestTest, ComesBackAsItWas) {
   const json create = {
       {"id", "p"}, {"timeoutAt", 5}, {"param", {{"headers", json::object()}, {"data", ""}}}, {"tags", {{"a", "b"}}}, {"ikc", "k"}};

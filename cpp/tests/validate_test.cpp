@@ -1,4 +1,4 @@
-// What is refused without a look at any state (PROTOCOL 3, shape rules), as a table.
+// Requests that are refused without a read of the state (PROTOCOL 3, shape rules), as a table.
 #include "machine/validate.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using namespace fake;
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 const std::string kNul("a\0b", 3);
 
-// Whether the request is fine in: 2026 compatible, 2026 strict, 2025 compatible, 2025 strict.
+// Whether the request is accepted in: 2026 compatible, 2026 strict, 2025 compatible, 2025 strict.
 struct Case {
   const char* what;
   Operation operation;

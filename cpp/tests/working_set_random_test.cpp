@@ -1,4 +1,4 @@
-// What a transaction sees before its commit is what storage shows after it: random changes, both sides asked the same questions.
+// A transaction sees the state that storage shows after its commit: random changes, and the same queries on both.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -31,7 +31,7 @@ class Overlay {
     }
   }
 
-  // Answers that both a working set and a storage can give, as texts.
+  // The answers to queries that both a working set and a storage support, as texts.
   Texts seen_before() {
     Texts seen;
     for (const RowRange& range : ranges()) {
@@ -171,7 +171,7 @@ class Overlay {
   Storage& storage_;
   WorkingSet set_;
   std::mt19937& random_;
-  inline static Instant queued_at_ = 0;  // time goes on from one transaction to the next
+  inline static Instant queued_at_ = 0;  // time advances from one transaction to the next
 };
 
 class WorkingSetRandom : public ::testing::TestWithParam<unsigned> {};
@@ -185,7 +185,7 @@ TEST_P(WorkingSetRandom, SeesWhatItsCommitWillShow) {
     const int changes = 1 + static_cast<int>(random() % 25);
     for (int i = 0; i < changes; ++i) {
       overlay.change();
-      if (random() % 8 == 0) overlay.seen_before();  // questions on the way change nothing
+      if (random() % 8 == 0) overlay.seen_before();  // queries between the changes change nothing
     }
     const Texts before = overlay.seen_before();
     const Texts after = overlay.seen_after();

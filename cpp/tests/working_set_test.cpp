@@ -1,4 +1,4 @@
-// The overlay of one transaction over storage, by hand: rows, edges, messages, due order, checkpoints.
+// The overlay of one transaction over storage, in handwritten cases: rows, edges, messages, due order, checkpoints.
 #include "machine/working_set.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(WorkingSet, ARowThatSomebodyHoldsIsNotWrittenTo) {
   set.edit(entry).listeners = 1;
   EXPECT_EQ(reply->listeners, 0u);
   const Row* own = entry.now.get();
-  set.edit(entry).listeners = 2;  // nobody else holds this one
+  set.edit(entry).listeners = 2;  // no other reference to this row exists
   EXPECT_EQ(entry.now.get(), own);
   set.touched(entry);
   set.checkpoint();
@@ -221,7 +221,7 @@ TEST(WorkingSet, DueGoesOverStorageAndOwnRows) {
     set.touched(*next->row);
   }
   EXPECT_EQ(order, (Texts{"b", "c", "d", "schedule s", "a"}));
-  EXPECT_EQ(set.next_due(55)->row->now->id(), "late");  // the clock may move on within one batch
+  EXPECT_EQ(set.next_due(55)->row->now->id(), "late");  // the clock may advance within one batch
   EXPECT_TRUE(set.next_due(60).has_value());
 }
 
@@ -270,7 +270,7 @@ TEST(WorkingSet, SchedulesComeAndGoWithinOneTransaction) {
   EXPECT_EQ(fake::due(storage).size(), 3u);
 }
 
-// Regression: the queue of due items compared with the id of a schedule that the same transaction had replaced or deleted.
+// Regression: the queue of due items read the id of a schedule that the same transaction had replaced or deleted.
 TEST(WorkingSetRegression, SchedulesThatWentAreNotLookedAtAgain) {
   MemoryStorage storage;
   WorkingSet set(storage);
