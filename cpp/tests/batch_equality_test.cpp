@@ -93,7 +93,7 @@ TEST_P(BatchEquality, OneByOneAndInBatches) {
 }
 
 // An advance runs the steps of every instant. A fork that advances in the same way ends in the same state.
-TEST_P(BatchEquality, AForkGoesWhereItsOriginalGoes) {
+TEST_P(BatchEquality, AForkBehavesLikeItsOriginal) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomRequests random(GetParam().seed + 1000);
   Store store(options_of(GetParam(), true));

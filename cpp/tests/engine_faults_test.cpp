@@ -54,7 +54,7 @@ TEST(EngineFaults, ABatchWhoseCommitFailsHasNotHappened) {
   EXPECT_EQ(store.task("w"), TaskState::pending);
 }
 
-TEST(EngineFaults, ATickGoesOnWhereItsLastCommitLeftIt) {
+TEST(EngineFaults, ATickContinuesAfterItsLastCommit) {
   FailingStore store;
   constexpr int kDue = 600;  // a tick runs them in three transactions of at most 256 steps
   for (int i = 0; i < kDue; ++i) store.create("p" + std::to_string(i), 10, tags({{"resonate:external", "true"}}));
@@ -140,7 +140,7 @@ TEST(EngineFaults, AnInterruptedTickKeepsWhatItCommitted) {
 }
 
 // Regression: if a request at a later instant ran between two transactions of a tick, the tick continued at its earlier instant.
-TEST(EngineFaultsRegression, ATickThatWasOvertakenGoesOnAtTheLaterInstant) {
+TEST(EngineFaultsRegression, ATickThatWasOvertakenContinuesAtTheLaterInstant) {
   Store store;
   for (int i = 0; i < 4000; ++i) store.create("p" + std::to_string(1000 + i), 10, tags({{"resonate:external", "true"}}));
   bool overtaken = false;

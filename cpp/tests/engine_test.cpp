@@ -10,7 +10,7 @@ namespace {
 
 using namespace fake;
 
-TEST(Engine, StandsAtItsClocksInstantAtBirth) {
+TEST(Engine, StartsAtTheInstantOfItsClock) {
   Store store(checked(), 77);
   EXPECT_EQ(store.engine->with_storage([](Storage& storage) { return storage.counters().now; }), 77);
   EXPECT_EQ(store.engine->next_due(), std::nullopt);
@@ -201,7 +201,7 @@ TEST(EngineMessages, OldUnblocksAreDroppedAndCounted) {
   EXPECT_EQ(store.engine->with_storage([](Storage& storage) { return storage.counters().dropped; }), 1);
 }
 
-TEST(EngineFork, GoesItsOwnWay) {
+TEST(EngineFork, IsIndependentOfItsOriginal) {
   Store store(checked(), 10);
   store.claim("w", kFar, 100);
   const auto clock = std::make_shared<ManualClock>(10);

@@ -194,13 +194,13 @@ class JobStore : public Store {
     for (Operation& operation : operations) requests.push_back({kNew, std::move(operation)});
     return engine->apply(std::move(requests));
   }
-  void expect_whole() {
+  void expect_no_violations() {
     for (const Violation& violation : engine->check())
       ADD_FAILURE() << violation.name << " " << violation.id << " " << violation.detail;
   }
 };
 
-class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
+class JobsOnEveryBackend : public ::testing::TestWithParam<Backend> {
  protected:
   using Codes = std::vector<int>;
 
@@ -220,18 +220,18 @@ class JobsInEveryHome : public ::testing::TestWithParam<Backend> {
     }
     EXPECT_EQ(whole.digest(), single.digest()) << whole.snapshot() << "\n" << single.snapshot();
     EXPECT_EQ(whole.engine->next_due(), single.engine->next_due());
-    whole.expect_whole();
+    whole.expect_no_violations();
     // The storage's own indexes give the same jobs, in the same order.
     EXPECT_EQ(whole.claim(1000, {"default", "q"}), single.claim(1000, {"default", "q"}));
     EXPECT_EQ(whole.digest(), single.digest());
-    whole.expect_whole();
+    whole.expect_no_violations();
     return found;
   }
   Backends backends;
 };
 
 // Stores with a queue "default" whose groups have these limits; by default, ten jobs or a grace of 100 ms.
-class GroupsInEveryHome : public JobsInEveryHome {
+class GroupsOnEveryBackend : public JobsOnEveryBackend {
  protected:
   JobStore gathering(GroupLimits limits = {10, 100, {}}, Options options = checked()) {
     JobStore store = make(options);

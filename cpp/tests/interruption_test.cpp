@@ -27,7 +27,7 @@ TEST(Interruption, SaysWhatTheHookThrew) {
   }
 }
 
-TEST(Interruption, NotInAStretchThatIsWhole) {
+TEST(Interruption, NotWithinAnUninterruptedStep) {
   const Interrupting at_once([](int) { throw Stop(); });
   {
     const Uninterrupted outer;
@@ -37,14 +37,14 @@ TEST(Interruption, NotInAStretchThatIsWhole) {
   EXPECT_THROW(allow_interrupt(Pause::waiting), Interrupted);
 }
 
-class InEveryHome : public testing::TestWithParam<Backend> {
+class OnEveryBackend : public testing::TestWithParam<Backend> {
  protected:
   Backends backends;
   Store store{backends.storage(GetParam()), Options{}};
 };
-INSTANTIATE_TEST_SUITE_P(Backends, InEveryHome, testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
+INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend, testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
-TEST_P(InEveryHome, ACallOfItsOwnSinkIsRefused) {
+TEST_P(OnEveryBackend, ACallOfItsOwnSinkIsRefused) {
   int refused = 0;
   store.engine->start_trace([&](const TraceEvent& event) {
     if (!event.request) return;
@@ -69,7 +69,7 @@ TEST_P(InEveryHome, ACallOfItsOwnSinkIsRefused) {
   EXPECT_EQ(store.engine->promise_count(), 1u);
 }
 
-TEST_P(InEveryHome, AnInterruptedCheckLeavesTheStoreAsItWas) {
+TEST_P(OnEveryBackend, AnInterruptedCheckLeavesTheStoreAsItWas) {
   store.create("a");
   {
     const Interrupting at_once([](int) { throw Stop(); });

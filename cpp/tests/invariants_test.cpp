@@ -167,7 +167,7 @@ class InvariantsOfState : public ::testing::Test {
   Store store;
 };
 
-TEST_F(InvariantsOfState, ATaskThatNobodyWillWake) {
+TEST_F(InvariantsOfState, ATaskWithoutAnythingThatWakesIt) {
   EXPECT_EQ(
       after([](Storage& storage, Changes& changes) {
         changes.edges_removed = storage.edges({EdgeKind::callback, "open", 0, 10});

@@ -23,7 +23,7 @@ JobMaker in_queue(JobMaker made, const std::string& queue) {
   return made;
 }
 
-class BatchJobs : public JobsInEveryHome {
+class BatchJobs : public JobsOnEveryBackend {
  protected:
   void write(RowChange change) {
     const StorageTransaction transaction(*storage, Access::write);
@@ -53,7 +53,7 @@ class BatchJobs : public JobsInEveryHome {
   std::unique_ptr<Storage> storage = backends.storage(GetParam());
 };
 
-TEST_P(BatchJobs, AreThoseThatBelongTogether) {
+TEST_P(BatchJobs, HoldTheJobsOfOneBatch) {
   EXPECT_EQ(leaders(), Texts{});
   put(leader("c", 3, "1"));
   put(gatherer("d", "1"));

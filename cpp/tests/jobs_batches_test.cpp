@@ -16,7 +16,7 @@ JobClaim starting(std::int64_t start, std::int64_t count = 9) {
   return made;
 }
 
-class Batches : public JobsInEveryHome {
+class Batches : public JobsOnEveryBackend {
  protected:
   // Adds a batch of these jobs, ready to be claimed.
   static void add(JobStore& store, const std::vector<JobOrder>& orders) {
@@ -31,7 +31,7 @@ class Batches : public JobsInEveryHome {
   }
 };
 
-TEST_P(Batches, AreClaimedWhole) {
+TEST_P(Batches, AreClaimedCompletely) {
   JobStore store = make();
   add(store, {grouped("d"), grouped("a"), with(grouped("c"), [](JobOrder& its) { its.priority = 7; }), grouped("b")});
   store.add(order("e"));
@@ -69,10 +69,10 @@ TEST_P(Batches, ThatLieBetweenOneAnother) {
   rest.insert(rest.end(), wanted[2].begin(), wanted[2].end());
   EXPECT_EQ(ids_of(replies[1]), rest);
   EXPECT_EQ(store.claim(9), Texts{});
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
-TEST_P(Batches, AreOfThoseThatMayBeClaimed) {
+TEST_P(Batches, HoldClaimableJobsOnly) {
   JobStore store = make();
   ready(store, {"a", "b", "c", "d"});
   store.must(JobArchive{only("b")});
@@ -246,7 +246,7 @@ TEST_P(Batches, StartAsClaimsSay) {
   EXPECT_EQ(ids_of(store.must(starting(100))), (Texts{"d", "e"}));  // more than there are jobs
   EXPECT_EQ(states(), Texts(5, "running"));
   for (const char* id : {"a", "b", "c", "d", "e"}) store.must(JobComplete{id, 1, {}});
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(Batches, OfOneStepStartWhateverIsSaid) {

@@ -27,7 +27,7 @@ JobOrder prior(const std::string& id, int priority) {
   return with(order(id), [&](JobOrder& its) { its.priority = priority; });
 }
 
-class Claims : public JobsInEveryHome {
+class Claims : public JobsOnEveryBackend {
  protected:
   // "a0", "a1"... of queue "a", and so on.
   static void fill(JobStore& store, const std::vector<std::string>& queues, int each) {
@@ -60,7 +60,7 @@ TEST_P(Claims, SeeTheirOwnTransaction) {
   EXPECT_EQ(ids_of(replies[5]), (Texts{"first", "a", "d", "e"}));
   EXPECT_EQ(ids_of(replies[8]), (Texts{"d", "g", "last"}));
   EXPECT_EQ(store.row("d")->acquisitions, 2);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(Claims, GiveNoJobTwice) {
@@ -174,7 +174,7 @@ TEST_P(Claims, ARateIsABucketThatRefills) {
   unlimited.rate = {true, {}};
   store.must(unlimited);
   EXPECT_EQ(store.must(claim({"a"}, 99)).rows.size(), 16u);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(Claims, ARateThatDoesNotDivideRoundsUp) {

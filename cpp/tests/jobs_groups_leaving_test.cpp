@@ -10,15 +10,15 @@ namespace {
 
 using namespace fake;
 
-class LeftGroups : public GroupsInEveryHome {};
+class LeftGroups : public GroupsOnEveryBackend {};
 
 // Each way to leave a group, for the leader and for another member.
-struct Way {
+struct Leaving {
   const char* name;
   std::function<Operation(const std::string&)> request;
   const char* left;  // the state of the job afterwards
 };
-const Way kWays[] = {
+const Leaving kLeavings[] = {
     {"cancel", [](const std::string& id) { return JobCancel{only(id)}; }, "cancelled"},
     {"run", [](const std::string& id) { return JobRun{only(id)}; }, "pending"},
     {"archive", [](const std::string& id) { return JobArchive{only(id)}; }, "archived"},
@@ -30,7 +30,7 @@ const Way kWays[] = {
 };
 
 TEST_P(LeftGroups, AreLeftInEveryWay) {
-  for (const Way& way : kWays)
+  for (const Leaving& way : kLeavings)
     for (const std::string leaves : {"b", "c", "a"}) {
       SCOPED_TRACE(std::string(way.name) + " of " + leaves);
       JobStore store = gathering();
@@ -52,12 +52,12 @@ TEST_P(LeftGroups, AreLeftInEveryWay) {
       EXPECT_EQ(store.gathering(leader), "scheduled " + batch(1) + " gathers, leads 2 of 0..20 until 120");
       EXPECT_EQ(store.tick(1000), Texts{"job_batch " + leader + "@120 " + batch(1)});
       for (const std::string id : {"b", "c", "a"}) EXPECT_EQ(store.gathering(id), id == leaves ? way.left : "pending " + batch(1));
-      store.expect_whole();
+      store.expect_no_violations();
     }
 }
 
 TEST_P(LeftGroups, EndWithTheLastToLeave) {
-  for (const Way& way : kWays) {
+  for (const Leaving& way : kLeavings) {
     if (!way.request) continue;
     SCOPED_TRACE(way.name);
     JobStore store = gathering();
@@ -73,7 +73,7 @@ TEST_P(LeftGroups, EndWithTheLastToLeave) {
 }
 
 // A job that was claimed alone does not gather again after a snooze or a retry.
-TEST_P(LeftGroups, AreJoinedNoMoreByThoseThatRan) {
+TEST_P(LeftGroups, AreNotJoinedByJobsThatRan) {
   JobStore store = gathering();
   for (const char* id : {"a", "b"}) {
     store.add(grouped(id));
@@ -93,7 +93,7 @@ TEST_P(LeftGroups, AreJoinedNoMoreByThoseThatRan) {
 }
 
 // At one instant, jobs end before their group is ready.
-TEST_P(LeftGroups, OfThoseThatDieAtTheirInstant) {
+TEST_P(LeftGroups, JobsThatEndWhenTheirGroupIsDue) {
   JobStore store = gathering();
   store.add(with(grouped("a"), [](JobOrder& its) { its.deadline = 100; }));
   store.add(with(grouped("b"), [](JobOrder& its) { its.good_until = 100; }));
@@ -105,7 +105,7 @@ TEST_P(LeftGroups, OfThoseThatDieAtTheirInstant) {
 }
 
 // The deadline of a member has passed, but its step has not run: the group counts the member, and no claim returns it.
-TEST_P(LeftGroups, FilledWhileOneOfThemIsDead) {
+TEST_P(LeftGroups, FilledWhileAMemberHasEnded) {
   JobStore store = gathering({3, 100, {}});
   store.add(with(grouped("a"), [](JobOrder& its) { its.deadline = 50; }));
   store.add(grouped("b"));
@@ -115,7 +115,7 @@ TEST_P(LeftGroups, FilledWhileOneOfThemIsDead) {
   EXPECT_EQ(store.claim(9), (Texts{"b", "c"}));
 }
 
-TEST_P(LeftGroups, AllOrNothingLeavesTheirFlight) {
+TEST_P(LeftGroups, ARefusedAtomicBatchKeepsTheGroup) {
   JobStore store = gathering({3, 100, {}});
   store.add(grouped("a"));
   store.add(grouped("b"));

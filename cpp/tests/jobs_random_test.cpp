@@ -55,7 +55,7 @@ class RandomJobs : public ::testing::TestWithParam<Case> {
     ASSERT_EQ(one.digest(), other.digest()) << one.snapshot() << "\n" << other.snapshot();
     ASSERT_EQ(one.outbox(), other.outbox());
     ASSERT_EQ(one.engine->next_due(), other.engine->next_due());
-    other.expect_whole();
+    other.expect_no_violations();
   }
   Backends backends;
 };
@@ -78,7 +78,7 @@ TEST_P(RandomJobs, OneByOneAndInBatches) {
     const auto replies = send(batched, std::span(sent).subspan(from));
     for (std::size_t i = from; i < sent.size(); ++i) ASSERT_EQ(answers[i], replies[i - from]) << "request " << i;
     ASSERT_NO_FATAL_FAILURE(expect_same(single, batched));
-    single.expect_whole();
+    single.expect_no_violations();
     ASSERT_FALSE(HasFailure());
     if (random.below(4) == 0) {
       now += random.below(200);
@@ -112,7 +112,7 @@ TEST_P(RandomJobs, OneByOneAndAllTogether) {
 }
 
 // A fork, and a store restored from a snapshot, continue like the original.
-TEST_P(RandomJobs, CopiesGoWhereTheirOriginalGoes) {
+TEST_P(RandomJobs, CopiesBehaveLikeTheirOriginal) {
   SCOPED_TRACE("seed " + std::to_string(GetParam().seed));
   RandomJobRequests random(GetParam().seed + 9000);
   JobStore store(backends.storage(GetParam().backend), options(GetParam().check));

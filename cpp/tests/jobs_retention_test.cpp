@@ -12,7 +12,7 @@ JobOrder kept_for(const std::string& id, Duration retention) {
   return with(order(id), [=](JobOrder& its) { its.retention = retention; });
 }
 
-class Retention : public JobsInEveryHome {
+class Retention : public JobsOnEveryBackend {
  protected:
   // Completes the job at the store's instant.
   static void complete(JobStore& store, const std::string& id) { store.must(JobComplete{id, 1, data("cg==")}); }
@@ -31,7 +31,7 @@ TEST_P(Retention, OfACompletedJob) {
   EXPECT_EQ(store.count(JobState::completed), 1);
   EXPECT_EQ(store.state("kept"), "completed");
   EXPECT_EQ(job_state_of(store.add(kept_for("soon", 50))), JobState::pending);  // the id can be used again
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(Retention, IsOfSuccessAlone) {
@@ -49,7 +49,7 @@ TEST_P(Retention, IsOfSuccessAlone) {
 }
 
 // A task that awaited the job may read it again in its next run, so the job is kept until the task has ended.
-TEST_P(Retention, WaitsForThoseWhoAwaitedIt) {
+TEST_P(Retention, WaitsForItsAwaiters) {
   JobStore store = make();
   store.start(kept_for("job", 0));
   for (const char* id : {"flow", "other"}) store.must(TaskCreate{"w", 100'000, creation(id, kFar * 100, target())});
@@ -70,10 +70,10 @@ TEST_P(Retention, WaitsForThoseWhoAwaitedIt) {
   EXPECT_EQ(store.state("job"), "completed");
   EXPECT_EQ(texts_of(store.clock->advance_to(4000)), Texts{"job_retention job@4000"});
   EXPECT_EQ(store.count(JobState::completed), 0);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
-TEST_P(Retention, WaitsForThoseWhoHaveToBeTold) {
+TEST_P(Retention, WaitsForUndeliveredMessages) {
   JobStore store = make();
   store.start(kept_for("job", 0));
   store.must(RegisterListener{"job", "http://a"});
@@ -86,7 +86,7 @@ TEST_P(Retention, WaitsForThoseWhoHaveToBeTold) {
   EXPECT_EQ(store.state("job"), "completed");
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
   EXPECT_EQ(texts_of(store.clock->advance_to(4000)), Texts{"job_retention job@4000"});
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 // The retention checks are at most an hour apart, however old the job is.
@@ -109,10 +109,10 @@ TEST_P(Retention, AMessageOfThisVeryTransactionCounts) {
   store.together({RegisterListener{"job", "http://a"}, JobComplete{"job", 1, {}}});
   EXPECT_EQ(store.state("job"), "completed");
   EXPECT_EQ(store.outbox(), Texts{"unblock:job:http://a"});
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
-TEST_P(Retention, DeletingTakesNothingFromThoseWhoWait) {
+TEST_P(Retention, DeletingKeepsJobsThatAreAwaited) {
   JobStore store = make();
   store.add(order("awaited"));
   store.must(RegisterListener{"awaited", "http://a"});
@@ -131,7 +131,7 @@ TEST_P(Retention, DeletingTakesNothingFromThoseWhoWait) {
   EXPECT_EQ(store.engine->take_messages().size(), 1u);
   EXPECT_EQ(texts_of(store.clock->advance_to(5000)), Texts{"job_retention awaited@1000"});
   EXPECT_EQ(store.state("awaited"), "gone");
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 // One request with a filter deletes at most 1000 jobs.
@@ -150,7 +150,7 @@ TEST_P(Retention, ManyAreDeletedAThousandAtATime) {
   EXPECT_EQ(replies[2].jobs->count, 0);
   EXPECT_EQ(store.count(JobState::pending), 0);
   EXPECT_EQ(store.engine->promise_count(), 0u);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
@@ -176,13 +176,13 @@ TEST_P(Retention, PurgeKeepsTheCountsOfQueues) {
   EXPECT_EQ(store.count(JobState::cancelled, "q"), 0);
   EXPECT_EQ(store.count(JobState::running, "r"), 1);
   EXPECT_EQ(store.count(JobState::completed, "r"), 0);
-  store.expect_whole();
+  store.expect_no_violations();
   store.settle("flow");
   store.clock->advance_to(200);
   (void)store.engine->take_messages();
   EXPECT_EQ(store.engine->purge(200), 2u);
   EXPECT_EQ(store.count(JobState::completed, "q"), 0);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 // A job wakes its awaiters, but no promise wakes a job.
@@ -196,7 +196,7 @@ TEST_P(Retention, AJobIsNoAwaiter) {
   store.settle("dep");
   EXPECT_EQ(store.resumes("a"), Texts{});
   EXPECT_EQ(store.claim(), Texts{"a"});
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Retention, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);

@@ -33,7 +33,7 @@ std::vector<bool> created(const std::vector<Fired>& fired) {
   return all;
 }
 
-class JobSchedules : public JobsInEveryHome {
+class JobSchedules : public JobsOnEveryBackend {
  protected:
   JobStore caught_up(CatchUp catchup) {
     Options options = checked();
@@ -88,7 +88,7 @@ TEST_P(JobSchedules, EnqueueAsOfTheirOccurrence) {
   EXPECT_EQ(store.claim(9, {"reports"}), Texts{"s.60000"});
   EXPECT_EQ(store.tick(2 * kMinute).back(), "schedule s@120000 s.120000");
   EXPECT_EQ(store.state("s.120000"), "pending");
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(JobSchedules, MayHaveTheirJobsWait) {
@@ -148,7 +148,7 @@ TEST_P(JobSchedules, MakeNothingWhileTheirKeyIsHeld) {
   EXPECT_TRUE(fire(3 * kMinute));
   EXPECT_EQ(store.state("s.120000"), "failed");
   EXPECT_EQ(store.state("s.180000"), "pending");
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(JobSchedules, DoNotOverlapWithTheirKey) {
@@ -263,7 +263,7 @@ TEST_P(JobSchedules, MayGather) {
   }
 }
 
-TEST_P(JobSchedules, WithoutATimeAreOverFromBirth) {
+TEST_P(JobSchedules, WithZeroTimeoutIsCreatedSettled) {
   JobStore store = make();
   ScheduleCreate create = every_minute();
   create.promise_timeout = 0;
@@ -271,7 +271,7 @@ TEST_P(JobSchedules, WithoutATimeAreOverFromBirth) {
   EXPECT_EQ(created(store.engine->tick(kMinute)), std::vector<bool>{true});
   EXPECT_EQ(store.row("s.60000")->state, PromiseState::rejected_timedout);
   EXPECT_EQ(store.state("s.60000"), "failed");
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST_P(JobSchedules, SpeakTheOlderDialectToo) {

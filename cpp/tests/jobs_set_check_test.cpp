@@ -68,7 +68,7 @@ TEST(CensusOfKeys, AreHeldForAsLongAsWasAsked) {
   EXPECT_EQ(broken({stale, keyed("b")}, 30), Names{});
 }
 
-TEST(CensusOfGroups, OneLeaderCountsThoseThatGather) {
+TEST(SetCheckOfGroups, OneLeaderCountsTheMembers) {
   const Names wanted = {"job_flight_count"};
   const auto other = [](JobMaker made, auto change) { return with(std::move(made), change); };
   EXPECT_EQ(broken({leader("a", 1)}), Names{});

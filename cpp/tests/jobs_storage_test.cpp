@@ -94,7 +94,7 @@ void fill(JobStore& store) {
 }
 
 // Advances a store with these jobs, sends further requests, and returns the fired steps, the replies and the digest.
-Texts course_of(JobStore& store) {
+Texts continue_and_record(JobStore& store) {
   Texts course = texts_of(store.clock->advance_to(150));
   JobOrder unnamed = order("");
   unnamed.id.reset();
@@ -110,12 +110,12 @@ Texts course_of(JobStore& store) {
   return course;
 }
 
-class JobStorage : public JobsInEveryHome {};
+class JobStorage : public JobsOnEveryBackend {};
 
-TEST_P(JobStorage, SnapshotsHoldWholeJobs) {
+TEST_P(JobStorage, SnapshotsHoldCompleteJobs) {
   JobStore store = make(checked(), 10);
   fill(store);
-  store.expect_whole();
+  store.expect_no_violations();
   const std::string snapshot = store.snapshot();
   const std::unique_ptr<Storage> read = read_snapshot(snapshot);
   EXPECT_EQ(digest(*read, {}), store.digest());
@@ -143,12 +143,12 @@ TEST_P(JobStorage, CopiesDoAsTheirOriginal) {
   JobStore copied(std::move(copy), checked(), 10);
   EXPECT_EQ(copied.digest(), before);
 
-  const Texts course = course_of(store);
+  const Texts course = continue_and_record(store);
   for (JobStore* other : {&fork, &restored, &copied}) {
-    EXPECT_EQ(course_of(*other), course);
-    other->expect_whole();
+    EXPECT_EQ(continue_and_record(*other), course);
+    other->expect_no_violations();
   }
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 // A fork shares its rows with its original, and neither sees the other's changes.
@@ -159,13 +159,13 @@ TEST_P(JobStorage, AForkIsOnItsOwn) {
   JobStore fork;
   fork.clock = std::make_shared<ManualClock>(10);
   fork.engine = store.engine->fork(fork.clock);
-  course_of(fork);
+  continue_and_record(fork);
   EXPECT_EQ(store.digest(), before);
   store.must(JobDelete{only("scheduled")});
   EXPECT_EQ(store.state("scheduled"), "gone");
   EXPECT_EQ(fork.state("scheduled"), "pending");
-  fork.expect_whole();
-  store.expect_whole();
+  fork.expect_no_violations();
+  store.expect_no_violations();
 }
 
 TEST_P(JobStorage, AResetLeavesNothing) {
@@ -177,7 +177,7 @@ TEST_P(JobStorage, AResetLeavesNothing) {
   JobOrder unnamed = keyed("", "key\"é");
   unnamed.id.reset();
   EXPECT_EQ(store.add(unnamed).promise->id(), "job:0000000000000001");
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, JobStorage, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
@@ -186,7 +186,7 @@ TEST(JobFiles, HoldJobsWhenTheyAreClosed) {
   Backends backends;
   JobStore known(checked(), 10);
   fill(known);
-  const Texts course = course_of(known);
+  const Texts course = continue_and_record(known);
   std::string digest;
   {
     JobStore store(backends.storage(Backend::sqlite), checked(), 10);
@@ -196,9 +196,9 @@ TEST(JobFiles, HoldJobsWhenTheyAreClosed) {
   EXPECT_TRUE(check_sqlite_file(backends.last_file()).empty());
   JobStore store(open_sqlite_storage(backends.last_file(), {}), checked(), 10);
   EXPECT_EQ(store.digest(), digest);
-  store.expect_whole();
-  EXPECT_EQ(course_of(store), course);
-  store.expect_whole();
+  store.expect_no_violations();
+  EXPECT_EQ(continue_and_record(store), course);
+  store.expect_no_violations();
 }
 
 TEST(JobFiles, AreSharedByTwoConnections) {
@@ -218,7 +218,7 @@ TEST(JobFiles, AreSharedByTwoConnections) {
   EXPECT_EQ(other.claim(2), Texts{"d"});
   EXPECT_EQ(one.job("d")->state, JobState::claimed);
   EXPECT_EQ(one.digest(), other.digest());
-  one.expect_whole();
+  one.expect_no_violations();
 }
 
 }  // namespace

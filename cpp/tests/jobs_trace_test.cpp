@@ -17,7 +17,7 @@ namespace {
 using namespace fake;
 using nlohmann::json;
 
-class TracedJobs : public JobsInEveryHome {
+class TracedJobs : public JobsOnEveryBackend {
  protected:
   void record(JobStore& store) {
     lines.clear();

@@ -14,9 +14,9 @@ JobOrder brief(const std::string& id, const std::string& queue = "default") {
   return with(order(id, queue), [](JobOrder& its) { its.lifecycle = "asynq"; });  // one step, deleted when it completes
 }
 
-class JobTransactions : public JobsInEveryHome {};
+class JobTransactions : public JobsOnEveryBackend {};
 
-TEST_P(JobTransactions, AWholeLife) {
+TEST_P(JobTransactions, ACompleteLifecycle) {
   EXPECT_EQ(statuses({}, {enqueue("a"), claim(), JobStart{"a", 1, {}}, JobComplete{"a", 1, data("cg==")}, JobDelete{only("a")},
                           JobGet{"a"}, enqueue("a"), claim(), JobComplete{"a", 1, {}}, JobStart{"a", 1, {}}}),
             (Codes{200, 200, 200, 200, 200, 404, 200, 200, 409, 200}));
@@ -57,7 +57,7 @@ TEST_P(JobTransactions, AStoredIdIsTakenAgain) {
       (Codes{200, 200, 404, 200, 200}));
 }
 
-TEST_P(JobTransactions, AStoredIdGoesAsItCame) {
+TEST_P(JobTransactions, AStoredIdIsDeletedAndUsedAgain) {
   EXPECT_EQ(statuses({enqueue("a")}, {JobDelete{only("a")}, enqueue("a"), JobDelete{only("a")}, JobGet{"a"}}),
             (Codes{200, 200, 200, 404}));
   EXPECT_EQ(statuses({}, {enqueue("a"), JobDelete{only("a")}, JobGet{"a"}, JobDelete{only("a")}}), (Codes{200, 200, 404, 404}));
@@ -201,7 +201,7 @@ TEST_P(JobTransactions, AllOrNothingLeavesNothing) {
   EXPECT_EQ(store.digest(), before);
   EXPECT_EQ(store.queue("fresh"), nullptr);
   EXPECT_EQ(store.run(enqueue(keyed("c", "K"))).status, status::kConflict);
-  store.expect_whole();
+  store.expect_no_violations();
 }
 
 TEST(JobFaults, ACommitThatFailsHasNotHappened) {

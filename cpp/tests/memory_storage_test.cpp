@@ -32,7 +32,7 @@ RowRef held_by(const std::string& id, const std::string& pid, Instant expires_at
   return maker.pid(pid).ref();
 }
 
-TEST(MemoryStorage, IsEmptyAtBirth) {
+TEST(MemoryStorage, IsEmptyWhenNew) {
   const auto storage = make_memory_storage();
   EXPECT_EQ(storage->counters(), Counters{});
   EXPECT_FALSE(storage->load("a"));
@@ -248,7 +248,7 @@ TEST(MemoryStorage, AForkAndItsOriginalGoTheirOwnWays) {
   EXPECT_EQ(fake::due(*fork).size(), 500u);
 }
 
-TEST(MemoryStorage, ARowThatGoesLeavesNoTrace) {
+TEST(MemoryStorage, ADeletedRowLeavesNoTrace) {
   MemoryStorage storage;
   StringMap branch;
   branch.set("resonate:branch", "one");

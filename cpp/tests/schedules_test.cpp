@@ -101,7 +101,7 @@ TEST(Occurrence, WhoseIdExistsIsNotCreatedTwice) {
   EXPECT_EQ(store.run(ScheduleGet{"s"}).schedule->next_run_at, 2 * kMinute);
 }
 
-TEST(Occurrence, WithoutATimeIsBornSettled) {
+TEST(Occurrence, WithZeroTimeoutIsCreatedSettled) {
   Store store;
   store.must(every_minute("s", 0, target()));
   EXPECT_EQ(store.clock->advance_to(kMinute).size(), 1u);

@@ -22,7 +22,7 @@ std::vector<std::string> ids_of(const Operation& operation) {
 
 using Ids = std::vector<std::string>;
 
-TEST(Admission, EveryIdIsFoundThoseOfInnerActionsToo) {
+TEST(Admission, EveryIdIsFoundAlsoInInnerActions) {
   EXPECT_EQ(ids_of(PromiseGet{"a"}), Ids{"a"});
   EXPECT_EQ(ids_of(creation("a")), Ids{"a"});
   EXPECT_EQ(ids_of(settlement("a")), Ids{"a"});
@@ -181,19 +181,19 @@ TEST(Messages, AreReadFromANumberOn) {
 
 // --- Watch ----------------------------------------------------------------------------------------------------------------------
 
-class Bell {
+class NotificationPipe {
  public:
-  explicit Bell(Store& store) {
+  explicit NotificationPipe(Store& store) {
     EXPECT_EQ(::pipe2(ends_, O_NONBLOCK), 0);
     watch = store.engine->watch(ends_[1]);
   }
-  ~Bell() {
+  ~NotificationPipe() {
     watch->close();
     ::close(ends_[0]);
     ::close(ends_[1]);
   }
   // The number of notifications since the last call.
-  int rings() {
+  int notifications() {
     char bytes[16];
     const auto read = ::read(ends_[0], bytes, sizeof bytes);
     return read < 0 ? 0 : static_cast<int>(read);
@@ -204,63 +204,63 @@ class Bell {
   int ends_[2];
 };
 
-TEST(Watch, RingsOnceAtAMessageUntilItIsRearmed) {
+TEST(Watch, NotifiesOnceAtAMessageUntilItIsRearmed) {
   Store store;
-  Bell bell(store);
+  NotificationPipe pipe(store);
   store.create("a", kFar, target());
   store.create("b", kFar, target());
-  EXPECT_EQ(bell.rings(), 1);
+  EXPECT_EQ(pipe.notifications(), 1);
   store.create("c", kFar, target());
-  EXPECT_EQ(bell.rings(), 0);
-  bell.watch->rearm(kNever);
+  EXPECT_EQ(pipe.notifications(), 0);
+  pipe.watch->rearm(kNever);
   store.create("d", kFar, target());
-  EXPECT_EQ(bell.rings(), 1);
+  EXPECT_EQ(pipe.notifications(), 1);
 }
 
-TEST(Watch, RingsWhenSomethingBecomesDueSooner) {
+TEST(Watch, NotifiesWhenSomethingBecomesDueSooner) {
   Store store;
-  Bell bell(store);
-  bell.watch->rearm(500);
+  NotificationPipe pipe(store);
+  pipe.watch->rearm(500);
   store.create("later", 600, tags({{"resonate:external", "true"}}));
-  EXPECT_EQ(bell.rings(), 0);
+  EXPECT_EQ(pipe.notifications(), 0);
   store.create("sooner", 400, tags({{"resonate:external", "true"}}));
-  EXPECT_EQ(bell.rings(), 1);
-  bell.watch->rearm(300);
+  EXPECT_EQ(pipe.notifications(), 1);
+  pipe.watch->rearm(300);
   store.create("internal", 100);  // an internal promise has no timer
-  EXPECT_EQ(bell.rings(), 0);
+  EXPECT_EQ(pipe.notifications(), 0);
 }
 
-TEST(Watch, RingsForSchedulesAReplacedStateAndAnEndOfPause) {
+TEST(Watch, NotifiesForSchedulesAReplacedStateAndAnEndOfPause) {
   Store store;
-  Bell bell(store);
+  NotificationPipe pipe(store);
   store.must(ScheduleCreate{
       .id = "s", .cron = "* * * * *", .promise_id = "p", .promise_timeout = 1, .promise_param = {}, .promise_tags = {}, .job = {}});
-  EXPECT_EQ(bell.rings(), 1);
-  bell.watch->rearm(kNever);
+  EXPECT_EQ(pipe.notifications(), 1);
+  pipe.watch->rearm(kNever);
   store.engine->reset();
-  EXPECT_EQ(bell.rings(), 1);
-  bell.watch->rearm(kNever);
+  EXPECT_EQ(pipe.notifications(), 1);
+  pipe.watch->rearm(kNever);
   store.engine->set_paused(true);
-  EXPECT_EQ(bell.rings(), 1);
+  EXPECT_EQ(pipe.notifications(), 1);
 }
 
 TEST(Watch, AReadDoesNotRingAndAClosedOneIsSilent) {
   Store store;
-  Bell bell(store);
+  NotificationPipe pipe(store);
   store.run(PromiseGet{"a"});
-  EXPECT_EQ(bell.rings(), 0);
-  bell.watch->close();
-  EXPECT_TRUE(bell.watch->closed());
+  EXPECT_EQ(pipe.notifications(), 0);
+  pipe.watch->close();
+  EXPECT_TRUE(pipe.watch->closed());
   store.create("a", kFar, target());
-  EXPECT_EQ(bell.rings(), 0);
+  EXPECT_EQ(pipe.notifications(), 0);
 }
 
 TEST(Watch, AFullPipeDoesNotBlockACommit) {
   Store store;
-  Bell bell(store);
-  for (int i = 0; i < 100'000; ++i) bell.watch->rearm(kNever), bell.watch->notify();
+  NotificationPipe pipe(store);
+  for (int i = 0; i < 100'000; ++i) pipe.watch->rearm(kNever), pipe.watch->notify();
   store.create("a", kFar, target());
-  EXPECT_GT(bell.rings(), 0);
+  EXPECT_GT(pipe.notifications(), 0);
 }
 
 }  // namespace

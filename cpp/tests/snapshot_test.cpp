@@ -137,7 +137,7 @@ TEST_F(SnapshotTest, ShowsEveryMember) {
   EXPECT_EQ(snapshot["schedules"][1]["dialect"], kOlder);
 }
 
-TEST_F(SnapshotTest, ComesBackAsItWas) {
+TEST_F(SnapshotTest, RoundTrips) {
   fill();
   const std::string before = text();
   std::unique_ptr<Storage> copy = read_snapshot(before);
@@ -147,7 +147,7 @@ TEST_F(SnapshotTest, ComesBackAsItWas) {
   EXPECT_EQ(debug(*copy), engine->with_storage(debug));
 }
 
-TEST_F(SnapshotTest, AReadStateGoesOnAsTheOriginalDoes) {
+TEST_F(SnapshotTest, ARestoredStateBehavesLikeTheOriginal) {
   fill();
   const auto other_clock = std::make_shared<ManualClock>(1000);
   const auto other = Engine::create(read_snapshot(text()), other_clock, {});
@@ -251,7 +251,7 @@ TEST_F(SnapshotTest, RefusesWhatIsNoSnapshotAndNamesIt) {
   for (const char* text : {"", "[]", "{}", "{\"format\":", "null"}) EXPECT_THROW(read_snapshot(text), Error) << text;
 }
 
-TEST_F(SnapshotTest, ABrokenStateComesBackAsItWas) {
+TEST_F(SnapshotTest, ABrokenStateRoundTrips) {
   fill();
   json snapshot = json::parse(text());
   for (json& promise : snapshot["promises"]) {

@@ -188,7 +188,7 @@ TEST_F(SqliteStorageTest, ASchemaThatIsNotOursIsNamed) {
   EXPECT_EQ(problems[1], "schema: stray does not belong to a store");
 }
 
-TEST_F(SqliteStorageTest, ABackupIsWholeAndReplacesNothing) {
+TEST_F(SqliteStorageTest, ABackupIsCompleteAndReplacesNothing) {
   const auto engine = open(path());
   for (int i = 0; i < 50; ++i) create(*engine, "promise-" + std::to_string(i));
   backup_sqlite_file(path(), path("copy.db"));

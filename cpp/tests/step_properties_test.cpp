@@ -60,7 +60,7 @@ class StepProperties : public ::testing::Test {
   Store store;
 };
 
-TEST_F(StepProperties, BirthNeverChanges) {
+TEST_F(StepProperties, CreationFieldsNeverChange) {
   EXPECT_EQ(after("dep", &kSettle, [](Row& row, WorkingSet&) { row.promise_spec = RowMaker("dep", 100).ref()->promise_spec; }),
             Names{"birth_changed"});
 }
@@ -138,7 +138,7 @@ TEST_F(StepProperties, LeasesBelongToOneHolder) {
             (Names{"lease_renewed_past_deadline"}));
 }
 
-TEST_F(StepProperties, NobodyIsWokenPastTheDeadline) {
+TEST_F(StepProperties, NoTaskIsResumedPastItsDeadline) {
   const auto release = [](Row& row, WorkingSet&) {
     row.task = TaskState::pending;
     row.pid = nullptr;

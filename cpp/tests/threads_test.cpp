@@ -90,19 +90,19 @@ TEST(Threads, CallersShareTheCommitsOfAFile) {
 }
 
 // The thread that has waited longest gets the mutex, even if its last holder locks it again at once.
-TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
+TEST(Threads, AFairMutexGoesToTheLongestWaiter) {
   FairMutex mutex;
   int guarded = 0;
   std::atomic<bool> over{false};
   std::atomic<int> rounds{0};
-  const auto greedy = [&] {
+  const auto relocking = [&] {
     while (!over) {
       std::lock_guard lock(mutex);
       ++guarded;
       ++rounds;
     }
   };
-  const auto modest = [&] {
+  const auto bounded = [&] {
     for (int turn = 0; turn < 200; ++turn) {
       std::lock_guard lock(mutex);
       ++guarded;
@@ -110,7 +110,7 @@ TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
     }
     over = true;
   };
-  const auto hopeful = [&] {
+  const auto trying = [&] {
     while (!over) {
       if (!mutex.try_lock()) continue;
       ++guarded;
@@ -118,7 +118,7 @@ TEST(Threads, AFairMutexGoesToWhoeverHasWaitedLongest) {
       mutex.unlock();
     }
   };
-  together({greedy, greedy, modest, hopeful});
+  together({relocking, relocking, bounded, trying});
   EXPECT_EQ(guarded, rounds);
 
   // A waiting thread gets the mutex before the thread that unlocks it and locks it again.

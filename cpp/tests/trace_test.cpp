@@ -233,7 +233,7 @@ TEST_F(TraceTest, RefusesAMalformedTrace) {
 }
 
 // Encoding and decoding preserve every request, so a trace loses nothing.
-TEST(EncodeRequestTest, ComesBackAsItWas) {
+TEST(EncodeRequestTest, RoundTrips) {
   const json create = {
       {"id", "p"}, {"timeoutAt", 5}, {"param", {{"headers", json::object()}, {"data", ""}}}, {"tags", {{"a", "b"}}}, {"ikc", "k"}};
   const json settle = {{"id", "p"}, {"state", "resolved"}, {"value", {{"data", "x"}}}, {"iku", ""}};

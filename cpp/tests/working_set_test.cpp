@@ -50,7 +50,7 @@ TEST(WorkingSet, ChangesReachStorageOnlyWhenWritten) {
   EXPECT_FALSE(untouched.changed());
 }
 
-TEST(WorkingSet, ARowThatSomebodyHoldsIsNotWrittenTo) {
+TEST(WorkingSet, ASharedRowIsNotWrittenTo) {
   MemoryStorage storage;
   WorkingSet set(storage);
   WorkingSet::Entry& entry = set.create(fresh("a"));
