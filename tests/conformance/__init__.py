@@ -1,1 +1,1 @@
-"""What docs/spec/protocol.md says, as tests: tables held as data, checkers beside them."""
+"""Tests of the rules in docs/spec/protocol.md and docs/spec/jobs.md: tables of cases as data, and code that checks them."""

@@ -1,4 +1,4 @@
-"""The cases of the protocol run over HTTP too: all of them through the app, some of them through a real server."""
+"""Runs the conformance tests over HTTP too: almost all of them through the app, some of them also through a real server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from backends import BACK_ENDS, SUBJECT, BackEnd
 
 OVER_A_SOCKET = ("test_s3_shape", "test_s8_fine_print", "test_debug_operations", "test_versions_of_both_dialects")
-"""What a real server is tried with: the envelopes of every shape, and what stands in the fine print."""
+"""The modules that also run against a real server: envelopes of every shape, and PROTOCOL 8."""
 
 NOT_OVER_HTTP = ("test_s6_invariants", "test_s6_steps")
-"""They break states on purpose and look for the exception, which a client never sees."""
+"""These modules corrupt the state on purpose and expect an exception, which an HTTP client never sees."""
 
 
 def _behind_http(name: str) -> BackEnd:
@@ -24,7 +24,7 @@ def _behind_http(name: str) -> BackEnd:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Gives each test the storages, and the doors in front of one."""
+    """Runs each test with every storage, and over HTTP."""
     if "back_end" not in metafunc.fixturenames:
         return
     chosen = list(BACK_ENDS)
@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def back_end(request: pytest.FixtureRequest) -> BackEnd:
-    """Each in turn; a missing one is a visible skip, or a failure where all are required."""
+    """A storage, or a way to reach one; if it is missing, the test is skipped, or fails if every storage is required."""
     chosen: BackEnd = request.param
     if chosen.missing is not None:
         (pytest.fail if os.environ.get("RESONATE_REQUIRE_BACK_ENDS") else pytest.skip)(f"{chosen.name}: {chosen.missing}")

@@ -1,4 +1,4 @@
-"""Groups of jobs for tests: how a job joins one, who gathers in the store, and which of them became ready together when."""
+"""Groups of jobs for tests: enqueue jobs into a group, list the gathering groups of a store and the batches that became ready."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ GROUP = "news"
 
 
 def batch(number: int) -> str:
-    """The id of the batch that was the nth thing to be numbered in a store."""
+    """The id of the batch that got this number; a store numbers batches and jobs without an id with one counter."""
     return f"batch:{number:016x}"
 
 
 def join(door: JobDoor, id: str | None, now: int | None = None, **data: Any) -> dict[str, Any]:
-    """Enqueues a job of the group; its record."""
+    """Enqueues a job of the group and returns its record."""
     record: dict[str, Any] = door.enqueue(id, now, **{"group": GROUP, **data}).must()["job"]
     return record
 
 
 def join_at(door: JobDoor, *joins: tuple[str, int], **data: Any) -> None:
-    """Enqueues jobs of the group at their instants, each after all that is due by then."""
+    """Enqueues each job of the group at its instant, after the steps that are due by then."""
     for id, at in joins:
         door.store.clock.advance_to(at)
         join(door, id, **data)
@@ -30,7 +30,7 @@ def join_at(door: JobDoor, *joins: tuple[str, int], **data: Any) -> None:
 
 @dataclass(frozen=True)
 class GatheringGroup:
-    """Jobs that gather, as stored."""
+    """A gathering group, as stored."""
 
     leader: str
     batch: str
@@ -41,7 +41,7 @@ class GatheringGroup:
 
 
 def gathering_groups(store: Any) -> list[GatheringGroup]:
-    """All that gather now, by the id of their leader; that each counts its members is checked."""
+    """All gathering groups, in order of the ids of their leaders. Checks the stored number of members of each."""
     rows = [row for row in store.snapshot()["promises"] if row.get("job", {}).get("gathering")]
     found = []
     for row in rows:
@@ -57,7 +57,7 @@ def gathering_groups(store: Any) -> list[GatheringGroup]:
 
 
 def departed(door: JobDoor, **filter: Any) -> list[tuple[int, str]]:
-    """Which pending jobs became ready together, as (instant, ids), in order of their batches."""
+    """The pending jobs that became ready together, as (instant, ids), in order of their batches."""
     together: dict[str, list[dict[str, Any]]] = {}
     for job in door.send("job.search", {"state": "pending", "limit": 1000, **filter}).must()["jobs"]:
         together.setdefault(job["batch"], []).append(job)
@@ -69,7 +69,7 @@ def departed(door: JobDoor, **filter: Any) -> list[tuple[int, str]]:
 
 
 def batched(door: JobDoor, *ids: str, now: int | None = None, **data: Any) -> str:
-    """Enqueues jobs of one group that are ready at once, together; their batch."""
+    """Enqueues jobs of one group that become ready together at once; returns the id of their batch."""
     door.queue("set", data.get("queue", "mail"), groups={"size": len(ids)})
     for id in ids:
         record = join(door, id, now, **data)

@@ -1,6 +1,6 @@
-"""When a job is tried again, computed here from the words of the contract and from nothing of the core.
+"""Computes the delays of retries from the text of the contract, without any code of the core.
 
-The dice are FNV-1a of the id's bytes, then the (n + 1)-th number of splitmix64 that starts there.
+The random number of failure n is the (n + 1)-th number of splitmix64, seeded with FNV-1a of the id's bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def fnv1a(text: bytes) -> int:
 
 
 def splitmix(seed: int, nth: int) -> int:
-    """The nth number of splitmix64 from a seed; the first is 1."""
+    """The nth number of splitmix64 from a seed, counted from 1."""
     z = seed + nth * GOLDEN & WORD
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & WORD
     z = (z ^ z >> 27) * 0x94D049BB133111EB & WORD
@@ -29,7 +29,7 @@ def splitmix(seed: int, nth: int) -> int:
 
 
 def dice(id: str, n: int) -> int:
-    """The number that stands for chance in the backoff after failure n (0 is the first) of a job."""
+    """The random number in the backoff of a job after failure n, counted from 0."""
     return splitmix(fnv1a(id.encode()), n + 1)
 
 
@@ -39,17 +39,17 @@ def asynq(id: str, n: int) -> int:
 
 
 def asynq_bounds(n: int) -> tuple[int, int]:
-    """The least and the most of it."""
+    """The minimum and the maximum of asynq's backoff in ms."""
     return (n**4 + 15) * 1000, (n**4 + 15 + 29 * (n + 1)) * 1000
 
 
 def fixed(intervals: list[int], n: int) -> int:
-    """The last interval repeats."""
+    """The delay of a fixed policy; the last interval repeats."""
     return intervals[n] if n < len(intervals) else intervals[-1]
 
 
 def exponential(id: str, n: int, base: int, factor: float = 2.0, cap: int = DAY, jitter: float = 0.0) -> int:
-    """Base × factor^n, spread by the jitter, within 0..cap."""
+    """The delay of an exponential policy: base × factor^n, spread by the jitter, within 0..cap."""
     delay = float(base)
     for _ in range(n):
         delay = min(float(cap), delay * factor)

@@ -1,4 +1,4 @@
-"""Stores with jobs in every state, for tests of what is kept of them."""
+"""Stores with jobs in every state, for tests of snapshots, forks, traces, files and invariants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXPONENTIAL = {"kind": "exponential", "base": 100, "factor": 1.5, "cap": 5_000, 
 
 
 def populate(door: JobDoor) -> None:
-    """Jobs in each state and with each member set, queues with each setting, all between the instants 0 and 100."""
+    """Creates jobs in each state and with each member set, and queues with each setting, between the instants 0 and 100."""
     door.queue("set", "limited", now=0, concurrency=2, weight=3, rate={"limit": 1, "per": 1_000, "burst": 4})
     door.queue("set", "presets", now=0, lifecycle="asynq", defaults={"maxRetries": 2, "retention": None, "priority": 9})
     door.queue("set", "paused", now=0)
@@ -63,7 +63,8 @@ def populate(door: JobDoor) -> None:
 
 
 def gather(door: JobDoor) -> None:
-    """In a queue of its own: a batch that retries, one that waits, two gathering_groups of two jobs each, one to come; and a schedule of jobs."""
+    """Creates, in a queue of its own: a batch in state retry, a pending batch, two gathering groups of two jobs each, a job that
+    joins a group later, and a schedule of jobs."""
     door.queue("set", "together", now=20, groups={"size": 3, "grace": 500, "maxDelay": 800}, weight=2)
     kinds = {"queue": "together", "type": "t"}
     for n in range(6):
@@ -86,7 +87,7 @@ ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels"
 
 
 def continued(door: JobDoor, now: int = 1_000) -> list[Any]:
-    """Goes on from there for a while: every reply."""
+    """Sends a fixed series of requests to a populated store; returns every reply."""
     replies = [
         door.claim(10, ["limited", "presets", "mail", "paused"], "w9", 5_000, now=now),
         door.beat(("limited-1", 1), ("everything", 1), worker="w9", now=now + 1),

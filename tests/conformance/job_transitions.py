@@ -1,11 +1,21 @@
-"""JOBS 3 as data: what every request, and every internal step, does from each state of a job.
+"""JOBS 3 as data: the effect of every request, and of every internal step, in each state of a job.
 
-"=" is 200 and the state stays, a word is 200 and the state after it, "·" is 409 and nothing changes, a number is that status and
-nothing changes, "–" is no case; what a row "step: …" does has no status. In the columns, "absent" is no promise, "plain" a promise
-without a task, "workflow" one with a task that is no job; "scheduled" stands for a job that waits for its process_at and for one
-that gathers with its group, "settled" for completed, failed, cancelled and expired; "dead" for a pending job whose good_until has
-passed ("lapsed": it is expired) and a running one whose deadline has ("overdue": it is failed), neither of them swept yet. In the
-rows, "stale" marks a request that presents another version than the current one.
+Cells:
+  =         200; the state stays the same
+  a word    200; the word is the state after the request
+  ·         409; nothing changes
+  a number  this status; nothing changes
+  –         not a case
+A row "step: …" is an internal step, which has no status. A row "… stale" is a request with a version that is not the current one.
+
+Columns:
+  absent     there is no promise
+  plain      a promise without a task
+  workflow   a promise with a task, but not a job
+  scheduled  two states: a job that waits for its process_at, and a job that gathers with its group
+  settled    four states: completed, failed, cancelled, expired
+  dead       two states whose step has not run yet: a pending job whose good_until has passed ("lapsed", shown as expired), and
+             a running job whose deadline has passed ("overdue", shown as failed)
 """
 
 from __future__ import annotations
@@ -74,7 +84,7 @@ GROUPS = {
     "settled": ("completed", "failed", "cancelled", "expired"),
     "dead": ("lapsed", "overdue"),
 }
-#: What a dead job is at once, whatever is asked; and what one is called that gathers with its group.
+#: The states of the table that are not states of the protocol, and the states that replies show instead.
 PROJECTED = {"lapsed": "expired", "overdue": "failed", "gathering": "scheduled"}
 
 
@@ -83,7 +93,7 @@ class Cell:
     """One state × event.
 
     Attributes:
-        event: The request (with a word on its kind), or a step.
+        event: The request (sometimes with a word that tells variants apart), or a step.
         state: The state before.
         status: The expected status; None for steps.
         after: The state after.
@@ -101,7 +111,7 @@ class Cell:
 
     @property
     def refused(self) -> bool:
-        """Whether it is a request that must change nothing."""
+        """Whether this is a request that is refused, so that it must change nothing."""
         return self.status is not None and self.status >= 400
 
 

@@ -1,4 +1,4 @@
-"""Envelopes of jobs for tests: a method for each request, and what holds for every job that a reply shows."""
+"""Envelopes of jobs for tests: a method for each request, and checks of every job that a reply shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AGREEMENT: dict[str, tuple[set[str], str]] = {
     "cancelled": ({"rejected_canceled"}, "fulfilled"),
     "expired": ({"rejected"}, "fulfilled"),
 }
-"""JOBS 1: of each state of a job those of its promise and of its task."""
+"""JOBS 1: for each state of a job, the possible states of its promise and the state of its task."""
 
 STATES = tuple(AGREEMENT)
 TERMINAL = ("completed", "failed", "cancelled", "expired")
@@ -68,7 +68,7 @@ HORSIES_STATES = {
 
 
 def judged_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Checks what holds for every job at every instant, and returns it."""
+    """Checks the rules that every job record meets, and returns the record."""
     assert list(job) == [name for name in MEMBERS if name in job], f"members or their order: {list(job)}"
     assert {"id", "queue", "type", "state", "payload", "tags", "priority", "version", "attempts", "sentAt"} <= set(job)
     state = job["state"]
@@ -103,10 +103,10 @@ def judged_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 class JobDoor(Door):
-    """A store seen through the requests of jobs and queues."""
+    """A client of a store that also sends the requests of jobs and queues."""
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
-        """Sends one request; every job of the reply is judged."""
+        """Sends one request and checks every job of the reply."""
         reply = super().send(kind, data, now, **head)
         if reply.status == 200 and kind.startswith("job."):
             for job in [reply.data.get("job"), *reply.data.get("jobs", [])]:
@@ -117,17 +117,17 @@ class JobDoor(Door):
 
     # --- one job ------------------------------------------------------------------------------------------------
     def enqueue(self, id: str | None = JOB, now: int | None = None, **data: Any) -> Reply:
-        """job.enqueue, to the queue and of the type that the tests use unless told otherwise."""
+        """job.enqueue, by default to the queue and with the type that the tests use."""
         named = {} if id is None else {"id": id}
         return self.send("job.enqueue", {**named, "queue": QUEUE, "type": TYPE, **data}, now)
 
     def job(self, id: str = JOB, now: int | None = None) -> dict[str, Any]:
-        """The record of a job that is there."""
+        """The record of a job that exists."""
         record: dict[str, Any] = self.send("job.get", {"id": id}, now).must()["job"]
         return record
 
     def state(self, id: str = JOB, now: int | None = None) -> str:
-        """The state of a job; "absent" where there is none."""
+        """The state of a job; "absent" if it does not exist."""
         reply = self.send("job.get", {"id": id}, now)
         return "absent" if reply.status == 404 else str(reply.must()["job"]["state"])
 
@@ -138,7 +138,7 @@ class JobDoor(Door):
         return self.send("job.claim", {"queues": list(queues), "count": count, "worker": worker, "lease": lease, **data}, now)
 
     def claimed(self, count: int = 1, **more: Any) -> list[str]:
-        """The ids of what a claim got."""
+        """The ids of the jobs that a claim returned."""
         return [job["id"] for job in self.claim(count, **more).must()["jobs"]]
 
     def start(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
@@ -163,7 +163,7 @@ class JobDoor(Door):
         return self.send("job.snooze", {"id": id, "version": version, "delay": delay}, now)
 
     def beat(self, *jobs: tuple[str, int], worker: str = "w1", now: int | None = None) -> tuple[list[str], list[str]]:
-        """job.heartbeat: the cancelled and the lost."""
+        """job.heartbeat; returns the ids of the cancelled and of the lost jobs."""
         data = {"worker": worker, "jobs": [{"id": id, "version": version} for id, version in jobs]}
         reply = self.send("job.heartbeat", data, now).must()
         return reply["cancelled"], reply["lost"]
@@ -173,7 +173,7 @@ class JobDoor(Door):
         return self.send(f"job.{verb}", {"id": id}, now)
 
     def all_of(self, verb: str, now: int | None = None, **filter: Any) -> int:
-        """The same by a filter: how many."""
+        """job.cancel, run, archive or delete of all jobs that a filter finds; returns their number."""
         return int(self.send(f"job.{verb}", filter, now).must()["count"])
 
     def jobs(self, now: int | None = None, **data: Any) -> list[str]:
@@ -182,7 +182,7 @@ class JobDoor(Door):
 
     # --- queues -------------------------------------------------------------------------------------------------
     def queue(self, verb: str, name: str = QUEUE, now: int | None = None, **data: Any) -> dict[str, Any]:
-        """queue.set, get, pause or resume: the queue's record."""
+        """queue.set, get, pause or resume; returns the queue's record."""
         record: dict[str, Any] = self.send(f"queue.{verb}", {"queue": name, **data}, now).must()["queue"]
         return record
 
@@ -192,9 +192,9 @@ class JobDoor(Door):
         assert isinstance(record, dict) and record["name"] == name
         return record
 
-    # --- a way to each state ------------------------------------------------------------------------------------
+    # --- ways to a state ----------------------------------------------------------------------------------------
     def run_one(self, id: str = JOB, now: int | None = None, lease: int = LEASE, **claim: Any) -> int:
-        """Claims and starts one job that must be this one; its version."""
+        """Claims and starts one job, which must have this id; returns its version."""
         (job,) = self.claim(now=now, lease=lease, **claim).must()["jobs"]
         assert job["id"] == id
         if job["state"] == "claimed":
@@ -204,7 +204,7 @@ class JobDoor(Door):
 
 
 def agreed(door: JobDoor, id: str = JOB) -> None:
-    """Job, promise and task are in states that JOBS 1 has side by side."""
+    """Checks that job, promise and task are in states that JOBS 1 allows together."""
     state = door.state(id)
     promise = door.get(id).must()["promise"]
     promises, task = AGREEMENT[state]

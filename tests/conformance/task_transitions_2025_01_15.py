@@ -1,8 +1,8 @@
 """The 80 transitions of a task in the dialect 2025-01-15 as data, in that dialect's own numbers.
 
 Columns: number, operation, state before, state after, result, side effect. A state is ⊥ (no task) or ⟨state, e, l, v, c, R⟩
-with the states p(ending), a(cquired), s(uspended), f(ulfilled); e expiry, l ttl, v version, c current, R resumes; behind a
-colon stands a condition. v' is any other version than v. Row 67 is struck out in the table: no request reaches it.
+with the states p(ending), a(cquired), s(uspended), f(ulfilled); e expiry, l ttl, v version, c current, R resumes. A condition
+follows a colon. v' is any version other than v. Row 67 is struck out in the table: no request reaches it.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class Row:
     Attributes:
         number: 1..80.
         operation: The operation's name: TaskRelease, Enqueue, Tick, ...
-        arguments: What stands in its parentheses.
+        arguments: The arguments in parentheses.
         before: The fields of the state before: () for ⊥, else six texts.
-        condition: What the row demands besides, or "".
+        condition: A further condition of the row, or "".
         after: The fields of the state after.
-        result: The status, or None for what has none.
+        result: The status, or None if the operation has none.
         sends: "Invoke", "Resume" or None.
     """
 

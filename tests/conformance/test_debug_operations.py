@@ -1,4 +1,4 @@
-"""The debug.* operations of dialect 2026-04-01 (WIRE 5), which a manual clock allows."""
+"""The debug.* operations of dialect 2026-04-01 (WIRE 5), which need a manual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflows and listeners that wait for a job: every end of it reaches them, and what is no end does not."""
+"""Workflows and listeners that wait for a job: they are notified when it is settled, and not before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKFLOW = "workflow"
 
 
 def waiting(door: JobDoor, **options: Any) -> None:
-    """A workflow that is suspended on the job, and a listener."""
+    """Creates the job, a workflow that is suspended on it, and a listener."""
     door.enqueue(now=0, **options).must()
     door.task_create(WORKFLOW, ttl=10**6, now=0).must()
     door.suspend(WORKFLOW, 1 if door.version == V26 else 0, JOB, now=1).must()
@@ -24,7 +24,7 @@ def waiting(door: JobDoor, **options: Any) -> None:
 
 
 def woken(door: JobDoor) -> bool:
-    """Whether the workflow was sent on its way, and the listener told, both once."""
+    """Whether the workflow and the listener were notified; fails if only one of them was, or one twice."""
     sent, told = executes(door.store, WORKFLOW), unblocks(door.store)
     if not sent and not told:
         assert door.store.snapshot() is not None
@@ -38,7 +38,7 @@ def _running(door: JobDoor) -> int:
     return door.run_one(now=10)
 
 
-# Of each end what brings it about, and the state of the promise.
+# For each way in which a job ends: how it is enqueued, the requests that end it, and the state of its promise.
 ENDS: dict[str, tuple[dict[str, Any], Callable[[JobDoor], Any], str]] = {
     "completed": ({}, lambda d: d.complete(version=_running(d), now=20, result=X).must(), "resolved"),
     "failed": ({"onExhausted": "failed"}, lambda d: d.fail(version=_running(d), now=20, retryable=False).must(), "rejected"),
@@ -73,7 +73,7 @@ def test_every_end_wakes_who_waits(store: Any, end: str, version: str) -> None:
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_what_is_no_end_wakes_nobody(store: Any, version: str) -> None:
-    """Claims, retries, snoozes, and an archive from which a person takes the job back."""
+    """A claim, a retry, a snooze and an archive notify neither the workflow nor the listener."""
     door = JobDoor(store, version)
     waiting(door, maxRetries=1, retryPolicy={"kind": "fixed", "intervals": [5]})
     door.claim(now=10).must()
@@ -124,7 +124,7 @@ def test_a_workflow_that_waits_for_two_jobs(store: Any) -> None:
 
 
 def test_the_messages_of_a_job_that_is_deleted_after_they_went(store: Any) -> None:
-    """An unblock that was taken is about nothing that must stay."""
+    """A job is kept while the workflow that awaits it has not ended; a message that was taken does not keep it."""
     door = JobDoor(store)
     waiting(door)
     door.by_hand("cancel", now=20).must()

@@ -28,7 +28,7 @@ def statuses(reply: Any) -> list[int]:
 
 # --- enqueue_many ---------------------------------------------------------------------------------------------------
 def test_enqueue_many_partly_refused(door: JobDoor) -> None:
-    """Each for itself and in order; the whole is 200."""
+    """Each item has its own status, in order; the whole request has 200."""
     door.create("timer", tags={"resonate:timer": "true"}, now=0).must()
     door.enqueue("there", now=0, uniqueKey="k").must()
     wanted = [
@@ -87,7 +87,7 @@ def test_complete_many(door: JobDoor) -> None:
 
 
 def test_start_many(door: JobDoor) -> None:
-    """As many starts: each for itself, with the lease of the request, or the one of its claim."""
+    """Each item has the effect and the status of a single start; its lease is the request's, or else its claim's."""
     for id in ("a", "b", "c", "late"):
         door.enqueue(id, now=0, **({"goodUntil": 4} if id == "late" else {})).must()
     door.claim(4, now=0, lease=100).must()
@@ -121,7 +121,7 @@ def heads(answers: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.parametrize("first", ["promise", "job"])
 def test_a_job_and_a_settlement_all_or_none(door: JobDoor, first: str) -> None:
-    """Enqueue the mail only if this is the one that settles the order."""
+    """The mail is enqueued only if this request is the one that settles the order."""
     door.create("order", now=0).must()
     settle = envelope("promise.settle", {"id": "order", "state": "resolved", "value": X, "iku": "me"})
     enqueue = envelope("job.enqueue", one("mail-1", payload=X))
@@ -151,7 +151,7 @@ def test_a_refused_job_undoes_the_promise(door: JobDoor) -> None:
 
 
 def test_completing_and_claiming_in_one_transaction(door: JobDoor) -> None:
-    """What a busy worker does: one commit for the end of a job and the beginning of the next."""
+    """A busy worker completes one job and claims the next with one commit."""
     for id in ("a", "b"):
         door.enqueue(id, now=0, lifecycle="asynq").must()
     door.claim(now=1).must()

@@ -1,4 +1,4 @@
-"""Instants that meet: good_until, the deadline, leases and attempt timeouts of a job, and which of them wins."""
+"""A job's good_until, deadline, lease and attempt timeout: which one wins, also at the same instant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def door(store: Any) -> JobDoor:
 def test_good_until_and_deadline(
     door: JobDoor, before: str, good_until: int, deadline: int | None, state: str, swept: bool
 ) -> None:
-    """The earlier of the two wins, the deadline on a tie, however late anybody looks."""
+    """The earlier of the two wins, the deadline on a tie, no matter how late the job is read."""
     options = {"goodUntil": good_until, **({} if deadline is None else {"deadline": deadline})}
     if before == "scheduled":
         options["processAt"] = 10_000
@@ -63,7 +63,7 @@ def test_a_look_stores_nothing(door: JobDoor) -> None:
 
 
 def test_the_deadline_of_a_running_job(door: JobDoor) -> None:
-    """Its attempt ends there; the worker's later words are refused."""
+    """Its attempt ends at the deadline; later requests of its worker are refused."""
     door.enqueue(now=0, deadline=500, goodUntil=400).must()
     door.run_one(now=10, lease=10_000)
     assert door.job(now=499)["state"] == "running"
@@ -90,7 +90,7 @@ def test_an_archived_job_has_a_deadline_and_no_good_until(door: JobDoor) -> None
 
 @pytest.mark.parametrize("good_until", [0, 50, 100])
 def test_a_job_that_is_too_late_when_it_is_enqueued(door: JobDoor, good_until: int) -> None:
-    """It is born as of then: nothing is settled before it was created."""
+    """Its promise is created as of good_until, since it cannot be settled before it is created."""
     door.enqueue(now=100, goodUntil=good_until).must()
     job = door.job(now=100)
     assert (job["state"], job["expiredAt"], job["sentAt"], job["attempts"]) == ("expired", good_until, 100, [])
@@ -102,7 +102,7 @@ def test_a_job_that_is_too_late_when_it_is_enqueued(door: JobDoor, good_until: i
 
 
 def test_a_promise_that_is_adopted_too_late(door: JobDoor) -> None:
-    """Its creation was when it was."""
+    """The promise keeps its instant of creation; the job expires at that instant, though good_until is earlier."""
     door.create(JOB, now=60).must()
     door.enqueue(now=100, goodUntil=50).must()
     assert (door.state(), door.job()["expiredAt"]) == ("expired", 60)
@@ -120,7 +120,7 @@ def test_a_job_that_is_born_dead(door: JobDoor, deadline: int) -> None:
 
 
 def test_what_is_due_at_one_instant(door: JobDoor) -> None:
-    """The deadline and good_until, then leases and attempt timeouts, then what becomes ready; each by id."""
+    """Order of the steps: deadline and good_until, then leases and attempt timeouts, then jobs that become ready; each by id."""
     door.enqueue("e", now=0, processAt=100).must()
     door.enqueue("d", now=0, timeout=100).must()
     door.enqueue("c", now=0).must()
@@ -148,7 +148,7 @@ def test_good_until_at_the_instant_of_process_at(door: JobDoor) -> None:
     [(100, 200, "crashed", 100), (200, 100, "timed_out", 100), (100, 100, "timed_out", 100), (100, None, "crashed", 100)],
 )
 def test_lease_and_attempt_timeout(door: JobDoor, lease: int, timeout: int | None, outcome: str, at: int) -> None:
-    """Whichever comes first, the timeout on a tie; looked at late they are told apart all the same."""
+    """The earlier of the two wins, the timeout on a tie, even if both have passed when the step runs."""
     door.enqueue(now=0, **({} if timeout is None else {"timeout": timeout})).must()
     door.run_one(now=0, lease=lease)
     first, *_ = door.store.tick(1_000)
@@ -171,7 +171,7 @@ def test_a_heartbeat_does_not_put_off_the_attempts_timeout(door: JobDoor) -> Non
 
 
 def test_a_request_at_the_very_instant_of_an_unswept_end_comes_first(door: JobDoor) -> None:
-    """PROTOCOL 8: the clock is set, the request runs, then the steps."""
+    """PROTOCOL 8: first the clock is set, then the request runs, then the steps."""
     door.enqueue("beats", now=0).must()
     door.enqueue("done", now=0).must()
     door.run_one("beats", now=0, lease=100)
@@ -192,7 +192,7 @@ def test_a_request_at_the_very_instant_of_an_unswept_end_comes_first(door: JobDo
 
 
 def test_leases_of_claim_start_and_heartbeat(door: JobDoor) -> None:
-    """The claim's lease, then its run_lease or start's own; a heartbeat renews what the last of them set."""
+    """A claim sets its lease; a start sets its own lease or the claim's run_lease; a heartbeat renews the one that was set last."""
     door.enqueue("a", now=0).must()
     (job,) = door.claim(now=0, lease=100, runLease=700).must()["jobs"]
     assert job["leaseUntil"] == 100

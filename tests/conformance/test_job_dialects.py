@@ -14,7 +14,7 @@ X = {"data": "eA==", "headers": {"a": "b"}}
 
 
 def life(door: JobDoor) -> list[Reply]:
-    """A job's life, told in requests; every reply."""
+    """Sends the requests of a job's life; returns every reply."""
     send = door.send
     return [
         send("queue.set", {"queue": QUEUE, "weight": 2}, 0),
@@ -54,7 +54,7 @@ def test_a_life_is_the_same_in_both(make_store: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(V26, V25), (V25, V26)])
 def test_a_worker_of_one_dialect_ends_what_one_of_the_other_began(store: Any, first: str, second: str) -> None:
-    """The version of a job is the number of its claims in both; that of its task is shown as the dialect shows it."""
+    """In both dialects a job's version is the number of its claims; the version of its task differs by dialect."""
     one, two = JobDoor(store, first), JobDoor(store, second)
     one.enqueue(now=0).must()
     (job,) = two.claim(now=1).must()["jobs"]

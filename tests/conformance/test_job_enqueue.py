@@ -1,4 +1,4 @@
-"""job.enqueue: ids, the same job again, adoption of a promise, unique keys, defaults of job, queue and lifecycle."""
+"""job.enqueue: ids, repeated requests, adoption of a promise, unique keys, defaults of job, queue and lifecycle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def door(store: Any) -> JobDoor:
 
 
 def test_a_job_is_a_promise_that_may_be_awaited_and_a_task_without_messages(door: JobDoor) -> None:
-    """Whatever its tags say of a target."""
+    """This holds even if its tags name a target."""
     door.enqueue(now=7, payload=X, tags={"resonate:target": ADDRESS, "team": "blue"}).must()
     promise = door.get(JOB).must()["promise"]
     assert (promise["state"], promise["param"], promise["timeoutAt"], promise["createdAt"]) == ("pending", X, MAX, 7)
@@ -50,7 +50,7 @@ def test_an_id_is_generated_the_same_way_in_a_replay(make_store: Callable[..., A
 
 
 def test_enqueue_again_answers_the_job_as_it_is(door: JobDoor) -> None:
-    """Queue, type and payload say whether it is the same; what else the request holds is not looked at."""
+    """Queue, type and payload decide whether it is the same job; the other members of the request are ignored."""
     first = door.enqueue(now=0, payload=X, priority=7, maxRetries=1).must()["job"]
     before = rows_of(door.store)
     again = door.enqueue(now=50, payload=X, priority=9, maxRetries=4, uniqueKey="k", processAt=10**6).must()["job"]
@@ -70,7 +70,7 @@ def test_the_refusal_of_another_job_names_what_differs(door: JobDoor) -> None:
 
 # --- adoption -------------------------------------------------------------------------------------------------------
 def test_a_pending_promise_without_a_task_is_adopted(door: JobDoor) -> None:
-    """It keeps its param, its tags and its deadline; the payload that is given is the job's."""
+    """The promise keeps its param, its tags and its deadline; the job has the payload of the request."""
     door.create(JOB, 5_000, tags={"team": "blue"}, param=X, now=3).must()
     job = door.enqueue(now=10, payload=Y, tags={"team": "red"}, deadline=9, priority=3).must()["job"]
     assert (job["state"], job["payload"], job["deadline"], job["priority"]) == ("pending", Y, 5_000, 3)
@@ -86,7 +86,7 @@ def test_a_pending_promise_without_a_task_is_adopted(door: JobDoor) -> None:
 
 
 def test_an_adopted_promise_has_its_deadline_armed(door: JobDoor) -> None:
-    """An internal promise times out by projection alone; a job's is external."""
+    """An internal promise times out by projection only, without a step; a job's promise is external, so it has a timeout step."""
     door.create(JOB, 500, now=0).must()
     door.enqueue(now=10).must()
     assert [(f.kind, f.id) for f in door.store.tick(500)] == [("promise_timeout", JOB)]
@@ -149,7 +149,7 @@ def test_a_unique_key_is_held_by_one_job_of_a_queue(door: JobDoor) -> None:
     ],
 )
 def test_how_long_a_key_is_held(door: JobDoor, end: str, free: bool) -> None:
-    """Until its job is terminal; what is archived may run again."""
+    """Until the job is settled. An archived job holds its key, since it may run again."""
     options = {
         "failed": {"onExhausted": "failed"},
         "expired": {"goodUntil": 50},
@@ -174,7 +174,7 @@ def test_how_long_a_key_is_held(door: JobDoor, end: str, free: bool) -> None:
 
 
 def test_a_key_that_is_held_for_a_time(door: JobDoor) -> None:
-    """From sent_at on; a job that ends before gives it back earlier."""
+    """The time counts from sent_at; a job that is settled earlier frees the key then."""
     door.enqueue("a", now=100, uniqueKey="k", uniqueFor=50, sentAt=90).must()
     door.enqueue("b", now=139, uniqueKey="k").must(409)
     door.enqueue("b", now=140, uniqueKey="k", uniqueFor=1_000).must()
@@ -186,7 +186,7 @@ def test_a_key_that_is_held_for_a_time(door: JobDoor) -> None:
     door.enqueue("c", now=1_140, uniqueKey="k").must()
 
 
-# --- what is absent comes from the queue, then from the lifecycle ---------------------------------------------------
+# --- defaults: first the queue's, then the lifecycle's --------------------------------------------------------------
 LIFECYCLES = {
     None: ("claimed", 25, {"kind": "asynq"}, "archived", None),
     "asynq": ("running", 25, {"kind": "asynq"}, "archived", 0),
@@ -219,7 +219,7 @@ def test_a_jobs_lifecycle_is_before_its_queues(door: JobDoor) -> None:
 
 
 def test_defaults_of_a_queue(door: JobDoor) -> None:
-    """They stand between the job's own words and the lifecycle; what was enqueued before keeps what it has."""
+    """They override the lifecycle's defaults, and the job's own members override them; jobs enqueued before do not change."""
     door.enqueue("before").must()
     policy = {"kind": "fixed", "intervals": [5]}
     defaults = {"maxRetries": 2, "retryPolicy": policy, "onExhausted": "failed", "retention": 60, "timeout": 9, "priority": 8}

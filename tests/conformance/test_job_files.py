@@ -1,4 +1,4 @@
-"""Jobs and what a file or a clock is to them: files of before there were jobs, read-only stores, when something is due."""
+"""Jobs in files and on a clock: files from versions without jobs or groups, read-only stores, the instants of timers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
 
 
 def test_a_file_of_before_there_were_jobs(tmp_path: Path) -> None:
-    """It is opened as it is, keeps what it holds, and takes jobs; so after it is opened again."""
+    """The file opens, keeps its rows and accepts jobs; the same holds after it is opened again."""
     path = tmp_path / "old.db"
     shutil.copyfile(OLD, path)
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
@@ -56,7 +56,7 @@ def test_a_pending_promise_of_an_old_file_becomes_a_job(tmp_path: Path) -> None:
 
 
 def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
-    """Its jobs and schedules are as they were, and jobs gather beside them."""
+    """Its jobs and schedules are unchanged, and new jobs can gather."""
     path = tmp_path / "jobs.db"
     with rc.Store(path, clock=rc.ManualClock(0)) as store:
         door = JobDoor(store)
@@ -110,7 +110,7 @@ def test_a_read_only_store(tmp_path: Path) -> None:
 
 
 def test_what_is_due(store: Any) -> None:
-    """A job that waits for nothing but a worker has no timer; one that waits for an instant has that."""
+    """A job that waits only for a worker has no timer; a job that waits for an instant has a timer at that instant."""
     door = JobDoor(store)
     door.enqueue(now=0).must()
     assert store.next_due() is None
@@ -143,7 +143,7 @@ def test_an_attempts_timeout_is_due(store: Any) -> None:
 
 
 def test_a_claim_leaves_no_timer_of_the_job_behind(store: Any) -> None:
-    """Of all that a job waited for only the lease is left, then its retention."""
+    """A claimed job has a timer for its lease only; a completed job has one for its retention."""
     door = JobDoor(store)
     door.enqueue(now=0, processAt=10, goodUntil=1_000, retention=50).must()
     door.run_one(now=10, lease=100)

@@ -1,4 +1,4 @@
-"""A batch is claimed as one: beyond the count, for one token, in one turn; and after whatever befell it, together again."""
+"""A batch is claimed as a whole: beyond the count, for one token, in one round of the queues; also after a retry or a release."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
 
 
 def started(door: JobDoor, *ids: str, now: int, **claim: Any) -> None:
-    """Claims and starts these, which must come with one claim of one job."""
+    """Claims and starts these jobs; one claim with count 1 must return exactly them."""
     assert door.claimed(1, now=now, **claim) == list(ids)
     items = [{"id": id, "version": door.job(id)["version"]} for id in ids]
     answers = door.send("job.start_many", {"jobs": items}, now).must()["jobs"]
     assert {answer["status"] for answer in answers} == {200}
 
 
-# --- whom a claim gives ---------------------------------------------------------------------------------------------
+# --- the jobs that a claim returns ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("count", [1, 2, 3, 100])
 def test_a_batch_comes_as_a_whole(door: JobDoor, count: int) -> None:
     batched(door, "c", "a", "b", now=0)
@@ -41,7 +41,7 @@ def test_a_batch_comes_as_a_whole(door: JobDoor, count: int) -> None:
 
 
 def test_a_batch_stands_where_its_first_stands(door: JobDoor) -> None:
-    """By priority, then enqueuedAt, then id; the others come right after it, in order of their ids."""
+    """The place of a batch is that of its first job by priority, enqueuedAt and id; the others follow it in order of their ids."""
     for id, priority in (("x", 20), ("y", 60), ("first", 5)):
         door.enqueue(id, now=0, priority=priority).must()
     door.queue("set", groups={"size": 3})
@@ -99,7 +99,7 @@ def test_those_that_are_dead_stay_behind(door: JobDoor) -> None:
 
 
 def test_those_whose_end_waits_for_its_step_stay_behind(make_store: Callable[..., Any]) -> None:
-    """More jobs of the batch expire at once than a claim runs steps for."""
+    """More jobs of the batch expire at once than a claim runs steps for; the claim leaves out those still stored as pending."""
     door = JobDoor(make_store(check=False))
     door.queue("set", groups={"size": 200})
     dead = [{"id": f"{n:03}", "queue": QUEUE, "type": TYPE, "group": GROUP, "goodUntil": 100} for n in range(199)]
@@ -119,7 +119,7 @@ def test_those_that_a_person_took_out_stay_behind(door: JobDoor) -> None:
     assert door.claimed(1, now=4) == ["c"]
 
 
-# --- one turn, one token, one place ---------------------------------------------------------------------------------
+# --- weights, rate and concurrency ----------------------------------------------------------------------------------
 def test_a_batch_is_one_token(door: JobDoor) -> None:
     batched(door, "a", "b", "c", now=0)
     batched(door, "d", "e", now=0)
@@ -132,7 +132,7 @@ def test_a_batch_is_one_token(door: JobDoor) -> None:
 
 
 def test_a_batch_that_is_more_than_was_asked_for_says_nothing_of_tokens(door: JobDoor) -> None:
-    """nextAt is for those that got too few."""
+    """A reply has nextAt only if the claim returned fewer jobs than it asked for."""
     batched(door, "a", "b", "c", now=0)
     door.enqueue("d", now=1).must()
     door.queue("set", rate={"limit": 1, "per": 1_000}, now=1)
@@ -141,7 +141,7 @@ def test_a_batch_that_is_more_than_was_asked_for_says_nothing_of_tokens(door: Jo
 
 
 def test_a_batch_comes_where_one_has_room(door: JobDoor) -> None:
-    """A limit of concurrency is passed by the rest of it; then there is room again when all but one less are done."""
+    """Room for one job is enough, so a batch can exceed the limit of concurrency; later claims wait until there is room again."""
     door.queue("set", concurrency=2)
     door.enqueue("one", now=0).must()
     batched(door, "a", "b", "c", now=1)
@@ -168,7 +168,7 @@ def test_a_batch_waits_for_a_place(door: JobDoor) -> None:
 
 
 def test_a_batch_is_one_turn(door: JobDoor) -> None:
-    """By weight, and over several claims."""
+    """Weighted round robin counts a batch as one job, within a claim and over several claims."""
     for n in range(6):
         for name in "ab":
             batched(door, f"{name}{n}-0", f"{name}{n}-1", f"{name}{n}-2", now=0, queue=name)
@@ -186,7 +186,7 @@ def test_strict_order(door: JobDoor) -> None:
     assert door.claimed(2, queues=["first", "second"], strict=True, now=2) == ["z"]
 
 
-# --- how it starts --------------------------------------------------------------------------------------------------
+# --- starting a batch -----------------------------------------------------------------------------------------------
 def test_a_batch_of_asynqs_lifecycle_runs_from_its_claim_on(door: JobDoor) -> None:
     batched(door, "a", "b", "c", now=0, lifecycle="asynq")
     jobs = door.claim(1, now=1, lease=50, runLease=70).must()["jobs"]
@@ -200,7 +200,7 @@ def test_the_first_of_a_batch_start_with_the_claim(door: JobDoor, start: int) ->
     assert [job["state"] for job in jobs] == (["running"] * start + ["claimed"] * 3)[:3]
 
 
-# --- what befalls it ------------------------------------------------------------------------------------------------
+# --- releases, crashes and retries ----------------------------------------------------------------------------------
 def test_what_was_given_back_comes_together_again(door: JobDoor) -> None:
     batched(door, "a", "b", "c", now=0)
     door.enqueue("between", now=0, priority=50).must()
@@ -215,7 +215,7 @@ def test_what_was_given_back_comes_together_again(door: JobDoor) -> None:
 
 
 def test_those_whose_worker_is_gone_come_together_again(door: JobDoor) -> None:
-    """Claimed: as they were. Running: as failures, by one policy, at one instant."""
+    """Claimed jobs become pending as before; running jobs fail and are retried together, at one instant."""
     policy = {"kind": "exponential", "base": 1_000, "jitter": 0.5}
     name = batched(door, "a", "b", "c", now=0, retryPolicy=policy)
     assert door.claimed(1, now=10, lease=100) == ["a", "b", "c"]
@@ -233,7 +233,7 @@ def test_those_whose_worker_is_gone_come_together_again(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("policy", [{"kind": "asynq"}, {"kind": "exponential", "base": 10_000, "factor": 3, "jitter": 1}], ids=str)
 def test_a_batch_that_fails_as_a_whole_is_tried_again_as_a_whole(door: JobDoor, policy: dict[str, Any]) -> None:
-    """Five times over: chance is the batch's, so that it is the same for each of them."""
+    """Five times in a row: the random number comes from the id of the batch, so it is the same for each of its jobs."""
     ids = ["a", "b", "email:42", "ünï"]
     name = batched(door, *ids, now=0, retryPolicy=policy)
     for n in range(5):
@@ -249,7 +249,7 @@ def test_a_batch_that_fails_as_a_whole_is_tried_again_as_a_whole(door: JobDoor, 
 
 
 def test_chance_without_a_batch_is_the_jobs_own(door: JobDoor) -> None:
-    """Of two that left their group, or had none."""
+    """The backoff of a job that left its group, or never had one, uses the job's own id."""
     for id, data in (("a", {}), ("b", {"group": GROUP})):
         door.enqueue(id, now=0, **data).must()
     door.by_hand("run", "b", now=0).must()
@@ -274,7 +274,7 @@ def test_those_that_failed_are_tried_again_without_those_that_did_not(door: JobD
 
 
 def test_who_is_ready_earlier_does_not_wait_for_the_others(door: JobDoor) -> None:
-    """It is claimed with those of its batch that are pending then, and no more."""
+    """A claim returns the jobs of a batch that are pending at that instant, and no others."""
     batched(door, "a", "b", "c", now=0)
     started(door, "a", "b", "c", now=0, lease=LEASE)
     door.fail("a", now=5, retryAfter=100).must()
@@ -322,7 +322,7 @@ def test_two_workers_share_no_job_of_a_batch(door: JobDoor) -> None:
 
 
 def test_in_one_transaction(door: JobDoor) -> None:
-    """The whole batch is completed and the next one claimed, with one commit."""
+    """One commit completes a whole batch and claims the next one."""
     for n in range(2):
         batched(door, f"a{n}", f"b{n}", now=n, lifecycle="asynq")
     assert door.claimed(1, now=5) == ["a0", "b0"]

@@ -1,4 +1,4 @@
-"""Who leaves those that gather before they are ready, in every way there is; and filters by group."""
+"""Every way in which a job leaves its gathering group before the group is ready; and filters by group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def settings(door: JobDoor, **groups: int) -> None:
     door.queue("set", groups=groups)
 
 
-# Of each way what the job needs for it, what brings it about at 300, and the state after.
+# For each way: the options of the job, the request or step that makes it leave at 300, and its state after that.
 WAYS: dict[str, tuple[dict[str, Any], Callable[[JobDoor, str], Any], str]] = {
     "cancel": ({}, lambda d, id: d.by_hand("cancel", id, now=300).must(), "cancelled"),
     "run": ({}, lambda d, id: d.by_hand("run", id, now=300).must(), "pending"),
@@ -38,7 +38,7 @@ WAYS: dict[str, tuple[dict[str, Any], Callable[[JobDoor, str], Any], str]] = {
     "run by a filter": ({"tags": {"a": "b"}}, lambda d, id: d.all_of("run", state="scheduled", tags={"a": "b"}, now=300), "pending"),
 }  # fmt: skip
 
-# Who joins when, in order, and who leads after somebody has left.
+# The jobs with the instants at which they join, in order; and for each job that leaves, the leader after that.
 JOINED = [("m", 0), ("z", 100), ("a", 150), ("k", 200)]
 LEADS = {"m": "a", "z": "m", "a": "m", "k": "m"}
 
@@ -46,7 +46,7 @@ LEADS = {"m": "a", "z": "m", "a": "m", "k": "m"}
 @pytest.mark.parametrize("leaver", LEADS)
 @pytest.mark.parametrize("way", WAYS)
 def test_leaving(door: JobDoor, way: str, leaver: str) -> None:
-    """The others wait as they waited; of them the one with the smallest id leads where the leader left."""
+    """The instants of the group stay the same; if the leader leaves, the remaining job with the smallest id leads."""
     options, leave, state = WAYS[way]
     settings(door, grace=1_000, maxDelay=1_150)
     for id, at in JOINED:
@@ -72,7 +72,7 @@ def test_leaving(door: JobDoor, way: str, leaver: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_last_one_that_leaves_ends_it(door: JobDoor, way: str) -> None:
-    """Whoever comes then begins anew, with another batch."""
+    """The next job that joins begins a new group, with another batch."""
     options, leave, _ = WAYS[way]
     settings(door, grace=1_000)
     for id in ("a", "b"):
@@ -109,7 +109,7 @@ def test_size_counts_those_that_are_there(door: JobDoor) -> None:
 
 
 def test_max_delay_counts_from_the_first_that_came(door: JobDoor) -> None:
-    """Who came first may have gone since."""
+    """This holds even if that job has left the group since."""
     settings(door, grace=800, maxDelay=1_000)
     join_at(door, ("a", 0), ("b", 500))
     door.by_hand("cancel", "a", now=600).must()
@@ -119,7 +119,7 @@ def test_max_delay_counts_from_the_first_that_came(door: JobDoor) -> None:
 
 
 def test_who_came_back_is_by_itself(door: JobDoor) -> None:
-    """Archived out of a group and run again, or run out of one."""
+    """A job that left its group, by an archive and a run or by a run alone, is claimed by itself."""
     settings(door, grace=1_000)
     join_at(door, ("a", 0), ("b", 0), ("c", 0))
     door.by_hand("archive", "a", now=10).must()
@@ -132,7 +132,7 @@ def test_who_came_back_is_by_itself(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("process_in", [0, 500])
 def test_who_left_gathers_no_more(door: JobDoor, process_in: int) -> None:
-    """Not when it is snoozed either."""
+    """This also holds when the job is snoozed."""
     settings(door, grace=1_000)
     join(door, "a", 0, processIn=process_in)
     door.by_hand("run", "a", now=10).must()
@@ -151,7 +151,7 @@ def test_an_id_that_is_free_again_joins_as_any_other(door: JobDoor) -> None:
     assert gathering_groups(door.store) == [GatheringGroup("b", batch(1), 0, 20, 1_020, ("a", "b"))]
 
 
-# --- those that are dead ---------------------------------------------------------------------------------------------
+# --- jobs that are dead before their step runs -----------------------------------------------------------------------
 @pytest.mark.parametrize(("end", "state"), [({"deadline": 500}, "failed"), ({"goodUntil": 500}, "expired")])
 def test_one_that_is_dead_is_shown_as_its_step_will_leave_it(door: JobDoor, end: dict[str, int], state: str) -> None:
     settings(door, grace=1_000)
@@ -169,7 +169,7 @@ def test_one_that_is_dead_is_shown_as_its_step_will_leave_it(door: JobDoor, end:
 
 @pytest.mark.parametrize("at", [999, 1_000, 1_001])
 def test_good_until_around_the_instant_of_its_group(door: JobDoor, at: int) -> None:
-    """At one instant good_until comes first; after it the job was ready with the others, too late for a worker."""
+    """If good_until is not after the group's instant, the job expires first; otherwise it expires after it became ready."""
     settings(door, grace=1_000)
     join(door, "a", 0, goodUntil=at)
     join(door, "b", 0)
@@ -183,7 +183,7 @@ def test_good_until_around_the_instant_of_its_group(door: JobDoor, at: int) -> N
 
 
 def test_one_that_is_dead_counts_until_its_step(door: JobDoor) -> None:
-    """A request comes before the steps: it fills the size with one that is dead by then, which no claim gives."""
+    """A request runs before the steps, so a job that is dead by then still counts for the size; no claim returns it."""
     settings(door, size=2, grace=1_000)
     join(door, "a", 0, goodUntil=50)
     assert join(door, "b", 100)["state"] == "pending"
@@ -195,7 +195,7 @@ def test_one_that_is_dead_counts_until_its_step(door: JobDoor) -> None:
 # --- filters --------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def many(door: JobDoor) -> JobDoor:
-    """Of two groups in two queues two jobs each that gather and one that is ready with another; and two without a group."""
+    """Two queues; in each, two groups of two gathering jobs and a pending job, and two jobs without a group."""
     for queue in ("q", "r"):
         door.queue("set", queue, groups={"size": 1})
         for group in ("g", "h"):
@@ -232,7 +232,7 @@ ALL = [
 
 @pytest.mark.parametrize(("verb", "filter", "chosen", "state"), ALL)
 def test_all_of_a_group(many: JobDoor, verb: str, filter: dict[str, Any], chosen: list[str], state: str) -> None:
-    """What asynq's inspector does to all aggregating tasks of a group."""
+    """Asynq's inspector offers the same for all aggregating tasks of a group."""
     before = {id: many.job(id) for id in many.jobs()}
     assert many.all_of(verb, **filter) == len(chosen)
     assert {id: many.state(id) for id in chosen} == dict.fromkeys(chosen, state)
@@ -268,7 +268,7 @@ def test_a_group_alone_is_no_filter_where_a_state_is_wanted(many: JobDoor) -> No
 
 @pytest.mark.parametrize("verb", ["run", "cancel", "archive", "delete"])
 def test_a_thousand_leave_at_once(make_store: Callable[..., Any], verb: str) -> None:
-    """Each leader hands on to the next."""
+    """Each time the leader leaves, another job becomes the leader."""
     door = JobDoor(make_store(check=False))
     jobs = [{"id": f"{n * 7_919 % 1_000:03}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(999)]
     door.send("job.enqueue_many", {"jobs": jobs}, 0).must()

@@ -1,4 +1,4 @@
-"""Jobs that gather: when a group is ready (grace, size, maxDelay), to the millisecond, and who is in it."""
+"""Jobs that gather: the instant at which a group is ready (grace, size, maxDelay), to the millisecond, and its members."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings(door: JobDoor, **groups: int) -> None:
 
 
 # --- the exact instants ---------------------------------------------------------------------------------------------
-# Settings, who joins when, and which of them are ready together when.
+# The settings of the queue, the jobs with the instants at which they join, and the batches with the instants of their readiness.
 # fmt: off
 INSTANTS: dict[str, tuple[dict[str, int], list[tuple[str, int]], list[tuple[int, str]]]] = {
     "alone": ({"grace": 1_000}, [("a", 7)], [(1_007, "a")]),
@@ -57,7 +57,7 @@ INSTANTS: dict[str, tuple[dict[str, int], list[tuple[str, int]], list[tuple[int,
 
 @pytest.mark.parametrize("name", INSTANTS)
 def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
-    """Not a millisecond earlier, and every instant is visited by the clock."""
+    """The group is not ready a millisecond earlier; the clock stops at every instant on the way."""
     given, joins, ready = INSTANTS[name]
     if given:
         settings(door, **given)
@@ -87,7 +87,7 @@ def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
 
 
 def test_what_becomes_of_one_that_gathers(door: JobDoor) -> None:
-    """It is scheduled, without a processAt, and knows whom it is with; once ready it is as any other."""
+    """It is scheduled, without a processAt, and shows its batch; once it is ready, it is a pending job like others."""
     settings(door, grace=1_000)
     job = join(door, JOB, 5, payload=X)
     assert (job["state"], job["group"], job["batch"], job["gathering"]) == ("scheduled", GROUP, batch(1), True)
@@ -131,12 +131,12 @@ def test_a_job_without_a_group_waits_for_nobody(door: JobDoor) -> None:
     assert door.claimed(5) == [JOB]
 
 
-# --- who gathers with whom ------------------------------------------------------------------------------------------
+# --- which jobs gather together -------------------------------------------------------------------------------------
 SEPARATORS = (" ", ":", "/", "|", "\t", "\n", "\x1f", "\x7f", "é")
 
 
 def test_a_flight_is_of_one_queue_type_and_group(door: JobDoor) -> None:
-    """Whatever their names look like beside each other."""
+    """Names that would be equal if they were joined with a separator stay apart."""
     names = [(QUEUE, TYPE, "g"), (QUEUE, TYPE, "h"), (QUEUE, "other", "g"), ("other", TYPE, "g")]
     names += [(QUEUE, f"t{s}u", "v") for s in SEPARATORS] + [(QUEUE, "t", f"u{s}v") for s in SEPARATORS]
     names += [(QUEUE, TYPE, batch(1)), (QUEUE, batch(1), "g"), (f"{QUEUE}:t", "u", "v"), (f"{QUEUE}\nt", "u", "v")]
@@ -150,7 +150,7 @@ def test_a_flight_is_of_one_queue_type_and_group(door: JobDoor) -> None:
 
 
 def test_batches_are_numbered_as_jobs_are(door: JobDoor) -> None:
-    """By one counter; the id of the job itself takes its number first."""
+    """One counter numbers both; a job without an id takes its number before its batch does."""
     settings(door, size=2)
     first = join(door, None)
     second = join(door, None)
@@ -162,7 +162,7 @@ def test_batches_are_numbered_as_jobs_are(door: JobDoor) -> None:
 
 
 def test_many_in_one_request(door: JobDoor) -> None:
-    """Each joins in order: the third fills the size, the fourth begins another."""
+    """The jobs join in order: the third fills the group, the fourth begins another."""
     settings(door, size=3, grace=100)
     jobs = [{"id": f"{n}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(7)]
     answers = door.send("job.enqueue_many", {"jobs": jobs}, 5).must()["jobs"]
@@ -174,7 +174,7 @@ def test_many_in_one_request(door: JobDoor) -> None:
 
 
 def test_a_thousand_are_most(make_store: Callable[..., Any]) -> None:
-    """The size of a queue that says nothing; and of one that asks for more it is refused."""
+    """1,000 is the default size of a queue and the largest; a larger size is refused."""
     door = JobDoor(make_store(check=False))
     jobs = [{"id": f"{n:04}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(2_300)]
     door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
@@ -191,7 +191,7 @@ def test_the_leader_is_who_came_first(door: JobDoor) -> None:
     assert gathering_groups(door.store) == [GatheringGroup("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
 
 
-# --- what does not join ---------------------------------------------------------------------------------------------
+# --- jobs that do not join ------------------------------------------------------------------------------------------
 def test_the_same_job_again_joins_once(door: JobDoor) -> None:
     settings(door, size=2, grace=1_000)
     first = join(door, JOB, 0, payload=X)
@@ -220,7 +220,7 @@ def test_who_is_born_dead_does_not_join(door: JobDoor, end: dict[str, int]) -> N
 
 
 def test_a_promise_that_is_adopted_gathers(door: JobDoor) -> None:
-    """So a workflow awaits what others are gathered with."""
+    """So a workflow can await a job that runs in a batch with others."""
     settings(door, size=2)
     door.create("a", FAR, tags={"resonate:external": "true"}, now=0).must()
     door.task_create("workflow", ttl=10**6, now=0).must()
@@ -237,7 +237,7 @@ def test_a_promise_that_is_adopted_gathers(door: JobDoor) -> None:
 
 # --- a job that waits for its processAt first -----------------------------------------------------------------------
 def test_process_at_comes_before_gathering(door: JobDoor) -> None:
-    """Until then it is in no flight; then it joins as of that instant, and keeps the instant."""
+    """Before its processAt it is in no gathering group; then it joins as of that instant, and keeps its processAt."""
     settings(door, grace=1_000)
     job = join(door, "later", 0, processIn=400)
     assert (job["state"], job["processAt"], job["group"]) == ("scheduled", 400, GROUP)
@@ -269,7 +269,7 @@ def test_it_may_fill_the_size_when_it_joins(door: JobDoor) -> None:
     assert departed(door) == [(50, "a later")]
 
 
-# --- steps that come late -------------------------------------------------------------------------------------------
+# --- late steps -----------------------------------------------------------------------------------------------------
 def steps(door: JobDoor, now: int) -> list[tuple[str, str, int]]:
     return [(step.kind, step.id, step.at) for step in door.store.tick(now)]
 
@@ -290,7 +290,7 @@ def test_a_claim_takes_what_is_ready_by_its_instant(door: JobDoor) -> None:
 
 
 def test_what_was_slept_through_is_made_up_in_order(door: JobDoor) -> None:
-    """As if the store had been there at each instant."""
+    """The result is that of a store that ran its steps at each instant."""
     settings(door, grace=1_000, maxDelay=1_500)
     for id, at in (("x", 100), ("y", 300), ("z", 1_200), ("late", 5_000)):
         join(door, id, 0, processAt=at)
@@ -307,7 +307,7 @@ def test_what_was_slept_through_is_made_up_in_order(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("at", [1_000, 1_001, 4_000])
 def test_who_comes_when_a_group_should_have_gone_begins_another(door: JobDoor, at: int) -> None:
-    """A request runs before the steps that are due; what comes of it is what would have come of steps in time."""
+    """The request runs before the steps that are due, but the result is that of steps that ran in time."""
     settings(door, grace=1_000, maxDelay=1_500)
     join(door, "a", 0)
     job = join(door, "b", at)
@@ -318,7 +318,7 @@ def test_who_comes_when_a_group_should_have_gone_begins_another(door: JobDoor, a
 
 @pytest.mark.parametrize("id", ["0", "z"], ids=["before the leader", "after the leader"])
 def test_who_is_ready_to_join_as_a_group_goes_begins_another(door: JobDoor, id: str) -> None:
-    """Whatever the order of the two steps at one instant."""
+    """This holds for either order of the two steps at one instant."""
     settings(door, grace=1_000)
     join(door, "a", 0)
     join(door, id, 0, processAt=1_000)
@@ -328,7 +328,7 @@ def test_who_is_ready_to_join_as_a_group_goes_begins_another(door: JobDoor, id: 
 
 
 def test_a_late_step_fills_the_size_of_those_that_came_since(door: JobDoor) -> None:
-    """A request, then the steps before it: they are ready as of the last that joined."""
+    """The request runs before the steps that are due earlier; the group is ready as of the job that joined last."""
     settings(door, size=3, grace=5_000)
     join(door, "a", 0)
     join(door, "x", 0, processAt=100)
@@ -338,7 +338,7 @@ def test_a_late_step_fills_the_size_of_those_that_came_since(door: JobDoor) -> N
 
 # --- settings -------------------------------------------------------------------------------------------------------
 def test_settings_of_a_queue(door: JobDoor) -> None:
-    """They are shown where they were set, with their defaults, and replaced as a whole."""
+    """A queue shows its settings with their defaults, if it has any; setting them replaces all of them."""
     assert "groups" not in door.queue("set")
     assert door.queue("set", groups={})["groups"] == {"size": 1_000, "grace": 60_000}
     assert door.queue("set", groups={"size": 5})["groups"] == {"size": 5, "grace": 60_000}
@@ -388,9 +388,9 @@ def test_instants_saturate(door: JobDoor) -> None:
     assert flight.ready_at == end and door.store.check() == []
 
 
-# --- and all of it at once ------------------------------------------------------------------------------------------
+# --- random joins ---------------------------------------------------------------------------------------------------
 def expected(joins: list[tuple[str, int]], size: int, grace: int, delay: int | None) -> list[tuple[int, str]]:
-    """Who is ready together when, by the words of the contract."""
+    """The batches and the instants of their readiness, by the text of the contract."""
     ready, members, due = [], [], 0
     first = 0
     for id, at in joins:
@@ -409,7 +409,7 @@ def expected(joins: list[tuple[str, int]], size: int, grace: int, delay: int | N
 @pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
 @pytest.mark.parametrize("seed", range(20))
 def test_many_joins(store: Any, seed: int, late: bool) -> None:
-    """Whether steps are taken at their instants, or after the request that moves the clock."""
+    """Steps run at their instants, or late: after the request that moves the clock."""
     chance = random.Random(seed)
     size, grace, delay = chance.randint(1, 6), chance.randint(0, 200), chance.choice([None, chance.randint(1, 400)])
     door = JobDoor(store, chance.choice([V26, V25]))

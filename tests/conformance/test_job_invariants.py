@@ -1,4 +1,4 @@
-"""The properties of jobs: each of them, broken by hand in a snapshot, is reported under its own name, and is not restored."""
+"""The invariants of jobs: a snapshot that was edited to break one is reported under its name, and is not restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if SUBJECT == "reference":
 Rows = dict[str, dict[str, Any]]
 Break = Callable[[dict[str, Any], Rows, Rows, Rows], Any]
 
-# Name, id, and what breaks it: given the snapshot, its promises, tasks and jobs by id.
+# The invariant, the id that the violation names, and the edit: it gets the snapshot, and its promises, tasks and jobs by id.
 # fmt: off
 BREAKS: list[tuple[str, str, Break]] = [
     ("job_states_disagree", "completed", lambda s, p, t, j: p["completed"].update(state="rejected")),
@@ -61,7 +61,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("queue_count_mismatch", "mail", lambda s, p, t, j: s["queues"][1]["counts"].update(failed=1)),
     ("queue_count_mismatch", "paused", lambda s, p, t, j: s["promises"].remove(p["in-paused"])),
 ]
-# Who gathers with whom does not even read: the job, and what breaks it.
+# Edits after which the snapshot cannot be read at all, since the members of a gathering group disagree: the job, and the edit.
 UNREADABLE: list[tuple[str, Break]] = [
     ("together-6", lambda s, p, t, j: j["together-6"].pop("batch")),
     ("together-6", lambda s, p, t, j: j["together-6"].pop("group")),
@@ -110,7 +110,7 @@ def test_a_broken_property_reports_its_own_name(
 
 @pytest.mark.parametrize("breaks", [breaks for _, breaks in UNREADABLE], ids=[id for id, _ in UNREADABLE])
 def test_who_gathers_with_nobody_is_no_job(make_store: Callable[..., Any], refused: Any, breaks: Break) -> None:
-    """Whether or not it is to be checked."""
+    """The snapshot is refused with and without `check`."""
     snapshot = scene(make_store())
     breaks(snapshot, *opened(snapshot))
     store = make_store(check=False)

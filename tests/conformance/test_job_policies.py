@@ -1,4 +1,4 @@
-"""When a failed job is tried again: asynq's schedule of 25 retries, fixed intervals, exponential ones; all to the millisecond."""
+"""The instants of retries, to the millisecond: asynq's 25 retries, fixed intervals, exponential delays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = 1_700_000_000_000
 
 
 def delays(door: JobDoor, id: str, failures: int, **data: Any) -> list[int]:
-    """Fails a job again and again, each time at the instant of its claim; how long it waited each time."""
+    """Fails a job several times, each time at the instant of its claim; returns the delays of its retries."""
     door.enqueue(id, **data).must()
     found = []
     for n in range(failures):
@@ -33,7 +33,7 @@ def delays(door: JobDoor, id: str, failures: int, **data: Any) -> list[int]:
 
 
 def test_the_dice_are_the_published_ones() -> None:
-    """FNV-1a of the empty text, of "a" and of "foobar"; the first numbers of splitmix64 from 0 and from 1234567."""
+    """The published values: FNV-1a of the empty text, "a" and "foobar"; the first numbers of splitmix64 for seeds 0 and 1234567."""
     assert job_policies.fnv1a(b"") == 0xCBF29CE484222325
     assert job_policies.fnv1a(b"a") == 0xAF63DC4C8601EC8C
     assert job_policies.fnv1a(b"foobar") == 0x85944171F73967E8
@@ -60,7 +60,7 @@ def test_asynqs_25_retries(make_store: Callable[..., Any], clock_type: Any, id: 
 
 
 def test_asynqs_schedule_of_one_job_in_numbers(make_store: Callable[..., Any]) -> None:
-    """The first five of one id, written out: seconds after each failure."""
+    """The first five delays of one id, written out in seconds."""
     door = JobDoor(make_store())
     assert [d // 1000 for d in delays(door, "email:42", 5, lifecycle="asynq")] == SECONDS_OF_EMAIL_42
 
@@ -70,7 +70,7 @@ SECONDS_OF_EMAIL_42 = [19, 70, 91, 204, 276]
 
 @pytest.mark.parametrize("intervals", [[0], [100], [1_000, 5_000, 60_000], [7, 0, 9]])
 def test_fixed_intervals(store: Any, intervals: list[int]) -> None:
-    """The last of them repeats; a delay of 0 is a retry that is ready at once."""
+    """The last interval repeats; after a delay of 0 the job is ready at once."""
     door = JobDoor(store)
     policy = {"kind": "fixed", "intervals": intervals}
     found = []
@@ -124,7 +124,7 @@ def test_a_delay_that_would_pass_the_end_of_time_saturates(store: Any) -> None:
     assert (job["state"], job["nextRetryAt"]) == ("retry", 2**63 - 1)
 
 
-# --- which failures are tried again ---------------------------------------------------------------------------------
+# --- which failures are retried -------------------------------------------------------------------------------------
 def _failed(door: JobDoor, now: int = 100, **fail: Any) -> Reply:
     return door.fail(version=door.run_one(now=now), now=now, **fail)
 
@@ -139,7 +139,7 @@ def test_an_error_that_is_not_retryable_ends_it_with_retries_left(store: Any, on
 
 
 def test_codes_of_a_policy(make_store: Callable[..., Any]) -> None:
-    """Only what is named there is tried again; so with crashes and timeouts."""
+    """Only the codes that the policy names are retried, also those of crashes and timeouts."""
     policy = {"kind": "fixed", "intervals": [10], "codes": ["Busy", "WorkerCrashed"]}
     for code, state in (("Busy", "retry"), ("busy", "archived"), ("Boom", "archived"), ("WorkerCrashed", "retry")):
         door = JobDoor(make_store())
@@ -170,7 +170,7 @@ def test_retry_after_stands_in_for_the_policy(store: Any) -> None:
 
 
 def test_a_horsies_job_with_a_policy_alone_retries_by_it(make_store: Callable[..., Any]) -> None:
-    """Without a policy none; with intervals as often as there are; with an exponential one 25 times."""
+    """Without a policy there are no retries, with intervals as many as intervals, with an exponential policy 25."""
     door = JobDoor(make_store())
     for id, policy, retries in (
         ("none", None, 0),
@@ -188,7 +188,7 @@ POLICY = {"kind": "fixed", "intervals": [1]}
 
 @pytest.mark.parametrize("how", ["lifecycle of the job", "lifecycle of the queue"])
 def test_retries_without_a_policy_are_refused_under_horsies(make_store: Callable[..., Any], how: str) -> None:
-    """JOBS 4: 0 unless a policy is given. A policy of the queue is one; another lifecycle brings its own."""
+    """JOBS 4: maxRetries is 0 unless a policy is given. The queue's policy counts; the other lifecycle has its own."""
     door = JobDoor(make_store())
     own = {"lifecycle": "horsies"} if how == "lifecycle of the job" else {}
     if not own:
@@ -215,7 +215,7 @@ def test_defaults_of_a_queue_with_retries_need_a_policy_under_horsies(make_store
     assert door.send("queue.set", {"queue": QUEUE, "lifecycle": "horsies", "defaults": {"maxRetries": 3}}).status == 400
     door.queue("set", defaults={"maxRetries": 3})
     assert door.send("queue.set", {"queue": QUEUE, "lifecycle": "horsies"}).status == 400
-    # Jobs of that lifecycle in a queue of another one: the default is of those that have a policy.
+    # A horsies job in a queue of another lifecycle: the queue's default of maxRetries holds only for jobs with a policy.
     assert door.enqueue("a", lifecycle="horsies").must()["job"]["maxRetries"] == 0
     assert door.enqueue("b").must()["job"]["maxRetries"] == 3
     door.queue("set", lifecycle="horsies", defaults={"maxRetries": 3, "retryPolicy": POLICY})
@@ -224,7 +224,7 @@ def test_defaults_of_a_queue_with_retries_need_a_policy_under_horsies(make_store
 
 
 def test_an_occurrence_whose_queue_lost_its_policy_is_enqueued_without_retries(make_store: Callable[..., Any]) -> None:
-    """A schedule cannot be refused at its occurrence, and nothing of it may be left out."""
+    """An occurrence cannot refuse its job as a request could, and must not skip it."""
     door = JobDoor(make_store())
     door.queue("set", lifecycle="horsies", defaults={"retryPolicy": POLICY})
     order = {"queue": QUEUE, "type": TYPE, "maxRetries": 3}

@@ -1,4 +1,4 @@
-"""Which job a claim gets: pause, concurrency, rates, weights, strict order, priorities; and what a queue says of itself."""
+"""Which jobs a claim returns: pause, concurrency, rates, weights, strict order, priorities; records and statistics of queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def door(store: Any) -> JobDoor:
 
 
 def fill(door: JobDoor, queue: str, count: int, now: int | None = None, **data: Any) -> None:
-    """Jobs with ids in the order in which they are claimed."""
+    """Enqueues jobs whose ids are in the order in which they are claimed."""
     jobs = [{"id": f"{queue}-{n:04}", "queue": queue, "type": "t", **data} for n in range(count)]
     assert {job["status"] for job in door.send("job.enqueue_many", {"jobs": jobs}, now).must()["jobs"]} == {200}
 
@@ -30,7 +30,7 @@ def queues_of(ids: list[str]) -> str:
 
 # --- order within a queue -------------------------------------------------------------------------------------------
 def test_priority_then_enqueued_at_then_id(door: JobDoor) -> None:
-    """Bytewise, and enqueued_at is when the job became claimable, not when it was sent."""
+    """Ids compare bytewise; enqueued_at is the instant at which the job became claimable, not that of its request."""
     for now, id, data in (
         (0, "z", {}),
         (1, "later", {"processAt": 40}),
@@ -66,7 +66,7 @@ def test_what_was_released_keeps_its_place(door: JobDoor) -> None:
 
 
 def test_a_claim_takes_what_is_due_at_its_instant(door: JobDoor) -> None:
-    """It runs the steps first that are due before it looks: schedules, retries, leases."""
+    """Before it chooses jobs, a claim runs the steps that are due: schedules, retries, leases."""
     door.enqueue("scheduled", now=0, processAt=100).must()
     door.enqueue("stale", now=0).must()
     assert door.claimed(1, now=0, lease=100) == ["stale"]
@@ -83,7 +83,7 @@ def test_a_claim_never_gives_one_job_twice(door: JobDoor) -> None:
 
 @pytest.mark.skipif(SUBJECT == "reference", reason="the model looks at every job for every claim")
 def test_claims_among_many(make_store: Callable[..., Any]) -> None:
-    """200,000 jobs of three priorities are claimed in order, here and there after some were taken away."""
+    """200,000 jobs of three priorities are claimed in order, also after some of them were removed."""
     door = JobDoor(make_store(check=False))
     chance = random.Random(6)
     total, page = 200_000, 10_000
@@ -110,7 +110,7 @@ def test_claims_among_many(make_store: Callable[..., Any]) -> None:
 
 # --- several queues -------------------------------------------------------------------------------------------------
 def wrr(weights: dict[str, int], counts: dict[str, int], claims: int) -> str:
-    """Smooth weighted round robin, as the contract says it."""
+    """Smooth weighted round robin, by the text of the contract."""
     current = dict.fromkeys(weights, 0)
     left = dict(counts)
     order = ""
@@ -120,7 +120,7 @@ def wrr(weights: dict[str, int], counts: dict[str, int], claims: int) -> str:
             break
         for name in candidates:
             current[name] += weights[name]
-        best = max(candidates, key=lambda name: current[name])  # the first of equal ones
+        best = max(candidates, key=lambda name: current[name])  # of equal queues, the first
         current[best] -= sum(weights[name] for name in candidates)
         left[best] -= 1
         order += best
@@ -166,7 +166,7 @@ def test_a_queues_own_weight_stands_where_the_claim_gives_none(door: JobDoor) ->
 
 
 def test_strict_order(door: JobDoor) -> None:
-    """Whatever weights say, a queue is empty before the next is looked at."""
+    """A claim takes jobs from a queue only if the queues before it are empty; weights have no effect."""
     for name in "abc":
         fill(door, name, 3)
     door.queue("set", "c", weight=1_000)
@@ -202,7 +202,7 @@ def test_a_paused_queue_gives_nothing_and_takes_everything(door: JobDoor) -> Non
 
 # --- concurrency ----------------------------------------------------------------------------------------------------
 def test_a_limit_of_concurrency(door: JobDoor) -> None:
-    """Of what is claimed and runs; whatever ends, gives a place back."""
+    """The limit counts claimed and running jobs; every way in which they end makes room again."""
     fill(door, QUEUE, 20)
     assert door.queue("set", concurrency=3)["concurrency"] == 3
     a, b, c = door.claimed(10, now=0, lease=1_000)
@@ -243,13 +243,13 @@ def test_concurrency_of_one_of_two_queues(door: JobDoor) -> None:
 
 # --- rate -----------------------------------------------------------------------------------------------------------
 def next_at(door: JobDoor, now: int, count: int = 10, queues: Sequence[Any] = (QUEUE,)) -> tuple[int, int | None]:
-    """How many jobs a claim got, and when it says to come again."""
+    """The number of jobs that a claim returned, and its nextAt."""
     data = door.claim(count, queues, now=now, lease=10**9).must().data
     return len(data["jobs"]), data.get("nextAt")
 
 
 def test_a_rate(door: JobDoor) -> None:
-    """The bucket is full at first, and fills by the millisecond."""
+    """The bucket of tokens is full at first, and is refilled continuously, to the millisecond."""
     fill(door, QUEUE, 40)
     assert door.queue("set", rate={"limit": 2, "per": 1_000}, now=0)["rate"] == {"limit": 2, "per": 1_000, "burst": 2}
     assert next_at(door, 100) == (2, 600)
@@ -264,7 +264,7 @@ def test_a_rate(door: JobDoor) -> None:
 
 
 def test_a_rate_that_does_not_divide(door: JobDoor) -> None:
-    """Three a second: a token each 333⅓ ms, and nothing is lost in rounding."""
+    """Three per second: one token each 333⅓ ms, without rounding errors that add up."""
     fill(door, QUEUE, 40)
     door.queue("set", rate={"limit": 3, "per": 1_000, "burst": 1}, now=0)
     at, instants = 0, []
@@ -292,7 +292,7 @@ def test_a_rate_with_a_burst_loses_nothing(door: JobDoor) -> None:
 
 
 def test_next_at_is_about_tokens_alone(door: JobDoor) -> None:
-    """Absent where there is nothing to claim, or something else is missing too."""
+    """It is absent if there is no job to claim, or if something other than tokens is missing too."""
     door.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
     assert next_at(door, 0) == (0, None)
     fill(door, QUEUE, 3)
@@ -317,7 +317,7 @@ def test_a_refused_claim_pays_nothing(door: JobDoor) -> None:
     assert next_at(door, 0)[0] == 1
 
 
-# --- what a queue says of itself ------------------------------------------------------------------------------------
+# --- records and statistics -----------------------------------------------------------------------------------------
 def test_the_record_of_a_queue(door: JobDoor) -> None:
     door.enqueue().must()
     plain = {"name": QUEUE, "paused": False, "weight": 1, "active": 0}
@@ -344,7 +344,7 @@ DAY = 86_400_000
 
 
 def test_statistics(door: JobDoor) -> None:
-    """Counts by state, the oldest that waits, and what was processed and failed on each day (UTC)."""
+    """Counts by state, the oldest pending job, and the numbers of processed and failed jobs per day (UTC)."""
     empty = dict.fromkeys(STATES, 0)
     begin = 19_000 * DAY + DAY - 50
     door.enqueue("a", now=begin).must()

@@ -1,4 +1,4 @@
-"""How long a job is there: retention, awaiters that have not seen the end, messages on their way, deletion by hand, purge."""
+"""How long a job is kept: retention, awaiters that have not read the result, undelivered messages, deletion by hand, purge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_retention(door: JobDoor, retention: int) -> None:
 
 
 def test_retention_0_goes_with_the_completion(door: JobDoor) -> None:
-    """The reply still shows it; nothing of it is stored after that."""
+    """The reply still shows the job; nothing of it is stored after that."""
     door.enqueue(now=0, retention=0, uniqueKey="k").must()
     door.run_one(now=1)
     assert door.complete(now=2, result={"data": "eA=="}).must()["job"]["state"] == "completed"
@@ -59,7 +59,7 @@ def test_retention_is_of_what_completed(door: JobDoor) -> None:
 
 
 def test_a_job_stays_while_who_awaited_it_has_not_ended(door: JobDoor) -> None:
-    """The workflow's next run reads it again, perhaps days later."""
+    """The workflow's next run may read the job again, perhaps days later."""
     clock = door.store.clock
     door.enqueue(now=0, retention=0).must()
     door.task_create("workflow", ttl=10 * HOUR, now=0).must()
@@ -92,7 +92,7 @@ def test_a_job_stays_while_its_unblock_is_on_its_way(door: JobDoor) -> None:
 
 
 def test_it_is_looked_at_again_ever_more_rarely(door: JobDoor) -> None:
-    """After a second, then after as long as it has been settled, an hour at most: a tick costs what is due, not what waits."""
+    """The step checks a job first after a second, then each time the time since the settlement has doubled, at least every hour."""
     clock = door.store.clock
     door.enqueue(now=0, retention=0).must()
     door.listen(JOB, LISTENER, now=0).must()
@@ -105,7 +105,7 @@ def test_it_is_looked_at_again_ever_more_rarely(door: JobDoor) -> None:
 
 # --- by hand --------------------------------------------------------------------------------------------------------
 def test_delete_of_what_is_not_settled(door: JobDoor) -> None:
-    """At once, but not from under somebody who waits."""
+    """A job is deleted at once, unless a listener or an awaiter waits for it."""
     door.enqueue("free", now=0).must()
     door.by_hand("delete", "free").must()
     assert door.state("free") == "absent"

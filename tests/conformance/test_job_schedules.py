@@ -1,4 +1,4 @@
-"""Schedules whose promises are jobs: what an occurrence enqueues, as of when, and when it does not."""
+"""Schedules whose promises are jobs: the job that an occurrence enqueues, its instants, and when there is none."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
 
 
 def plan(door: JobDoor, id: str = "s", now: int | None = 0, **job: Any) -> dict[str, Any]:
-    """A schedule of every minute, of this job; its record."""
+    """Creates a schedule that enqueues this job every minute; returns its record."""
     record: dict[str, Any] = door.schedule(id, job={"queue": "reports", "type": "t", **job}, now=now).must()["schedule"]
     return record
 
 
 def fired(steps: list[Any]) -> list[tuple[str, int, Any, Any]]:
-    """Of occurrences: schedule, instant, id of the promise, whether it was made."""
+    """The occurrences among the steps: schedule, instant, id of the promise, whether the promise was created."""
     return [(s.id, s.at, s.detail["promise_id"], s.detail["created"]) for s in steps if s.kind == "schedule"]
 
 
-# --- its record -----------------------------------------------------------------------------------------------------
+# --- the record of a schedule ---------------------------------------------------------------------------------------
 def test_the_record_shows_the_job_as_given(door: JobDoor) -> None:
     record = plan(door, **EVERY)
     assert record["job"] == EVERY
@@ -60,7 +60,7 @@ def test_the_record_shows_the_job_as_given(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("job", [{"type": "t"}, {"type": "t", "retention": None}, {"type": "t", "color": "blue"}])
 def test_a_little_job(door: JobDoor, job: dict[str, Any]) -> None:
-    """Its queue is always shown; what nobody knows never."""
+    """The record always shows the queue, and never a member that the engine does not know."""
     shown = {"queue": "default", **{name: value for name, value in job.items() if name != "color"}}
     assert door.schedule("s", job=job).must()["schedule"]["job"] == shown
 
@@ -111,9 +111,9 @@ def test_a_timer_is_no_job(door: JobDoor) -> None:
     door.schedule("s", tags={"resonate:timer": "true"}, job={"type": "t"}).must(400)
 
 
-# --- what an occurrence enqueues ------------------------------------------------------------------------------------
+# --- the job of an occurrence ---------------------------------------------------------------------------------------
 def test_an_occurrence_is_a_job_of_its_instant(door: JobDoor) -> None:
-    """Looked at late, it is what it would have been in time."""
+    """An occurrence that is made late creates the same job as in time."""
     record = door.schedule(
         "s", timeout=10 * MINUTE, tags={"team": "blue"}, promiseParam=X, job={"queue": "reports", "type": "t"}, now=0
     ).must()["schedule"]
@@ -135,7 +135,7 @@ def test_an_occurrence_is_a_job_of_its_instant(door: JobDoor) -> None:
 
 
 def test_it_has_what_its_promise_would_have(make_store: Callable[..., Any]) -> None:
-    """Tags, param, deadline and dialect: those of a schedule without a job."""
+    """Tags, param, deadline and dialect are those that a schedule without a job gives to its promise."""
     rows = []
     for job in ({}, {"job": {"type": "t"}}):
         for rules in ("compatible", "strict"):
@@ -154,7 +154,7 @@ def test_its_target_is_not_called(door: JobDoor) -> None:
 
 
 def test_every_member_of_the_job(door: JobDoor) -> None:
-    """All but the group, which it has no time for here."""
+    """All members except the group, which would delay the job."""
     given = {name: value for name, value in EVERY.items() if name != "group"}
     plan(door, **given)
     door.store.clock.advance_to(MINUTE)
@@ -190,7 +190,7 @@ def test_a_huge_timeout_is_no_deadline(door: JobDoor) -> None:
 
 
 def test_the_defaults_of_the_queue_as_they_are_then(door: JobDoor) -> None:
-    """Not as they were when the schedule was made."""
+    """The defaults are read at the occurrence, not when the schedule is created."""
     door.queue("set", "reports", now=0, defaults={"priority": 1})
     plan(door)
     door.store.clock.advance_to(MINUTE)
@@ -202,10 +202,10 @@ def test_the_defaults_of_the_queue_as_they_are_then(door: JobDoor) -> None:
     assert [job["state"] for job in door.claim(2, ["reports"]).must()["jobs"]] == ["claimed", "running"]
 
 
-# --- when it enqueues nothing ---------------------------------------------------------------------------------------
+# --- occurrences that enqueue nothing -------------------------------------------------------------------------------
 @pytest.mark.parametrize("what", ["promise", "job", "settled"])
 def test_an_id_that_exists_is_left_alone(door: JobDoor, what: str) -> None:
-    """A promise that waits for a job is not adopted: an occurrence makes what is its own."""
+    """An occurrence does not adopt a promise that exists; it only creates a job of its own."""
     if what == "job":
         door.enqueue("s.60000", now=0, type="mine").must()
     else:
@@ -221,7 +221,7 @@ def test_an_id_that_exists_is_left_alone(door: JobDoor, what: str) -> None:
 
 
 def test_a_unique_key_keeps_runs_from_overlapping(door: JobDoor) -> None:
-    """As long as one of them is not over, the next ones are left out."""
+    """While the job of one occurrence holds the key, the following occurrences create nothing."""
     plan(door, uniqueKey="one at a time")
     clock = door.store.clock
     assert fired(clock.advance_to(MINUTE)) == [("s", MINUTE, "s.60000", True)]
@@ -255,7 +255,7 @@ def test_a_key_that_is_held_for_a_time(door: JobDoor) -> None:
     ("catchup", "made"), [("all", [1, 2, 3, 4, 5]), ("latest", [5]), ("none", [5])], ids=["all", "latest", "none"]
 )
 def test_catchup(make_store: Callable[..., Any], catchup: str, made: list[int]) -> None:
-    """After an absence, as for every schedule; what is made up is dated at itself."""
+    """After a downtime the option applies as for every schedule; a job that is made up has the instants of its occurrence."""
     door = JobDoor(make_store(catchup=catchup))
     plan(door)
     assert [id for _, _, id, _ in fired(door.store.tick(5 * MINUTE + 500))] == [f"s.{n * MINUTE}" for n in made]
@@ -280,7 +280,7 @@ def test_a_schedule_that_is_deleted_leaves_its_jobs(door: JobDoor) -> None:
 
 # --- with groups ----------------------------------------------------------------------------------------------------
 def test_occurrences_gather(door: JobDoor) -> None:
-    """Each joins as of its instant, beside what others enqueue."""
+    """Each job joins the group as of its occurrence, like jobs that a client enqueues."""
     door.queue("set", "reports", groups={"grace": 90_000, "maxDelay": 3 * MINUTE}, now=0)
     plan(door, group="g")
     door.store.clock.advance_to(2 * MINUTE)
@@ -305,7 +305,7 @@ def test_occurrences_that_are_made_up_gather_as_of_then(door: JobDoor) -> None:
 # --- typed ----------------------------------------------------------------------------------------------------------
 @pytest.mark.skipif(SUBJECT == "reference", reason="the model has no typed calls")
 def test_the_typed_call(store: Any) -> None:
-    """Its dict is the wire's, as a policy is."""
+    """The job is a dict with the members of the wire, like a retry policy."""
     schedule = store.schedules.create("s", "* * * * *", promise_timeout=FAR, param=[1], tags={"a": "b"}, job=EVERY)
     assert schedule.job == EVERY == store.schedules.get("s").job
     assert [one.job for one in store.schedules.search()] == [EVERY]
@@ -325,7 +325,7 @@ def test_the_typed_call(store: Any) -> None:
 
 @pytest.mark.skipif(SUBJECT == "reference", reason="the model has no snapshots of its own kind")
 def test_what_is_kept_of_it(door: JobDoor, make_store: Callable[..., Any], clock_type: Any) -> None:
-    """In a snapshot and in a fork; and a trace of it replays."""
+    """A snapshot and a fork keep the job of a schedule."""
     plan(door, **EVERY)
     door.schedule("plain", now=0).must()
     other = JobDoor(make_store(clock=clock_type(0)), door.version)

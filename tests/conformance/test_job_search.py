@@ -1,4 +1,4 @@
-"""Finding jobs, and the requests that act on all that a filter finds."""
+"""job.search, and the requests that act on all jobs that a filter finds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.wire import rows_of
 
 @pytest.fixture
 def door(store: Any) -> JobDoor:
-    """A job in each state, in two queues, of two types and of two teams; and things that are no jobs."""
+    """A job in each state, in two queues, of three types and two teams; and a promise and a task that are no jobs."""
     door = JobDoor(store)
     door.create("promise", now=0).must()
     door.task_create("task", now=0).must()
@@ -86,7 +86,7 @@ def test_a_job_shows_in_the_searches_of_promises_and_tasks(door: JobDoor) -> Non
     assert set(door.found("task", state="halted")) == {"archived"}
 
 
-# --- all that a filter finds ----------------------------------------------------------------------------------------
+# --- requests with a filter -----------------------------------------------------------------------------------------
 ENDED = {"completed", "failed", "cancelled", "expired"}
 
 

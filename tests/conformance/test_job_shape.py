@@ -1,4 +1,4 @@
-"""What every request of jobs and queues refuses with 400, and that nothing has changed after it."""
+"""The values that each request of jobs and queues refuses with 400, without changing anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAIL: dict[str, Any] = {**HELD, "error": {"code": "E"}}
 FIXED: dict[str, Any] = {"kind": "fixed", "intervals": [1]}
 EXPONENTIAL: dict[str, Any] = {"kind": "exponential", "base": 10}
 
-#: Of each kind a good request and what makes it a bad one; None takes the member away.
+#: For each kind: a good request, and the changes that make it a bad one; None removes the member.
 BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "job.enqueue": (
         ENQUEUE,
@@ -202,7 +202,7 @@ def without(data: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("version", [V26, V25])
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_requests(store: Any, kind: str, version: str) -> None:
-    """Refused in words, with everything as it was; and the good one is not."""
+    """A bad request is refused with a message and changes nothing; the good request succeeds."""
     door = world(store, version)
     good, bads = BAD[kind]
     before = rows_of(store)
@@ -236,6 +236,6 @@ def test_unknown_members_are_ignored(store: Any) -> None:
 
 
 def test_the_table_has_every_kind() -> None:
-    """queue.list alone takes nothing."""
+    """Only queue.list has no members."""
     verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze cancel run archive delete search stats"
     assert set(BAD) == {f"job.{verb}" for verb in verbs.split()} | {f"queue.{verb}" for verb in ("set", "get", "pause", "resume")}

@@ -1,4 +1,4 @@
-"""job.claim with `start`: so many of what it gives run at once, whatever their lifecycle."""
+"""job.claim with `start`: this many of its jobs run at once, in any lifecycle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def states(door: JobDoor, **claim: Any) -> list[str]:
 
 @pytest.mark.parametrize("start", [0, 1, 3, 4, 5, 10**6])
 def test_the_first_n_run(door: JobDoor, start: int) -> None:
-    """More than there are is all of them."""
+    """A `start` larger than the number of jobs starts all of them."""
     running = min(start, 4)
     assert states(door, now=1, start=start) == ["running"] * running + ["claimed"] * (4 - running)
     for n in range(4):
@@ -39,7 +39,7 @@ def test_without_it_none_do(door: JobDoor) -> None:
 
 
 def test_in_the_order_of_the_reply(store: Any) -> None:
-    """Over queues, by priority."""
+    """The order of the reply is by queue, then by priority."""
     door = JobDoor(store)
     for id, queue, priority in (("a", "q", 60), ("b", "q", 10), ("c", "r", 50), ("d", "r", 40)):
         door.enqueue(id, queue=queue, priority=priority).must()
@@ -55,7 +55,7 @@ def test_fewer_than_asked_for(door: JobDoor) -> None:
 
 @pytest.mark.parametrize(("lease", "run_lease"), [(100, None), (100, 700), (700, 100)])
 def test_it_is_a_claim_and_a_start(door: JobDoor, lease: int, run_lease: int | None) -> None:
-    """The same record, and what is stored, as of two requests at one instant."""
+    """The record and the stored rows are those of a claim and a start at one instant."""
     options: dict[str, Any] = {"lease": lease} if run_lease is None else {"lease": lease, "runLease": run_lease}
     twin = JobDoor(door.store.fork(), door.version)
     (job,) = door.claim(1, now=5, start=1, **options).must()["jobs"]

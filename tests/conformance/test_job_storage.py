@@ -1,4 +1,4 @@
-"""Jobs in snapshots, forks, traces and files: what is kept of them goes on as if nothing had happened."""
+"""Jobs in snapshots, forks, traces and files: a restored store continues exactly as the original does."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_snapshot_is_restored(make_store: Make, door: JobDoor, clock_type: Any
 
 
 def test_a_snapshot_that_says_the_impossible_is_not_restored(make_store: Make, door: JobDoor, refused: Any) -> None:
-    """A job that completed without a result of its promise; a claimed one that nobody holds."""
+    """A completed job whose promise is pending, and a claimed job that no worker holds."""
     snapshot = door.store.snapshot()
     (row,) = (row for row in snapshot["promises"] if row["id"] == "completed")
     row["state"] = "pending"
@@ -79,7 +79,7 @@ def test_a_fork_goes_its_own_way(door: JobDoor) -> None:
 
 
 def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
-    """Two stores that differ in one member of one job are not the same."""
+    """Two stores that differ in one member of one job have different digests."""
     variants: list[dict[str, Any]] = [
         {},
         {"payload": {"data": "eQ=="}},
@@ -136,7 +136,7 @@ def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
 
 
 def test_jobs_are_the_same_over_every_storage(door: JobDoor) -> None:
-    """The digest of the scene in this storage is that of the scene in memory."""
+    """The populated store has the same digest in this storage as in memory."""
     memory = JobDoor(rc.Store(clock=rc.ManualClock(0), check=True))
     populate(memory)
     assert memory.store.digest() == door.store.digest()
@@ -187,7 +187,7 @@ class Reopening(JobDoor):
 
 
 def test_two_stores_on_one_file() -> None:
-    """What one of them does, the other sees: claims, ends, settings of queues, unique keys, tokens of a rate."""
+    """Each store sees the changes of the other: claims, results, settings of queues, unique keys, tokens of a rate."""
     path = new_file()
     clock = rc.ManualClock(0)
     one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
@@ -214,7 +214,7 @@ def test_two_stores_on_one_file() -> None:
 
 
 def test_two_stores_gather_together() -> None:
-    """Who joins, leaves and claims in one of them is seen by the other."""
+    """Each store sees the jobs that join, leave and are claimed in the other."""
     path = new_file()
     clock = rc.ManualClock(0)
     one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))

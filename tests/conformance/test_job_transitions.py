@@ -14,14 +14,14 @@ from conformance.job_wire import JOB, JobDoor, agreed
 from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
 
 NOW = 1_000
-"""When the request comes; everything before it has happened by then."""
+"""The instant of the request; the job was brought into its state before."""
 PAYLOAD = {"data": "eA=="}
 DEADLINE = 100_000
 READY = 70_000
-"""When a scheduled job and one that retries become pending, if nothing else is due before."""
+"""The instant at which scheduled jobs, and those that wait for a retry, become pending, if nothing else is due before."""
 BACKOFF = 60_000
 
-#: What a row needs the job to have been enqueued with; of "lease" the claim's.
+#: The members with which the row's job is enqueued; "lease" is a member of its claim.
 OPTIONS: dict[str, dict[str, Any]] = {
     "step: good_until": {"goodUntil": 5_000},
     "step: lease": {"lease": 2_000},
@@ -30,7 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "step: attempt timeout": {"timeout": 3_000},
     "step: last timeout": {"timeout": 3_000, "maxRetries": 0},
 }
-#: When a step's row is looked at: all that is due by then is due then.
+#: The instant of the tick of each step's row: when the step is due, or later.
 INSTANTS = {
     "step: ready": READY,
     "step: good_until": 5_000,
@@ -44,7 +44,7 @@ INSTANTS = {
 
 
 def options_of(event: str, state: str) -> dict[str, Any]:
-    """What the job is enqueued with: what the row wants, then what the way to the state needs."""
+    """The members with which the job is enqueued: those that the row needs, then those that lead to the state."""
     needed: dict[str, dict[str, Any]] = {
         "scheduled": {"processAt": READY},
         "gathering": {"group": "g"},
@@ -162,13 +162,13 @@ STALE = {
     "task.fence stale": "task.fence create",
 }
 READS = {"job.get", "job.search", "job.stats", "promise.get", "task.get"}
-"""What neither stores anything nor is followed by steps."""
+"""These requests store nothing, and no steps follow them."""
 IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
-"""What leaves everything as it was although it is answered 200: what exists is answered as it is."""
+"""These requests change nothing although their status is 200: they only return what exists."""
 
 
 def judge(make_store: Callable[..., Any], version: str, cell: Cell, cycles: int) -> None:
-    """Status, state after, versions, agreement, and what must not have changed, of one cell."""
+    """Checks one cell: status, state after, versions, states that agree, and rows that must not have changed."""
     door = JobDoor(make_store(), version)
     presented = prepare(door, cell.event, cell.state, cycles)
     now = INSTANTS.get(cell.event, NOW)
@@ -205,10 +205,10 @@ def test_transition(make_store: Callable[..., Any], cell: Cell) -> None:
     judge(make_store, V26, cell, 0)
 
 
-# What follows is a matter of the machine, not of storages: it runs on the first of them alone.
+# The tests below are about the state machine, not about storages, so they run on the first storage only.
 @pytest.fixture
 def make_any() -> Iterator[Callable[..., Any]]:
-    """A factory of stores of the first storage."""
+    """Makes stores on the first storage."""
     with ExitStack() as opened:
 
         def make() -> Any:
@@ -228,7 +228,7 @@ def test_transitions_of_a_job_that_was_claimed_before(make_any: Callable[..., An
 
 @pytest.mark.parametrize("event", [e for e in EVENTS if not e.startswith("task.")])
 def test_transitions_in_2025_01_15(make_any: Callable[..., Any], event: str) -> None:
-    """The older dialect serves the same kinds, and shows 422 as 400."""
+    """The older dialect has the same kinds, and 400 in place of 422."""
     for cell in CELLS:
         if cell.event == event:
             judge(make_any, V25, cell, 1)

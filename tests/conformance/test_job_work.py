@@ -1,4 +1,4 @@
-"""What workers do to a job, and what happens to it meanwhile: attempts, heartbeats, cancellation, settlement from outside, fences."""
+"""Requests of workers, and changes while a job runs: attempts, heartbeats, cancellation, settlement from outside, fences."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def test_an_error_with_data(door: JobDoor) -> None:
     assert door.get("plain").must()["promise"]["value"]["data"] == encoded_error("X", "")
 
 
-# --- which instants a transition leaves -----------------------------------------------------------------------------
+# --- the instants after each transition -----------------------------------------------------------------------------
 def instants(job: dict[str, Any]) -> dict[str, int]:
     names = ("enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt")
     return {name: job[name] for name in names if name in job}
 
 
 def test_the_instants_of_each_transition(door: JobDoor) -> None:
-    """What stands in "sets" of JOBS 3, and what goes."""
+    """Checks the column "sets" of JOBS 3, and the instants that a transition removes."""
     seen = lambda: instants(door.job())  # noqa: E731
     door.enqueue(now=1, processAt=10).must()
     assert seen() == {}
@@ -138,7 +138,7 @@ def test_a_snooze_uses_no_retry(door: JobDoor, delay: int) -> None:
 
 # --- heartbeats and cancellation ------------------------------------------------------------------------------------
 def test_what_a_heartbeat_says(door: JobDoor) -> None:
-    """Renewed, cancelled or lost: each job that is named is one of them."""
+    """Each job of a heartbeat is renewed, cancelled or lost."""
     for id in ("claimed", "running", "cancelled", "completed", "other", "version", "released"):
         door.enqueue(id, now=0).must()
         door.claim(now=0, worker="w2" if id == "other" else "w1", lease=100).must()
@@ -168,7 +168,7 @@ def test_a_heartbeat_about_dead_jobs_changes_nothing(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("before", ["scheduled", "pending", "claimed", "running", "retry", "archived"])
 def test_a_cancelled_job(door: JobDoor, before: str) -> None:
-    """The worker hears of it with its next heartbeat; what it says later is refused."""
+    """The worker's next heartbeat reports the cancellation; its later requests are refused."""
     door.enqueue(now=0, **({"processAt": 1_000} if before == "scheduled" else {})).must()
     if before not in ("scheduled", "pending"):
         door.claim(now=1).must()
@@ -256,7 +256,7 @@ def test_retention_of_what_was_completed_from_outside(door: JobDoor) -> None:
 
 # --- a running job's worker makes promises --------------------------------------------------------------------------
 def test_a_fenced_create_by_the_worker_of_a_job(door: JobDoor) -> None:
-    """The version is the job's; a worker that lost the job makes nothing."""
+    """The fence checks the job's version; a worker that lost the job creates nothing."""
     door.enqueue(now=0).must()
     door.run_one(now=0, worker="old", lease=100)
     door.fence_create(JOB, 1, "child-1", now=10).must()
@@ -274,7 +274,7 @@ def test_a_fenced_create_by_the_worker_of_a_job(door: JobDoor) -> None:
 
 
 def test_task_heartbeat_renews_a_jobs_lease_too(door: JobDoor) -> None:
-    """One fence protects both, and so does one lease."""
+    """A job and its task have one version and one lease."""
     door.enqueue(now=0).must()
     door.run_one(now=0, lease=100)
     door.heartbeat("w1", (JOB, 1), now=50).must()
@@ -284,7 +284,7 @@ def test_task_heartbeat_renews_a_jobs_lease_too(door: JobDoor) -> None:
 
 
 def test_a_task_heartbeat_of_all_that_a_pid_holds_is_about_no_jobs(door: JobDoor) -> None:
-    """A workflow's worker that shares its name with one of jobs keeps none of them alive by accident."""
+    """A heartbeat without a list of tasks renews no jobs, even if a worker of workflows and a worker of jobs share a name."""
     door.enqueue(now=0).must()
     door.task_create("workflow", ttl=100, pid="w1", now=0).must()
     door.run_one(now=0, lease=100)

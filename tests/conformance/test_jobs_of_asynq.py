@@ -1,4 +1,4 @@
-"""Asynq's documented example, to the millisecond: a task in 24 hours, one at once, one that is kept for two hours."""
+"""Asynq's documented example, to the millisecond: a task in 24 hours, a task at once, a task that is kept for two hours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def door(make_store: Callable[..., Any], clock_type: Any) -> JobDoor:
 
 
 def shown(door: JobDoor) -> dict[str, str]:
-    """Each task's state by asynq's name; what is deleted is not there."""
+    """Each task's state by asynq's name, without deleted tasks."""
     states = {id: door.state(id) for id in TASKS}
     for id, state in states.items():
         if state != "absent":
@@ -38,7 +38,7 @@ def shown(door: JobDoor) -> dict[str, str]:
 
 
 def claim(door: JobDoor, count: int = 1) -> list[dict[str, Any]]:
-    """What asynq's dequeue does: the tasks are active at once."""
+    """Claims as asynq's dequeue does: the tasks are active at once."""
     jobs: list[dict[str, Any]] = door.claim(count, ["default"], lease=30_000).must()["jobs"]
     now = door.store.now
     for job in jobs:
@@ -48,7 +48,7 @@ def claim(door: JobDoor, count: int = 1) -> list[dict[str, Any]]:
 
 
 def fired(steps: list[Any]) -> list[tuple[str, str, int]]:
-    """Kind, task and hours, minutes and so on after the beginning in ms."""
+    """Kind, task and instant of each step, in ms after T0."""
     return [(step.kind, step.id, step.at - T0) for step in steps]
 
 
@@ -107,7 +107,7 @@ def test_all_three_succeed(door: JobDoor) -> None:
 
 
 def test_the_first_fails_until_it_is_archived_and_a_person_runs_it_again(door: JobDoor) -> None:
-    """25 retries by asynq's backoff, each attempt a second long; the 26th failure archives it, 27 ends it."""
+    """25 retries with asynq's backoff, each attempt one second long; the 26th failure archives the task, attempt 27 ends it."""
     clock = door.store.clock
     for task in claim(door, 2):
         door.complete(task["id"]).must()
@@ -152,7 +152,7 @@ def test_the_first_fails_until_it_is_archived_and_a_person_runs_it_again(door: J
 
 
 def test_an_irreversible_error_archives_at_once(door: JobDoor) -> None:
-    """What asynq calls SkipRetry."""
+    """Asynq's name for this is SkipRetry."""
     claim(door, 2)
     job = door.fail("task2", retryable=False).must()["job"]
     assert (job["state"], job["retryCount"]) == ("archived", 0)
@@ -160,7 +160,7 @@ def test_an_irreversible_error_archives_at_once(door: JobDoor) -> None:
 
 
 def test_a_crashed_worker_costs_a_retry(door: JobDoor) -> None:
-    """Its lease runs out: asynq's recoverer puts the task into retry."""
+    """The worker's lease expires; asynq's recoverer would put the task into retry."""
     clock = door.store.clock
     claim(door, 2)
     ends = T0 + 30_000

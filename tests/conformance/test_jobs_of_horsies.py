@@ -1,4 +1,4 @@
-"""Horsies' documented lifecycle, to the millisecond: each transition with each instant that it sets."""
+"""Horsies' documented lifecycle, to the millisecond: each transition with the instants that it sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.wire import Reply
 MINUTE = 60_000
 T0 = 1_764_547_200_000
 CLAIM, RUN = 5_000, 20_000
-"""The claimer's lease and the runner's."""
+"""The leases of the claimer and of the runner."""
 ERROR = {"code": "CardDeclined", "message": "no money", "data": "bzI="}
 
 
@@ -27,31 +27,31 @@ def door(make_store: Callable[..., Any], clock_type: Any) -> JobDoor:
 
 
 def send(door: JobDoor, **data: Any) -> dict[str, Any]:
-    """What `.send()` does."""
+    """Enqueues as horsies' `.send()` does."""
     job: dict[str, Any] = door.enqueue("t", queue="default", type="charge", **data).must()["job"]
     return job
 
 
 def claim(door: JobDoor, worker: str = "w1") -> list[dict[str, Any]]:
-    """The claim query."""
+    """Claims as horsies' claim query does."""
     jobs: list[dict[str, Any]] = door.claim(1, ["default"], worker, CLAIM, runLease=RUN).must()["jobs"]
     return jobs
 
 
 def start(door: JobDoor, version: int = 1, now: int | None = None) -> Reply:
-    """The dispatch: from now on the runner's heartbeat counts."""
+    """Starts the task as horsies' dispatch does; from now on the runner's heartbeat counts."""
     return door.start("t", version, now)
 
 
 def instants(door: JobDoor) -> dict[str, int]:
-    """The task's timestamps, in ms after the beginning."""
+    """The task's timestamps, in ms after T0."""
     agreed(door, "t")
     job = door.job("t")
     return {name: at - T0 for name, at in job.items() if name.endswith("At") and isinstance(at, int)}
 
 
 def status(door: JobDoor) -> str:
-    """Its state by horsies' name."""
+    """The task's state by horsies' name."""
     name = HORSIES_STATES[door.state("t")]
     assert SUBJECT == "reference" or door.store.jobs.get("t").horsies_state == name
     return name
@@ -117,7 +117,7 @@ def test_err_fails_it_and_the_error_is_the_result(door: JobDoor) -> None:
 
 @pytest.mark.parametrize("lifecycle", ["horsies", "asynq"])
 def test_the_result_of_what_ended_is_its_promise_s_value(door: JobDoor, lifecycle: str) -> None:
-    """Of every end, and of none before: an archived job goes on."""
+    """This holds for every end. An archived job has no result yet, since it can run again."""
     for id in ("failed", "archived", "cancelled"):
         door.enqueue(id, queue="default", lifecycle=lifecycle, onExhausted="archived" if id == "archived" else "failed").must()
     door.send("job.cancel", {"id": "cancelled"}).must()
@@ -139,7 +139,7 @@ def test_the_result_of_what_ended_is_its_promise_s_value(door: JobDoor, lifecycl
 
 
 def test_a_crashed_worker_fails_it_without_a_policy(door: JobDoor) -> None:
-    """The runner's heartbeat stays away."""
+    """The runner sends no heartbeat."""
     clock = door.store.clock
     send(door)
     claim(door)
@@ -162,7 +162,7 @@ def test_a_crashed_worker_fails_it_without_a_policy(door: JobDoor) -> None:
 
 
 def test_retries_by_the_intervals_of_a_policy(door: JobDoor) -> None:
-    """Running → Pending: retry_count rises, next_retry_at follows the intervals, enqueued_at moves and sent_at does not."""
+    """Running → Pending: retry_count rises, next_retry_at follows the intervals, enqueued_at changes and sent_at does not."""
     clock = door.store.clock
     send(door, retryPolicy={"kind": "fixed", "intervals": [MINUTE, 5 * MINUTE, 15 * MINUTE]})
     at = 0
@@ -199,7 +199,7 @@ def test_good_until_passes_while_it_is_pending(door: JobDoor) -> None:
 
 
 def test_good_until_passes_while_it_is_claimed(door: JobDoor) -> None:
-    """The worker's guard of Claimed → Running: no attempt row is written."""
+    """The guard of the transition Claimed → Running refuses it; no attempt is written."""
     clock = door.store.clock
     send(door, goodUntil=T0 + 1_000)
     clock.advance(999)
@@ -223,7 +223,7 @@ def test_it_started_in_time_and_may_run_beyond(door: JobDoor) -> None:
 
 
 def test_a_claim_that_went_stale_goes_back(door: JobDoor) -> None:
-    """The body never ran: no retry is used, no attempt is written, and claimed_at is gone."""
+    """The task never ran: no retry is used, no attempt is written, and claimed_at is removed."""
     clock = door.store.clock
     send(door)
     claim(door, "w1")
@@ -241,7 +241,7 @@ def test_a_claim_that_went_stale_goes_back(door: JobDoor) -> None:
 
 
 def test_a_task_that_is_sent_for_later(door: JobDoor) -> None:
-    """`.schedule()`: sent_at is the call's, enqueued_at the moment from which it can be claimed."""
+    """`.schedule()`: sent_at is the instant of the call, enqueued_at that from which the task can be claimed."""
     clock = door.store.clock
     assert "enqueuedAt" not in send(door, processIn=MINUTE, sentAt=T0 - 17)
     assert (status(door), instants(door)) == ("PENDING", {"processAt": MINUTE, "sentAt": -17})
@@ -250,7 +250,7 @@ def test_a_task_that_is_sent_for_later(door: JobDoor) -> None:
 
 
 def test_cancelled_with_its_workflow(door: JobDoor) -> None:
-    """By a tag of the workflow: what has not begun and what runs."""
+    """A filter by the workflow's tag cancels its pending and its running tasks."""
     clock = door.store.clock
     send(door, tags={"workflow": "w-1"})
     claim(door)

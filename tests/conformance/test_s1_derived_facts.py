@@ -1,4 +1,4 @@
-"""PROTOCOL 1, 1.1 and 1.2: what follows from a stored promise, and the timeout that always wins."""
+"""PROTOCOL 1, 1.1 and 1.2: facts that follow from a stored promise, and the timeout that always wins."""
 
 from __future__ import annotations
 

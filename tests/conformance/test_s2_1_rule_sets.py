@@ -1,5 +1,5 @@
-"""PROTOCOL 2.1: each question on which the two rule sets differ, answered by both, and by 2025-01-15, which only the compatible
-column binds."""
+"""PROTOCOL 2.1: each rule on which the two rule sets differ, tested under both, and in 2025-01-15, to which only the compatible
+column applies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Make = Callable[..., Any]
 
 
 def binds_strictly(rules: str, version: str) -> bool:
-    """Whether the strict column binds a request."""
+    """Whether the strict column applies to a request."""
     return rules == "strict" and version == V26
 
 
@@ -205,7 +205,7 @@ def test_s2_1_listener_address(make_store: Make, rules: str, version: str, addre
 @pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize("target", [None, ADDRESS])
 def test_s2_1_task_create_where_the_promise_has_no_task(make_store: Make, rules: str, settled: bool, target: str | None) -> None:
-    """One with a target comes from the snapshot of another store: no request makes it."""
+    """A promise with a target and without a task comes from an edited snapshot, since no request creates it."""
     store = make_store(rules=rules)
     door = Door(store)
     door.create("p", target=target).must()
@@ -330,7 +330,7 @@ def test_s2_1_tags_of_an_occurrence(make_store: Make, rules: str, version: str) 
 
 @pytest.mark.parametrize("rules", RULES)
 def test_s2_1_callback_on_a_timer_is_no_internal_case(make_store: Make, rules: str) -> None:
-    """A timer is external in itself: a worker sleeps on it under both rule sets (1.1)."""
+    """Every timer is external, so a worker can sleep on it under both rule sets (1.1)."""
     store = make_store(rules=rules)
     door = Door(store)
     door.create("sleep", timeout=100, tags={"resonate:timer": "true"}, now=0).must()

@@ -1,4 +1,4 @@
-"""PROTOCOL 2: what one store shows through each of its two dialects."""
+"""PROTOCOL 2: the same store in each of its two dialects."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_s2_acquire_removes_current_alone_in_2025(store: Any) -> None:
 
 
 def test_s2_suspend_with_queued_resumes_differs(store: Any) -> None:
-    """Buffered resumes are popped in 2025 and ignored in 2026 (2, 3.12)."""
+    """A suspend takes a queued resume in 2025-01-15 and ignores it in 2026-04-01 (2, 3.12)."""
     for version, id in ((V26, "new"), (V25, "old")):
         door = Door(store, version)
         door.task_create(id).must()
@@ -251,7 +251,7 @@ def test_s2_1_retry_cadence_may_be_the_last_ttl(make_store: Any) -> None:
     door.release("t", 1, now=5).must()
     assert stored_task(store, "t")["retryAt"] == 125
     store.tick(now=130)
-    assert stored_task(store, "t")["retryAt"] == 245  # as if it had been sent again at 125
+    assert stored_task(store, "t")["retryAt"] == 245  # as if the message had been queued again at 125
     store.take_messages()
     store.tick(now=250)
     assert stored_task(store, "t")["retryAt"] == 370

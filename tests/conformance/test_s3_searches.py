@@ -12,7 +12,7 @@ NOUNS = ["promise", "task", "schedule"]
 
 
 def fill(store: Any, ids: list[str], noun: str) -> Door:
-    """Makes one promise, task or schedule for each id."""
+    """Creates a promise, task or schedule for each id."""
     door = Door(store)
     for id in ids:
         if noun == "schedule":

@@ -1,4 +1,4 @@
-"""PROTOCOL 3, shape rules: what each member of each request may be, and what a refusal leaves behind."""
+"""PROTOCOL 3, shape rules: the allowed values of each member of each request; a refused request changes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _action(kind: str, data: Any) -> dict[str, Any]:
 
 
 # fmt: off
-# For each kind: valid data, then the members by path with the values that are refused. A "?" marks a member that may be missing.
+# For each kind: valid data, then the path of each member with its refused values. A "?" marks a member that may be missing.
 MEMBERS: dict[str, tuple[dict[str, Any], dict[str, list[Any]]]] = {
     "promise.get": ({"id": "x"}, {"id": ID}),
     "promise.create": (CREATE, {"id": ID, "timeoutAt": COUNT, "param?": VALUE, "tags?": TAGS, "ikc?": KEY}),
@@ -230,7 +230,7 @@ ENVELOPES: list[tuple[str, Any, str, str]] = [
 
 @pytest.mark.parametrize(("envelope", "kind", "corr"), [e[1:] for e in ENVELOPES], ids=[e[0] for e in ENVELOPES])
 def test_s3_malformed_envelopes_are_answered(store: Any, envelope: Any, kind: str, corr: str) -> None:
-    """A refusal echoes what is text; `unknown` and `0` stand for the rest. In the list form each has its own answer."""
+    """A refusal repeats kind and corrId if they are texts, else has `unknown` and `0`. Each request of a list has its answer."""
     before = store.digest()
     answers = [json.loads(store.apply_json(json.dumps(envelope).encode())), store.apply([envelope])[0]]
     if not isinstance(envelope, list):
@@ -339,7 +339,7 @@ def test_s3_apply_json_answers_in_the_form_of_the_request(store: Any) -> None:
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_order_of_checks(store: Any, version: str) -> None:
-    """Shape before existence before state and version (3)."""
+    """A request is checked for its shape first, then for existence, then for state and version (3)."""
     door = Door(store, version)
     door.send("task.acquire", {"id": "nobody", "version": -1, "pid": "w", "ttl": 5}).must(400)
     door.acquire("nobody", 5).must(404)

@@ -1,4 +1,4 @@
-"""PROTOCOL 3.12 and preload: what a task waits for, and what it is told when it need not."""
+"""PROTOCOL 3.12 and preload: suspending a task, and the reply if it need not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PROTOCOL 4: a request runs one portion of the steps that are due, and what must hold while the rest waits."""
+"""PROTOCOL 4: a request runs a limited number of the steps that are due; replies are correct while the rest waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def steps(fired: list[Any]) -> list[tuple[str, str, int]]:
 
 
 def _many_listeners(make_store: Any, count: int) -> Any:
-    """A store whose promise p has many listeners."""
+    """Makes a store whose promise p has many listeners."""
     store = make_store(check=False)
     Door(store).create("p").must()
     kind = "promise.register_listener"
@@ -111,7 +111,7 @@ def test_s7_a_dead_awaiter_is_not_resumed_while_its_sweep_waits(make_store: Any)
 
 
 def test_s4_requests_on_a_dead_promise_whose_sweep_waits(make_store: Any) -> None:
-    """Every guard reads the projection, whatever row is still stored (1.2)."""
+    """Every guard reads the projection, even if the row that is still stored differs (1.2)."""
     store = _many_listeners(make_store, 4 * BUDGET + 30)
     door = Door(store)
     door.create("q", timeout=100, target=ADDRESS, now=0).must()
@@ -124,7 +124,7 @@ def test_s4_requests_on_a_dead_promise_whose_sweep_waits(make_store: Any) -> Non
 
 
 def test_s1_1_nothing_executes_a_timer(make_store: Any) -> None:
-    """Not even one whose stored retry lies before its deadline, as another version of the store might have left it."""
+    """This holds even if its stored retry is before its deadline, as another version of the store might have left it."""
     store = make_store(check=False)
     Door(store).create("p", timeout=9_000, target=ADDRESS, tags={"resonate:timer": "true"}, now=0).must()
     snapshot = store.snapshot()

@@ -1,4 +1,4 @@
-"""PROTOCOL 4: schedules, their cron texts and what is made up after downtime."""
+"""PROTOCOL 4: schedules, their cron expressions, and the occurrences that are made up after a downtime."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ NEXT = [
     ("CRON_TZ=Europe/Berlin 0 12 * * *", "2024-07-01T00:00:00", "2024-07-01T10:00:00"),
     ("CRON_TZ=Europe/Berlin 0 12 * * *", "2024-12-01T00:00:00", "2024-12-01T11:00:00"),
     ("CRON_TZ=Asia/Kolkata 0 0 * * *", "2024-01-01T00:00:00", "2024-01-01T18:30:00"),
-    # Local times that a change of zone skips do not fire, those that occur twice fire once, at the first (PROTOCOL 8).
+    # A local time that a change of the clocks skips does not fire; a time that occurs twice fires at the first only (PROTOCOL 8).
     ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-03-30T12:00:00", "2024-04-01T00:30:00"),
     ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-10-26T12:00:00", "2024-10-27T00:30:00"),
     ("CRON_TZ=Europe/Berlin 30 2 * * *", "2024-10-27T00:30:00", "2024-10-28T01:30:00"),
@@ -129,7 +129,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("cron", REFUSED)
 def test_s4_cron_texts_that_are_refused(store: Any, cron: str) -> None:
-    """Also those that can never fire."""
+    """Invalid expressions, and those that can never fire."""
     Door(store).schedule("s", cron, now=5).must(400)
     assert store.snapshot()["schedules"] == [] and store.now == 0
 
@@ -240,7 +240,7 @@ def test_s4_a_delay_in_the_tags_of_a_schedule_is_a_400(store: Any) -> None:
 
 # --- catch-up ----------------------------------------------------------------------------------------------------------------
 CATCHUP = [
-    # option, now, occurrences made, lastRunAt, nextRunAt (in minutes; lateness in ms is 500 where now is between)
+    # option, now in ms, occurrences that are made, lastRunAt and nextRunAt (the last three in minutes)
     ("all", 5 * MINUTE + 500, [1, 2, 3, 4, 5], 5, 6),
     ("latest", 5 * MINUTE + 500, [5], 5, 6),
     ("none", 5 * MINUTE + 500, [5], 5, 6),

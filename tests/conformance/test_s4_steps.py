@@ -156,7 +156,7 @@ def test_s4_dispatch_repeats_once_the_message_is_taken_and_does_not_catch_up(sto
 
 
 def test_s4_a_task_whose_execute_waits_has_no_timer(store: Any) -> None:
-    """`retryAt` is shown as if the message had been sent again each time; it is armed when the message is taken."""
+    """`retryAt` is shown as if the message were queued again each time; its timer begins when the message is taken."""
     door = Door(store)
     door.create("t", target=ADDRESS, now=0).must()
     shown = []
@@ -194,7 +194,7 @@ def test_s4_a_lease_that_ends_with_the_promise(store: Any) -> None:
 
 
 def test_s4_every_request_is_followed_by_what_is_due(store: Any) -> None:
-    """Also one that fails; but not one that is refused by its shape, and no read."""
+    """Steps also follow a request that fails; they follow neither a read nor a request that is refused for its shape."""
     door = Door(store)
     door.create("p", timeout=100, tags=EXT, now=0).must()
     before = rows_of(store)
@@ -272,7 +272,7 @@ def test_s4_drains_follow_their_settlement_at_once(store: Any) -> None:
 
 
 def test_s4_a_chain_of_deadlines_in_one_tick(store: Any) -> None:
-    """A timeout that resumes a task, whose own deadline passed meanwhile, does not dispatch it."""
+    """A timeout that wakes a task does not dispatch it if the task's own deadline has passed too."""
     door = Door(store)
     door.create("x", timeout=100, now=0).must()
     door.task_create("t", timeout=200, now=0).must()

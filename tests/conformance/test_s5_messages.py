@@ -1,4 +1,4 @@
-"""PROTOCOL 5 and the outbox of 1: what is sent, under which key, and for how long it waits."""
+"""PROTOCOL 5 and the outbox of 1: the messages, their keys, and how long they stay queued."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""PROTOCOL 6: every property of a state, broken by hand in a snapshot, is reported under its own name.
+"""PROTOCOL 6: a snapshot that was edited to break an invariant is reported under the name of that invariant.
 
-What the snapshot's format cannot even say (the same callback twice, an execute of nothing) is refused by `restore`, checked
-or not; those cases say so.
+Some broken states have no form in the snapshot's format, such as the same callback twice or an execute of no task. `restore`
+refuses them with and without `check`; their cases have `by_format`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NOW = 5_000
 
 @dataclass(frozen=True)
 class Break:
-    """One way of breaking one property.
+    """One way of breaking one invariant.
 
     Attributes:
-        name: The property.
-        id: What the violation names.
-        breaks: Does it, given the snapshot, its promises by id and their tasks by id.
-        rules: The rule set under which it is a violation.
+        name: The invariant.
+        id: The id that the violation names.
+        breaks: Edits the snapshot, given it, its promises by id and their tasks by id.
+        rules: The rule set under which this is a violation.
         by_format: Whether the snapshot's format refuses it.
     """
 
@@ -45,7 +45,7 @@ def message(kind: str, id: str, address: str = ADDRESS, **more: Any) -> dict[str
 
 # fmt: off
 BREAKS = [
-    # the properties of the formal model
+    # the invariants of the formal model
     Break("orphan_tasks", "plain", lambda s, p, t: p["plain"].update(task=None), by_format=True),
     Break("orphan_tasks", "plain", lambda s, p, t: s["messages"].append(message("execute", "plain", version=0)), by_format=True),
     Break("pending_task_no_ttimeout", "idle", lambda s, p, t: t["idle"].pop("retryAt")),
@@ -126,7 +126,7 @@ NAMES = {
 
 
 def build(store: Any) -> dict[str, Any]:
-    """A store with something in every state; returns its snapshot."""
+    """Fills a store with promises and tasks in every state; returns its snapshot."""
     door = Door(store)
     door.schedule("daily", "@daily", now=100).must()
     door.create("idle", target=ADDRESS, now=100).must()
@@ -193,7 +193,7 @@ def test_s6_a_timer_with_target_breaks_no_compatible_rule(make_store: Callable[.
 
 
 def test_s6_a_suspended_task_past_its_own_deadline_needs_no_callback(make_store: Callable[..., Any]) -> None:
-    """Its last awaited promise may settle between its deadline and its sweep; the timeout step is then its way out."""
+    """Its last awaited promise may be settled after the task's deadline, before its timeout step; that step ends the task."""
     store = make_store()
     door = Door(store)
     door.create("x", now=0).must()
@@ -209,7 +209,7 @@ def test_s6_a_suspended_task_past_its_own_deadline_needs_no_callback(make_store:
 
 
 def test_s6_the_check_option_stops_a_broken_store(make_store: Callable[..., Any], refused: Any) -> None:
-    """A store that checks its steps names what it finds; the step is not taken."""
+    """A store that checks its steps reports the violation by name and does not take the step."""
     store = make_store()
     snapshot = build(store)
     task = next(p for p in snapshot["promises"] if p["id"] == "idle")["task"]

@@ -1,8 +1,7 @@
-"""PROTOCOL 6, on steps: `Store(check=True)` looks at every request and every internal step, whichever call they run under.
+"""PROTOCOL 6, properties of steps: `Store(check=True)` checks every request and every internal step, in every call that runs them.
 
-Every name has its own steps in cpp/tests/step_properties_test.cpp, which no machine would take. A user of the module meets
-these properties where a snapshot was edited: one awaited promise stands twice among the resumes of a task, so that what each
-step does to it cannot be right.
+cpp/tests/step_properties_test.cpp tests each property with a step that the engine never takes. A user of the module can violate
+them only by an edited snapshot. Here a task has one awaited promise twice among its resumes, so every step on it is a violation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ DEADLINE = 1_000
 
 
 def edited(make_store: Callable[..., Any], clock_type: Any, check: bool) -> tuple[Any, Any]:
-    """A store, and its clock, in which "job" awaits "step" and has it among its resumes twice already."""
+    """A store, and its clock: "job" awaits "step" and already has it twice among its resumes."""
     store = make_store()
     door = Door(store)
     door.task_create("job", ttl=FAR, now=0).must()
@@ -69,7 +68,7 @@ def test_s6_nobody_looks_at_steps_unless_told_to(
 
 
 def test_s6_a_request_names_all_that_it_breaks(make_store: Callable[..., Any], clock_type: Any, refused: Any) -> None:
-    """The properties of the step and those of the row that it leaves."""
+    """The error names the violated properties of the step and of the row after it."""
     store, _ = edited(make_store, clock_type, check=True)
     with pytest.raises(refused) as raised:
         Door(store).halt("job")

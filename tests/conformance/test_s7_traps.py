@@ -1,4 +1,4 @@
-"""PROTOCOL 7: every cell of the matrix in traps.py is one test."""
+"""PROTOCOL 7: each cell of the matrix in traps.py is a test."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NEEDS = {
     "task.search": "suspended",
     "callback by": "acquired",
 }
-"""The state in which the request would do something to p, were p alive."""
+"""The state in which the request would change p if p were alive."""
 READS = ("promise.get", "promise.search", "task.get", "task.search")
 
 
 class Trap:
-    """A store in which the trap is laid: p as the column says; x, y (promises) and t, u (held tasks) alive."""
+    """A store with the promise p as the column says, and with promises x and y and held tasks t and u that are alive."""
 
     def __init__(self, store: Any, cell: Cell) -> None:
         self.store, self.cell = store, cell
@@ -60,12 +60,12 @@ class Trap:
 
     @property
     def creates(self) -> bool:
-        """Whether the request makes a promise out of tags."""
+        """Whether the request creates a promise from tags."""
         return self.cell.request in ("promise.create", "task.create", "task.fence create", "schedule.create")
 
     @property
     def strict(self) -> bool:
-        """Whether the strict rules bind the requests."""
+        """Whether the strict rules apply to the requests."""
         return self.cell.rules == "strict" and self.cell.version == V26
 
     @property
@@ -105,7 +105,7 @@ class Trap:
         }.get(self.cell.trap, {"resonate:target": ADDRESS})
 
     def send(self) -> Reply | None:
-        """Sends the request, or ticks."""
+        """Sends the request, or runs the steps by a tick."""
         if self.cell.request.startswith("step:"):
             self._tick()
             return None
@@ -129,7 +129,7 @@ class Trap:
 
 
 def _target(trap: Trap) -> str:
-    """The promise that the request acts on: x where p is only its awaiter."""
+    """The promise that the request acts on: x in column awaiter, else p."""
     return "x" if trap.cell.trap == "awaiter" else "p"
 
 
@@ -146,7 +146,7 @@ def _fence_create(trap: Trap) -> Reply:
 
 
 def _fulfill(trap: Trap) -> Reply:
-    """In column awaiter the held task t is what p waits for as well as x: fulfilling it settles t's own promise."""
+    """In column awaiter p also awaits the promise of the held task t, which the request settles by fulfilling t."""
     if trap.cell.trap != "awaiter":
         return trap.door.fulfill("p", trap.held, now=trap.now)
     snapshot = trap.store.snapshot()
@@ -187,7 +187,7 @@ REQUESTS: dict[str, Callable[[Trap], Reply]] = {
 
 
 def shown_promise(cell: Cell, reply: Reply) -> dict[str, Any]:
-    """The promise record that a reply shows."""
+    """The promise record in a reply."""
     data = reply.data
     if cell.request == "promise.search":
         return data["promises"][0]
@@ -198,7 +198,7 @@ def shown_promise(cell: Cell, reply: Reply) -> dict[str, Any]:
 
 
 def verdict(trap: Trap) -> dict[str, Any]:
-    """What every view must show of a dead or settled p."""
+    """The members that every reply must show of a dead or settled p."""
     name = trap.cell.trap
     if name == "settled":
         return {"state": "resolved", "settledAt": 50, "data": "eA=="}
@@ -206,7 +206,7 @@ def verdict(trap: Trap) -> dict[str, Any]:
 
 
 def assert_dead(trap: Trap, record: dict[str, Any]) -> None:
-    """A record of p shows the verdict."""
+    """Checks that a record of p shows the verdict."""
     expected = verdict(trap)
     shown = {"state": record["state"], "settledAt": record.get("settledAt"), "data": record["value"].get("data", "")}
     assert shown == expected
@@ -214,7 +214,7 @@ def assert_dead(trap: Trap, record: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("cell", [c for c in CELLS if not c.meaningless], ids=lambda c: c.name)
 def test_trap(make_store: Callable[..., Any], cell: Cell) -> None:
-    """The reply, what is stored after it, and what every other view then shows."""
+    """Checks the reply, the rows that are stored after it, and then every other reply that shows p."""
     trap = Trap(make_store(rules=cell.rules), cell)
     reply = trap.send()
     status, letter = (cell.code[:3], cell.code[3:]) if cell.code[0].isdigit() else ("", cell.code)
@@ -233,7 +233,7 @@ def test_trap(make_store: Callable[..., Any], cell: Cell) -> None:
 
 
 def assert_dead_everywhere(trap: Trap) -> None:
-    """Stored rows, searches and both dialects agree that p is dead, whatever the request was."""
+    """Checks that stored rows, searches and both dialects show p as dead, for every kind of request."""
     store, cell = trap.store, trap.cell
     row = stored(store, "p")
     if cell.request in READS:
@@ -348,7 +348,7 @@ LETTERS: dict[str, Callable[[Trap, Any], None]] = {
 
 
 def test_the_matrix_is_whole() -> None:
-    """Every combination is a test or has a reason, and every request of both dialects has its row."""
+    """Every cell is a test or has a reason why not, and every request of both dialects has its row."""
     rows = {v: {c.request for c in CELLS if c.version == v} for v in (V26, V25)}
     assert rows[V26] == {*REQUESTS, "step: lease", "step: dispatch", "step: deadline"}
     assert rows[V26] - rows[V25] == {"promise.search", "task.halt", "task.continue", "task.search"}
@@ -360,7 +360,7 @@ def test_the_matrix_is_whole() -> None:
 
 
 def test_an_edge_on_a_promise_that_settles_in_the_same_batch(make_store: Callable[..., Any]) -> None:
-    """Settled and registered within one transaction: the registration sees the settlement."""
+    """One transaction settles a promise, then registers a listener and a callback on it; both see the settlement."""
     store = make_store()
     door = Door(store)
     door.create("p").must()

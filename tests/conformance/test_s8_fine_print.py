@@ -1,4 +1,4 @@
-"""PROTOCOL 8: batches, instants, stored against projected, saturation, and what else stands in the fine print."""
+"""PROTOCOL 8: batches, instants, stored rows and projections, saturation, and other details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX = 2**63 - 1
 
 
 def _a_day_of_work() -> list[dict[str, Any]]:
-    """Requests of both dialects, good and bad, that act on each other."""
+    """Requests of both dialects, good and bad, that depend on each other."""
     act = lambda kind, data, version=V26: request(kind, data, version, "inner")  # noqa: E731
     register = act("promise.register_callback", {"awaited": "x", "awaiter": "t"})
     return [
@@ -101,7 +101,7 @@ def test_s8_an_atomic_batch_is_all_or_nothing(store: Any) -> None:
 
 @pytest.mark.parametrize("door", ["apply", "apply_json"])
 def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, door: str) -> None:
-    """Also the steps that would have followed it, and the clock: else an ordinary 404 would do."""
+    """The steps that would follow it are undone too, and the change of the clock; a plain 404 would not show that."""
     Door(store).create("p", timeout=50, tags=EXT, now=5).must()
     before = store.snapshot()
     bad = request("promise.settle", {"id": "nobody", "state": "resolved"})
@@ -141,7 +141,7 @@ def test_s8_a_batch_without_atomic_keeps_what_succeeded(store: Any) -> None:
 
 # --- apply(now=t) ------------------------------------------------------------------------------------------------------------
 def test_s8_the_request_runs_before_the_steps_of_its_instant(store: Any) -> None:
-    """A heartbeat at the very instant of an unswept expiry comes first."""
+    """A heartbeat at the instant at which the lease expires runs before the expiry step."""
     door = Door(store)
     door.task_create("t", ttl=100, pid="w", now=0).must()
     door.heartbeat("w", ("t", 1), now=100).must()
@@ -180,7 +180,7 @@ def test_s8_a_negative_instant_is_in_the_past(store: Any, now: int) -> None:
     Door(store).create("p", now=now).must(400)
 
 
-# --- stored against projected --------------------------------------------------------------------------------------------------
+# --- stored rows and projections -----------------------------------------------------------------------------------------------
 def test_s8_snapshot_and_digest_show_stored_rows(store: Any) -> None:
     door = Door(store)
     door.create("p", timeout=100, now=0).must()

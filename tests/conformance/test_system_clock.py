@@ -1,4 +1,4 @@
-"""A store on the system's clock: what PROTOCOL 4 and 8 say of a clock that nobody may set."""
+"""A store on the system's clock: the rules of PROTOCOL 4 and 8 for a clock that cannot be set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The 80 rows of the table of 2025-01-15, each brought about by requests of the dialect 2025-01-15 (PROTOCOL 2).
+"""The 80 rows of the table of 2025-01-15, each tested with requests of the dialect 2025-01-15 (PROTOCOL 2).
 
-A row is run once for every binding of its symbols that the dialect can reach: current = Invoke or Resume, with and without
-queued resumes, several versions, several wrong versions, time just at and long past the expiry.
+A row is run once for every combination of values that the dialect can reach: current = Invoke or Resume, with and without
+queued resumes, several versions, several wrong versions, instants at and long after the expiry.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from conformance.wire import ADDRESS, FAR, V25, V26, Door, Reply, executes, forg
 
 TASK = "task"
 NEXT = "next"
-"""A pending promise that every task of these tests awaits: settling it is Enqueue(Resume)."""
+"""A pending promise that every task of these tests awaits; its settlement is Enqueue(Resume)."""
 BUILD_TTL = 7_000
 REQUEST_TTL = 9_000
 DEFAULT_TTL = 5_000
-"""What l is for a task that was never acquired (PROTOCOL 2.1)."""
+"""The value of l for a task that was never acquired (PROTOCOL 2.1)."""
 
 Resume = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What a row's symbols stand for in one run.
+    """The values of a row's symbols in one run.
 
     Attributes:
         resumed: Whether c is Resume (else Invoke).
         queued: How many resumes wait in R.
-        cycles: How many acquisitions were given back before.
-        other: What is added to v to make v' (0: the row has no v').
+        cycles: How many acquisitions were released before.
+        other: The difference between v' and v (0: the row has no v').
         variant: One of the ways in which an operation may be sent.
     """
 
@@ -46,11 +46,11 @@ class Binding:
 
 
 def as_table(task: dict[str, Any] | None) -> tuple[Any, ...]:
-    """Converts a stored task to the table's ⟨state, e, l, v, c, R⟩: the one place where the two notations meet.
+    """Converts a stored task to the table's ⟨state, e, l, v, c, R⟩.
 
-    The stored n counts acquisitions, while the table's v counts how often an acquisition ended, so that v = n - 1 as long
-    as one is running or suspended. The stored resumes hold the current awaited id until it is acquired, the table's R never
-    does. While pending, l is the ttl of the last acquisition. Suspended and fulfilled tasks show ⊥ where the table does.
+    The stored n is the number of acquisitions, the table's v the number of acquisitions that ended; so v = n - 1 while the
+    task is acquired or suspended. The stored resumes include the current awaited id until the task is acquired, the table's R
+    never does. In a pending task, l is the ttl of the last acquisition. Suspended and fulfilled tasks have ⊥ as in the table.
     """
     if task is None:
         return ()
@@ -75,7 +75,7 @@ def as_table(task: dict[str, Any] | None) -> tuple[Any, ...]:
 
 
 class Scene:
-    """A store with the task of one row in the state before, at the instant `t`."""
+    """A store with the task of one row in its state before, at the instant `t`."""
 
     def __init__(self, store: Any, row: Row, binding: Binding) -> None:
         self.store, self.row, self.binding = store, row, binding
@@ -94,7 +94,7 @@ class Scene:
         return self.t
 
     def _settled(self, id: str) -> str:
-        """A settled promise that the task had registered with."""
+        """Creates a promise, registers the task as its awaiter, and settles it; returns its id."""
         self.door.create(id, now=self._later()).must()
         self.door.register(id, TASK, now=self._later()).must()
         self.door.settle(id, now=self._later()).must()
@@ -132,7 +132,7 @@ class Scene:
         self.version = version
 
     def operate(self) -> Reply | None:
-        """Runs the row's operation at `t`; returns the reply where the table gives a result."""
+        """Runs the row's operation at `t`; returns the reply, or None for an operation without a result."""
         return OPERATIONS[self.row.operation](self)
 
     @property
@@ -238,7 +238,7 @@ OPERATIONS: dict[str, Callable[[Scene], Reply | None]] = {
 
 
 def bindings(row: Row) -> Iterator[Binding]:
-    """Yields every binding of a row's symbols that requests can bring about."""
+    """Yields every combination of values of a row's symbols that requests can reach."""
     if not row.before:
         yield Binding()
         if row.result == 404 or row.operation == "Tick":
@@ -268,7 +268,7 @@ def bindings(row: Row) -> Iterator[Binding]:
 
 
 def evaluate(scene: Scene) -> tuple[Any, ...]:
-    """Returns the state after that the row demands, its symbols replaced by what they stand for."""
+    """Returns the row's state after, with its symbols replaced by their values."""
     row, before = scene.row, scene.before or ("⊥", "⊥", DEFAULT_TTL, 0, "Invoke", [])
     if not row.after:
         return ()
@@ -295,7 +295,7 @@ def evaluate(scene: Scene) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.number != STRUCK_OUT], ids=lambda r: r.name)
 def test_row(make_store: Callable[..., Any], row: Row) -> None:
-    """Result, state after and message of one row, for every binding of its symbols."""
+    """Checks the result, the state after and the message of one row, for every combination of values."""
     runs = 0
     for binding in bindings(row):
         runs += 1
@@ -315,7 +315,7 @@ def test_row(make_store: Callable[..., Any], row: Row) -> None:
 
 
 def assert_versions_of_both_dialects(scene: Scene) -> None:
-    """Both dialects show the same stored task, each with its own version (PROTOCOL 2)."""
+    """Checks that both dialects show the same stored task, each with its own version (PROTOCOL 2)."""
     task = stored_task(scene.store, TASK)
     old, new = (Door(scene.store, v).task(TASK, now=scene.t) for v in (V25, V26))
     if task is None:
@@ -327,7 +327,7 @@ def assert_versions_of_both_dialects(scene: Scene) -> None:
 
 
 def test_row_67_no_request_reaches_it(make_store: Callable[..., Any]) -> None:
-    """Row 67 is struck out: an awaiter without a task may register, and gets neither task nor message (PROTOCOL 8)."""
+    """Row 67 is struck out: an awaiter without a task may register; it gets neither a task nor a message (PROTOCOL 8)."""
     store = make_store(retry_timeout="ttl")
     door = Door(store, V25)
     for id in ("awaiter", "awaited"):
@@ -344,6 +344,6 @@ def test_row_67_no_request_reaches_it(make_store: Callable[..., Any]) -> None:
 
 
 def test_the_table_is_whole() -> None:
-    """All 80 rows are there, in order, and each is run but the one that is struck out."""
+    """The table has all 80 rows in order, and each is run except the one that is struck out."""
     assert [r.number for r in ROWS] == list(range(1, 81))
     assert all(list(bindings(r)) for r in ROWS if r.number != STRUCK_OUT)

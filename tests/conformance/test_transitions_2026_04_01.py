@@ -86,7 +86,7 @@ STALE = {
 
 
 def run(door: Door, cell: Cell, version: int, now: int) -> Reply | None:
-    """Brings the event about; returns a request's reply."""
+    """Sends the cell's request or runs its step; returns the reply of a request."""
     if cell.event == "step: awaited settles":
         door.settle("awaited", now=now).must()
         if cell.state == "suspended":
@@ -108,7 +108,7 @@ def run(door: Door, cell: Cell, version: int, now: int) -> Reply | None:
 @pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)
 @pytest.mark.parametrize("cycles", [0, 2], ids=["fresh", "used"])
 def test_transition(make_store: Callable[..., Any], cell: Cell, cycles: int) -> None:
-    """Status, state after, version and message of one cell."""
+    """Checks status, state after, version and message of one cell."""
     store = make_store(retry_timeout=RETRY)
     door = Door(store)
     if cell.event == "promise.register_callback on":
@@ -142,7 +142,7 @@ def test_the_table_has_every_state_and_request() -> None:
 
 
 def test_timers_of_each_state(store: Any) -> None:
-    """pid, ttl and lease exactly while acquired, retryAt exactly while pending; lastTtl until fulfilled (1, 6)."""
+    """A task has pid, ttl and lease only while acquired, retryAt only while pending, and lastTtl until fulfilled (1, 6)."""
     door = Door(store)
     door.create("gate", now=0).must()
     door.create(TASK, target=ADDRESS, now=0).must()
@@ -170,7 +170,7 @@ def test_timers_of_each_state(store: Any) -> None:
 
 
 def test_lease_expiry_keeps_the_version_and_sends_again(store: Any) -> None:
-    """The lease's end gives the task back with its version; the successor's acquisition raises it (PROTOCOL 3.10)."""
+    """An expired lease makes the task pending with the same version; the next acquisition raises it (PROTOCOL 3.10)."""
     door = Door(store)
     door.task_create(TASK, FAR, ttl=1_000, now=0).must()
     assert executes(store) == []

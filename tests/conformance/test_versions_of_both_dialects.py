@@ -1,4 +1,4 @@
-"""One task, two views: the version arithmetic of the dialects side by side (PROTOCOL 2)."""
+"""The version of one task in both dialects (PROTOCOL 2)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _shown(store: Any, now: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("order", ["2026 only", "2025 only", "alternating", "alternating the other way"])
 def test_one_life_in_both_views(store: Any, order: str) -> None:
-    """Every step of one task's life, with the requests spoken in one dialect or in both by turns."""
+    """Every event of one task's life, with requests of one dialect, or of both in turn."""
     doors = [Door(store, V26), Door(store, V25)]
     doors = {"2026 only": doors[:1], "2025 only": doors[1:], "alternating": doors}.get(order, doors[::-1])
-    admin = Door(store, V26)  # halt and continue exist only there
+    admin = Door(store, V26)  # halt and continue exist only in this dialect
     for id in ("gate", "gate2"):
         admin.create(id, now=0).must()
     now = 0
@@ -78,7 +78,7 @@ def test_one_life_in_both_views(store: Any, order: str) -> None:
 
 
 def test_a_task_released_by_an_old_worker_is_acquired_by_a_new_one(store: Any) -> None:
-    """Each dialect presents the version that it is shown (2)."""
+    """A client presents the version that its dialect shows (2)."""
     old, new = Door(store, V25), Door(store, V26)
     new.create("t", target=ADDRESS).must()
     assert new.task("t")["task"]["version"] == old.task("t")["task"]["version"] == 0
@@ -93,7 +93,7 @@ def test_a_task_released_by_an_old_worker_is_acquired_by_a_new_one(store: Any) -
 
 
 def test_heartbeat_compares_the_shown_version(store: Any) -> None:
-    """A heartbeat's versions are those of its dialect (2, 3.15)."""
+    """A heartbeat has the versions of its dialect (2, 3.15)."""
     old, new = Door(store, V25), Door(store, V26)
     new.task_create("t", ttl=1_000, pid="w", now=0).must()
     old.heartbeat("w", ("t", 1), now=10).must()
@@ -108,7 +108,7 @@ def test_heartbeat_compares_the_shown_version(store: Any) -> None:
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_a_message_carries_the_version_to_present(store: Any, version: str) -> None:
-    """What an execute, invoke or resume names is what the next acquisition has to say (5)."""
+    """The next acquisition must present the version in the execute, invoke or resume message (5)."""
     door = Door(store, version)
     for id in ("gate", "t"):
         door.create(id, target=ADDRESS if id == "t" else None).must()
@@ -125,7 +125,7 @@ def test_a_message_carries_the_version_to_present(store: Any, version: str) -> N
 
 
 def test_born_dead_task_shows_zero_in_both(store: Any) -> None:
-    """A promise that is born settled has a fulfilled task with n = 0 (1.2)."""
+    """A promise that is settled when it is created has a fulfilled task with n = 0 (1.2)."""
     door = Door(store)
     door.create("t", timeout=5, target=ADDRESS, now=10).must()
     assert stored_task(store, "t") == {"state": "fulfilled", "acquisitions": 0, "resumes": []}
@@ -133,7 +133,7 @@ def test_born_dead_task_shows_zero_in_both(store: Any) -> None:
 
 
 def test_versions_are_compared_as_shown_up_to_int64(store: Any) -> None:
-    """The largest version is a mere mismatch, in both dialects, and no overflow (8)."""
+    """In both dialects the largest version is a mismatch and causes no overflow (8)."""
     new, old = Door(store, V26), Door(store, V25)
     new.task_create("t", pid="w").must()
     for door in (new, old):

@@ -1,9 +1,8 @@
-"""The formal model of 2026-04-01 as data: what each request and each internal step does from each state of a task, in dialect 2026-04-01.
+"""The formal model of 2026-04-01 as data: the effect of each request and each internal step in each state of a task.
 
-A cell is a status, then the state after where it differs, then "send" where one execute message goes out. Rows without a
-status ("·") are internal steps. "absent" is no promise, "plain" a promise without target. "stale" marks a request that
-presents another version than the current one. Only task.create and task.acquire raise the version, by one, on entering
-acquired.
+A cell is a status, then the state after if it differs, then "send" if one execute message is queued. Rows without a status
+("·") are internal steps. "absent" means no promise, "plain" a promise without a target. "stale" marks a request with a version
+that is not the current one. Only task.create and task.acquire raise the version, by one, when the task becomes acquired.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ class Cell:
     """One state × event.
 
     Attributes:
-        event: The request (with a word on its kind), or a step.
+        event: The request (sometimes with a word that tells variants apart), or a step.
         state: The state before.
         status: The expected status; None for steps.
         after: The state after.
-        sends: Whether an execute goes out.
+        sends: Whether an execute message is queued.
     """
 
     event: str

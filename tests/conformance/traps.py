@@ -1,24 +1,24 @@
-"""PROTOCOL 7 as data: each request that names a promise or a task × each trap, with both dialects and both rule sets.
+"""PROTOCOL 7 as data: each request that names a promise or a task × each trap, in both dialects and under both rule sets.
 
-The subject is the promise `p`. Columns, each one trap:
-  expired     p has a target; its deadline is this very instant and nothing swept it
-  late        the same, long ago: its lease or retry has lapsed as well
-  timer       as expired, for a timer (with a target where the rule set lets a timer have one)
+A trap is a situation that is easy to get wrong. Each column is a trap for the promise `p`:
+  expired     p has a target; its deadline is this instant, and its timeout step has not run
+  late        as expired, but long ago: its lease or retry has expired too
+  timer       as expired, for a timer (with a target if the rule set allows a timer to have one)
   untargeted  as expired, for an external promise without target or task
   inner dead  as expired, for an internal promise
-  settled     p has been settled by the request before, at the same instant
+  settled     the request before settled p at the same instant
   inner       p is internal and alive
-  awaiter     p is suspended on x, is itself past its deadline, and the request acts on x
+  awaiter     p is suspended on x and past its own deadline; the request acts on x
   target      a new promise whose target is empty
   delay       a new promise with a delay
   both        a timer with a target: a new one, or p, alive
 
-Cells: a status and a letter on what the reply shows, `compatible/strict` where the rule sets differ: only in 2026-04-01 they do (2.1).
+A cell is a status and a letter for what the reply shows; `compatible/strict` if the rule sets differ (in 2026-04-01 only, 2.1).
   v verdict of p       p pending p           f p's task fulfilled     s p settled by this request    n x pending, no edge added
   h nothing renewed    x p is not found      a x settled, p not woken d no message before the delay  b no message ever
-  i400 the fenced action is refused with 400 inside a 200
-  t a tick takes the timeout of p alone      q a tick takes no step at all
-A cell that begins with "-" has no meaning; the letter names the reason in REASONS.
+  i400 the reply is 200; the fenced action in it is refused with 400
+  t a tick runs only the timeout of p        q a tick runs no step at all
+A cell that begins with "-" is not a test; the letter names the reason in REASONS.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Cell:
         rules: The rule set.
         request: The row.
         trap: The column.
-        code: What is expected, or why it has no meaning.
+        code: The cell, or the reason why it is not a test.
     """
 
     version: str

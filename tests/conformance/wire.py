@@ -1,4 +1,4 @@
-"""Envelopes for tests: how a request is built, and what every reply must look like."""
+"""Envelopes for tests: builds requests, and checks the form of every reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DIALECTS = (V26, V25)
 FAR = 10**12
 """A deadline that no test reaches."""
 ADDRESS = "poll://any@workers"
-"""Where tasks of the tests are sent."""
+"""The target of the tests' tasks."""
 LISTENER = "poll://uni@clients/c1"
 """A listener's address that both rule sets accept."""
 
@@ -23,7 +23,7 @@ STATUSES = {
 
 @dataclass(frozen=True)
 class Reply:
-    """A judged reply: its status and its data."""
+    """A reply whose form was checked: its status and its data."""
 
     status: int
     data: Any
@@ -33,7 +33,7 @@ class Reply:
         return self.data[key]
 
     def must(self, status: int = 200) -> Reply:
-        """Returns itself when it has the status, and fails the test otherwise."""
+        """Returns itself if it has this status; otherwise fails the test."""
         assert self.status == status, f"expected {status}, got {self.status}: {self.data!r}"
         return self
 
@@ -44,7 +44,7 @@ def request(kind: str, data: Any, version: str = V26, corr: str = "c1", **head: 
 
 
 def judged(envelope: dict[str, Any], answer: dict[str, Any]) -> Reply:
-    """Checks what holds for every answer to a well-formed envelope, and returns it as a Reply."""
+    """Checks the rules that every answer to a well-formed envelope meets, and returns it as a Reply."""
     assert set(answer) == {"kind", "head", "data"}, answer
     assert set(answer["head"]) == {"corrId", "status", "version"}, answer
     assert answer["kind"] == envelope["kind"], answer
@@ -63,7 +63,7 @@ def tags_of(target: str | None = None, tags: dict[str, str] | None = None) -> di
 
 
 class Door:
-    """A store seen through one dialect: a method for each request, with defaults that succeed.
+    """A client of a store in one dialect: a method for each request, with defaults that succeed.
 
     Attributes:
         store: The store under test.
@@ -75,7 +75,7 @@ class Door:
         self.version = version
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
-        """Sends one request and judges the reply."""
+        """Sends one request and checks the form of the reply."""
         envelope = request(kind, data, self.version, **head)
         return judged(envelope, self.store.apply(envelope, now=now))
 
@@ -210,11 +210,11 @@ class Door:
 
 
 def held(version: str, n: int = 1) -> int:
-    """The version that a dialect shows of a task acquired n times, while it is acquired or suspended."""
+    """The version that a dialect shows for a task that was acquired n times and is acquired or suspended."""
     return n if version == V26 else n - 1
 
 
-# --- what is stored, from the snapshot -------------------------------------------------------------------------------
+# --- stored rows, from the snapshot ----------------------------------------------------------------------------------
 def stored(store: Any, id: str) -> dict[str, Any]:
     """Returns the stored row of a promise."""
     rows = [p for p in store.snapshot()["promises"] if p["id"] == id]
@@ -236,7 +236,7 @@ EXECUTES = ("execute", "invoke", "resume")
 
 
 def executes(store: Any, id: str | None = None) -> list[tuple[str, str, int]]:
-    """Returns (kind, task, version) of the execute-like messages that wait in the outbox."""
+    """Returns (kind, task, version) of the execute, invoke and resume messages in the outbox."""
     return [
         (m["kind"], m["id"], m["version"])
         for m in store.snapshot()["messages"]
@@ -245,7 +245,7 @@ def executes(store: Any, id: str | None = None) -> list[tuple[str, str, int]]:
 
 
 def unblocks(store: Any) -> list[tuple[str, str, str]]:
-    """Returns (kind, promise, address) of the unblock-like messages that wait in the outbox."""
+    """Returns (kind, promise, address) of the unblock and notify messages in the outbox."""
     return [(m["kind"], m["id"], m["address"]) for m in store.snapshot()["messages"] if m["kind"] not in EXECUTES]
 
 
@@ -255,5 +255,5 @@ def forget_messages(store: Any) -> None:
 
 
 def rows_of(store: Any) -> dict[str, Any]:
-    """Returns all that is stored, without the clock: what a failed request must not change."""
+    """Returns all stored rows, without the clock. A failed request must not change them."""
     return {k: v for k, v in store.snapshot().items() if k != "now"}

@@ -1,1 +1,1 @@
-"""Random and broken input at the envelope door."""
+"""Random and broken envelopes."""

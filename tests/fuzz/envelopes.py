@@ -1,4 +1,4 @@
-"""What the fuzz tests send: valid envelopes over a small world, and every way of breaking them."""
+"""The requests of the fuzz tests: valid envelopes with few ids, and mutations that break them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ search = objects(
 
 @st.composite
 def suspensions(draw: st.DrawFn, kind: str) -> dict[str, Any]:
-    """A suspend whose actions mostly name the task as their awaiter."""
+    """A suspend whose actions name the task as their awaiter."""
     id = draw(ids)
     awaited = draw(st.lists(ids, min_size=0, max_size=3))
     actions = [{"kind": kind, "head": {}, "data": {"awaited": a, "awaiter": id}} for a in awaited]
@@ -59,7 +59,7 @@ def suspensions(draw: st.DrawFn, kind: str) -> dict[str, Any]:
 
 @st.composite
 def fulfilments(draw: st.DrawFn) -> dict[str, Any]:
-    """A fulfill whose action mostly names the task."""
+    """A fulfill whose action names the task."""
     data = draw(settle)
     return {"id": data["id"], "version": draw(versions), "action": {"kind": "promise.settle", "head": {}, "data": data}}
 
@@ -105,7 +105,7 @@ KINDS = {v: _kinds(v) for v in (V26, V25)}
 
 @st.composite
 def envelopes(draw: st.DrawFn) -> dict[str, Any]:
-    """A well-formed request of either dialect, about ids that collide."""
+    """A well-formed request of either dialect; the ids come from a small pool."""
     version = draw(st.sampled_from([V26, V25]))
     kind = draw(st.sampled_from(sorted(KINDS[version])))
     head: dict[str, Any] = {"corrId": draw(st.sampled_from(["c", "é", ""])), "version": version}
@@ -117,7 +117,7 @@ def envelopes(draw: st.DrawFn) -> dict[str, Any]:
 texts = st.one_of(
     st.text(max_size=8), st.sampled_from(["", "\0", "a\0b", "\u2028", "\ufeff", "\uffff", "𝄞" * 3, "pending", "x" * 3_000])
 )
-"""Any text but lone surrogates, which JSON text cannot carry."""
+"""Any text except lone surrogates, which JSON text cannot contain."""
 scalars = st.one_of(
     st.none(),
     st.booleans(),
@@ -143,7 +143,7 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def broken(draw: st.DrawFn) -> Any:
-    """An envelope after one to three mutations: a member dropped, replaced, doubled, renamed, swapped or wrapped."""
+    """An envelope after one to three mutations: a member is dropped, replaced, renamed, swapped, wrapped or added."""
     envelope: Any = copy.deepcopy(draw(envelopes()))
     for _ in range(draw(st.integers(1, 3))):
         way = draw(st.sampled_from(places(envelope) or [()]))

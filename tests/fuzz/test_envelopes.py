@@ -1,6 +1,6 @@
-"""No input makes the envelope door raise, crash or answer in another shape than its own.
+"""For every input, `apply` and `apply_json` return an answer of the right shape; they never raise or crash.
 
-`RESONATE_FUZZ_EXAMPLES` multiplies the number of examples (default 1). A failure prints the blob that repeats it.
+`RESONATE_FUZZ_EXAMPLES` multiplies the number of examples (default 1). A failure prints a blob that reproduces it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ back_ends = pytest.mark.parametrize("end", [b for b in BACK_ENDS if b.missing is
 
 
 def opened(end: BackEnd, rules: str = "compatible") -> Any:
-    """An empty store on a clock of its own; in memory it checks every invariant after every step."""
+    """An empty store with its own clock; in memory it checks every invariant after every step."""
     return end.open(clock=ManualClock(0), rules=rules, check=end.check_each_step)
 
 
 def judge(answer: Any) -> int:
-    """Checks the shape of an answer to whatever was sent; returns its status."""
+    """Checks the shape of an answer to any input; returns its status."""
     assert set(answer) == {"kind", "head", "data"}
     assert set(answer["head"]) == {"corrId", "status", "version"}
     assert isinstance(answer["kind"], str) and isinstance(answer["head"]["corrId"], str)
@@ -49,7 +49,7 @@ def judge(answer: Any) -> int:
 
 
 def send_both(one: Any, two: Any, envelope: Any, now: int | None = None) -> int:
-    """Sends an envelope to one store as a value and to another as text: the same answer, the same rows."""
+    """Sends an envelope to one store as a value and to another as text; both must give the same answer and have the same rows."""
     before = (one.digest(), one.now)
     answer = one.apply([envelope], now=now)[0] if isinstance(envelope, list) else one.apply(envelope, now=now)
     status = judge(answer)
@@ -63,7 +63,7 @@ def send_both(one: Any, two: Any, envelope: Any, now: int | None = None) -> int:
 
 
 def runs_although_refused(envelope: Any) -> bool:
-    """A suspend of 2025 that names a missing promise is a 422 in the guise of a 400, so that it runs (PROTOCOL 2)."""
+    """Whether this is a suspend in 2025-01-15: its 400 for a missing promise stands for a 422, so it did run (PROTOCOL 2)."""
     try:
         return envelope["kind"] == "task.suspend" and envelope["head"]["version"] == "2025-01-15"
     except (TypeError, KeyError):
@@ -74,7 +74,7 @@ def runs_although_refused(envelope: Any) -> bool:
 @SETTINGS
 @given(st.sampled_from(["compatible", "strict"]), st.lists(st.tuples(envelopes(), st.integers(0, 60)), min_size=1, max_size=25))
 def test_valid_envelopes(end: BackEnd, rules: str, work: list[tuple[Any, int]]) -> None:
-    """Long runs of well-formed requests: text and values agree, the invariants hold."""
+    """Long runs of well-formed requests: texts and values have the same effects, and the invariants hold."""
     one, two = opened(end, rules), opened(end, rules)
     for envelope, pause in work:
         send_both(one, two, envelope, now=one.now + pause)
@@ -86,7 +86,7 @@ def test_valid_envelopes(end: BackEnd, rules: str, work: list[tuple[Any, int]]) 
 @SETTINGS
 @given(st.sampled_from(["compatible", "strict"]), st.lists(envelopes(), max_size=8), st.lists(broken(), min_size=1, max_size=4))
 def test_broken_envelopes(end: BackEnd, rules: str, work: list[Any], breakage: list[Any]) -> None:
-    """Members dropped, swapped, replaced by junk, in a store with something in it."""
+    """Requests with members that are dropped, swapped or replaced by junk, on a store that is not empty."""
     one, two = opened(end, rules), opened(end, rules)
     for envelope in [*work, *breakage]:
         send_both(one, two, envelope)
@@ -99,7 +99,7 @@ def test_broken_envelopes(end: BackEnd, rules: str, work: list[Any], breakage: l
 @example([]).via("a batch is no request")
 @example({"kind": "promise.get", "head": {}, "data": {}}).via("an empty head")
 def test_any_json_value(end: BackEnd, value: Any) -> None:
-    """What is JSON but no envelope."""
+    """JSON values that are not envelopes."""
     assert send_both(opened(end), opened(end), value) == 400
 
 
@@ -107,7 +107,7 @@ def test_any_json_value(end: BackEnd, value: Any) -> None:
 @SETTINGS
 @given(st.lists(st.one_of(envelopes(), broken()), max_size=6), st.booleans(), st.one_of(st.none(), NOW))
 def test_batches(end: BackEnd, work: list[Any], atomic: bool, now: int | None) -> None:
-    """A batch as values and as text; an atomic one that was refused changes nothing."""
+    """A batch as values and as text; an atomic batch that is refused changes nothing."""
     one, two = opened(end), opened(end)
     before = one.snapshot()
     answers = one.apply(work, now=now, atomic=atomic)
@@ -125,7 +125,7 @@ def test_batches(end: BackEnd, work: list[Any], atomic: bool, now: int | None) -
 @SETTINGS
 @given(st.one_of(st.binary(max_size=80), st.text(max_size=40)))
 def test_raw_bytes(end: BackEnd, text: bytes | str) -> None:
-    """Anything at all as text."""
+    """Any bytes or text."""
     store = opened(end)
     before = store.digest()
     try:
@@ -140,7 +140,7 @@ def test_raw_bytes(end: BackEnd, text: bytes | str) -> None:
 @SETTINGS
 @given(envelopes(), st.data())
 def test_damaged_text(end: BackEnd, envelope: Any, data: st.DataObject) -> None:
-    """Bytes of a valid request removed, doubled or replaced."""
+    """A valid request with bytes that are removed, inserted, replaced or doubled."""
     text = bytearray(json.dumps(envelope, ensure_ascii=data.draw(st.booleans())).encode())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, max(0, len(text) - 1)))
@@ -171,8 +171,8 @@ OUTSIDE_JSON = st.sampled_from(["\ud800", "a\udfffb", "\udc80"]) | st.sampled_fr
 @SETTINGS
 @given(envelopes(), OUTSIDE_JSON, st.data())
 def test_values_that_json_does_not_have(end: BackEnd, envelope: Any, value: Any, data: st.DataObject) -> None:
-    """Lone surrogates, bytes, tuples, keys that are no text, NaN: answered as any wrong value is, wherever they stand."""
-    envelope = copy.deepcopy(envelope)  # strategies hand out the same objects again
+    """Lone surrogates, bytes, tuples, keys that are not texts, NaN: in any place they are answered like other wrong values."""
+    envelope = copy.deepcopy(envelope)  # strategies may return the same object again
     way = data.draw(st.sampled_from(places(envelope)))
     inner = envelope
     for key in way[:-1]:
@@ -191,14 +191,14 @@ def test_values_that_json_does_not_have(end: BackEnd, envelope: Any, value: Any,
     "text", [b"[" * 1_000_000, b'{"data":' * 200_000, b'"' + b"x" * 3_000_000, b"1" * 1_000_000, b"\\" * 100_000]
 )
 def test_long_text(end: BackEnd, text: bytes) -> None:
-    """Depth and length are no way to crash."""
+    """Neither deep nor long text causes a crash."""
     assert judge(json.loads(opened(end).apply_json(text))) == 400
 
 
 @back_ends
 @pytest.mark.parametrize("depth", [500, 5_000])
 def test_deep_values(end: BackEnd, depth: int) -> None:
-    """Deep values as Python objects, in members that are ignored or refused; never a crash."""
+    """Deep Python values, in members that are ignored or refused, never cause a crash."""
     deep: Any = "x"
     for level in range(depth):
         deep = [deep] if level % 2 else {"d": deep}

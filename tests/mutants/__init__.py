@@ -1,1 +1,1 @@
-"""Small defects that are put into a copy of the sources, to see whether the tests find each."""
+"""Puts small defects into a copy of the sources, to see whether the tests find each of them."""

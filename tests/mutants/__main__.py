@@ -1,13 +1,13 @@
-"""Are the tests worth anything? Small defects are put into a copy of the sources, and the tests must find each.
+"""Mutation tests: puts small defects into a copy of the sources; the tests must find each of them.
 
-    scripts/mutants                    all of them; exits with 1 if one lives
-    scripts/mutants --list             whether each has its place in the sources, without building anything
-    scripts/mutants --only job lease   those whose area or name has one of the words
-    scripts/mutants --of TREE          the sources and tests of another checkout; what has no place there is left out
-    scripts/mutants --table FILE       also writes the table there, in Markdown
+    scripts/mutants                    runs all mutants; exits with 1 if the tests miss one
+    scripts/mutants --list             checks that each mutant has its place in the sources; builds nothing
+    scripts/mutants --only job lease   only mutants whose area or name contains one of the words
+    scripts/mutants --of TREE          uses another checkout; mutants without a place in it are left out
+    scripts/mutants --table FILE       also writes the table of results to this file, in Markdown
 
-All mutants of C++ are compiled into one module, in which the environment selects one (RESONATE_MUTANT); those of Python are
-copies of the package. The tests are those that `scripts/test` runs in CI, the quickest first.
+All mutants of C++ are compiled into one module; the environment variable RESONATE_MUTANT selects one. Each mutant of Python is
+a copy of the package. The tests are those that `scripts/test` runs in CI, the quickest first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
 
 
 def find(tree: Path) -> tuple[list[tuple[Mutant, Place]], list[str]]:
-    """The mutants that have a place in the tree, and what is wrong with the others."""
+    """The mutants that have a place in the tree, and the problems of the others."""
     texts = {language: sources(tree, language) for language in ("cpp", "python")}
     found, problems = [], []
     for mutant in MUTANTS:
@@ -60,7 +60,7 @@ def find(tree: Path) -> tuple[list[tuple[Mutant, Place]], list[str]]:
 
 
 def verdicts(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: int) -> Iterator[tuple[Mutant, Verdict]]:
-    """Judges each mutant, as they come."""
+    """Runs the tests on each mutant; yields each verdict as soon as it is known."""
     compiled = {mutant.number: mutant for mutant, _ in chosen if mutant.language == "cpp"}
     forks = [(number, FIRST[mutant.area] + THEN) for number, mutant in compiled.items()]
     living = []
@@ -88,7 +88,7 @@ def verdicts(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: i
 
 
 def sound(tree: Path, work: Path, chosen: list[tuple[Mutant, Place]], jobs: int) -> bool:
-    """Whether the unchanged sources pass what judges the mutants; else nothing can be said of these."""
+    """Whether the unchanged sources pass the tests; otherwise the verdicts on mutants would mean nothing."""
     areas = {mutant.area: mutant.language for mutant, _ in chosen}
     words = dict.fromkeys(word for area, language in areas.items() if language == "cpp" for word in FIRST[area])
     slices = dict.fromkeys(word for area, language in areas.items() if language == "python" for word in SLICES[area])

@@ -1,4 +1,4 @@
-"""The copies of a tree that hold the mutants: one module with all those of C++, and a package for each of Python."""
+"""Builds the mutants from copies of a tree: one module with all mutants of C++, and one package for each mutant of Python."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ IGNORED = shutil.ignore_patterns("__pycache__", "*.so")
 
 
 def _write(file: Path, text: str) -> None:
-    """Writes a file only if it changes, so that little is built again."""
+    """Writes a file only if its text differs, so that little is rebuilt."""
     if not file.exists() or file.read_text() != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
 
 def _copy(tree: Path, source: Path, changed: dict[Path, str]) -> None:
-    """Brings the copy of the sources up to date, with the changed ones in it."""
+    """Updates the copy of the sources, with the changed files in it."""
     files = [tree / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")]
     files += [file for folder in ("cmake", "cpp") for file in (tree / folder).rglob("*") if file.is_file()]
     wanted = {source / file.relative_to(tree) for file in files} | {source / "cpp/include/resonate_mutant.hpp"}
@@ -53,7 +53,7 @@ def _copy(tree: Path, source: Path, changed: dict[Path, str]) -> None:
 
 
 def build_module(tree: Path, work: Path, mutants: list[tuple[Mutant, Place]]) -> None:
-    """Builds the module of a tree with all mutants in it, hardly optimized, and the package around it in ``work/site``."""
+    """Builds the module of a tree with all mutants, with -O1, and the package around it in ``work/site``."""
     source, folder, site = work / "source", work / "build", work / "site"
     _copy(tree, source, mutated(sources(tree, "cpp"), mutants))
     pybind11 = [sys.executable, "-m", "pybind11", "--cmakedir"]
@@ -71,7 +71,7 @@ def build_module(tree: Path, work: Path, mutants: list[tuple[Mutant, Place]]) ->
 
 
 def python_site(tree: Path, work: Path, mutant: Mutant, place: Place) -> Path:
-    """A folder with the package that a mutant of Python changes; the module is the same for all."""
+    """Makes a folder with the package that a mutant of Python changes; all of them share the C++ module."""
     site = work / f"site-{mutant.number}"
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(tree / "python" / "resonate_core", site / "resonate_core", ignore=IGNORED)

@@ -1,4 +1,4 @@
-"""All mutants, and the tests that judge those of each area."""
+"""All mutants, and the tests that run on the mutants of each area."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MUTANTS: list[Mutant] = [
 MEMORY = "tests/conformance memory"
 MACHINES = ["tests/property/test_state_machine", "tests/property/test_job_machine"]
 
-# Which tests run in turn: "beginning of the id, and a part of it". `scripts/test` runs all of these tests, and more.
+# The tests in their order, as "prefix of the test id, then a part of the id". `scripts/test` runs all of these tests, and more.
 FORKED = ["tests/conformance", "tests/property", "tests/unit", "tests/fuzz", "tests/integration/storage"]
-"""What is collected for mutants of C++."""
+"""The tests that are collected for mutants of C++."""
 FIRST: dict[str, list[str]] = {
     "promises": ["tests/conformance/test_s memory", MEMORY],
     "tasks": ["tests/conformance/test_s memory", MEMORY],
@@ -46,6 +46,6 @@ FIRST: dict[str, list[str]] = {
 THEN = ["tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINES, *FORKED]
 
 SLICES = {"worker": ["tests/worker", "tests/integration/jobs"], "server": ["tests/server"]}
-"""What runs for mutants of Python."""
+"""The tests that run on mutants of Python."""
 REST = ["tests/regressions", "tests/server", "tests/worker", "tests/integration/jobs", "tests/integration/sdk", "tests/cli"]
-"""What runs on the mutants of C++ that live."""
+"""Further tests, for the mutants of C++ that no test has found yet."""

@@ -1,7 +1,7 @@
 """A plugin of pytest that collects the tests once and runs them in a fork for each mutant, until a test fails.
 
-The module reads RESONATE_MUTANT when the first line with a mutant runs, which is in the fork: the tests that are collected here must
-open no store when they are imported.
+The C++ module reads RESONATE_MUTANT when it first runs a line with a mutant. This must happen in the fork, so the collected tests
+must not open a store when they are imported.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 PLAN = "RESONATE_MUTANTS_PLAN"
-"""Names the file that says what runs: see `Plan`."""
+"""The environment variable with the path of the file that a `Plan` reads."""
 
 
 class Plan:
-    """What the controller asks for, and where the verdicts go: one line of JSON for each.
+    """The forks to run, and the file for the verdicts: one line of JSON for each fork.
 
     Attributes:
-        forks: (number of the mutant, words of which a test's id has one; the words of the first come first).
-        jobs: How many run at once.
-        longest: Seconds after which a fork is ended.
+        forks: (number of the mutant, words that select its tests, in order) for each fork.
+        jobs: The number of forks that run at once.
+        longest: Seconds after which a fork is killed.
     """
 
     def __init__(self, file: Path) -> None:
@@ -38,7 +38,7 @@ class Plan:
 
 
 class Forks:
-    """Runs the forks, a few at once."""
+    """Runs the forks, several at once."""
 
     def __init__(self, plan: Plan, session: Any) -> None:
         self.plan = plan
@@ -48,7 +48,7 @@ class Forks:
         self.place = memory if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None
 
     def run(self) -> None:
-        """Runs all of them."""
+        """Runs all forks."""
         for number, words in self.plan.forks:
             while len(self.running) >= self.plan.jobs:
                 self.wait()
@@ -57,7 +57,7 @@ class Forks:
             self.wait()
 
     def begin(self, number: int, words: list[str]) -> None:
-        """Forks, and runs the tests there."""
+        """Starts a fork, which runs the tests."""
         folder = Path(tempfile.mkdtemp(prefix="resonate-mutant-", dir=self.place))
         folder.chmod(0o755)  # some tests run as another user
         sys.stdout.flush()
@@ -75,7 +75,7 @@ class Forks:
             os._exit(0)
 
     def chosen(self, words: list[str]) -> list[Any]:
-        """The tests whose ids have one of the words, in the order of the words."""
+        """The tests whose ids match one of the words, in the order of the words."""
         ordered: dict[Any, None] = {}
         for word in words:
             folder, _, name = word.partition(" ")
@@ -85,7 +85,7 @@ class Forks:
         return list(ordered)
 
     def test(self, items: list[Any], now: Path) -> None:
-        """Runs the tests; a failed one ends the fork."""
+        """Runs the tests; a test that fails ends the fork."""
         verdict = now.with_name("verdict")
 
         class Watch:
@@ -101,7 +101,7 @@ class Forks:
             config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def wait(self) -> None:
-        """Waits until one has ended, or ends those that take too long."""
+        """Waits until a fork has ended, and kills forks that take too long."""
         for child, (number, begun, folder) in list(self.running.items()):
             ended, status = os.waitpid(child, os.WNOHANG)
             seconds = time.monotonic() - begun
@@ -133,7 +133,7 @@ class Forks:
 
 
 def pytest_runtestloop(session: Any) -> bool:
-    """Takes the place of pytest's own loop."""
+    """Replaces pytest's own loop."""
     if session.testsfailed:
         raise session.Interrupted(f"{session.testsfailed} errors during collection")
     if not session.config.option.collectonly:

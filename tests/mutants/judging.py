@@ -1,4 +1,4 @@
-"""Runs the tests on mutants until one of them fails."""
+"""Runs the tests on mutants, on each until a test fails."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST = 900
-"""Seconds for one slice of the tests; a mutant that hangs them is caught."""
+"""Seconds for one slice of the tests; a mutant that makes them hang counts as caught."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests made of a mutant.
+    """The result of the tests on a mutant.
 
     Attributes:
         caught_by: The test that failed first, or None.
-        seconds: How long it took.
-        output: What pytest wrote last.
+        seconds: The duration of the tests.
+        output: The last output of pytest.
     """
 
     caught_by: str | None
@@ -35,9 +35,9 @@ class Verdict:
 
 
 def _command(tree: Path, *words: str) -> list[str]:
-    # The interpreter below the virtual environment: an editable install's import hook would bring the real module back.
+    # The base interpreter, not the virtual environment's: an editable install's import hook would import the real module.
     python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    # A checkout from before there were tests marked `full` does not know the marker.
+    # An older checkout does not have the marker `full`.
     marked = ["-m", "not full"] if '"full:' in (tree / "pyproject.toml").read_text() else []
     return [str(python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *marked, *words]
 
@@ -61,7 +61,7 @@ def _first_failure(output: str) -> str:
 
 
 def judge(tree: Path, site: Path, number: int, slices: Iterable[str]) -> Verdict:
-    """Runs the slices in turn on the package in `site`, until a test fails; the mutant of that number is in it (0: none)."""
+    """Runs the slices in turn on the package in `site`, until a test fails; `number` selects the mutant (0: none)."""
     begun = time.monotonic()
     output = ""
     for words in slices:
@@ -92,7 +92,7 @@ def judge(tree: Path, site: Path, number: int, slices: Iterable[str]) -> Verdict
 def judge_forked(
     tree: Path, work: Path, folders: list[str], forks: list[tuple[int, list[str]]], jobs: int
 ) -> Iterator[tuple[int, Verdict]]:
-    """Collects the tests once, and runs them in a fork for each mutant of C++: its number, and the verdict, as they come."""
+    """Collects the tests once and runs them in a fork for each mutant of C++; yields each number and verdict when it is known."""
     with tempfile.TemporaryDirectory(dir=work) as name:
         plan, verdicts = Path(name) / "plan.json", Path(name) / "verdicts"
         given = {"forks": forks, "jobs": jobs, "longest": LONGEST, "verdicts": str(verdicts)}

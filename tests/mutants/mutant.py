@@ -1,4 +1,4 @@
-"""What a mutant is, and how its place is found in a tree."""
+"""Mutants, and the search for their places in a tree."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Mutant:
     """A small defect: a text that occurs once in the sources, and its replacement.
 
     Attributes:
-        name: What the defect does.
-        area: Which rules it breaks; it decides which tests run first.
-        old: The text. In ``a «b» c`` only b is replaced, and a and c say where it is. The amount of white space does not matter.
-        new: The replacement: of C++ an expression, or statements if `old` is one or more statements.
-        statement: Whether `old` is statements.
+        name: A description of the defect.
+        area: The rules that it breaks; it decides which tests run first.
+        old: The text. In ``a «b» c`` only b is replaced; a and c identify the place. The amount of white space does not matter.
+        new: The replacement: in C++ an expression, or statements if `old` is one or more statements.
+        statement: Whether `old` consists of statements.
     """
 
     name: str
@@ -30,19 +30,19 @@ class Mutant:
 
     @property
     def language(self) -> str:
-        """Of the source."""
+        """The language of the source."""
         return "python" if self.area in ("worker", "server") else "cpp"
 
     @property
     def number(self) -> int:
-        """The number that selects the mutant, made from its name (FNV-1a), so that others do not change it."""
+        """The number that selects the mutant: a hash of its name (FNV-1a), so that other mutants do not change it."""
         value = 2166136261
         for byte in self.name.encode():
             value = (value ^ byte) * 16777619 % 2**32
         return value & 0x7FFFFFFF
 
     def replacement(self, old: str) -> str:
-        """The text at its place: in C++ both texts, of which the environment selects one when the program runs."""
+        """The new text at the mutant's place: in C++ both texts, of which the environment selects one at run time."""
         if self.language == "python":
             return self.new
         selected = f"::resonate_mutant::is({self.number})"
@@ -53,7 +53,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a mutant is: a file, and the characters that it replaces."""
+    """The place of a mutant: a file, and the characters that it replaces."""
 
     file: Path
     begin: int
@@ -61,7 +61,7 @@ class Place:
 
 
 def _spaced(text: str) -> str:
-    """A regular expression for the text, with any white space where it has some."""
+    """A regular expression for the text in which any white space matches any other."""
     return r"\s+".join(re.escape(word) for word in text.split())
 
 
@@ -82,13 +82,13 @@ def sources(tree: Path, language: str) -> dict[Path, str]:
 
 
 def places(mutant: Mutant, texts: dict[Path, str]) -> list[Place]:
-    """Everywhere its text occurs; a mutant has one place."""
+    """All places at which the mutant's text occurs; a good mutant has exactly one."""
     pattern = _pattern(mutant.old)
     return [Place(file, found.start(1), found.end(1)) for file, text in texts.items() for found in pattern.finditer(text)]
 
 
 def mutated(texts: dict[Path, str], mutants: list[tuple[Mutant, Place]]) -> dict[Path, str]:
-    """The files that the mutants change, with all of them in it."""
+    """The files that the mutants change, with all mutants in them."""
     changed: dict[Path, str] = {}
     by_file: dict[Path, list[tuple[Mutant, Place]]] = {}
     for mutant, place in mutants:

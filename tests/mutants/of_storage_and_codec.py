@@ -1,4 +1,4 @@
-"""Mutants of the storages, of the group commit, and of the codec."""
+"""Mutants of the storages, of group commit and of the codec."""
 
 from __future__ import annotations
 

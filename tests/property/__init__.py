@@ -1,6 +1,6 @@
-"""The engine and the reference model, driven in step by random requests.
+"""Random requests on the engine and on the reference model, compared after each request.
 
 ``strategies`` draws abstract operations, ``resolve`` turns them into envelopes that fit
-what is stored, ``judge`` runs both sides and compares them. The judge knows nothing of
-the generator.
+the stored rows, ``judge`` runs both sides and compares them. The judge does not depend
+on the generator.
 """

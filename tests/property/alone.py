@@ -1,4 +1,4 @@
-"""A judge without a store: the model alone, held against what must always hold (PROTOCOL 6)."""
+"""A judge without a store: checks the invariants (PROTOCOL 6) on the model alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reference import properties
 
 
 class Alone:
-    """Runs every call on the model and checks its states."""
+    """Runs every call on the model and checks the model's states."""
 
     def __init__(self, model, options, statistics):
         self.model = model

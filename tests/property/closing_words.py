@@ -1,6 +1,6 @@
-"""Says at the end of a session what the random tests ran and how to run them again: hooks that tests/conftest.py takes over.
+"""Prints at the end of a session what the random tests ran, and how to run them again: hooks that tests/conftest.py imports.
 
-They stand in no conftest.py of this folder because pytest-xdist's controller, which writes the last lines, never reads that one.
+They are not in a conftest.py of this folder, because pytest-xdist's controller, which prints the summary, does not load it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from property.statistics import REACHED, RUNS
 
 
 def pytest_sessionfinish(session):
-    """A worker of pytest-xdist hands over what it ran."""
+    """Passes the numbers of a pytest-xdist worker to the controller."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["random"] = (RUNS, list(REACHED.items()))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    """The controller of pytest-xdist adds up what its workers ran."""
+    """Adds up the numbers of the workers in pytest-xdist's controller."""
     runs, reached = getattr(node, "workeroutput", {}).get("random", ([], []))
     RUNS.extend(runs)
     for what, count in reached:

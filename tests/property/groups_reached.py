@@ -1,4 +1,4 @@
-"""What a run of the model reached of groups, of schedules whose promises are jobs and of claims that start, for its statistics."""
+"""Counts the cases that a run reached, for the statistics: groups, schedules that enqueue jobs, claims that start jobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def jobs_of(snapshot):
 
 
 def by_request(reached, rows, envelope, reply):
-    """What the answer to one request shows, and the rows after it."""
+    """Counts the cases that the answer to one request, and the rows after it, show."""
     if reply["head"]["status"] != 200:
         return
     data, found = envelope["data"], reply["data"]
@@ -59,9 +59,9 @@ def by_claim(reached, rows, data, jobs):
 
 
 def by_change(reached, before, after, fired):
-    """What one call made of the jobs that gathered before it, and of the others."""
+    """Counts how one call changed the jobs that gathered before it, and other jobs."""
     old, new = jobs_of(before), jobs_of(after)
-    # Without a step it was the last of its size that made a batch ready.
+    # A batch that became ready without a step was filled by its last job.
     ended = {one["detail"]["batch"]: one["at"] for one in fired if one["kind"] == "job_batch"}
     ready = Counter()
     for job_id, row in old.items():
@@ -95,7 +95,7 @@ def by_change(reached, before, after, fired):
 
 
 def way_out(was, row, ended):
-    """How a job stopped to gather, or None where it still does."""
+    """How a job stopped gathering, or None if it still gathers."""
     if row is None:
         return "gone"
     job = row["job"]

@@ -1,4 +1,4 @@
-"""A store in memory and one in a SQLite file, driven in step: what they answer has to be the same."""
+"""A store in memory and a store in a SQLite file that get the same calls and must give the same answers."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 
 class Differ(AssertionError):
-    """The two did not answer the same."""
+    """The two stores gave different answers."""
 
 
 def same(what: str, in_memory: Any, in_file: Any) -> Any:
-    """What both gave."""
+    """The result of both; raises `Differ` if they differ."""
     if comparable(in_memory) != comparable(in_file):
         raise Differ(f"{what}: memory gave {in_memory!r}, SQLite {in_file!r}")
     return in_memory
 
 
 def comparable(value: Any) -> Any:
-    """Records by what they show."""
+    """The value with records replaced by their reprs, so that it can be compared."""
     if isinstance(value, (list, tuple)):
         return [comparable(one) for one in value]
     return value if isinstance(value, (dict, str, bytes, int, float, bool, type(None))) else repr(value)
 
 
 class Both:
-    """Calls the same method of two objects; both have to give the same, or raise the same class of error."""
+    """Calls the same method of two objects; both must return the same value or raise the same class of error."""
 
     def __init__(self, in_memory: Any, in_file: Any) -> None:
         self.in_memory = in_memory
@@ -47,7 +47,7 @@ class Both:
 
 
 class Clocks(Both):
-    """The manual clocks of both."""
+    """The manual clocks of both stores."""
 
     @property
     def now(self) -> int:
@@ -65,9 +65,9 @@ class Stores(Both):
 
     Args:
         subject: The module under test.
-        new_path: Gives a path where no file is yet.
+        new_path: Returns a path at which no file exists.
         clocks: The clock of each.
-        options: Of both stores; memory checks its steps as well, the file takes the path of group commit, which does not.
+        options: The options of both stores. Only memory checks its steps, since group commit in the file does not.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Stores(Both):
         return self.subject.Store(self.path, clock=self.clock.in_file, durability="normal", **self.options)
 
     def reopen(self) -> None:
-        """What a restart does to the file; memory goes on."""
+        """Closes and opens the file as a restart does; the store in memory stays open."""
         if self.opens_at_another_instant() or self.in_file.path is None:
             return
         before = self.in_file.digest()
@@ -91,7 +91,7 @@ class Stores(Both):
         same("digest after a restart", before, self.in_file.digest())
 
     def opens_at_another_instant(self) -> bool:
-        """What has seen no instant yet begins, when it is opened, at its clock's; memory goes on with none."""
+        """Whether opening the file would set its first instant, while the store in memory still has none."""
         return self.in_memory.snapshot()["now"] == 0 < self.clock.now
 
     @property
@@ -103,7 +103,7 @@ class Stores(Both):
         return self.call("snapshot", *arguments, **keywords)
 
     def fork(self) -> Stores:
-        """Memory forks; of the file there is a backup, which another store opens."""
+        """Forks the store in memory, and opens a backup of the file."""
         path = self.new_path()
         clocks = Clocks(self.subject.ManualClock(self.now), self.subject.ManualClock(self.now))
         if self.opens_at_another_instant():

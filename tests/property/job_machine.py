@@ -1,4 +1,4 @@
-"""The Hypothesis state machine of jobs and queues, with some promises and tasks between them."""
+"""The Hypothesis state machine for jobs and queues, with some requests on promises and tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JobsAndModel(Machine):
 
 
 class JobsInTwoStoresAndModel(TwoStores, JobsAndModel):
-    """The same with a store in memory and one in a file."""
+    """The same machine with a store in memory and one in a file."""
 
 
 for _group, _operations in GROUP_STRATEGIES.items():

@@ -1,4 +1,4 @@
-"""Small pools of names and numbers for random jobs, so that they meet."""
+"""Small pools of names and numbers for random jobs, so that jobs share them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DEFAULTS = [
     {"retention": 100},
     {},
 ]
-# How long groups gather: most of them so that a few jobs, or a few steps of time, end it.
+# Settings of groups: under most of them a group becomes ready after a few jobs or a few steps of time.
 GATHERING = [
     {"size": 2, "grace": 1000},
     {"size": 3, "grace": 500, "maxDelay": 505},
@@ -81,6 +81,6 @@ ONLY_OF_JOBS = [
     {"goodUntil": 5},
     {"sentAt": 5},
 ]
-"""What a schedule's job may not say."""
+"""Members that the job of a schedule must not have."""
 STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"]
 GLOBS = [None, None, "*", "j*", "*.*", "j1"]

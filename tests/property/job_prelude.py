@@ -1,4 +1,4 @@
-"""What most examples of jobs begin with: jobs that wait, gather, are a batch, run, were archived, and a task that awaits one of them."""
+"""The first requests of most examples: jobs that wait, gather, form a batch, run or are archived, and a task that awaits a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns an abstract operation on jobs or queues into a request that fits what the model holds."""
+"""Turns an abstract operation on jobs or queues into a request that fits the model's rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.jobs_groups import gathering, leader_of
 
 FAR_AHEAD = 2 * 10**8
 LEAVING = ("job_cancel", "job_run", "job_archive", "job_delete", "promise_settle")
-"""What takes a job out of the group that it gathers with."""
+"""Operations that remove a job from its gathering group."""
 NEEDS = {
     "job_start": ["claimed"],
     "job_start_many": ["claimed"],
@@ -30,21 +30,21 @@ NEEDS = {
 
 
 def given(**members):
-    """The members that are not left out."""
+    """The members without those that are ABSENT."""
     return {name: value for name, value in members.items() if value is not ABSENT}
 
 
 class JobResolver(Resolver):
-    """Reads the model's rows, changes nothing."""
+    """Reads the model's rows and changes nothing."""
 
-    # Their jobs stay for a while, and the model looks at all of them again and again.
+    # The jobs of occurrences stay for a while, and the model reads all jobs at each step.
     most_occurrences = 5
 
     def fitting(self, operation):
         needed = NEEDS.get(operation["name"])
         if operation.get("aimed") == "gathering":
             found = [row for row in self.world.promises.values() if "gathering" in row.get("job", {})]
-            # The leaders, of whom there are more, last.
+            # Leaders last.
             return [row["id"] for row in sorted(found, key=lambda row: "flight" in row["job"])]
         if needed is None:
             return super().fitting(operation)
@@ -69,7 +69,7 @@ class JobResolver(Resolver):
         return names[number % len(names)]
 
     def preparation(self, operation):
-        """A request that brings a job nearer to the state that an aimed operation needs."""
+        """A request that brings a job closer to the state that an aimed operation needs."""
         if operation["aimed"] == "gathering":
             one = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
             return envelope("job.enqueue_many", NEW, {"jobs": [one] * 3})
@@ -100,7 +100,7 @@ class JobResolver(Resolver):
         return envelope("job.enqueue", NEW, data)
 
     def timers(self):
-        """Every timer that is stored, and the instants at which a rate gives a token; the end of time is none."""
+        """The stored timers, and the instants at which a rate gives a token, up to FAR_AHEAD ms from now."""
         found = set(super().timers())
         for row in self.world.promises.values():
             job = row.get("job", {})
@@ -120,19 +120,19 @@ class JobResolver(Resolver):
         if when[0] == "own deadline" and own < INT64_MAX:
             return self.not_too_far(own + when[2])
         if when[0] == "own deadline" or (when[0] == "rare" and when[1] % 7 != 0):
-            # At the end of time there is little to see.
+            # At the largest instant there is little to test.
             return None
         return super().instant(when, aimed_at)
 
     def end_of_flight(self, row, offset):
-        """When what a job gathers with is ready, or so long after it; None where that is far or nothing gathers."""
+        """The instant at which a job's gathering group is ready, plus an offset; None if that is far ahead or there is none."""
         if row is None or "gathering" not in row.get("job", {}):
             return None
         end = leader_of(gathering(self.world, row))["task"]["retryAt"]
         return self.not_too_far(end + offset) if end <= self.world.now + FAR_AHEAD else None
 
     def instant_of(self, operation):
-        """The instant of an operation, which may be the deadline of what it is aimed at."""
+        """The instant of an operation, which may be the deadline of the row at which it is aimed."""
         if operation["name"].startswith("job_") and "jobs" in operation and "aimed" not in operation:
             return self.instant(operation["when"])
         return super().instant_of(operation)
@@ -143,7 +143,7 @@ class JobResolver(Resolver):
         return {"right": right, "zero": 0, "huge": INT64_MAX, "next": right + 1, "previous": max(0, right - 1)}[wanted]
 
     def relative(self, number):
-        """An instant from now on; negative ones become absolute near the beginning."""
+        """The instant this many ms from now, at least 0; ABSENT stays ABSENT."""
         return ABSENT if number is ABSENT else min(max(0, self.world.now + number), INT64_MAX)
 
     # ---- data of the requests

@@ -1,4 +1,4 @@
-"""Abstract operations on jobs and queues; see ``strategies`` for what an operation is."""
+"""Abstract operations on jobs and queues; ``strategies`` explains operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from property.pools import INT64_MAX, VALUES
 from property.strategies import STRATEGIES, moving, operation, pick, settle_fields, still
 
 ABSENT = "absent"
-"""What is left out of a request, where None is a null."""
+"""Marks a member that the request does not have; None is a member that is null."""
 
 who = pick(0, 1, 2, 0, 1, 2, 3, 4, 5, 6)
 aimed = pick(True, True, True, True, True, True, True, False)
@@ -17,7 +17,7 @@ version = st.sampled_from(["right"] * 24 + ["next", "previous", "huge", "zero"])
 
 
 def seldom(choices, weight=3):
-    """Left out, or now and then one of the choices."""
+    """Usually ABSENT, sometimes one of the choices."""
     return st.sampled_from([ABSENT] * (weight * len(choices)) + list(choices))
 
 
@@ -25,7 +25,7 @@ policies = st.one_of(
     st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES + pools.BAD_POLICIES)
 )
 job_fields = {
-    # The last of the ids are promises, which may be adopted; None: the store finds one.
+    # The last ids are those of promises, which may be adopted; None: the store generates an id.
     "who": pick(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 7, None, None),
     "queue": st.sampled_from([*pools.QUEUES, ABSENT]),
     "type": st.sampled_from(pools.TYPES),
@@ -71,7 +71,7 @@ gathering_job_fields = {
     "lifecycle": pick(ABSENT, "asynq", "asynq", "horsies"),
     "retryPolicy": pick(*({"kind": "exponential", "base": base, "jitter": 0.75} for base in (10, 1000)), {"kind": "asynq"}),
 }
-# What a job of a schedule may say.
+# Members that a job of a schedule may have.
 template_fields = {
     name: job_fields[name]
     for name in (
@@ -108,7 +108,7 @@ filters = st.fixed_dictionaries(
 
 
 def administration(*states):
-    """Fields of a request on one job, or on all that match."""
+    """Fields of a request on one job, or on all jobs that match a filter."""
     filtered = filters
     if states:
         filtered = st.builds(lambda state, more: {"state": state, **more}, st.sampled_from(states), filters)
@@ -193,10 +193,10 @@ OPERATIONS = {
     "queue_resume": {"queue": st.sampled_from(pools.QUEUES)},
     "queue_list": {},
 }
-# The several steps of a job's life need an instant that stays for a while.
+# A job's life takes several requests, so the instant often stays the same.
 slower = st.one_of(still, still, still, moving)
 JOB_STRATEGIES = {name: operation(name, fields, slower) for name, fields in OPERATIONS.items()}
-# Who joins a little later than the others moves the end of the gathering; who joins at its end finds it over.
+# A job that joins a little later moves the instant of the group; a job that joins at that instant begins another group.
 JOB_STRATEGIES["group_enqueue"] = operation("group_enqueue", OPERATIONS["group_enqueue"], st.one_of(still, moving))
 join_late = operation(
     "join_late",
@@ -208,7 +208,7 @@ leave = st.one_of(
     *(operation(name, alone, slower) for name in ("job_cancel", "job_run", "job_archive", "job_delete")),
     *[operation("promise_settle", {**settle_fields, "aimed": st.just("gathering")}, slower)] * 2,
 )
-"""Takes one job out of the group that it gathers with."""
+"""Operations that remove one job from its gathering group."""
 claim_a_batch = operation(
     "job_claim",
     {
@@ -220,7 +220,7 @@ claim_a_batch = operation(
     },
     slower,
 )
-# What is not of jobs, but may meet them.
+# Operations on promises, tasks and schedules that may affect jobs.
 OTHERS = [
     "promise_create",
     "promise_get",
@@ -250,7 +250,7 @@ any_job_operation = st.one_of(*JOB_STRATEGIES.values(), *JOB_STRATEGIES.values()
 
 @st.composite
 def batches(draw):
-    """Up to six operations; no ``lists``, which would describe every one of them at length."""
+    """Up to six operations. ``st.lists`` is not used: its description of the operations would be very long."""
     return [draw(any_job_operation) for _ in range(draw(st.integers(0, 6)))]
 
 

@@ -1,4 +1,4 @@
-"""Runs every call on the store and on the model and compares all that can be seen of them."""
+"""Runs every call on the store and on the model and compares all that they show."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PLAIN_STATUSES = (200, 300)
 
 
 class Judge:
-    """A store and a model in step.
+    """A store and a model that get the same calls.
 
     Args:
         subject: The module under test (``resonate_core``).
         model: The reference model.
-        options: The options that both were made with.
-        statistics: A counter of what was reached.
+        options: The options of both.
+        statistics: Counts the cases that were reached.
     """
 
     def __init__(self, subject, model, options, statistics):
@@ -34,7 +34,7 @@ class Judge:
         self.store = self.new_store(self.clock)
         self.same("the empty store")
 
-    # ---- what is judged
+    # ---- the store and its clock
 
     def new_clock(self, now):
         return self.subject.ManualClock(now)
@@ -43,12 +43,12 @@ class Judge:
         return self.subject.Store(clock=clock, check=True, **self.options)
 
     def end(self):
-        """The example is over."""
+        """Ends the example."""
 
     # ---- calls
 
     def request(self, envelope, now=None, door="dict"):
-        """One envelope, through one of the doors."""
+        """Sends one envelope in one of the ways: as a dict, as JSON, in a batch, with a debug time."""
         if door == "debug_time" and now is not None and isinstance(envelope.get("head"), dict):
             envelope["head"]["resonate:debug_time"] = now
             now = None
@@ -71,7 +71,7 @@ class Judge:
         self.same("after the request")
 
     def raw(self, text):
-        """A text that need not be an envelope, nor JSON."""
+        """Sends a text that may be neither an envelope nor JSON."""
         try:
             parsed = json.loads(text)
         except ValueError:
@@ -82,7 +82,7 @@ class Judge:
         self.same("after a raw text")
 
     def batch(self, envelopes, now, atomic):
-        """Several envelopes in one transaction."""
+        """Sends several envelopes in one transaction."""
         expected = self.model.apply_batch(envelopes, now, atomic)
         self.script.add(f"store.apply({envelopes!r}, now={now!r}, atomic={atomic!r})")
         got = self.store.apply(envelopes, now=now, atomic=atomic)
@@ -126,7 +126,7 @@ class Judge:
         self.equal(sorted_lists(self.store.snapshot(format="debug")), sorted_lists(self.model.debug_snapshot()), "debug snapshot")
 
     def go_on_with_a_fork(self):
-        """The original is changed after the fork: the fork must not notice."""
+        """Forks the store, changes the original, which must not affect the fork, and continues with the fork."""
         self.script.add("store, old = store.fork(), store; clock = store.clock; old.tick(old.now + 10**6)")
         fork = self.store.fork()
         if not self.model.world.schedules:
@@ -135,7 +135,7 @@ class Judge:
         self.same("in the fork")
 
     def go_on_with_a_restored_copy(self):
-        """A new store, from the snapshot as a JSON text."""
+        """Continues with a new store that restores the snapshot from JSON text."""
         self.script.add("snapshot = json.loads(json.dumps(store.snapshot()))")
         self.script.add("clock = rc.ManualClock(clock.now); store = rc.Store(clock=clock, check=True, **options)")
         self.script.add("store.restore(snapshot)")
@@ -148,7 +148,7 @@ class Judge:
         self.same("in the restored copy")
 
     def restore_an_earlier_state(self):
-        """Goes back to a snapshot of this very instant."""
+        """Takes a snapshot, changes the store, and restores the snapshot."""
         self.script.add("snapshot, before = store.snapshot(), store.digest()")
         self.script.add("store.take_messages(); store.restore(snapshot); assert store.digest() == before")
         snapshot, before = self.store.snapshot(), self.store.digest()
@@ -187,7 +187,7 @@ class Judge:
 
 
 class JudgeOfTwo(Judge):
-    """The same for a store in memory and one in a file, in step with each other and with the model."""
+    """A judge of three: a store in memory, a store in a file, and the model."""
 
     def new_clock(self, now):
         return Clocks(self.subject.ManualClock(now), self.subject.ManualClock(now))
@@ -212,7 +212,7 @@ class JudgeOfTwo(Judge):
 
 
 def plain_reply(reply):
-    """A reply with the text of an error, which is free, taken out."""
+    """A reply without the texts of errors, which are not specified."""
     reply = copy.deepcopy(reply)
     hide_text(reply)
     if reply["kind"] == "task.fence" and isinstance(reply["data"], dict):
@@ -232,17 +232,17 @@ def hide_text(reply):
 
 
 def sorted_lists(snapshot):
-    """The lists of a debug snapshot in one order."""
+    """The lists of a debug snapshot, sorted."""
     return {name: sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) for name, rows in snapshot.items()}
 
 
 def wire_form(message):
-    """The fields of a Message that the model knows too."""
+    """The fields of a Message that the model has too."""
     return {"key": message.key, "address": message.address, "message": message.message}
 
 
 def difference(got, expected, path="$"):
-    """Lines that say where two JSON values differ."""
+    """Lines that describe the differences between two JSON values."""
     if isinstance(got, dict) and isinstance(expected, dict):
         for name in sorted(set(got) | set(expected), key=str):
             if name not in got:

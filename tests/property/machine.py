@@ -18,13 +18,13 @@ MOST_TICKS = 12
 
 
 class Machine(RuleBasedStateMachine):
-    """Base of all machines: the calls that are no requests, and how an operation is run.
+    """Base of all machines: runs operations, and has rules for calls that are not requests.
 
     Attributes:
         rule_set: The rules of store and model.
-        resolver_type: What makes requests of operations.
-        prelude: What most examples begin with.
-        furthest: How far ahead a timer may be that time is moved to.
+        resolver_type: Turns operations into requests.
+        prelude: The first requests of most examples.
+        furthest: How far ahead a timer may be at most, so that time is moved to it.
     """
 
     rule_set = "compatible"
@@ -50,7 +50,7 @@ class Machine(RuleBasedStateMachine):
             self.judge.request(copy.deepcopy(request))
 
     def instant(self, operation):
-        """The instant of an operation; a debug tick carries its own."""
+        """The instant of an operation; None for a debug tick, which has its own."""
         if operation["name"] == "debug_tick":
             return None
         return self.resolver.instant_of(operation)
@@ -67,7 +67,7 @@ class Machine(RuleBasedStateMachine):
 
     def run_batch(self, operations, atomic, at):
         type(self).steps += 1
-        # An undone batch says nothing of the clock, so an atomic one stays where the clock is.
+        # It is not specified whether an undone batch moves the clock, so an atomic batch does not move it.
         now = None if atomic else self.resolver.instant(at)
         scratch = self.model.fork()
         envelopes = []
@@ -85,7 +85,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(ticks=pick(1, 0, 2, 5, MOST_TICKS), offset=pick(0, 1, -1, 3))
     def advance(self, ticks, offset):
-        """Passes over some due instants and stops at, just before or just after the last one."""
+        """Advances over several due instants, to the last one or to just before or after it."""
         type(self).steps += 1
         if (ticks, offset) == (1, 0) and not self.is_too_far(self.model.next_due()):
             self.judge.advance_to_next()
@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class StoreAndModel(Machine):
-    """Promises, tasks and schedules; a subclass says with which rule set and which judge."""
+    """Promises, tasks and schedules; a subclass chooses the rule set and the judge."""
 
     @rule(operation=any_operation, wrong=corruption)
     def spoilt_request(self, operation, wrong):
@@ -132,7 +132,7 @@ class StoreAndModel(Machine):
 
 
 class TwoStores:
-    """What a machine has more whose store in memory goes with one in a SQLite file: that is closed and opened again in between."""
+    """A mixin for machines with a store in memory and one in a SQLite file, which a rule closes and opens again."""
 
     def make_judge(self, model, chosen):
         import resonate_core
@@ -146,7 +146,7 @@ class TwoStores:
 
 
 class TwoStoresAndModel(TwoStores, StoreAndModel):
-    """The same with a store in memory and one in a file."""
+    """The same machine with a store in memory and one in a file."""
 
 
 def request_rule(group, operations):

@@ -1,11 +1,11 @@
-"""Small pools of names and numbers, so that things collide."""
+"""Small pools of names and numbers, so that requests often use the same ones."""
 
 from __future__ import annotations
 
 INT64_MAX = 2**63 - 1
 SAFE_INTEGER = 2**53 - 1
 
-# The last two come in one order as UTF-8 and in the other as UTF-16.
+# The order of the last two in UTF-8 is the reverse of that in UTF-16.
 IDS = ["a", "b", "b.1", "b:2", "～", "\U0001f600"]
 SCHEDULE_IDS = ["s", "s.x"]
 PIDS = ["w1", "w2"]
@@ -15,7 +15,7 @@ LISTENERS = ["poll://any@g", "http://h/x", "https://h/y", "x:y", "poll://g", "de
 BRANCHES = ["br", "br", ""]
 
 TTLS = [100, 100, 1000, 1, 10, 60_000, SAFE_INTEGER, INT64_MAX]
-# Relative to the present instant; the last ones are absolute (see resolve.deadline).
+# Relative to the current instant; ABSOLUTE_TIMEOUTS are absolute (see resolve.deadline).
 TIMEOUTS = [1000, 10_000, 100_000, 100, 10, 1, 0, -1, 2**50]
 ABSOLUTE_TIMEOUTS = [INT64_MAX, SAFE_INTEGER, 0, 1]
 DELAYS = [10, 500, 0, 5000]
@@ -50,7 +50,7 @@ PROMISE_STATES = ["pending", *SETTLED, "rejected_timedout"]
 TASK_STATES = ["pending", "acquired", "suspended", "halted", "fulfilled"]
 GLOBS = [None, None, "*", "b*", "*.*", "a", "**1", "", "b?1"]
 
-# What a corruption puts in the place of a member.
+# The values that a corruption puts in place of a member.
 WRONG = [None, 1.0, True, "5", "", "a\0b", [], {}, -1, 2**63, -(2**63) - 1, ["x"], {"x": 1}, 0]
 RAW_TEXTS = [
     "",

@@ -1,6 +1,6 @@
-"""What most examples begin with: an acquired, a suspended and a pending task, a promise that is awaited and an internal one.
+"""The first requests of most examples: an acquired, a suspended and a pending task, an awaited promise and an internal promise.
 
-From an empty store it takes several lucky draws to get to a suspended task; what comes after it would be rare.
+From an empty store, random requests seldom lead to a suspended task, and even less often to the states after it.
 """
 
 from __future__ import annotations

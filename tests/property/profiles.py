@@ -1,4 +1,4 @@
-"""How much the random tests do, and with which seed."""
+"""The number of examples of the random tests, and their seed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase, settings
 PROFILE = os.environ.get("RESONATE_PROPERTY_PROFILE", "long" if "RESONATE_PROPERTY_SECONDS" in os.environ else "ci")
 SECONDS = float(os.environ.get("RESONATE_PROPERTY_SECONDS", "600")) if PROFILE == "long" else 0.0
 SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
-os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # the workers of pytest-xdist, which read this too, take the same
+os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # so that the workers of pytest-xdist use the same seed
 EXAMPLES = {"dev": 60, "ci": 500, "long": 400, "mutants": 500}
 STEPS = {"dev": 40, "ci": 40, "long": 70, "mutants": 40}
-# Whether there is a difference is all that is asked of a mutant; the shortest way to it would take minutes to find.
+# For a mutant, a difference is enough; finding the shortest example of it would take minutes.
 PHASES = (Phase.explicit, Phase.generate) if PROFILE == "mutants" else tuple(Phase)
 
 

@@ -1,4 +1,4 @@
-"""Turns an abstract operation into an envelope and an instant that fit what the model holds."""
+"""Turns an abstract operation into an envelope and an instant that fit the model's rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from property import pools
 from reference import cron
 
 NEW, OLD = "2026-04-01", "2025-01-15"
-# Later than this, libraries disagree about calendars.
+# After this instant, libraries disagree about calendars.
 LAST_CALENDAR_INSTANT = 4_000_000_000_000
 OF_BOTH = {
     "unique_enqueue": "job.enqueue",
@@ -36,10 +36,10 @@ NEEDS = {
 
 
 class Resolver:
-    """Reads the model's rows, changes nothing.
+    """Reads the model's rows and changes nothing.
 
     Attributes:
-        most_occurrences: Of a schedule in one step of time.
+        most_occurrences: The maximum number of occurrences of a schedule in one step of time.
     """
 
     most_occurrences = 40
@@ -49,7 +49,7 @@ class Resolver:
 
     @property
     def world(self):
-        # Asked for anew each time: an undone batch puts another one in its place.
+        # Read each time, since an undone batch replaces the model's world.
         return self.model.world
 
     def envelope(self, operation, now):
@@ -66,14 +66,14 @@ class Resolver:
         if name.startswith("fence"):
             kind = "task.fence"
         if kind.endswith("search") or kind in ("task.halt", "task.continue"):
-            # Asked of the older dialect now and then, for the 400.
+            # The older dialect does not have these kinds; some requests use it to get the 400.
             dialect = OLD if dialect == OLD and operation["when"] != ("still",) else NEW
         return envelope(kind, dialect, data)
 
     # ---- names, numbers and instants
 
     def fitting(self, operation):
-        """The ids that an aimed operation may go to."""
+        """The ids at which an operation can be aimed."""
         needed = NEEDS.get(operation["name"])
         return [
             row["id"]
@@ -84,7 +84,7 @@ class Resolver:
         ]
 
     def preparation(self, operation):
-        """A request that brings an operation without anything to aim at nearer to it."""
+        """A request that leads toward a row at which the operation can be aimed."""
         dialect = operation["dialect"]
         for state, name in (("acquired", "task_halt"), ("pending", "task_acquire")):
             known = self.fitting({"name": name})
@@ -101,16 +101,16 @@ class Resolver:
         return envelope("task.create", dialect, {"pid": "w1", "ttl": 1000, "action": action})
 
     def aim(self, operation):
-        """An id that fits, or any."""
+        """An id that fits the operation, or else any id."""
         fitting = self.fitting(operation) if operation["aimed"] else []
         rare = [one for one in fitting if self.is_rare(operation["name"], self.world.promises[one])]
-        # Every other aimed operation goes to one of the few that do more than the rest.
+        # Every other aimed operation goes to a row on which it has further effects.
         if rare and operation["who"] % 2 == 0:
             return rare[operation["who"] // 2 % len(rare)]
         return fitting[operation["who"] % len(fitting)] if fitting else self.promise_id(operation["who"])
 
     def is_rare(self, name, row):
-        """Whether an operation of this name would start something at the row."""
+        """Whether an operation of this name on the row has further effects, such as waking a task."""
         alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
         if name == "promise_settle":
             return alive and row["callbacks"] != []
@@ -121,13 +121,13 @@ class Resolver:
         return False
 
     def promise_id(self, number):
-        """The pool first, then whatever else exists (occurrences of schedules)."""
+        """An id of the pool, or of another promise that exists (an occurrence of a schedule)."""
         others = sorted(set(self.world.promises) - set(pools.IDS))
         names = pools.IDS + others[-6:]
         return names[number % len(names)]
 
     def awaited_id(self, number, aim, awaiter):
-        """Any id, or one of a promise that is settled, or still pending (in the strict rule set also external)."""
+        """Any id, or the id of a promise that is settled, or that is pending (and external in the strict rule set)."""
         fitting = []
         for row in self.world.promises.values():
             alive = row["state"] == "pending" and row["timeoutAt"] > self.world.now
@@ -136,7 +136,7 @@ class Resolver:
         return fitting[number % len(fitting)] if aim != "any" and fitting else self.promise_id(number)
 
     def task_version(self, task_id, wanted, dialect):
-        """The version as the dialect shows it, or one that differs from it in the wanted way."""
+        """The version that the dialect shows, or a version that differs from it in the wanted way."""
         task = self.world.promises.get(task_id, {}).get("task")
         if task is None or wanted == "zero":
             return 0
@@ -148,19 +148,19 @@ class Resolver:
         return {"right": right, "other dialect": other, "next": right + 1, "previous": max(0, right - 1)}[wanted]
 
     def deadline(self, timeout):
-        """A deadline from now on, or an absolute one."""
+        """A deadline relative to now, or an absolute one."""
         how, number = timeout
         return number if how == "at" else min(max(0, self.world.now + number), pools.INT64_MAX)
 
     def instant_of(self, operation):
-        """The instant of an operation, which may be the deadline of what it is aimed at (the first of several)."""
+        """The instant of an operation, which may be the deadline of the row at which it is aimed (of several, the first)."""
         first = {**operation, **(operation.get("tasks") or [{}])[0]}
         return self.instant(operation["when"], self.aim(first) if {"aimed", "who"} <= first.keys() else None)
 
     def instant(self, when, aimed_at=None):
         """The instant of a request, or None for the clock's.
 
-        Instants stay before so many occurrences of a schedule that a test would crawl.
+        It is not so far ahead that a schedule would have too many occurrences, which would make a test slow.
         """
         now = self.world.now
         if when[0] == "still":
@@ -180,7 +180,7 @@ class Resolver:
         return now - 1 if when[1] < 10 and now else None
 
     def timers(self):
-        """Every timer that is stored, due or not, that is not yet past."""
+        """The instants of all stored timers that are not in the past."""
         found = set()
         for row in self.world.promises.values():
             task = row.get("task", {})
@@ -189,7 +189,7 @@ class Resolver:
         return sorted(instant for instant in found if instant >= self.world.now)
 
     def not_too_far(self, instant):
-        """At most some occurrences of any schedule ahead, and within int64."""
+        """The instant, limited to `most_occurrences` of any schedule and to int64."""
         for row in self.world.schedules.values():
             last = row["nextRunAt"]
             for _ in range(self.most_occurrences):
@@ -317,7 +317,7 @@ class Resolver:
 
 
 def settlement(operation):
-    """What a settlement says beside the id."""
+    """The members of a settlement except the id."""
     data = {"state": operation["state"]}
     if operation["value"] is not None:
         data["value"] = operation["value"]
@@ -327,12 +327,12 @@ def settlement(operation):
 
 
 def envelope(kind, dialect, data):
-    """A request; what the pools share is copied."""
+    """A request; values of the pools are copied."""
     return copy.deepcopy({"kind": kind, "head": {"corrId": "c", "version": dialect}, "data": data})
 
 
 def spoil(request, corruption):
-    """Puts something wrong in the place of one member of an envelope."""
+    """Replaces, removes or renames one member of an envelope."""
     number, how, wrong = corruption
     places = [(request, name) for name in request]
     for container, name in places:

@@ -1,4 +1,4 @@
-"""The calls of a failing run, as a Python script that a person can run again."""
+"""The calls of a failed run as a Python script, so that a person can repeat them."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class Script:
         self.lines.append(line)
 
     def __str__(self):
-        # The last call is the one whose outcome is in question.
+        # The last call is the one whose result differs.
         return "\n".join(["# To see it again:", *self.lines[:-1], f"print({self.lines[-1]})"])

@@ -1,4 +1,4 @@
-"""What a session of random tests reached; printed at its end."""
+"""Counts what the random tests of a session reached; printed at its end."""
 
 from __future__ import annotations
 

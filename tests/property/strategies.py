@@ -1,7 +1,7 @@
-"""Abstract operations: which request, on which of the things that exist, how wrong, when.
+"""Abstract operations: the kind of request, the row it names, its instant, and how it is wrong.
 
-An operation names things by number, so that it means something in every state and stays
-small when it is shrunk. ``resolve`` gives the numbers their meaning.
+An operation names rows by number, so that it fits every state and stays small when
+Hypothesis shrinks it. ``resolve`` replaces the numbers by ids.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ NEW, OLD = "2026-04-01", "2025-01-15"
 
 
 def pick(*choices):
-    """One of the choices; what is named more often is drawn more often."""
+    """One of the choices; a choice that is repeated is drawn more often."""
     return st.sampled_from(choices)
 
 
 def often(usual, rare, weight):
-    """The usual choice, about ``weight`` times as often as a rare one."""
+    """The usual choice, or a rare one; the usual choice is ``weight`` times as frequent as each rare one."""
     return st.sampled_from([usual] * weight + list(rare))
 
 
 who = pick(0, 1, 2, 0, 1, 2, 3, 4, 5, 6, 7)
-# Aimed operations look for a task in the state that they need.
+# An aimed operation chooses a row in the state that it needs.
 aimed = pick(True, True, True, False)
 version = often("right", ["other dialect", "next", "previous", "huge", "zero"], 14)
 
 still = st.just(("still",))
 moving = st.one_of(
     st.tuples(st.just("after"), pick(1, 0, 10, 100)),
-    # "own deadline": what comes before the sweep of a deadline that has passed must not act (PROTOCOL 7).
+    # "own deadline": a request after a promise's deadline, before its timeout step, must not act on it (PROTOCOL 7).
     st.tuples(pick("timer", "timer", "own deadline"), pick(0, 0, 1, 2, 3, 4, 5), pick(0, -1, 1)),
     st.tuples(st.just("rare"), st.integers(0, 60)),
 )
@@ -51,7 +51,7 @@ tags = st.fixed_dictionaries(
         "own": pick("1", "2"),
     },
 )
-# Most of the life of the engine is in tasks, so a target is the rule.
+# Tasks have the most behaviour to test, so most promises have a target.
 targeted = st.builds(lambda target, more: {"target": target, **more}, st.sampled_from(pools.TARGETS), tags)
 light = st.sampled_from([{}, {"external": "true"}, {"timer": "true"}, {"branch": "br"}, {"branch": "br", "external": "true"}])
 task_tags = st.one_of(
@@ -90,7 +90,7 @@ named_task = st.fixed_dictionaries({"who": who, "aimed": aimed, "version": versi
 
 
 def operation(name, fields, at=when):
-    """An operation of one name: its own fields, the dialect, the instant and the door."""
+    """An operation of one name: its own fields, the dialect, the instant and the way in which it is sent."""
     common = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "door": door}
     return st.fixed_dictionaries({**common, **fields})
 
@@ -142,7 +142,7 @@ OPERATIONS = {
 }
 STRATEGIES = {name: operation(name, fields) for name, fields in OPERATIONS.items()}
 any_operation = st.one_of(*STRATEGIES.values())
-# Drawn together, one rule each: Hypothesis leaves some rules out of an example, and few of these can be missed.
+# Each group is one rule. Hypothesis leaves some rules out of an example, and an example needs most of these operations.
 GROUPS = {
     "claim": ["task_create", "task_create", "task_acquire", "task_acquire", "task_acquire"],
     "wait": ["task_suspend", "task_suspend", "task_suspend", "register"],
@@ -156,7 +156,7 @@ GROUPS = {
     "debug": ["debug", "debug_tick", "debug_tick"],
 }
 
-# Which member of an envelope is spoilt, and by what.
+# The number of the member that is corrupted, how, and by which value.
 corruption = st.tuples(st.integers(0, 40), pick("put", "put", "put", "drop", "rename"), st.sampled_from(pools.WRONG))
 options = st.fixed_dictionaries(
     {

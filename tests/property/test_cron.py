@@ -1,4 +1,4 @@
-"""Random cron texts: the engine's occurrences against those of another library (PROTOCOL 4 and 8)."""
+"""Random cron expressions: compares the engine's occurrences with those of another library (PROTOCOL 4 and 8)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reference import cron
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 ZONES = ["", "", "", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca", "UTC"]
-# Past 2037 the last rule of a zone goes on for ever; both sides are asked there too.
+# After 2037 the last rule of a zone applies forever; the tests include such instants.
 LAST = 4_000_000_000_000
 
 
 def items(low, high, names=()):
-    """One item of a list: a number, a name, a range or either with a step."""
+    """One item of a list: a number, a name, a range, or a range or star with a step."""
     number = st.integers(low, high)
     bounds = st.tuples(number, number).map(sorted).map(lambda pair: f"{pair[0]}-{pair[1]}")
     step = st.integers(1, max(2, (high - low) // 2))
-    # The other library takes the range n-n with a step for the range from n to the end.
+    # The other library reads the range n-n with a step as the range from n to the end.
     wide = bounds.filter(lambda one: len(set(one.split("-"))) == 2)
     plain = [number.map(str), bounds, st.builds(lambda one, by: f"{one}/{by}", st.one_of(wide, st.just("*")), step)]
     if names:
@@ -29,7 +29,7 @@ def items(low, high, names=()):
 
 
 def field(low, high, names=()):
-    """A field: most often a star, else a list of up to three items."""
+    """A field: a star, a list of up to three items, or a number."""
     lists = st.lists(items(low, high, names), min_size=1, max_size=3).map(",".join)
     return st.one_of(st.just("*"), lists, st.integers(low, high).map(str))
 
@@ -44,7 +44,7 @@ texts = st.builds(
 
 
 def occurrences(text, after, count):
-    """Several occurrences by the reference; fewer where the text fires no more."""
+    """This many occurrences by the reference; fewer if the expression has no more."""
     found = []
     while len(found) < count and (following := cron.next_after(text, after)) is not None:
         found.append(following)
@@ -72,7 +72,7 @@ def test_random_texts(text, after):
     month=st.sampled_from([2, 3, 4, 5, 9, 10, 11]),
 )
 def test_around_changes_of_zones(zone, hour, minute, year, month):
-    """Every occurrence in the small hours of a month in which clocks may change."""
+    """All occurrences at night in a month in which clocks may change."""
     text = f"CRON_TZ={zone} {minute} {hour} * * *"
     after = int(cron.datetime(year, month, 1, tzinfo=cron.timezone.utc).timestamp() * 1000)
     assert rc.cron_next(text, after, 40) == occurrences(text, after, 40)

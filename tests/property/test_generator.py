@@ -1,4 +1,4 @@
-"""The generator itself: on the model alone it must reach everything that there is to judge."""
+"""Tests the generator: on the model alone it must reach every case that the judge can compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EDGES = {
     "suspended": ["pending", "halted", "fulfilled"],
     "halted": ["pending", "fulfilled"],
 }
-# What a kind can answer beside 200 and 400 (of its shape).
+# The statuses of each kind other than 200, and 400 for a bad shape.
 OUTCOMES = {
     NEW: {
         "promise.get": [404],
@@ -70,10 +70,10 @@ OUTCOMES = {
 
 
 def wanted():
-    """Everything that the runs together must have reached."""
+    """Every case that all runs together must reach."""
     for version, kinds in OUTCOMES.items():
         for kind, more in kinds.items():
-            # An operation without data is hard to spoil.
+            # A request without data is hard to corrupt.
             shape = [] if kind.startswith("debug") or kind == "schedule.delete" else [400]
             for status in [200, *shape, *more]:
                 yield kind, version, status
@@ -88,7 +88,7 @@ def wanted():
 
 
 def run(rules, number, counter):
-    """Drives the model alone for a while and counts what it meets."""
+    """Runs random operations on the model alone and counts the cases that they reach."""
 
     class Machine(StoreAndModel):
         rule_set = rules
@@ -108,7 +108,7 @@ def run(rules, number, counter):
 
 
 def test_the_generator_reaches_everything():
-    """Goes on until all is reached, which takes a few rounds; many more mean that the generator got worse."""
+    """Repeats until all cases are reached, normally after a few rounds; if many are needed, the generator got worse."""
     counter = Counter()
     for number in range(20):
         run("compatible", 2 * number, counter)

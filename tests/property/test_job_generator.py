@@ -1,4 +1,4 @@
-"""The generator of jobs itself: on the model alone it must reach everything that there is to judge."""
+"""Tests the generator of jobs: on the model alone it must reach every case that the judge can compare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EDGES = {
     "retry": ["pending", "expired", "failed"],
     "archived": ["pending", "cancelled", "failed"],
 }
-# What a kind can answer beside 200, in either dialect.
+# The statuses of each kind other than 200, in either dialect.
 OUTCOMES = {
     "job.enqueue": [400, 409],
     "job.enqueue_many": [400],
@@ -62,7 +62,7 @@ OUTCOMES = {
 
 
 def missing(counter):
-    """What the runs together did not reach."""
+    """The cases that the runs together did not reach."""
     reached = {(one[0], one[2]) for one in counter if len(one) == 3 and one[0] != "job"} | set(+counter)
     wanted = [("fired", kind) for kind in STEPS]
     wanted += [("job", before, after) for before, afters in EDGES.items() for after in afters]
@@ -72,7 +72,7 @@ def missing(counter):
 
 
 def run(number, counter):
-    """Drives the model alone for a while and counts what it meets."""
+    """Runs random operations on the model alone and counts the cases that they reach."""
 
     class Machine(JobsAndModel):
         def make_judge(self, model, chosen):
@@ -90,7 +90,7 @@ def run(number, counter):
 
 
 def test_the_generator_reaches_everything_of_jobs():
-    """Goes on until all is reached, which takes a few rounds; many more mean that the generator got worse."""
+    """Repeats until all cases are reached, normally after a few rounds; if many are needed, the generator got worse."""
     counter = Counter()
     for number in range(20):
         run(number, counter)

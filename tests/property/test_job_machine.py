@@ -1,6 +1,6 @@
-"""Random requests on jobs and queues, on the engine and on the reference model in step (JOBS 1 to 5).
+"""Random requests on jobs and queues, to the engine and to the reference model (JOBS 1 to 5).
 
-The environment of ``test_state_machine`` says how much and with which seed.
+The environment variables in ``test_state_machine`` set the number of examples and the seed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from property.job_machine import JobsAndModel, JobsInTwoStoresAndModel
 from property.statistics import RUNS
 
 SHARE = 0.5
-"""Of the examples of the profile, so that CI stays short."""
+"""The share of the profile's examples that run, so that CI stays short."""
 
 
 @pytest.mark.timeout(profiles.SECONDS + 600)
 @pytest.mark.parametrize(
     "base",
-    # What the first one finds, the second one finds too: it drives the same store, and another one beside it.
+    # The second machine also finds what the first finds: it has the same store, and one in a file.
     [
         pytest.param(JobsAndModel, id="memory", marks=pytest.mark.full),
         pytest.param(JobsInTwoStoresAndModel, id="memory_and_sqlite"),

@@ -1,7 +1,7 @@
-"""Random requests on the engine and on the reference model, in step (PROTOCOL 1 to 8).
+"""Random requests to the engine and to the reference model, compared after each (PROTOCOL 1 to 8).
 
-RESONATE_PROPERTY_PROFILE=ci|dev|long    how much (ci); `mutants`, of scripts/mutants: as ci, without looking for the shortest example
-RESONATE_PROPERTY_SECONDS=600            how long the profile `long` goes on
+RESONATE_PROPERTY_PROFILE=ci|dev|long    number of examples (default ci); scripts/mutants uses `mutants`: like ci, no shrinking
+RESONATE_PROPERTY_SECONDS=600            the duration of the profile `long`, in seconds
 RESONATE_PROPERTY_SEED=123               the seed of an earlier run
 """
 
@@ -22,13 +22,13 @@ from property.statistics import RUNS
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
 @pytest.mark.parametrize(
     "base",
-    # What the first one finds, the second one finds too: it drives the same store, and another one beside it.
+    # The second machine also finds what the first finds: it has the same store, and one in a file.
     [pytest.param(StoreAndModel, id="memory", marks=pytest.mark.full), pytest.param(TwoStoresAndModel, id="memory_and_sqlite")],
 )
 def test_the_engine_and_the_model_agree(base, rules):
     machine = type(f"{base.__name__}_{rules}", (base,), {"rule_set": rules, "examples": 0, "steps": 0})
     begin = time.monotonic()
-    # Seeds of their own, else both rule sets would see the same operations.
+    # A seed for each rule set, so that they get different operations.
     first = number = 2 * profiles.SEED + (rules == "strict")
     try:
         while True:

@@ -1,8 +1,8 @@
 """An independent model of the engine, written from ``PROTOCOL`` alone.
 
-Plain dicts and loops, as naive as possible, so that a reader can hold it against
-the contract. It shares no code with the engine: where the two differ, one of them
-has misread the contract.
+It uses plain dicts and loops, as simple as possible, so that a reader can compare it
+with the contract. It shares no code with the engine: if the two differ, one of them
+is wrong about the contract.
 
 Example:
     >>> model = Model()

@@ -9,7 +9,7 @@ TARGET = {"resonate:target": "poll://any@g"}
 
 
 class Client:
-    """Sends requests to a model and answers (status, data)."""
+    """Sends requests to a model and returns (status, data)."""
 
     def __init__(self, dialect=NEW, **options):
         self.model = Model(**options)
@@ -46,14 +46,14 @@ class Client:
         return self("job.enqueue", now, id=job_id, **{"type": "t", **more})
 
     def claim(self, *queues, now=None, **more):
-        """The jobs that a worker gets."""
+        """Claims jobs for a worker; returns them."""
         data = {"queues": list(queues) or ["default"], "worker": "w", "lease": 100, **more}
         status, data = self("job.claim", now, **data)
         assert status == 200
         return data["jobs"]
 
     def running(self, job_id="j", now=None, lease=100, **more):
-        """A job that a worker has begun with."""
+        """Enqueues, claims and starts a job; returns it."""
         self.enqueue(job_id, now, **more)
         [job] = self.claim(now=now, lease=lease)
         if job["state"] == "claimed":

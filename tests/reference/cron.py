@@ -1,7 +1,7 @@
-"""The occurrences of a cron text (PROTOCOL 4 and 8), by the ``cronsim`` library.
+"""The occurrences of a cron expression (PROTOCOL 4 and 8), by the ``cronsim`` library.
 
-``cronsim`` walks wall-clock time without a zone; zones are added here, so that the
-rule about skipped and repeated local times is the contract's and not the library's.
+``cronsim`` gives local times without a zone. This module adds the zone, so that skipped
+and repeated local times follow the contract's rule and not the library's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
 
 
 def split(text):
-    """Separates the zone from the fields; None where the text is no cron text."""
+    """Separates the zone from the fields; None if the text is not a cron expression."""
     zone = timezone.utc
     if text.startswith("CRON_TZ="):
         name, _, text = text[len("CRON_TZ=") :].partition(" ")
@@ -41,7 +41,7 @@ def split(text):
         fields.insert(0, "0")
     if len(fields) != 6:
         return None
-    # The library knows L, W and #, which the contract does not have.
+    # The library accepts L, W and #, which the contract does not allow.
     for place, field in enumerate(fields):
         names = {4: MONTHS, 5: DAYS}.get(place)
         plain = re.sub(names, "1", field.upper()) if names else field
@@ -52,7 +52,7 @@ def split(text):
 
 @functools.lru_cache(maxsize=4096)
 def next_after(text, instant):
-    """The first occurrence strictly after ``instant`` (ms), or None where there is none."""
+    """The first occurrence strictly after ``instant`` (ms), or None if there is none."""
     parts = split(text)
     if parts is None:
         return None

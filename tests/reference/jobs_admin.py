@@ -1,4 +1,4 @@
-"""Requests of those who look after jobs (JOBS 3 and 5): get, search, cancel, run, archive, delete."""
+"""Requests that administer jobs (JOBS 3 and 5): get, search, cancel, run, archive, delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def get(world, data, dialect):
 
 
 def matching(world, data):
-    """The stored rows of the jobs that a filter names, by id; states are the projected ones."""
+    """The stored rows of the jobs that match a filter, by id; the filter compares projected states."""
     found = []
     for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
         if "job" not in row:
@@ -39,9 +39,9 @@ def one_or_many(guard, act, passes_over=lambda row: False):
     """A request on a job by id, or on the jobs that match and pass the guard.
 
     Args:
-        guard: Says why a (projected) row is refused, or None.
-        act: Changes the world; its answer is shown where an id was given.
-        passes_over: Says of a row that a filter does not mean it.
+        guard: Returns why a (projected) row is refused, or None.
+        act: Changes the world; for a request by id, its result is the reply.
+        passes_over: Whether a request with a filter skips a row.
     """
 
     def run(world, data, dialect):
@@ -91,13 +91,13 @@ def cannot_be_deleted(seen):
 
 
 def delete_job(world, row):
-    """Gone at once, or, if settled, as soon as nothing refers to it."""
+    """Deletes a pending job at once, and a settled one as soon as nothing refers to it."""
     if project(row, world.now)["state"] == "pending":
         groups.leave(world, row)
         del world.promises[row["id"]]
         return {}
     if row["state"] == "pending":
-        # It is dead already: its end is stored with the mark, not by a step that comes later.
+        # The job is dead already. Its settlement is stored together with the mark, not by a later step.
         kind = "job_expiry" if course.death(row, world.now) == "good_until" else "promise_timeout"
         steps.take(world, row["timeoutAt"], kind, row["id"])
     if "deleted" not in row["job"]:

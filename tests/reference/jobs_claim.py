@@ -1,4 +1,4 @@
-"""job.claim: which jobs a worker gets, of which queues, in which order (JOBS 3)."""
+"""job.claim: the jobs that a worker gets, and the order of queues and jobs (JOBS 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def first_eligible(world, name):
 
 
 def lacks_only_a_token_or_less(world, name):
-    """Whether a queue that is not paused has an eligible job and room for it."""
+    """Whether a queue is not paused, has an eligible job and room for it; at most a token is missing."""
     queue = world.queues.get(name)
     if queue is None or queue["paused"] or first_eligible(world, name) is None:
         return False
@@ -25,7 +25,7 @@ def is_candidate(world, name):
 
 
 def choose(world, data):
-    """The queue that the next job comes of, or None; smooth weighted round robin unless strict."""
+    """The queue from which the next job is taken, or None; smooth weighted round robin unless strict."""
     candidates = [one for one in data["queues"] if is_candidate(world, one["name"])]
     if not candidates:
         return None
@@ -45,7 +45,7 @@ def choose(world, data):
 
 
 def give(world, row, data, starts):
-    """One job to the worker."""
+    """Gives one job to the worker."""
     job = row["job"]
     run_lease = data["lease"] if data["runLease"] is None else data["runLease"]
     tasks.take_lease(world, row, {"pid": data["worker"], "ttl": run_lease if starts else data["lease"]})
@@ -56,12 +56,12 @@ def give(world, row, data, starts):
     if starts:
         run(world, row)
     else:
-        # For the start of it.
+        # The lease of a later start.
         job["runLease"] = run_lease
 
 
 def run(world, row):
-    """The worker begins with a claimed job."""
+    """The worker starts a claimed job."""
     job = row["job"]
     job["state"] = "running"
     job["startedAt"] = world.now
@@ -80,7 +80,7 @@ def claim(world, data, dialect):
         queues.take_token(queue, world.now)
         for one in [row, *groups.companions(world, row)]:
             if project(one, world.now)["job"]["state"] == "pending":
-                # The first of all run at once, and so do the jobs of a one-step lifecycle.
+                # The first `start` jobs of the reply run at once, and so do jobs of a lifecycle in which a claim is a start.
                 give(world, one, data, starts=one["job"]["oneStep"] or len(claimed) < data["start"])
                 claimed.append(one)
     found = {"jobs": [course.record(project(row, world.now)) for row in claimed]}

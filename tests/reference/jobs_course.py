@@ -1,6 +1,6 @@
-"""The course of one job: what each transition of JOBS 3 does to its row, and how a row is read (JOBS 1 and 2).
+"""The course of one job: the effect of each transition of JOBS 3 on its row, and how a row is read (JOBS 1 and 2).
 
-Functions of a row and an instant alone: no guard, no queue, no store. ``world`` uses them to project and to settle.
+The functions depend on a row and an instant only: no guards, no queues, no store. ``world`` uses them to project and to settle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENDS = {
     "rejected_canceled": ("cancelled", "cancelledAt", CANCELLED, "cancelled"),
     "rejected_timedout": ("failed", "failedAt", TOO_LATE, "timed_out"),
 }
-"""What a settlement that no job operation made gives: state, its instant's name, error, outcome of an open attempt."""
+"""How a promise settled without a job operation ends its job: state, member with the instant, error, outcome of the attempt."""
 
 
 # ---- attempts
@@ -41,7 +41,7 @@ def open_attempt(job, worker, now):
 
 
 def close_attempt(job, outcome, finished_at, found=None):
-    """Closes the open attempt of a job that is running."""
+    """Closes the open attempt of a running job."""
     job["attempts"][-1].update(finishedAt=finished_at, outcome=outcome)
     if found is not None:
         job["attempts"][-1]["error"] = found
@@ -51,13 +51,13 @@ def close_attempt(job, outcome, finished_at, found=None):
 
 
 def leave_worker(job):
-    """What a job forgets that goes back among those that wait."""
+    """Removes the members that a job has only while a worker holds it."""
     for name in ("claimedAt", "startedAt", "runLease"):
         job.pop(name, None)
 
 
 def wait(job, state, **instants):
-    """A job that is not claimable: scheduled, in retry, archived."""
+    """Puts a job into a state in which it cannot be claimed: scheduled, retry or archived."""
     leave_worker(job)
     job.pop("enqueuedAt", None)
     job.pop("nextRetryAt", None)
@@ -66,14 +66,14 @@ def wait(job, state, **instants):
 
 
 def leave_flight(job):
-    """A job that gathers does not any more, and has no batch."""
+    """Ends a job's gathering and removes its batch, if it gathers."""
     if job.pop("gathering", False):
         del job["batch"]
         job.pop("flight", None)
 
 
 def make_pending(job, enqueued_at):
-    """A job becomes claimable."""
+    """Makes a job claimable."""
     leave_worker(job)
     job.pop("nextRetryAt", None)
     job["state"] = "pending"
@@ -81,7 +81,7 @@ def make_pending(job, enqueued_at):
 
 
 def end(job, state, name, at, found=None, outcome=None):
-    """A job reaches a terminal state; ``outcome`` is that of its open attempt."""
+    """Puts a job into a terminal state; ``outcome`` is that of its open attempt."""
     if job["state"] == "running":
         close_attempt(job, outcome, at, None if state == "cancelled" else found)
     leave_flight(job)
@@ -99,7 +99,7 @@ def end(job, state, name, at, found=None, outcome=None):
 
 
 def follow(job, promise_state, at):
-    """The job's part of a settlement of its promise that no job operation made."""
+    """Changes the job when its promise is settled by something other than a job operation."""
     state, name, found, outcome = ENDS[promise_state]
     end(job, state, name, at, copy.deepcopy(found), outcome)
 
@@ -117,19 +117,19 @@ def death(row, now):
 
 
 def expire(row):
-    """A job passes its ``goodUntil`` before it was started.
+    """Expires a job that was not started before its ``goodUntil``.
 
     Returns:
-        The state, the value and the instant that its promise takes.
+        The state, the value and the instant with which its promise is settled.
     """
-    # Never before it was created.
+    # Not before the promise was created.
     at = max(row["job"]["goodUntil"], row["createdAt"])
     end(row["job"], "expired", "expiredAt", at, copy.deepcopy(EXPIRED))
     return "rejected", error_value(EXPIRED), at
 
 
 def holds_key(job, now):
-    """Whether a (projected) job keeps others from its unique key."""
+    """Whether a (projected) job holds its unique key."""
     if job["state"] in TERMINAL:
         return False
     return "uniqueFor" not in job or now < min(job["sentAt"] + job["uniqueFor"], NEVER)
@@ -143,11 +143,11 @@ MEMBERS = (
     "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on
-"""What a record may show, in order; most of it is stored under its own name."""
+"""The members of a record in their order; most of them are stored under the same name."""
 
 
 def payload_of(row):
-    """An adopted promise keeps its param beside the payload that the request gave; else the one is the other."""
+    """The payload of the request that adopted the promise, if any; otherwise the promise's param."""
     return row["job"].get("payload", row["param"])
 
 

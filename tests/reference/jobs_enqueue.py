@@ -1,4 +1,4 @@
-"""job.enqueue and job.enqueue_many: what a job is made of, and when it is not made (JOBS 2, 4 and 5)."""
+"""job.enqueue and job.enqueue_many: the members of a new job, and when a job is refused (JOBS 2, 4 and 5)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DEFAULT_PRIORITY = 50
 
 
 def process_at(world, data):
-    """The instant before which a job is not to run, or None."""
+    """The instant before which a job must not run, or None."""
     return data["processAt"] if data["processIn"] is None else later(world.now, data["processIn"])
 
 
 def spec_of(world, data):
-    """What is fixed at enqueue: the request's own, else the queue's defaults, else the lifecycle's."""
+    """The members that are fixed at enqueue: the request's, else the queue's defaults, else the lifecycle's."""
     queue = world.queues.get(data["queue"], {})
     defaults = queue.get("defaults", {})
     lifecycle = data["lifecycle"] or queue.get("lifecycle", "default")
@@ -46,7 +46,7 @@ def spec_of(world, data):
     if spec.get("retention", 0) is None:
         del spec["retention"]
     if spec.get("goodUntil") == INT64_MAX:
-        # The end of time is no end.
+        # The largest instant means that the job never expires.
         del spec["goodUntil"]
     return spec
 
@@ -61,17 +61,17 @@ def generated_id(world):
 
 
 def same(row, data):
-    """Whether a job is what a request would make of it."""
+    """Whether a request enqueues this same job again."""
     job = row["job"]
     payload = data["payload"]
     if "adopted" in job and "payload" not in job:
-        # Its promise brought the payload, no request did.
+        # The payload is the param of the adopted promise; the request that adopted it had none.
         payload = payload or row["param"]
     return (job["queue"], job["type"], course.payload_of(row)) == (data["queue"], data["type"], payload)
 
 
 def enqueue_one(world, data):
-    """Makes a job, or finds the same.
+    """Creates a job, or finds the same job.
 
     Returns:
         Its stored row.
@@ -93,7 +93,7 @@ def enqueue_one(world, data):
 
 
 def check_retries(world, data):
-    """Refuses retries under horsies' lifecycle that no policy gives (JOBS 4).
+    """Refuses retries without a policy under horsies' lifecycle (JOBS 4).
 
     Raises:
         Refused: With 400.
@@ -106,7 +106,7 @@ def check_retries(world, data):
 
 
 def check_key(world, data):
-    """Refuses a job whose key another one of the queue holds."""
+    """Refuses a job if another job of the queue holds its key."""
     for other in sorted(jobs_of(world, data["queue"]), key=lambda row: id_order(row["id"])):
         seen = project(other, world.now)["job"]
         if seen.get("uniqueKey") == data["uniqueKey"] and course.holds_key(seen, world.now):
@@ -114,13 +114,13 @@ def check_key(world, data):
 
 
 def insert(world, data, row):
-    """Stores the job, on a promise of its own or on the one that it adopts."""
+    """Stores the job, on a new promise or on the promise that it adopts."""
     spec = spec_of(world, data)
     queue_row(world, data["queue"])
     adopts = row is not None
     if not adopts:
         deadline = INT64_MAX if data["deadline"] is None else data["deadline"]
-        # Born after its goodUntil it is as old as that.
+        # If goodUntil has passed, the promise is created as of goodUntil.
         born = min(world.now, spec.get("goodUntil", world.now))
         promise = {"id": data["id"], "timeoutAt": deadline, "param": data["payload"], "tags": data["tags"], "ikc": None}
         row = promises.insert(world, promise, data["dialect"])
@@ -144,7 +144,7 @@ def insert(world, data, row):
         course.make_pending(job, world.now)
         row["task"] = {"state": "pending", "acquisitions": 0, "resumes": [], "retryAt": row["timeoutAt"]}
     if row["state"] != "pending":
-        # Born after its deadline: it was never claimable, and never will be.
+        # It was created after its deadline, so it is never claimable.
         job.pop("enqueuedAt", None)
         job.pop("processAt", None)
         course.follow(job, row["state"], row["settledAt"])
@@ -155,12 +155,12 @@ def insert(world, data, row):
 
 
 def answer(world, row):
-    """The job as everybody sees it now."""
+    """The record of the job, projected."""
     return {"job": course.record(project(row, world.now))}
 
 
 def enqueue_asked(world, data, dialect):
-    """As `enqueue_one`, for whoever can be refused; an occurrence of a schedule cannot."""
+    """`enqueue_one` for requests, whose retries are checked first; an occurrence of a schedule cannot be refused for them."""
     if "job" not in world.promises.get(data["id"], {}):
         check_retries(world, data)
     return enqueue_one(world, dict(data, dialect=dialect))
@@ -171,7 +171,7 @@ def enqueue(world, data, dialect):
 
 
 def each(world, items, run):
-    """The outcomes of a batch, of which each item stands alone."""
+    """The outcomes of a batch in which each item succeeds or is refused by itself."""
     outcomes = []
     for one in items:
         try:

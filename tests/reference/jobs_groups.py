@@ -1,7 +1,7 @@
-"""Jobs that gather by their group until they are many, none has joined for a while, or the first has waited long (JOBS 2).
+"""Jobs of a group gather until the size is reached, no job has joined for the grace, or the first has waited maxDelay (JOBS 2).
 
-A *flight* is those jobs of one queue, type and group that gather now. Its first job leads it: that row alone stores the
-flight, and its task's ``retryAt`` is the flight's timer.
+A *gathering group* consists of the jobs of one queue, type and group that gather now. Its first job is the leader. Only the
+leader's row stores the data of the gathering group (``flight``), and its task's ``retryAt`` is the timer.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ DEFAULTS = {"size": 1000, "grace": 60_000}
 
 
 def limits(world, name):
-    """How long the groups of a queue gather."""
+    """The settings of a queue's groups."""
     return world.queues.get(name, {}).get("groups", DEFAULTS)
 
 
 def gathering(world, row):
-    """The stored rows of the flight that a job is of, or would be of, by id."""
+    """The stored rows of the gathering group to which a job belongs or would belong, by id."""
     job = row["job"]
     found = [
         other
@@ -30,12 +30,12 @@ def gathering(world, row):
 
 
 def leader_of(rows):
-    """The row of a flight that leads it, or None."""
+    """The leader of a gathering group, or None."""
     return next((row for row in rows if "flight" in row["job"]), None)
 
 
 def timer(flight, found):
-    """The instant at which a flight is ready if nobody joins any more; never before the last one joined."""
+    """The instant at which a gathering group is ready if no other job joins; not before the last job joined."""
     instant = later(flight["lastAt"], found["grace"])
     if "maxDelay" in found:
         instant = min(instant, later(flight["firstAt"], found["maxDelay"]))
@@ -43,10 +43,10 @@ def timer(flight, found):
 
 
 def join(world, row, at):
-    """A job begins to gather as of an instant."""
+    """Makes a job join its gathering group as of an instant."""
     leader = leader_of(gathering(world, row))
     if leader is not None and leader["task"]["retryAt"] <= at:
-        # Its time is over; only its step has not come yet.
+        # That group is ready by then; only its step has not run yet.
         end(world, leader, leader["task"]["retryAt"])
         leader = None
     job = row["job"]
@@ -71,7 +71,7 @@ def join(world, row, at):
 
 
 def end(world, leader, at):
-    """All jobs of a flight are ready as of an instant, also those that are dead but have not been told so."""
+    """Makes all jobs of a gathering group ready as of an instant, including dead jobs whose step has not run yet."""
     for row in gathering(world, leader):
         row["job"].pop("flight", None)
         del row["job"]["gathering"]
@@ -80,7 +80,7 @@ def end(world, leader, at):
 
 
 def leave(world, row):
-    """A job stops gathering without its flight; the next by id leads the others. Nothing for a job that does not gather."""
+    """Removes a job from its gathering group, if it gathers; if it was the leader, the next job by id becomes the leader."""
     if "gathering" not in row.get("job", {}):
         return
     left = row["job"]

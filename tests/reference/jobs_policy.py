@@ -1,6 +1,6 @@
-"""When a job that failed is tried again: three policies, whose jitter is a hash of a name and the attempt (JOBS 3).
+"""The delays of retries: three policies, whose jitter is a hash of an id and the number of failures (JOBS 3).
 
-The name is the id of the job, or of its batch, which is tried again together."""
+The id is that of the job, or of its batch, whose jobs are retried together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = 86_400_000
 
 
 def fnv1a(text):
-    """64 bits of a text."""
+    """The 64-bit FNV-1a hash of a text."""
     found = 14695981039346656037
     for byte in text.encode("utf-8"):
         found = (found ^ byte) * 1099511628211 % MOST
@@ -23,24 +23,24 @@ def fnv1a(text):
 
 
 def splitmix(state):
-    """The number that splitmix64 makes of a state."""
+    """The number that splitmix64 gives for a state."""
     state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % MOST
     state = (state ^ state >> 27) * 0x94D049BB133111EB % MOST
     return state ^ state >> 31
 
 
 def hashed(job_id, failures):
-    """64 bits of a job and the number of its failures so far."""
+    """A 64-bit hash of a job's id and the number of its failures so far."""
     return splitmix((fnv1a(job_id) + (failures + 1) * GOLDEN) % MOST)
 
 
 def unit(job_id, failures):
-    """A number of [0, 1) by the hash."""
+    """The hash as a number in [0, 1)."""
     return (hashed(job_id, failures) >> 11) * 2.0**-53
 
 
 def delay(policy, job_id, failures):
-    """Milliseconds from a failure to the next attempt; ``failures`` counts the earlier ones."""
+    """Milliseconds from a failure to the next attempt; ``failures`` is the number of earlier failures."""
     if policy["kind"] == "fixed":
         return policy["intervals"][min(failures, len(policy["intervals"]) - 1)]
     if policy["kind"] == "asynq":
@@ -57,7 +57,7 @@ def delay(policy, job_id, failures):
 
 
 def retries(policy, code):
-    """Whether an error of this code is one that the policy tries again."""
+    """Whether the policy retries after an error with this code."""
     return "codes" not in policy or code in policy["codes"]
 
 
@@ -70,7 +70,7 @@ def error(code, message, data=None):
 
 
 def error_value(found):
-    """The value of a promise that its job rejects."""
+    """The value of a promise that is rejected with a job's error."""
     members = {"__type": "error", "name": found["code"], "message": found["message"], "code": found["code"]}
     if "data" in found:
         members["data"] = found["data"]

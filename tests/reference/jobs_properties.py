@@ -1,6 +1,6 @@
-"""What holds of jobs in every state and over every change (JOBS 1 to 3), read off full snapshots.
+"""The invariants of jobs in a state and over a change (JOBS 1 to 3), checked on full snapshots.
 
-Each function answers the names of what is broken, with the id.
+Each function returns the names of the broken invariants, with the ids.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGREE = {
     "cancelled": ("rejected_canceled", "fulfilled"),
     "expired": ("rejected", "fulfilled"),
 }
-"""The states of promise and task that go with each state of a job."""
+"""The states of promise and task for each state of a job."""
 
 INSTANT = {
     "pending": "enqueuedAt",
@@ -36,7 +36,7 @@ ONLY_IN = {"nextRetryAt": ["retry"], "completedAt": ["completed"], "cancelledAt"
 
 
 def of_a_state(snapshot):
-    """The broken properties of one state."""
+    """The broken invariants of one state."""
     broken = []
     held = {}
     for row in snapshot["promises"]:
@@ -58,7 +58,7 @@ def of_a_state(snapshot):
 
 
 def gathering_groups(jobs):
-    """Of every queue, type and group at most one flight gathers, of one batch, with one leader who counts it."""
+    """A queue, type and group have at most one gathering group, with one batch and one leader that stores the number of jobs."""
     found = {}
     for row in jobs:
         if "gathering" in row["job"]:
@@ -112,7 +112,7 @@ def facts(row):
 
 
 def group_fits(row):
-    """Only what gathers leads a flight, and only of a group; the leader has its timer, the others none."""
+    """Only a gathering job can be a leader; it has a group and a batch. The leader has the timer, the others have none."""
     job = row["job"]
     if "gathering" not in job:
         return "flight" not in job and ("batch" not in job or "group" in job)
@@ -125,7 +125,7 @@ def group_fits(row):
 
 
 def of_a_change(before, after):
-    """The broken properties of two states, the later of which came of the earlier."""
+    """The broken invariants of a change from one state to another."""
     broken = []
     rows = {row["id"]: row for row in after["promises"]}
     for old in before["promises"]:
@@ -151,6 +151,6 @@ def of_a_change(before, after):
 
 
 def lease_is_new(old, new, now):
-    """Whether a lease that was taken or renewed runs from now on for as long as it says."""
+    """Whether a lease that was taken or renewed expires its ttl after now."""
     same = all(old.get(name) == new.get(name) for name in ("acquisitions", "ttl", "expiresAt"))
     return "expiresAt" not in new or same or new["expiresAt"] == later(now, new["ttl"])

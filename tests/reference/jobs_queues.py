@@ -14,14 +14,14 @@ DAY = 86_400_000
 
 
 def queue_row(world, name):
-    """The queue of a name, which exists from now on."""
+    """The queue with this name; creates it if it does not exist."""
     if name not in world.queues:
         world.queues[name] = {"name": name, "paused": False, "weight": 1, "current": 0, "days": []}
     return world.queues[name]
 
 
 def find(world, name):
-    """The queue of a name.
+    """The queue with this name.
 
     Raises:
         Refused: With 404.
@@ -32,7 +32,7 @@ def find(world, name):
 
 
 def jobs_of(world, name):
-    """The stored rows of the jobs of a queue."""
+    """The stored rows of a queue's jobs."""
     return [row for row in world.promises.values() if "job" in row and row["job"]["queue"] == name]
 
 
@@ -53,11 +53,11 @@ def record(world, queue):
     return {**shown, "active": active(world, queue["name"])}
 
 
-# ---- the bucket of a rate; its level counts parts of a token, of which one has ``per``
+# ---- the bucket of a rate; its level counts parts of tokens, ``per`` parts are one token
 
 
 def fill(queue, now):
-    """Brings the level up to ``now``."""
+    """Refills the bucket up to ``now``."""
     rate = queue["rate"]
     grown = queue["level"] + (now - queue["refilledAt"]) * rate["limit"]
     queue["level"] = min(grown, rate["burst"] * rate["per"])
@@ -65,7 +65,7 @@ def fill(queue, now):
 
 
 def level(queue, now):
-    """The level as of ``now``; nothing is stored."""
+    """The level as of ``now``; stores nothing."""
     seen = dict(queue)
     fill(seen, now)
     return seen["level"]
@@ -82,7 +82,7 @@ def take_token(queue, now):
 
 
 def token_at(queue, now):
-    """The instant at which a queue without a token has one again."""
+    """The instant at which a queue without a token has a token again."""
     missing = queue["rate"]["per"] - level(queue, now)
     return later(now, -(-missing // queue["rate"]["limit"]))
 
@@ -91,7 +91,7 @@ def token_at(queue, now):
 
 
 def check_retries(world, data):
-    """Refuses defaults with retries under horsies' lifecycle that no policy gives (JOBS 4).
+    """Refuses defaults with retries but without a policy under horsies' lifecycle (JOBS 4).
 
     Raises:
         Refused: With 400.
@@ -125,7 +125,7 @@ def get(world, data, dialect):
 
 
 def existing_or_default(world, name):
-    """The queue of a name; ``default`` need not have been used.
+    """The queue with this name; ``default`` always exists.
 
     Raises:
         Refused: With 404.
@@ -157,7 +157,7 @@ def list_(world, data, dialect):
 
 
 def count_attempt(world, job, outcome, at):
-    """An attempt ended: the day's numbers of its queue."""
+    """Counts an attempt that ended in the numbers of its queue for that day."""
     if outcome not in ("completed", "failed", "crashed", "timed_out"):
         return
     days = queue_row(world, job["queue"])["days"]
@@ -172,7 +172,7 @@ def count_attempt(world, job, outcome, at):
 
 
 def day_text(day):
-    """The date of a day since 1970; the calendar repeats every 400 years, also where Python's ends."""
+    """The date of a day since 1970. The calendar repeats every 400 years, so this also works after the year 9999."""
     cycles, day = divmod(day, DAYS_OF_400_YEARS)
     date = datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
     return f"{date.year + 400 * cycles:04}-{date:%m-%d}"

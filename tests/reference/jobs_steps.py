@@ -1,4 +1,4 @@
-"""Internal steps of jobs (JOBS 3): expiry, leases, attempts' timeouts, what becomes claimable, and what is reclaimed."""
+"""Internal steps of jobs (JOBS 3): expiry, leases, timeouts of attempts, jobs that become claimable, jobs that are deleted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ SOONEST, LATEST = 1000, 3_600_000
 
 
 def timers(world, row):
-    """All (instant, kind) of a job's row beside its promise's deadline."""
+    """All timers of a job's row as (instant, kind), except its promise's deadline."""
     job, task = row["job"], row["task"]
     if row["state"] != "pending":
-        # The last instant reclaims nothing: a row that is still named would be due at that same instant again.
+        # No retention step at the largest instant: for a row that is still referred to, it would be due again at the same instant.
         return [(job["reclaimAt"], "job_retention")] if job.get("reclaimAt", NEVER) < NEVER else []
     found = []
     if job["state"] in course.MAY_EXPIRE and job.get("goodUntil", row["timeoutAt"]) < row["timeoutAt"]:
         found.append((job["goodUntil"], "job_expiry"))
     if "flight" in job:
-        # Of all who gather, so it comes in its turn also where this one is dead by now.
+        # The timer is the group's, so it is due even if the leader is dead by now.
         found.append((task["retryAt"], "job_batch"))
     if course.death(row, world.now) is not None:
         return found
@@ -38,7 +38,7 @@ def take(world, row, kind, at):
     """Takes one step.
 
     Returns:
-        Whether it is one that is told of.
+        Whether the step is reported.
     """
     job = row["job"]
     if kind == "job_expiry":
@@ -47,7 +47,7 @@ def take(world, row, kind, at):
     elif kind == "job_batch":
         groups.end(world, row, at)
     elif kind == "job_ready" and "group" in job and row["task"]["acquisitions"] == 0:
-        # Who was claimed before, alone or with a batch, does not gather again.
+        # A job that was claimed before does not gather again.
         groups.join(world, row, at)
     elif kind == "job_ready":
         work.become_claimable(row, at)
@@ -76,7 +76,7 @@ def is_referred_to(world, row):
 
 
 def before_end(world, row, outcome, at):
-    """What a settlement that no job operation makes does to the job's group and to the statistics; asked before it."""
+    """Updates the gathering group and the statistics before a settlement that is not a job operation."""
     groups.leave(world, row)
     if "job" in row and row["job"]["state"] == "running":
         queues.count_attempt(world, row["job"], outcome, at)

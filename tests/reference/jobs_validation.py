@@ -1,4 +1,4 @@
-"""What a job's or a queue's request must look like before any state is consulted (JOBS 5): every 400 that needs no clock."""
+"""The checks of requests on jobs and queues that need neither state nor clock (JOBS 5); they refuse with 400."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DELETABLE = tuple(state for state in STATES if state not in ("claimed", "running
 
 
 class Reading:
-    """Members of one object. What is of a wrong type is refused at once; a rule that is broken is kept for the end.
+    """Reads the members of one object. A wrong type is refused at once; a broken rule is remembered until the end.
 
-    The two are apart because an item of a batch that breaks a rule is refused alone.
+    The difference matters in a batch: an item that breaks a rule is refused by itself, a wrong type refuses the whole batch.
     """
 
     def __init__(self, data, broken=None):
@@ -38,7 +38,7 @@ class Reading:
             self.broken.append(message)
 
     def checked(self, found):
-        """What was read.
+        """Returns what was read.
 
         Raises:
             Refused: With 400 for the first rule that was broken.
@@ -51,7 +51,7 @@ class Reading:
         return self.data.get(name) is not None
 
     def named(self, name):
-        """A required string, not empty and without NUL."""
+        """A required string that is not empty and has no NUL."""
         found = text(self.data, name)
         self.rule(found != "" and "\0" not in found, f"{name} is {found!r}")
         return found
@@ -60,7 +60,7 @@ class Reading:
         return self.named(name) if self.has(name) else None
 
     def number(self, name, low, high=INT64_MAX):
-        """A required integer of a range."""
+        """A required integer in a range."""
         found = integer(self.data, name)
         self.rule(low <= found <= high, f"{name} is {found}, not of {low} to {high}")
         return found
@@ -80,7 +80,7 @@ class Reading:
         return default if found is None else found
 
     def real(self, name, low, high, default):
-        """A number of a range, which need not be an integer."""
+        """A number in a range, not necessarily an integer."""
         found = self.data.get(name)
         if found is None:
             return default
@@ -96,11 +96,11 @@ class Reading:
         return found
 
     def part(self, name):
-        """A member that is an object of its own."""
+        """A member that is an object."""
         return Reading(mapping(self.data, name), self.broken)
 
     def retention(self, found):
-        """Takes over how long a completed job stays: a number, null (for ever) or nothing."""
+        """Copies the retention of a completed job, if it is given: a number, or null (forever)."""
         if "retention" in self.data:
             found["retention"] = self.optional_number("retention", 0)
 
@@ -121,7 +121,7 @@ class Reading:
             found["jitter"] = given.real("jitter", 0, 1, 0)
             self.rule(found["base"] <= found["cap"], f"cap {found['cap']} is below base {found['base']}")
         elif found["kind"] != "asynq":
-            # No kind that is known, so nothing is known of its other members: a wrong shape, not a broken rule.
+            # The other members depend on the kind, so an unknown kind is a wrong shape, not a broken rule.
             raise Refused(400, f"{name} is of kind {found['kind']!r}")
         if given.has("codes"):
             found["codes"] = [Reading({"code": one}, self.broken).named("code") for one in listing(given.data, "codes")]
@@ -132,7 +132,7 @@ class Reading:
 
 
 def read_enqueue(reading, dialect, strict):
-    """The members that were given, by name; what was not is None, and ``retention`` not there."""
+    """The members by name; a member that is not given is None, except ``retention``, which is then absent."""
     found = {
         "id": reading.optional_name("id"),
         "queue": reading.optional_name("queue") or "default",
@@ -169,15 +169,15 @@ def read_enqueue(reading, dialect, strict):
 
 
 OF_THE_SCHEDULE = ("id", "payload", "tags", "deadline", "processAt", "goodUntil", "sentAt")
-"""Members of an order that a schedule's job has not: the schedule says them, or its occurrence."""
+"""Members of job.enqueue that a schedule's job must not have: they follow from the schedule or its occurrence."""
 
 
 def template(data, promise_tags, dialect, strict):
-    """The job of a schedule: the members that were given."""
+    """The job of a schedule: its given members."""
     reading = Reading(data)
     read = read_enqueue(reading, dialect, strict)
     for name in OF_THE_SCHEDULE:
-        # No tags and an empty payload are as if they were left out.
+        # Empty tags and an empty payload count as absent.
         reading.rule(read[name] in (None, {}), f"the job of a schedule has no {name}")
     reading.rule(not is_timer(promise_tags), "a job is no timer")
     given = {name: value for name, value in read.items() if value is not None or name == "retention"}
@@ -193,7 +193,7 @@ def read_versioned(reading, *_):
 
 
 def single(read_one):
-    """A reader of one object."""
+    """A reader of a request with one object."""
 
     def read_data(data, dialect, strict):
         reading = Reading(data)
@@ -203,7 +203,7 @@ def single(read_one):
 
 
 def many(read_one, alone=False):
-    """A reader of a batch; alone: an item that breaks a rule is refused by itself, its refusal stands for it."""
+    """A reader of a batch. With `alone`, an item that breaks a rule is refused by itself: its refusal replaces it."""
 
     def read_data(data, dialect, strict):
         whole = Reading(data)
@@ -294,7 +294,7 @@ def snooze(data, dialect, strict):
 
 
 def members(reading, states):
-    """What jobs are asked for; None, or an empty dict of tags, asks for nothing."""
+    """The members of a filter; None, or an empty dict of tags, does not filter."""
     return {
         "queue": reading.optional_name("queue"),
         "type": reading.optional_name("type"),
@@ -305,12 +305,12 @@ def members(reading, states):
 
 
 def one_or_many(states):
-    """A reader of requests on one job by id or on all that match; with states a filter has to name one."""
+    """A reader of requests on one job by id or on all jobs that match a filter; with `states`, a filter must name one of them."""
 
     def read_data(data, dialect, strict):
         reading = Reading(data)
         found = {"id": reading.optional_name("id"), **members(reading, states)}
-        # No tags are no filter, lest somebody cancels everything by them.
+        # Empty tags are not a filter; otherwise such a request would cancel all jobs.
         filters = [name for name in ("queue", "type", "tags", "state", "group") if found[name]]
         if found["id"] is not None:
             reading.rule(not filters, f"an id, and {filters}")
@@ -325,7 +325,7 @@ def search(data, dialect, strict):
     reading = Reading(data)
     names = ("id", "queue", "type", "uniqueKey")
     found = {
-        # Texts that no job can have are simply not found.
+        # A text that no job can have finds no job.
         **{name: optional_text(data, name) for name in names},
         "tags": string_map(data, "tags") if reading.has("tags") else {},
         "state": reading.choice("state", STATES),
@@ -382,7 +382,7 @@ def defaults(given):
 
 
 def queue_set(data, dialect, strict):
-    """The members that were given; None clears."""
+    """The given members; None removes a setting."""
     reading = Reading(data)
     found = {"queue": reading.named("queue")}
     if "lifecycle" in data:

@@ -22,7 +22,7 @@ def find(world, job_id):
 
 
 def find_in_state(world, data, state):
-    """The stored row of a job that is in the state under the version.
+    """The stored row of a job, if it is in this state and has this version.
 
     Raises:
         Refused: With 404 or 409.
@@ -91,7 +91,7 @@ def complete_many(world, data, dialect):
 
 
 def wait(row, state, retry_at=None, **instants):
-    """The job leaves its worker for a state in which nobody can claim it."""
+    """Takes a job from its worker and puts it into a state in which it cannot be claimed."""
     tasks.drop_lease(row["task"])
     row["task"]["state"] = "pending"
     row["task"]["retryAt"] = retry_at
@@ -99,7 +99,7 @@ def wait(row, state, retry_at=None, **instants):
 
 
 def halt(row):
-    """The job is archived."""
+    """Archives a job."""
     tasks.drop_lease(row["task"])
     row["task"].pop("retryAt", None)
     row["task"]["state"] = "halted"
@@ -107,7 +107,7 @@ def halt(row):
 
 
 def become_claimable(row, enqueued_at):
-    """The job waits for a worker."""
+    """Makes a job pending, so that it can be claimed."""
     tasks.drop_lease(row["task"])
     row["task"]["state"] = "pending"
     row["task"]["retryAt"] = row["timeoutAt"]
@@ -115,7 +115,7 @@ def become_claimable(row, enqueued_at):
 
 
 def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
-    """The attempt of a running job failed, in whatever way: a retry, or the end."""
+    """Ends a running job's attempt that failed, timed out or crashed: the job is retried, archived or failed."""
     job = row["job"]
     course.close_attempt(job, outcome, world.now, copy.deepcopy(found))
     job["error"] = copy.deepcopy(found)
@@ -143,7 +143,7 @@ def fail(world, data, dialect):
 
 
 def release_claim(row):
-    """A claimed job goes back to its queue; it was never started, so its place in it stays."""
+    """Puts a claimed job back into its queue. It was not started, so it keeps its enqueuedAt."""
     become_claimable(row, row["job"]["enqueuedAt"])
 
 

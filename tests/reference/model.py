@@ -1,4 +1,4 @@
-"""The model's door: requests, time, outbox and snapshots, with the store's vocabulary."""
+"""The model's interface: requests, time, outbox and snapshots, with the names of the store's methods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def nothing(world, data, dialect):
 
 
 def is_debug(envelope, world):
-    """Whether an envelope is a good ``debug.*`` request."""
+    """Whether an envelope is a valid ``debug.*`` request."""
     try:
         return validation.read(copy.deepcopy(envelope), world).kind.startswith("debug.")
     except Refused:
@@ -96,13 +96,13 @@ WRITES = {
 
 
 class Model:
-    """A store that keeps to ``PROTOCOL`` in the plainest way.
+    """A store that implements ``PROTOCOL`` in the simplest way.
 
     Args:
         rules: ``"compatible"`` or ``"strict"``.
         retry_timeout: Milliseconds between messages of a pending task, or ``"ttl"``.
         catchup: ``"all"``, ``"latest"`` or ``"none"``.
-        unblock_retention: Milliseconds after which an unblock that nobody took is dropped.
+        unblock_retention: Milliseconds after which an undelivered unblock is dropped.
         start: The first instant.
         debug: Whether ``debug.*`` is allowed.
     """
@@ -150,18 +150,18 @@ class Model:
                 status, data = run(world, request.data, request.dialect)
         except Refused as refused:
             status, data = wire.status(refused.status, request.dialect), refused.message
-        # Deep, because the steps that follow may change rows that the reply shows.
+        # A deep copy, because the steps that follow may change rows in the reply.
         reply = copy.deepcopy(wire.envelope(request.kind, request.corr_id, status, request.dialect, data))
         if request.kind not in READS:
-            # A pause begins and ends with a tick, which goes on to the last step.
+            # debug.start and debug.stop run all steps that are due, as a tick does.
             steps.run(world, None if request.kind in ("debug.start", "debug.stop") else steps.BUDGET)
         return reply
 
     def apply_batch(self, envelopes, now=None, atomic=False):
-        """Runs envelopes one by one; atomic: the first refusal undoes all.
+        """Runs envelopes one by one; if atomic, the first refusal undoes all.
 
         Returns:
-            The replies; in a refused atomic batch all but the refused one say 409.
+            The replies; in a refused atomic batch all except the refused one have status 409.
         """
         before = copy.deepcopy(self.world)
         replies = []
@@ -178,7 +178,7 @@ class Model:
         return replies
 
     def tick(self, now=None):
-        """Takes every step that is due at one instant.
+        """Runs every step that is due at one instant.
 
         Raises:
             ValueError: When ``now`` is before the last instant seen.
@@ -209,7 +209,7 @@ class Model:
         return fired + self.tick(instant)
 
     def advance_to_next(self):
-        """Moves to the next due instant and ticks there; nothing where there is none."""
+        """Moves to the next due instant and ticks there; does nothing if there is none."""
         due = self.next_due()
         return [] if due is None else self.tick(due)
 
@@ -218,11 +218,11 @@ class Model:
         return snapshot.full(self.world)
 
     def debug_snapshot(self):
-        """What ``debug.snap`` answers."""
+        """The reply of ``debug.snap``."""
         return snapshot.debug(self.world)
 
     def restore(self, taken):
-        """Puts a full snapshot in the place of what is stored."""
+        """Replaces everything that is stored by a full snapshot."""
         snapshot.load(self.world, taken)
 
     def fork(self):
@@ -234,7 +234,7 @@ class Model:
         return [wire.message(message, self.world.promises) for message in self.world.messages]
 
     def take_messages(self, limit=None):
-        """Drains the outbox, at most ``limit`` messages of it."""
+        """Removes messages from the outbox, at most ``limit``, and returns them."""
         taken = self.messages()[:limit]
         if taken:
             steps.see(self.world)

@@ -1,4 +1,4 @@
-"""Requests on promises (PROTOCOL 3.1 to 3.7). Each takes the world and read data and answers (status, data)."""
+"""Requests on promises (PROTOCOL 3.1 to 3.7). Each takes the world and validated data and returns (status, data)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .shape import Refused
 from .world import OLD, born_external, dispatch_instant, id_order, is_timer, project, settle, target, verdict
 
 OUTSIDE = {"resolved": "completed", "rejected": "failed"}
-"""What a settlement from outside makes of a job's attempt, in the statistics."""
+"""The outcome of a job's attempt in the statistics if a settlement from outside ends it."""
 
 
 def find(world, promise_id):
@@ -38,7 +38,7 @@ def check_creation_key(row, data):
 
 
 def insert(world, data, dialect):
-    """Stores a new promise without a task, pending or born settled."""
+    """Stores a new promise without a task; it is settled at once if its deadline has passed."""
     born_dead = data["timeoutAt"] <= world.now
     row = {
         "id": data["id"],
@@ -78,7 +78,7 @@ def create(world, data, dialect):
 
 
 def settle_pending(world, row, data):
-    """A client's settlement of a promise that is pending."""
+    """Settles a pending promise at a client's request."""
     jobs_steps.before_end(world, row, OUTSIDE.get(data["state"]), world.now)
     settle(row, data["state"], data["value"], world.now)
     if data["iku"] is not None:
@@ -101,7 +101,7 @@ def check_external(world, row, dialect):
 
 
 def add_callback(row, awaiter_id):
-    """Registers an edge; its promise counts as external from then on."""
+    """Adds a callback to a promise, which is external from then on."""
     if awaiter_id not in row["callbacks"]:
         row["callbacks"].append(awaiter_id)
     row["external"] = True
@@ -135,18 +135,18 @@ def listen(world, data, dialect):
 
 
 def carries(tags, wanted):
-    """Whether all the wanted tags are there."""
+    """Whether the tags include all wanted tags."""
     return all(tags.get(name) == text for name, text in wanted.items())
 
 
 def matches_glob(pattern, text):
-    """``*`` is any run of characters, nothing else is special."""
+    """Whether a text matches a pattern in which ``*`` matches any characters; nothing else is special."""
     parts = [re.escape(part) for part in pattern.split("*")]
     return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
 
 
 def page(rows, data):
-    """One page of rows ordered by id, and the cursor where there is more."""
+    """One page of rows ordered by id, and the cursor if there are more."""
     found = []
     for row in sorted(rows, key=lambda row: id_order(row["id"])):
         if data["cursor"] and id_order(row["id"]) <= id_order(data["cursor"]):

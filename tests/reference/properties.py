@@ -1,6 +1,6 @@
-"""What holds in every state and over every change (PROTOCOL 6), read off full snapshots.
+"""The invariants of a state and of a change (PROTOCOL 6), checked on full snapshots.
 
-Each function answers the names of what is broken, with the id.
+Each function returns the names of the broken invariants, with the ids.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from .world import binds_strictly, is_timer, target, task_version, verdict
 
 
 def of_a_state(snapshot, rules="compatible"):
-    """The broken properties of one state."""
+    """The broken invariants of one state."""
     broken = []
     rows = {row["id"]: row for row in snapshot["promises"]}
     for row in rows.values():
@@ -26,7 +26,7 @@ def of_a_state(snapshot, rules="compatible"):
         row = rows.get(message["id"])
         if "version" in message:
             keys.append(("execute", message["id"]))
-            # A stale message stays in the outbox: its version may be behind, never ahead.
+            # A stale message stays in the outbox, so its version may be lower than the task's but not higher.
             fine = row and "task" in row and message["version"] <= row["task"]["acquisitions"] and message["address"] == target(row)
         else:
             keys.append(("unblock", message["id"], message["address"]))
@@ -81,18 +81,18 @@ def task_facts(row, rows):
 
 
 def of_a_change(before, after, one_request=True):
-    """The broken properties of two states, the later of which came of the earlier, by one request or by several."""
+    """The broken invariants of a change from one state to another, by one request or by several."""
     broken = []
     if after["now"] < before["now"]:
         broken.append(("clock", None))
     rows = {row["id"]: row for row in after["promises"]}
     if one_request:
-        # Of several, one may delete a job and another make one under its id.
+        # Several requests may delete a job and create another with its id.
         broken += jobs_properties.of_a_change(before, after)
     for old in before["promises"]:
         new = rows.get(old["id"])
         if "job" in old:
-            # It may be deleted, and another made under its id.
+            # It may be deleted, and another created with its id.
             continue
         if new is None:
             broken.append(("vanished", old["id"]))

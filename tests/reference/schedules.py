@@ -1,4 +1,4 @@
-"""Requests on schedules, and the promise or job that an occurrence makes (PROTOCOL 3.18 and 4, JOBS 5)."""
+"""Requests on schedules, and the promise or job that an occurrence creates (PROTOCOL 3.18 and 4, JOBS 5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find(world, schedule_id):
 
 
 def next_run(row, instant):
-    """The next occurrence; past the calendar's end there is only the end of time, which never comes."""
+    """The next occurrence; after the end of the calendar, the largest instant, which is never reached."""
     found = cron.next_after(row["cron"], instant)
     return INT64_MAX if found is None else found
 
@@ -56,7 +56,7 @@ def search(world, data, dialect):
 
 
 def promise_id(row, occurrence):
-    """The template's two names, replaced in one pass."""
+    """The id from the template, whose two names are replaced in one pass."""
     names = {"{{.id}}": row["id"], "{{.timestamp}}": str(occurrence)}
     return re.sub(r"\{\{\.(id|timestamp)\}\}", lambda found: names[found.group()], row["promiseId"])
 
@@ -100,10 +100,10 @@ def occur(world, row, occurrence):
 
 
 def enqueue(world, row, job_id, tags, occurrence):
-    """What job.enqueue does, at the instant of the occurrence.
+    """Enqueues a job as job.enqueue does, at the instant of the occurrence.
 
     Returns:
-        Whether a job was made; none is where another one holds its unique key.
+        Whether a job was created; none is if another job holds its unique key.
     """
     its_own = {
         "id": job_id,

@@ -1,10 +1,10 @@
-"""JSON types: members that must be there, and of which type (the first half of every 400)."""
+"""JSON types: required members and their types (the first checks that refuse with 400)."""
 
 from __future__ import annotations
 
 
 class Refused(Exception):
-    """A request that is refused, with its status and a text."""
+    """Raised for a refused request; has its status and a message."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -20,12 +20,12 @@ def text(data, name):
 
 
 def optional_text(data, name):
-    """A string, or None where it is absent or null."""
+    """A string, or None if it is absent or null."""
     return None if data.get(name) is None else text(data, name)
 
 
 def integer(data, name):
-    """A required integer within int64; ``1.0``, ``"5"`` and ``true`` are none."""
+    """A required integer within int64; ``1.0``, ``"5"`` and ``true`` are not integers."""
     found = data.get(name)
     if type(found) is not int or not -(2**63) <= found < 2**63:
         raise Refused(400, f"{name} is {found!r}, an integer is needed")
@@ -55,7 +55,7 @@ def string_map(data, name):
 
 
 def value_of(data, name):
-    """A value with exactly the members that were given; absent is empty, null is refused."""
+    """A value with only its given members; absent is empty, null is refused."""
     given = mapping(data, name) if name in data else {}
     value = {}
     if given.get("headers") is not None:
@@ -66,6 +66,6 @@ def value_of(data, name):
 
 
 def check_text(found, name):
-    """Refuses an empty string and one with NUL."""
+    """Refuses an empty string and a string with NUL."""
     if found == "" or "\0" in found:
         raise Refused(400, f"{name} is {found!r}")

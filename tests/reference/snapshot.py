@@ -1,4 +1,4 @@
-"""The two snapshots: the full one, which restores a store, and the one of ``debug.snap``."""
+"""The two snapshots: the full snapshot, from which a store is restored, and that of ``debug.snap``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def in_order(rows):
 
 
 def full(world):
-    """All that is stored, in the format ``resonate_core/1``."""
+    """Everything that is stored, in the format ``resonate_core/1``."""
     taken = {
         "format": "resonate_core/1",
         "now": world.stored_now,
@@ -31,7 +31,7 @@ def full(world):
 
 
 def load(world, snapshot):
-    """Puts a full snapshot in the place of what is stored."""
+    """Replaces everything that is stored by a full snapshot."""
     snapshot = copy.deepcopy(snapshot)
     world.now = max(world.now, snapshot["now"])
     world.stored_now = snapshot["now"]
@@ -46,7 +46,7 @@ def load(world, snapshot):
 
 
 def debug(world):
-    """Stored rows (not projected) as the debug operations of the wire show them."""
+    """The stored rows, not projected, as ``debug.snap`` shows them."""
     rows = in_order(world.promises)
     with_task = [row for row in rows if "task" in row]
     timeouts = []

@@ -22,15 +22,15 @@ RANKS = {
 }
 """The order of kinds at one instant."""
 BUDGET = 64
-"""The portion of steps that follows a request."""
+"""The maximum number of steps that follow a request."""
 
 
 def begin(world):
-    """What comes before every request that is no read and every tick: unblocks that nobody took are forgotten, and counted."""
+    """Runs before every tick and every request except reads: drops unblocks whose retention has passed, and counts them."""
     see(world)
     kept = []
     for message in world.messages:
-        # No saturation here: at the end of time an unblock is still kept as long as any other.
+        # No saturation here: an unblock is kept for the whole retention even if that ends after the largest instant.
         kept_until = message["queuedAt"] + world.unblock_retention
         if message["kind"] in ("unblock", "notify") and kept_until <= world.now:
             world.dropped += 1
@@ -40,12 +40,12 @@ def begin(world):
 
 
 def see(world):
-    """Time is stored as having passed: a task whose execute waits was, to anybody who looks, sent its message each time."""
+    """Stores the current instant. If a task's message is still queued, its retryAt moves as if each retry had queued it again."""
     for row in world.promises.values():
         if rests(world, row):
             task = row["task"]
             while task["retryAt"] <= world.now:
-                # As many intervals at once as fit, since there may be 2^60 of them.
+                # All missed intervals at once, since there may be 2^60 of them.
                 missed = (world.now - task["retryAt"]) // retry_interval(world, task) + 1
                 task["retryAt"] = later(task["retryAt"], missed * retry_interval(world, task))
                 if task["retryAt"] == INT64_MAX:
@@ -56,7 +56,7 @@ def see(world):
 def rests(world, row):
     """Whether no timer dispatches a pending task, because its last message is still in the outbox.
 
-    A dispatch that is due has not been taken: what waits then is a message from before.
+    A dispatch that is already due still runs; then the queued message is an older one.
     """
     task = row.get("task")
     if task is None or task["state"] != "pending" or "job" in row or target(row) is None or is_timer(row["tags"]):
@@ -66,12 +66,12 @@ def rests(world, row):
 
 
 def retry_interval(world, task):
-    """From one message of a pending task to the next."""
+    """Milliseconds from one message of a pending task to the next."""
     return task.get("lastTtl", DEFAULT_RETRY) if world.retry_timeout == "ttl" else world.retry_timeout
 
 
 def run(world, budget=None):
-    """Takes the least step whose condition holds, until there is none."""
+    """Runs the first step that is due, again and again until there is none or the budget is used."""
     taken = 0
     while budget is None or taken < budget:
         row = next_drain(world)
@@ -90,19 +90,19 @@ def next_due(world):
     instants = [step[0] for step in timers(world)]
     if next_drain(world) is not None:
         instants.append(world.now)
-    # What is overdue is due now.
+    # A step that was due before is due now.
     return max(min(instants), world.now) if instants else None
 
 
 def timers(world):
-    """All (deadline, kind, id), also those that are not due yet."""
+    """All timers as (deadline, kind, id), including those that are not due yet."""
     found = []
     for row in world.promises.values():
         if "job" in row:
             found += [(at, kind, row["id"]) for at, kind in jobs_steps.timers(world, row)]
         if row["state"] != "pending":
             continue
-        # A job without a deadline has none, not even at the end of time.
+        # A job without a deadline never times out, not even at the largest instant.
         if row["external"] and not ("job" in row and row["timeoutAt"] == INT64_MAX):
             found.append((row["timeoutAt"], "promise_timeout", row["id"]))
         if "task" not in row or "job" in row or row["timeoutAt"] <= world.now:
@@ -162,19 +162,19 @@ def dispatch(world, row):
 
 
 def queue(world, message):
-    """The newest message of a key replaces the older one, at the end."""
+    """Adds a message at the end of the outbox; it replaces an older message with the same key."""
     world.messages = [old for old in world.messages if wire.message_key(old) != wire.message_key(message)]
     world.messages.append(message)
 
 
 def next_drain(world):
-    """The settled promise, first by id, that still has listeners or callbacks."""
+    """The first settled promise by id that still has listeners or callbacks."""
     waiting = [row for row in world.promises.values() if row["state"] != "pending" and (row["listeners"] or row["callbacks"])]
     return min(waiting, key=lambda row: id_order(row["id"]), default=None)
 
 
 def drain(world, row):
-    """One listener, or else one callback, of a settled promise."""
+    """Notifies one listener of a settled promise, or else one awaiter."""
     if row["listeners"]:
         listener = row["listeners"].pop(0)
         queue(
@@ -198,7 +198,7 @@ def drain(world, row):
 
 
 def resume(world, awaiter, awaited_id):
-    """Tells a task that a promise which it awaits is settled."""
+    """Wakes a task whose awaited promise is settled, or adds the promise to its resumes."""
     task = project(awaiter, world.now).get("task")
     if task is None or task["state"] == "fulfilled" or "job" in awaiter:
         return
@@ -211,7 +211,7 @@ def resume(world, awaiter, awaited_id):
 
 
 def run_schedule(world, row):
-    """One occurrence, or one skip, and the next instant."""
+    """Makes one occurrence or skips it, and sets the next instant."""
     deadline = occurrence = row["nextRunAt"]
     if world.catchup != "all":
         while schedules.next_run(row, occurrence) <= min(world.now, INT64_MAX - 1):

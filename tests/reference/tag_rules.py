@@ -1,4 +1,4 @@
-"""Rules on tags, listener addresses and cron texts (PROTOCOL 2.1 and 3)."""
+"""Rules on tags, listener addresses and cron expressions (PROTOCOL 2.1 and 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STRICT_ADDRESS = re.compile(r"https?://.+|poll://.*@.*", re.DOTALL)
 
 
 def check_target(tags, dialect, strict):
-    """A target is not empty; strict: a timer has none."""
+    """A target must not be empty; under strict rules a timer has no target."""
     target = target_of(tags, dialect)
     if target is not None:
         check_text(target, "the target")
@@ -22,7 +22,7 @@ def check_target(tags, dialect, strict):
 
 
 def check_promise(tags, timeout_at, dialect, strict):
-    """The tags of a promise that a client creates."""
+    """Checks the tags of a promise that a client creates."""
     check_target(tags, dialect, strict)
     delay = tags.get("resonate:delay")
     if delay is None:
@@ -36,7 +36,7 @@ def check_promise(tags, timeout_at, dialect, strict):
 
 
 def check_task_create(tags, dialect):
-    """What ``task.create`` asks of the tags on top."""
+    """Checks the further rules of ``task.create`` on tags."""
     if "resonate:delay" in tags:
         raise Refused(400, "a delay in task.create")
     if dialect == NEW and target_of(tags, dialect) is None:
@@ -44,20 +44,20 @@ def check_task_create(tags, dialect):
 
 
 def check_schedule(tags, dialect, strict):
-    """The promiseTags of a schedule."""
+    """Checks the promiseTags of a schedule."""
     check_target(tags, dialect, strict)
     if "resonate:delay" in tags:
         raise Refused(400, "a delay in a schedule")
 
 
 def check_listener_address(address, strict):
-    """The address forms of the two rule sets."""
+    """Checks an address by the form that the rule set allows."""
     pattern = STRICT_ADDRESS if strict else ANY_ADDRESS
     if pattern.fullmatch(address) is None:
         raise Refused(400, f"address is {address!r}")
 
 
 def check_cron(text):
-    """A cron text must parse and be able to fire."""
+    """A cron expression must parse and have an occurrence."""
     if not cron.can_fire(text):
         raise Refused(400, f"cron is {text!r}")

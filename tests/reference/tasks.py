@@ -1,4 +1,4 @@
-"""Requests on tasks (PROTOCOL 3.8 to 3.17). Each takes the world and read data and answers (status, data)."""
+"""Requests on tasks (PROTOCOL 3.8 to 3.17). Each takes the world and validated data and returns (status, data)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .shape import Refused
 from .world import NEW, OLD, dispatch_instant, id_order, later, project, target, task_version
 
 MOST_PRELOADED = 2**20
-"""Bytes of ids, tags, params and values."""
+"""The maximum size of preloaded promises: bytes of ids, tags, params and values."""
 
 
 def find(world, task_id):
@@ -23,13 +23,13 @@ def find(world, task_id):
 
 
 def refuse_job(row):
-    """What only ``job.*`` may do with a job."""
+    """Refuses requests on a job's task that only ``job.*`` may make."""
     if "job" in row:
         raise Refused(409, f"{row['id']!r} is a job: use job.*")
 
 
 def find_in_state(world, data, state, dialect):
-    """The stored row, whose task is in the state and shows the version.
+    """The stored row, if its task is in this state and shows this version.
 
     Raises:
         Refused: With 404 or 409.
@@ -50,7 +50,7 @@ def answer(world, row, dialect):
 
 
 def preload(world, task_id):
-    """The other promises of the same branch, as far as their texts fit into `MOST_PRELOADED`; whether it is cut."""
+    """The other promises of the same branch, up to `MOST_PRELOADED` bytes, and whether some were left out."""
     branch = world.promises[task_id]["tags"].get("resonate:branch", "")
     others = []
     size = 0
@@ -72,7 +72,7 @@ def payload_bytes(row):
 
 
 def take_lease(world, row, data):
-    """A pending (or new) task becomes acquired."""
+    """Makes a pending (or new) task acquired."""
     task = row["task"]
     task.pop("retryAt", None)
     task["state"] = "acquired"
@@ -88,7 +88,7 @@ def drop_lease(task):
 
 
 def become_pending(row, now):
-    """The task waits for a worker, and its message is due at once."""
+    """Makes a task pending; its message is due at once."""
     drop_lease(row["task"])
     row["task"]["state"] = "pending"
     row["task"]["retryAt"] = dispatch_instant(row, now)
@@ -218,7 +218,7 @@ def heartbeat(world, data, dialect):
         if task.get("state") != "acquired" or task["pid"] != data["pid"]:
             continue
         mine = {"id": row["id"], "version": task_version(task, dialect)}
-        # Without names it is about all that the pid holds, but not about jobs.
+        # Without a list of tasks, the heartbeat renews all tasks of the pid, except jobs.
         if mine in named or (not named and not world.strict(dialect) and "job" not in row):
             task["expiresAt"] = later(world.now, task["ttl"])
     return 200, {}

@@ -1,4 +1,4 @@
-"""Cron occurrences worked out by hand (PROTOCOL 4 and 8)."""
+"""Cron occurrences that were computed by hand (PROTOCOL 4 and 8)."""
 
 from __future__ import annotations
 

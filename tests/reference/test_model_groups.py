@@ -1,4 +1,4 @@
-"""The model's groups held against JOBS by hand: each number was worked out on paper."""
+"""Compares the model's groups with JOBS; the expected numbers were computed by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reference.client import Client
 
 @pytest.fixture
 def send():
-    """A client whose default queue gathers three jobs, 10 ms after the last, 25 ms after the first."""
+    """A client whose default queue has groups with size 3, grace 10 ms and maxDelay 25 ms."""
     client = Client()
     client("queue.set", queue="default", groups={"size": 3, "grace": 10, "maxDelay": 25})
     return client

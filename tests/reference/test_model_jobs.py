@@ -1,4 +1,4 @@
-"""The model's jobs held against JOBS by hand: each number was worked out on paper."""
+"""Compares the model's jobs with JOBS; the expected numbers were computed by hand."""
 
 from __future__ import annotations
 

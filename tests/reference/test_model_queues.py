@@ -1,4 +1,4 @@
-"""The model's queues held against JOBS by hand: order of claims, weights, rates, limits and statistics."""
+"""Compares the model's queues with JOBS: order of claims, weights, rates, limits and statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reference.client import Client
 
 
 def filled(**queues):
-    """A client whose queues have so many jobs each."""
+    """A client whose queues have these numbers of jobs."""
     send = Client()
     for name, count in queues.items():
         for number in range(count):

@@ -1,4 +1,4 @@
-"""What the model refuses held against PROTOCOL by hand: each number was worked out on paper."""
+"""Compares the requests that the model refuses with PROTOCOL; the expected statuses were found by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's schedules whose promises are jobs, and goodFor, held against JOBS by hand."""
+"""Compares goodFor, and the model's schedules that enqueue jobs, with JOBS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDER = {"type": "report", "queue": "q", "priority": 7, "retention": None, "good
 
 
 def schedule(send, job, now=0, **more):
-    """A schedule of every second."""
+    """Creates a schedule that fires every second."""
     data = {"id": "s", "cron": "* * * * * *", "promiseId": "s.{{.timestamp}}", "promiseTimeout": 5000, **more}
     return send("schedule.create", now, job=job, **data)
 

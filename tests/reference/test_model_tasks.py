@@ -1,4 +1,4 @@
-"""The model's tasks held against PROTOCOL by hand: each number was worked out on paper."""
+"""Compares the model's tasks with PROTOCOL; the expected numbers were computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's clock and schedules held against PROTOCOL by hand: each number was worked out on paper."""
+"""Compares the model's clock and schedules with PROTOCOL; the expected numbers were computed by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_refusal_by_shape_moves_nothing(send):
 
 
 def test_equal_deadlines_fire_by_kind_then_id(send):
-    # u is dead first; the schedule, the leases and the retry fall on one instant.
+    # The timeout of u comes first; the schedule, the leases and the retry are due at the same instant.
     send.acquired("b", 10**6, ttl=5000)
     send.acquired("a", 10**6, ttl=5000)
     send("promise.create", id="c", timeoutAt=10**6, tags=TARGET)

@@ -1,8 +1,8 @@
-"""What a request must look like before any state is consulted: every 400 (PROTOCOL 3).
+"""The checks of a request before any state is read; they refuse with 400 (PROTOCOL 3).
 
-A request passes through two sieves. *Shape* is JSON types, missing members and
-integers outside int64. *Rules* are what a well-typed value must keep to. The two are
-apart because a fenced action in the strict rule set breaks on them differently.
+A request is checked twice. *Shape* is about JSON types, missing members and integers
+outside int64. *Rules* are about well-typed values. The two are separate because the
+strict rule set refuses a fenced action differently for each of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ACTION = {
 
 
 class Request:
-    """A request that passed: its kind, dialect, corrId, instant (or None) and data."""
+    """A valid request: its kind, dialect, corrId, instant (or None) and data."""
 
     def __init__(self, kind, dialect, corr_id, instant, data):
         self.kind = kind

@@ -6,7 +6,7 @@ from .world import NEW, OLD, task_version
 
 
 def status(code, dialect):
-    """2025 has no 422."""
+    """The status in a dialect; 2025-01-15 has 400 in place of 422."""
     return 400 if dialect == OLD and code == 422 else code
 
 
@@ -15,7 +15,7 @@ def envelope(kind, corr_id, code, version, data):
 
 
 def refusal(request, code, message):
-    """The answer to an envelope that could not be read: what can be echoed is echoed."""
+    """The answer to an envelope that could not be read; it repeats kind, corrId and version if they are valid."""
     request = request if isinstance(request, dict) else {}
     head = request.get("head")
     head = head if isinstance(head, dict) else {}
@@ -30,7 +30,7 @@ def refusal(request, code, message):
 
 
 def value(stored, dialect):
-    """A param or value: as given in 2026, both members in 2025."""
+    """A param or value: in 2026-04-01 with its given members, in 2025-01-15 with both members."""
     shown = {"headers": {}, "data": "", **stored} if dialect == OLD else dict(stored)
     if "headers" in shown:
         shown["headers"] = dict(shown["headers"])
@@ -81,7 +81,7 @@ def message_key(stored):
 
 
 def message(stored, promises):
-    """A queued message with its payload, which is made when it is read."""
+    """A queued message with its payload, which is made when the message is read."""
     if "version" in stored:
         data = {"task": {"id": stored["id"], "version": stored["version"]}}
     else:

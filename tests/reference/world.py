@@ -17,11 +17,11 @@ class World:
         promises: Rows by id; a row is exactly the dict that the snapshot shows.
         schedules: Rows by id.
         queues: Queues of jobs by name.
-        generated_jobs: The number of the last job that came without an id.
+        generated_jobs: The last number that was given to a batch or to a job without an id.
         messages: The outbox, in the order of queueing.
         now: The last instant seen.
-        stored_now: The instant of the last request that was no read, or tick; what a snapshot shows.
-        fired: Records of the internal steps taken since the list was last emptied.
+        stored_now: The instant of the last tick, or of the last request that was not a read; a snapshot shows it.
+        fired: Records of the internal steps that ran since the list was last emptied.
     """
 
     def __init__(self, rules, retry_timeout, catchup, unblock_retention, start, debug):
@@ -34,11 +34,11 @@ class World:
         self.clear()
 
     def strict(self, dialect):
-        """Whether the strict column of PROTOCOL 2.1 binds the requests of a dialect."""
+        """Whether the strict column of PROTOCOL 2.1 applies to the requests of a dialect."""
         return binds_strictly(self.rules, dialect)
 
     def clear(self):
-        """Forgets all rows (``debug.reset``); the clock stays where it is."""
+        """Removes all rows (``debug.reset``); the clock does not change."""
         self.dropped = 0
         self.generated_jobs = 0
         self.promises = {}
@@ -49,7 +49,7 @@ class World:
 
 
 def binds_strictly(rules, dialect):
-    """Strict rules are about 2026-04-01 alone: a 2025-01-15 request follows its seeds under either rule set (PROTOCOL 2.1)."""
+    """Whether the strict rules apply: they exist for 2026-04-01 only; 2025-01-15 is the same in both rule sets (PROTOCOL 2.1)."""
     return rules == "strict" and dialect == NEW
 
 
@@ -64,7 +64,7 @@ def id_order(text):
 
 
 def target_of(tags, dialect):
-    """The delivery address that tags ask for, or None."""
+    """The delivery address in the tags, or None."""
     if "resonate:target" in tags:
         return tags["resonate:target"]
     if dialect == OLD and "resonate:invoke" in tags:
@@ -78,27 +78,27 @@ def target(row):
 
 
 def is_timer(tags):
-    """True when the deadline resolves the promise."""
+    """Whether the deadline resolves the promise."""
     return tags.get("resonate:timer") == "true"
 
 
 def born_external(tags, dialect):
-    """Whether a promise with these tags is external from its birth."""
+    """Whether a promise with these tags is external when it is created."""
     return dialect == OLD or tags.get("resonate:external") == "true" or target_of(tags, dialect) is not None or is_timer(tags)
 
 
 def verdict(tags):
-    """The state that the deadline gives."""
+    """The state of a promise after its deadline."""
     return "resolved" if is_timer(tags) else "rejected_timedout"
 
 
 def fulfilled_task(task):
-    """What is left of a task when its promise is settled."""
+    """A task after its promise is settled."""
     return {"state": "fulfilled", "acquisitions": task["acquisitions"], "resumes": []}
 
 
 def project(row, now):
-    """The row as everybody sees it at ``now``: the deadline always wins (PROTOCOL 1.2)."""
+    """The projection of a row at ``now``: the deadline always wins (PROTOCOL 1.2)."""
     if row["state"] != "pending":
         return row
     if "job" in row and (death := jobs_course.death(row, now)) is not None:
@@ -117,7 +117,7 @@ def project(row, now):
 
 
 def settle(row, state, value, settled_at):
-    """Settles a promise and fulfils its task with it; a job that is not at its end by then ends as the promise does."""
+    """Settles a promise and fulfils its task; a job that has not ended yet ends in the state that corresponds to the promise's."""
     if "job" in row and row["job"]["state"] not in jobs_course.TERMINAL:
         jobs_course.follow(row["job"], state, settled_at)
     row["state"] = state

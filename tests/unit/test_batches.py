@@ -1,4 +1,4 @@
-"""Bulk forms and batches of envelopes: one transaction, in order."""
+"""Calls for many promises, and batches of envelopes: one transaction, in order."""
 
 from __future__ import annotations
 

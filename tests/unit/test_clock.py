@@ -1,4 +1,4 @@
-"""Clocks: one source of instants, moved by hand or the system's."""
+"""Clocks: the manual clock and the system's clock."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class TestSystem:
 
 
 def test_a_signal_stops_a_long_advance() -> None:
-    """As Ctrl-C does; another signal, since a process in the background may have SIGINT ignored."""
+    """Ctrl-C sends SIGINT, which a process in the background may ignore, so the test sends another signal."""
 
     class Stopped(Exception):
         pass
@@ -182,7 +182,7 @@ def test_a_signal_stops_a_long_advance() -> None:
     try:
         threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGUSR1)).start()
         with pytest.raises(Stopped):
-            clock.advance(timedelta(days=5))  # some seconds of work, and some hundred MB, if nothing stopped it
+            clock.advance(timedelta(days=5))  # without the signal, several seconds of work and several hundred MB
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert 0 < clock.now < 5 * 86_400_000 and store.check() == []

@@ -1,16 +1,16 @@
-"""Cron expressions against two libraries that were written by others, and against cases made by hand.
+"""Compares cron expressions with two independent libraries and with a table of cases.
 
-What each library means by an expression is ours too, except for the following, which is therefore not generated:
+The libraries give an expression the same meaning as we do, with these exceptions, which the tests do not generate:
 
 - cronsim widens `a-a/n` to `a/n` (for us it is `a`) and has no `?`.
-- croniter combines the two day fields by OR as soon as neither is exactly `*`; for us, as in Debian's cron, a field that begins
-  with `*` (`*/2`) is combined by AND. It reads `a-a` as the whole field, lets ranges run backwards (and Sunday, 7, is the 0 of
-  its weeks, so that `5-7` and `5/1` wrap or stop at Saturday), and refuses steps that are longer than the field.
+- croniter combines the two day fields by OR if neither is exactly `*`; for us, as in Debian's cron, a field that begins with `*`
+  (`*/2`) is combined by AND. It reads `a-a` as the whole field and accepts ranges that run backwards. Its week begins on Sunday,
+  which is 0, so `5-7` wraps and `5/1` stops at Saturday. It refuses steps that are longer than the field.
 
-Changes of zone: Debian's cron, cronsim and croniter each move or repeat the times around them by their own policy. Ours is
-that skipped times do not fire and repeated ones fire once, at the first. So cronsim walks the wall clock, which knows no
-zones, and `zoneinfo` says which of those times exist and when they are first shown. The libraries' own walk through a zone
-is compared where no policy matters: for expressions that fire only from 5 to 22 o'clock, when these zones never change.
+Changes of a zone's offset: Debian's cron, cronsim and croniter each move or repeat the local times around a change by their own
+policy. Ours: a skipped time does not fire, and a repeated time fires once, at the first. So the tests take local times without
+a zone from cronsim, and `zoneinfo` gives the instants at which they first occur. The libraries' own results in a zone are
+compared only for expressions that fire from 5 to 22 o'clock, since these zones never change at those hours.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ ZONES = [
 
 
 def ms(at: datetime) -> int:
-    """Unix milliseconds of an aware datetime, without a detour over floats."""
+    """Unix milliseconds of an aware datetime, computed without floats."""
     return (at - EPOCH) // timedelta(milliseconds=1)
 
 
 def utc(text: str) -> int:
-    """Unix milliseconds of an ISO text that is meant as UTC."""
+    """Unix milliseconds of an ISO text in UTC."""
     return ms(datetime.fromisoformat(text).replace(tzinfo=timezone.utc))
 
 
@@ -66,7 +66,7 @@ def utc(text: str) -> int:
 
 @dataclass(frozen=True)
 class Field:
-    """What may be generated for a field; `names` stand for the values from `low` on."""
+    """The values that may be generated for a field; `names` are names of the values from `low` on."""
 
     low: int
     high: int
@@ -108,7 +108,7 @@ def items(draw: st.DrawFn, field: Field, *, star: bool = True, from_to_end: bool
 
 
 def lists(field: Field, *, star: bool = True, from_to_end: bool = True) -> st.SearchStrategy[str]:
-    """A field: mostly one item, at times several."""
+    """A field: usually one item, sometimes several."""
     one = items(field, star=star, from_to_end=from_to_end)
     return one | one | st.lists(one, min_size=2, max_size=4).map(",".join)
 
@@ -118,12 +118,12 @@ def mostly_every(field: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.just("*") | field
 
 
-# As all of cronsim's and our syntax has it.
+# The syntax that cronsim and we share.
 EXPRESSIONS = st.tuples(
     lists(MINUTE), mostly_every(lists(HOUR)), mostly_every(lists(DAY)), mostly_every(lists(MONTH)), mostly_every(lists(WEEKDAY))
 ).map(" ".join)
 WITH_SECONDS = st.tuples(lists(SECOND), EXPRESSIONS).map(" ".join)
-# As croniter shares it: a day field is exactly `*` or has no `*`, and its weeks end on Saturday.
+# The syntax that croniter shares: a day field is exactly `*` or has no `*`, and weeks end on Saturday.
 CRONITER_EXPRESSIONS = st.tuples(
     lists(MINUTE),
     mostly_every(lists(HOUR)),
@@ -139,16 +139,16 @@ BY_DAY = st.tuples(
     mostly_every(lists(Field(0, 6, WEEKDAYS), star=False, from_to_end=False)),
 ).map(" ".join)
 
-# Before 1971 some zones stood at odd seconds, and summer times came as the year brought them.
+# From 1971 on: before, some zones had offsets with odd seconds, and summer time began and ended irregularly.
 INSTANTS = st.integers(utc("1971-01-01"), utc("2099-12-31"))
 ZONE_NAMES = st.sampled_from(ZONES)
 
 
-# --- The other readings ----------------------------------------------------------------------------------------------
+# --- The results of the libraries ------------------------------------------------------------------------------------
 
 
 def by_cronsim(expression: str, after: datetime, count: int) -> list[datetime]:
-    """The next times by cronsim; none where it finds that there can be none."""
+    """The next times by cronsim; none if it finds that there are none."""
     try:
         return list(islice(CronSim(expression, after), count))
     except CronSimError:
@@ -156,7 +156,7 @@ def by_cronsim(expression: str, after: datetime, count: int) -> list[datetime]:
 
 
 def by_croniter(expression: str, after: datetime, count: int) -> list[datetime]:
-    """The next times by croniter; none where it finds none."""
+    """The next times by croniter; none if it finds none."""
     walk = croniter(expression, after, ret_type=datetime, second_at_beginning=True)
     found: list[datetime] = []
     try:
@@ -168,7 +168,7 @@ def by_croniter(expression: str, after: datetime, count: int) -> list[datetime]:
 
 
 def ours(expression: str, after: int, count: int = COUNT) -> list[int]:
-    """Our next occurrences; none where parsing says that there can be none."""
+    """Our next occurrences; none if the parser refuses an expression that never fires."""
     try:
         return rc.cron_next(expression, after, count)
     except rc.errors.Invalid as error:
@@ -178,14 +178,14 @@ def ours(expression: str, after: int, count: int = COUNT) -> list[int]:
 
 
 def first_shown(wall: datetime, zone: ZoneInfo) -> int | None:
-    """The instant at which the zone's clocks first show that time; None where they skip it."""
+    """The first instant at which clocks in the zone show that time; None if they skip it."""
     aware = wall.replace(tzinfo=zone, fold=0)
     back = aware.astimezone(timezone.utc).astimezone(zone)
     return ms(aware.astimezone(timezone.utc)) if back.replace(tzinfo=None) == wall else None
 
 
 def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> list[int]:
-    """What our rule makes of cronsim's walk along the wall clock, which starts well before `after`."""
+    """Our rule applied to the local times of cronsim, which begin well before `after`."""
     start = (EPOCH + timedelta(milliseconds=after)).astimezone(zone).replace(tzinfo=None) - timedelta(days=2)
     found: list[int] = []
     try:
@@ -193,18 +193,18 @@ def by_wall_clock(expression: str, after: int, zone: ZoneInfo, count: int) -> li
             instant = first_shown(wall, zone)
             if instant is not None and instant > after:
                 found.append(instant)
-            if len(found) == count or wall.year > 9990:  # every time may be one that is skipped
+            if len(found) == count or wall.year > 9990:  # every time may be skipped
                 break
     except CronSimError:
         pass
     return found
 
 
-# cronsim 2.7, the last for Python 3.10, finds nothing where the day of the month never comes and the day of the week does.
+# cronsim 2.7, the last for Python 3.10, finds nothing if the day of the month never occurs, even if the day of the week does.
 CRONSIM_GIVES_UP = tuple(map(int, version("cronsim").split(".")[:2])) < (2, 8)
 
 
-# --- Against them ----------------------------------------------------------------------------------------------------
+# --- Comparisons -----------------------------------------------------------------------------------------------------
 
 
 @given(expression=EXPRESSIONS | WITH_SECONDS, after=INSTANTS)
@@ -223,7 +223,7 @@ def test_cronsim_agrees_in_utc(expression: str, after: int) -> None:
 @example("0 0 13 * FRI", utc("2024-01-01"))
 @example("0 0 1-31 * MON", utc("2024-01-01"))
 def test_croniter_agrees_in_utc(expression: str, after: int) -> None:
-    start = EPOCH + timedelta(milliseconds=after - after % 1000)  # it counts in floats
+    start = EPOCH + timedelta(milliseconds=after - after % 1000)  # croniter computes with floats
     assert ours(expression, ms(start)) == [ms(at) for at in by_croniter(expression, start, COUNT)]
 
 
@@ -248,7 +248,7 @@ def test_wall_clock_agrees_in_zones(expression: str, after: int, zone: str) -> N
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_wall_clock_agrees_around_every_change(zone: str) -> None:
-    """Each change of the zone from 1971 to 2060, with expressions that fire about it."""
+    """Each change of the zone's offset from 1971 to 2060, with expressions that fire around it."""
     area = ZoneInfo(zone)
     days = [EPOCH + timedelta(days=day) for day in range(365, 365 * 91)]
     changes = [a for a, b in pairwise(days) if a.astimezone(area).utcoffset() != b.astimezone(area).utcoffset()]
@@ -260,7 +260,7 @@ def test_wall_clock_agrees_around_every_change(zone: str) -> None:
         assert rc.cron_next(f"CRON_TZ={zone} {expression}", after, 60) == expected, (expression, change)
 
 
-# cronsim passes over 05:00 on a day whose clock moves by half an hour at 02:00; the wall clock judges that zone above.
+# cronsim misses 05:00 on a day whose clock moves by half an hour at 02:00; the test by wall clock above covers that zone.
 WHOLE_HOURS = ZONE_NAMES.filter(lambda zone: zone != "Australia/Lord_Howe")
 
 
@@ -275,10 +275,10 @@ def test_libraries_agree_in_zones_by_day(
     assert ours(f"CRON_TZ={zone} {expression}", ms(start)) == expected
 
 
-# --- By hand ---------------------------------------------------------------------------------------------------------
+# --- Table of cases --------------------------------------------------------------------------------------------------
 
 
-# 2024-01-01 is a Monday. The long table is cpp/tests/cron_test.cpp; this one stands for what a user meets first.
+# 2024-01-01 is a Monday. The long table is in cpp/tests/cron_test.cpp; this one has the common cases.
 @pytest.mark.parametrize(
     ("text", "after", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Every public object says what it is, and its examples run."""
+"""Every public object has a docstring, and the examples in it run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def is_own_function(name: str, value: object) -> bool:
-    """A public function of display.py itself; what it passes on is tested where it is written."""
+    """Whether this is a public function that display.py defines; a function that it imports is tested in its own module."""
     return inspect.isfunction(value) and not name.startswith("_") and value.__module__ == display.__name__
 
 
@@ -54,7 +54,7 @@ def test_nothing_public_is_missing() -> None:
 
 @pytest.mark.parametrize("name", [n for n, v in DOCUMENTED.items() if callable(v) or isinstance(v, property)])
 def test_is_documented(name: str) -> None:
-    # pybind11 puts a line with the signature in front of what was written.
+    # pybind11 puts a line with the signature before the docstring's text.
     written = [line for line in doc_of(DOCUMENTED[name]).splitlines() if line.strip() and ") -> " not in line]
     assert written, f"{name} says nothing"
 
@@ -69,7 +69,7 @@ def test_example(name: str) -> None:
 
 
 def test_every_method_has_an_example() -> None:
-    """Classes and methods show how they are used; attributes are shown by their class."""
+    """Classes and methods have examples; attributes occur in the examples of their class."""
     without = [
         name
         for name, value in DOCUMENTED.items()
@@ -82,7 +82,7 @@ def test_every_method_has_an_example() -> None:
 
 
 def test_signatures_show_real_types() -> None:
-    """Stubs are made from these lines."""
+    """The stubs are generated from these lines."""
     vague = []
     for value in DOCUMENTED.values():
         first = next(itertools.chain(doc_of(value).splitlines(), [""]))

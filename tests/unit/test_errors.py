@@ -1,4 +1,4 @@
-"""Refusals and faults: the class follows the status or the code, and says the value."""
+"""Refused requests and faults: the exception's class depends on the status or code; the message shows the bad value."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_errors_travel_between_processes() -> None:
 
 
 class Odd(dict):  # type: ignore[type-arg]
-    """A dict whose methods must not matter: documents are read from the dict's own storage."""
+    """A dict whose methods must not be called: the module reads a dict's own storage."""
 
     def __getitem__(self, key: object) -> object:
         raise RuntimeError("asked")

@@ -1,4 +1,4 @@
-"""The life of a store's file, as a Python user sees it."""
+"""Stores in files, in Python: opening, closing, copying, errors, files of released versions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_closed_store_says_so_and_lets_the_file_go(path):
     store.close()
     with pytest.raises(rc.Closed):
         store.promises.get("a")
-    assert not path.with_name("app.db-wal").exists()  # everything is in the file itself
+    assert not path.with_name("app.db-wal").exists()  # all data is in the file itself
 
 
 def test_a_fork_never_touches_the_file(path):
@@ -298,7 +298,7 @@ def test_tasks_of_a_loop_share_transactions_and_get_their_own_answers(path):
 
 
 async def main_again(store):
-    """Another loop on the same store."""
+    """Runs in another event loop, on the same store."""
     assert (await store.apply_async(create("p1")))["head"]["status"] == 200
 
 
@@ -343,7 +343,7 @@ def test_no_permission_is_said_so(name, words):
         if child == 0:
             said = ""
             try:
-                if os.geteuid() == 0:  # root may do everything
+                if os.geteuid() == 0:  # root has every permission
                     os.setuid(65534)
                 rc.Store(Path(folder) / name)
             except rc.StoreError as error:
@@ -360,7 +360,7 @@ RELEASED = sorted((Path(__file__).parents[1] / "data").glob("store-*.db"))
 
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
 def test_a_file_of_a_released_version_opens(released, path):
-    """`tests/data` holds one of each, with the snapshot that it gave when it was written."""
+    """`tests/data` has a file of each version, with its snapshot from when it was written."""
     shutil.copy(released, path)
     with open_store(path) as store:
         assert store.snapshot() == json.loads(released.with_suffix(".json").read_text())

@@ -1,4 +1,4 @@
-"""fork(2) while other threads are inside an engine: the child goes on with its copy of the store."""
+"""fork(2) while other threads are inside an engine: the child can use its copy of the store."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FORKS = 30
 
 @contextmanager
 def hammered(store: rc.Store, clock: rc.ManualClock) -> Iterator[None]:
-    """Threads that are in and out of the engine and the clock all the time."""
+    """Runs threads that call the engine and the clock all the time."""
     stop = threading.Event()
 
     def create(name: str) -> None:
         number = 0
         while not stop.is_set():
-            number = (number + 1) % 100  # a bounded store, so that every child is done soon
+            number = (number + 1) % 100  # a bounded store, so that every child ends soon
             store.promises.create_many([f"{name}.{number}.{k}" for k in range(20)], clock.now + 5, tags={"resonate:timer": "true"})
             store.promises.search(limit=50)
 
@@ -51,7 +51,7 @@ def hammered(store: rc.Store, clock: rc.ManualClock) -> Iterator[None]:
 
 
 def use_everything(store: rc.Store, clock: rc.ManualClock) -> None:
-    """What a child does with its copy."""
+    """Uses the copy in a child process."""
     before = store.promises.count()
     store.promises.create("the child's own", timeout=10, tags={"resonate:timer": "true"})
     clock.advance(10)
@@ -67,7 +67,7 @@ def in_child(store: rc.Store, clock: rc.ManualClock) -> int:
         child = os.fork()
     if child:
         return child
-    signal.alarm(60)  # a lock that stayed locked ends the child, and fails the test
+    signal.alarm(60)  # if a lock stays locked, the alarm ends the child and the test fails
     try:
         use_everything(store, clock)
         os._exit(0)
@@ -122,7 +122,7 @@ def test_a_recording_stays_with_its_process(tmp_path: Path) -> None:
 
 
 def test_a_recording_to_an_object_does_not_hang() -> None:
-    """The writer needs the GIL under the engine's lock, just when a fork holds the one and wants the other."""
+    """The writer needs the GIL while it holds the engine's lock; a fork holds the GIL and needs the engine's lock."""
 
     class Sink:
         def write(self, text: str) -> None:

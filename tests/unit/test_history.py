@@ -1,4 +1,4 @@
-"""What a recorded trace, or a store, says became of promises and tasks: what the timeline is drawn from."""
+"""The history of promises and tasks, read from a recorded trace or a store; the timeline is drawn from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recorded:
         return History(self.trace)
 
     def spans(self, promise_id: str) -> list[tuple[str, int, int | None, str | None]]:
-        """The stretches of a task that took any time."""
+        """The spans of a task that are longer than 0 ms."""
         return [(s.state, s.start, s.end, s.pid) for s in self.history.lives[promise_id].spans if s.end != s.start]
 
     def old(self, kind: str, **data: object) -> None:
@@ -84,7 +84,7 @@ def test_suspend_wake_halt_resume_release(recorded: Recorded) -> None:
     store.promises.resolve("child")
     clock.advance(1000)
     store.tasks.acquire("job", 1, pid="bob", ttl=50_000)
-    assert store.tasks.suspend("job", 2, ["child"]).status == 300  # goes on at once: nothing to see
+    assert store.tasks.suspend("job", 2, ["child"]).status == 300  # it continues at once, so there is no span
     clock.advance(1000)
     store.tasks.halt("job")
     clock.advance(1000)

@@ -1,4 +1,4 @@
-"""Dictionaries inside typed calls on jobs, queues and schedules: as on the wire, and nothing in them is ignored."""
+"""Dictionaries in typed calls on jobs, queues and schedules: as on the wire; an unknown member is refused."""
 
 from __future__ import annotations
 

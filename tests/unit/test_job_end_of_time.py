@@ -1,4 +1,4 @@
-"""A job without a deadline has none, also at the last instant that there is."""
+"""A job without a deadline never times out, not even at the largest instant."""
 
 from __future__ import annotations
 

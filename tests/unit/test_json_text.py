@@ -1,4 +1,4 @@
-"""Texts through JSON in both directions: what is escaped, what is quoted in errors, and which escapes are refused."""
+"""Texts to and from JSON: escaped characters, texts that errors quote, escapes that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = [
     "\u07ff\u0800",
     "\ud7ff\ue000\uffff",
     "\U00010000",
-    "\U0001f601",  # both halves of the pair are odd
+    "\U0001f601",  # both surrogates are odd numbers
     "\U0003ffff\U00040000",
     "\U0010ffff",
     *("a" * before + "\\" + "b" * (15 - before) for before in range(16)),

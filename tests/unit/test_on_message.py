@@ -1,4 +1,4 @@
-"""Store.on_message: messages handed to functions of this process."""
+"""Store.on_message: delivers messages to functions of this process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_message_is_there_until_its_handler_returned(store):
     assert store.deliver() == 0
     assert len(store.messages()) == 1
     deadline = time.monotonic() + 60
-    while answers:  # it gets it again once the pause is over
+    while answers:  # the message is delivered again after a delay
         store.deliver()
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -112,7 +112,7 @@ def test_after_close_messages_wait(store):
     subscription.close()
     store.promises.create("a", timeout_at=FAR, tags=LOCAL)
     assert store.deliver() == 0 and seen == []
-    store.on_message("local", seen.append)  # the scheme is free again
+    store.on_message("local", seen.append)  # the scheme may have a function again
     assert store.deliver() == 1
 
 

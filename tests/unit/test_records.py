@@ -1,4 +1,4 @@
-"""Records: immutable, equal by content, with good reprs, and HTML that is safe to show."""
+"""Records: immutable, compared by content, with readable reprs and safe HTML."""
 
 from __future__ import annotations
 

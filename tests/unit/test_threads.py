@@ -1,4 +1,4 @@
-"""Many threads, one store: every request is whole, and Python runs meanwhile."""
+"""Many threads, one store: every request is atomic, and other Python threads run meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EACH = 300
 
 
 def together(work: Callable[[int], object]) -> None:
-    """Runs work(0), work(1), ... at once and raises what any of them raised."""
+    """Runs work(0), work(1), ... in parallel, and raises the error of any of them."""
     barrier = threading.Barrier(THREADS)
 
     def run(number: int) -> None:
@@ -63,7 +63,7 @@ def test_every_task_is_acquired_once() -> None:
 
 
 def test_everything_at_once() -> None:
-    """Requests through both doors, a clock that moves, forks, snapshots, a recording, all on one store."""
+    """Typed calls, envelopes, a moving clock, forks, snapshots and a recording, all on one store."""
     clock = rc.ManualClock()
     store = rc.Store(clock=clock)
     trace = io.StringIO()
@@ -105,7 +105,7 @@ def test_one_clock_moved_by_many() -> None:
 
 
 def test_python_runs_while_the_engine_works() -> None:
-    """The GIL is given away: another thread counts while a long tick is under way."""
+    """The engine releases the GIL: another thread counts during a long tick."""
     store = rc.Store(clock=rc.ManualClock())
     store.promises.create_many([f"p{i}" for i in range(60_000)], 10, tags={"resonate:timer": "true"})
     counted = 0

@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 class Full(io.StringIO):
-    """A file that takes a few lines and then no more."""
+    """A file that accepts a few lines and then raises."""
 
     def write(self, text: str) -> int:
         if self.tell() > 2000:

@@ -1,4 +1,4 @@
-"""The typed calls: each does what its request does in an envelope."""
+"""The typed calls: each has the effect of the same request in an envelope."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_any_mapping_of_strings(store: rc.Store, kind: Any) -> None:
 
 
 class OneTag(Mapping[str, str]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(["k"])
@@ -284,7 +284,7 @@ class TestState:
 
 
 class TestKeywords:
-    """The methods that sort their keywords themselves take them as any function of Python does."""
+    """Methods that parse their keyword arguments themselves accept them as a Python function does."""
 
     def test_every_way_to_give_them(self, store: rc.Store) -> None:
         assert (

@@ -1,4 +1,4 @@
-"""A commit wakes what waits for one: a thread or an event loop, once until it is rearmed."""
+"""A commit wakes a waiting thread or event loop, once until it is rearmed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def descriptors() -> int:
 
 
 def woken(wakeup: Wakeup) -> bool:
-    """Whether it is woken now."""
+    """Whether the wakeup is set now."""
     called = []
     loop = asyncio.new_event_loop()
     try:
@@ -63,7 +63,7 @@ def test_a_step_that_is_due_earlier_wakes(store: rc.Store) -> None:
 
 def test_a_thread_waits_for_it(store: rc.Store) -> None:
     with Wakeup(store.watch) as wakeup:
-        wakeup.wait(0)  # nothing has happened: it returns
+        wakeup.wait(0)  # no commit: it returns
         waiting = threading.Thread(target=wakeup.wait, args=(3600,))
         waiting.start()
         store.promises.create("a", timeout_at=FAR, tags=TAGS)
@@ -73,7 +73,7 @@ def test_a_thread_waits_for_it(store: rc.Store) -> None:
 
 def test_it_is_woken_by_hand(store: rc.Store) -> None:
     with Wakeup(store.watch) as wakeup:
-        for _ in range(100_000):  # more than a pipe holds
+        for _ in range(100_000):  # more bytes than a pipe holds
             wakeup.wake()
         assert woken(wakeup)
 

@@ -1,4 +1,4 @@
-"""What a watch counts of jobs agrees with the jobs."""
+"""The attempts and state changes that a watch counts agree with the jobs of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs with the published clients on a server of ours, all of them processes."""
+"""Programs of the published clients on our server, each in its own process."""
 
 import pytest
 

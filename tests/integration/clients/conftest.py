@@ -1,4 +1,4 @@
-"""Says with a failure what its processes logged, and at the end what each client did of the table."""
+"""Adds the logs of the processes to the report of a failure, and prints the table of clients and programs at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "skipped": "ski
 
 @pytest.fixture
 def scenes(tmp_path: Path) -> Generator[Scenes, None, None]:
-    """The maker of a test's scenes."""
+    """Makes the scenes of a test."""
     made = Scenes(tmp_path)
     yield made
     made.end()
@@ -28,7 +28,7 @@ def scenes(tmp_path: Path) -> Generator[Scenes, None, None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds to the report of a failure what the processes logged."""
+    """Adds the logs of the processes to the report of a failure."""
     report = yield
     made = getattr(item, "funcargs", {}).get("scenes")
     if report.failed and made is not None:

@@ -1,4 +1,4 @@
-"""A process with a published client in it, told by its standard input what to do: programs/python/peer.py says how."""
+"""A process with a published client that reads commands from its standard input; programs/python/peer.py describes them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 DEADLINE = 90
-"""In seconds, for anything to come about. Nothing is expected to take nearly as long."""
+"""The maximum time in seconds to wait for anything. Normally everything takes much less."""
 
 
 class PeerProcess:
-    """One process; what it says is kept, and is in its log with what its client logs.
+    """One process. Its output is kept, and is in its log, together with the log of its client.
 
     Args:
-        name: What it is called; the pid under which its client holds tasks.
-        command: What to run.
-        folder: Where to run it, and where its log is.
-        environment: All of its environment.
+        name: The name of the process; also the pid under which its client holds tasks.
+        command: The command to run.
+        folder: The working directory, in which the log is written.
+        environment: The whole environment of the process.
     """
 
     def __init__(self, name: str, command: list[str], folder: Path, environment: dict[str, str]) -> None:
@@ -59,7 +59,7 @@ class PeerProcess:
                     self._changed.notify_all()
 
     def wait_for(self, member: str, n: int | None = None) -> dict[str, Any]:
-        """Waits until it says something that has this member, or an error instead, about command n."""
+        """Waits for a line about command n that has this member or an error; returns it."""
         end = time.monotonic() + DEADLINE
         with self._changed:
             while True:
@@ -71,7 +71,7 @@ class PeerProcess:
                 self._changed.wait(0.2)
 
     def do(self, what: str, id: str, func: str | None = None, args: list[Any] | None = None, **more: Any) -> Outcome:
-        """Has it begin a command."""
+        """Sends a command to the process."""
         self._numbers += 1
         command = {"n": self._numbers, "do": what, "id": id, "func": func, "args": args or [], **more}
         assert self.process.stdin is not None
@@ -80,35 +80,35 @@ class PeerProcess:
         return Outcome(self, self._numbers)
 
     def lines(self) -> list[str]:
-        """What it wrote to standard output beside its answers."""
+        """The lines on its standard output that are not answers."""
         with self._changed:
             return list(self._lines)
 
     def logged(self, *parts: str) -> int:
-        """How many lines of its log have one of these parts."""
+        """The number of lines of its log that contain one of these parts."""
         return sum(any(part in line for part in parts) for line in self.log.read_text(encoding="utf-8").splitlines())
 
     def kill(self) -> None:
-        """Kill −9."""
+        """Kills the process with SIGKILL."""
         self.process.kill()
         self.process.wait()
 
     def end(self) -> int:
-        """Ends it, by closing what it reads; returns its exit status."""
+        """Ends the process by closing its standard input; returns its exit status."""
         assert self.process.stdin is not None and self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
-            self.kill()  # a program that is no peer does not read
+            self.kill()  # a program that is not a peer does not read its input
         self._reader.join()
         self.process.stdout.close()
         return self.process.returncode
 
 
 class Outcome:
-    """What a command comes to."""
+    """The result of a command."""
 
     def __init__(self, peer: PeerProcess, n: int) -> None:
         self.peer = peer
@@ -121,13 +121,13 @@ class Outcome:
         return self
 
     def value(self) -> Any:
-        """Waits for its value."""
+        """Waits for the value of the command."""
         said = self.peer.wait_for("value", self.n)
         assert "error" not in said, f"a value was expected of {self.peer.name}, not {said['error']!r}"
         return said["value"]
 
     def error(self) -> str:
-        """Waits for its error."""
+        """Waits for the error of the command."""
         said = self.peer.wait_for("value", self.n)
         assert "error" in said, f"an error was expected of {self.peer.name}, not {said['value']!r}"
         return str(said["error"])

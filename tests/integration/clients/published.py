@@ -1,4 +1,4 @@
-"""The published clients: where each is, how its programs are run, and what it cannot do by its own limits."""
+"""The published clients: their places, how to run their programs, and the reasons for which one is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 SET_UP = ROOT / "build" / "clients"
-"""Where scripts/lib/clients.sh puts what is not in this environment."""
+"""The folder in which scripts/lib/clients.sh installs the clients that are not in this environment."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Client:
     """One published client.
 
     Attributes:
-        name: What the test ids show.
-        language: Which of the two sets of programs it runs.
-        missing: Why it cannot be used here, or None.
-        command: How a program in a folder made by `prepare` is run.
-        prepare: Puts our programs into a folder, where they find the client.
-        environment: What they are told besides.
+        name: The name in the test ids.
+        language: The set of programs that it runs, of the two.
+        missing: The reason why it cannot be used here, or None.
+        command: The command that runs a program in a folder made by `prepare`.
+        prepare: Copies our programs into a folder from which they can import the client.
+        environment: Further environment variables of the programs.
         readme: The text of the README that was published with it.
     """
 
@@ -107,7 +107,7 @@ def _typescript(name: str, engine: str) -> Client:
     )
 
 
-# The TypeScript SDK has two engines that do not share the code which runs functions: each is a client of its own here.
+# The TypeScript SDK has two engines that run functions by different code, so each of them is a client here.
 CLIENTS = [
     _newest_python(),
     _older_python(),
@@ -122,7 +122,7 @@ def code_blocks(readme: str, language: str) -> list[str]:
 
 
 def version(client: Client) -> str:
-    """The exact version of a client that is here."""
+    """The exact version of a client."""
     if client.language == "typescript":
         package = SET_UP / "typescript" / "node_modules" / "@resonatehq" / "sdk" / "package.json"
         return str(json.loads(package.read_text(encoding="utf-8"))["version"])

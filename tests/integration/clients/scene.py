@@ -1,4 +1,4 @@
-"""What a program of the table plays in: a server, processes with the client, and the folder where they leave traces."""
+"""The surroundings of a program of the table: a server, processes with the client, and the folder for their trace files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Record = dict[str, Any]
 
 
 class Scene:
-    """One server and whatever processes of one client a test starts.
+    """One server, and the processes of one client that a test starts.
 
     Args:
         client: The client in the processes.
-        folder: An empty one.
-        server: Another scene's server; None for one of its own.
+        folder: An empty folder.
+        server: The server of another scene; None starts a new server.
     """
 
     def __init__(self, client: Client, folder: Path, server: ServerProcess | None = None) -> None:
@@ -43,7 +43,7 @@ class Scene:
         self.peers: list[PeerProcess] = []
 
     def serve(self, **settings: Any) -> ServerProcess:
-        """Starts the server. A message that nobody took is sent again soon, unless the settings say otherwise."""
+        """Starts the server. By default it queues an undelivered message again after one second."""
         self.server = ServerProcess(self.folder, **({"STORE__RETRY_TIMEOUT_MS": 1000} | settings))
         return self.server.start()
 
@@ -80,7 +80,7 @@ class Scene:
         return ran.stdout
 
     def until(self, what: str, happened: Callable[[], Any]) -> Any:
-        """Waits for something; returns it."""
+        """Waits until a function returns a true value; returns the value."""
         end = time.monotonic() + DEADLINE
         while not (found := happened()):
             assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
@@ -93,16 +93,16 @@ class Scene:
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
     def open_gate(self, key: str, i: int) -> None:
-        """Lets a step go on."""
+        """Lets a step continue."""
         (self.traces / f"{key}.gate{i}").touch()
 
     def promise(self, id: str) -> Record:
-        """A promise as the server has it."""
+        """A promise, read from the server."""
         found: Record = self.server.must("promise.get", {"id": id})["promise"]
         return found
 
     def task(self, id: str) -> Record:
-        """A task as the server has it."""
+        """A task, read from the server."""
         found: Record = self.server.must("task.get", {"id": id})["task"]
         return found
 
@@ -118,11 +118,11 @@ class Scene:
             request["cursor"] = page["cursor"]
 
     def settled(self, origin: str) -> dict[str, Record]:
-        """Those of a workflow that are settled, which nothing may ever change."""
+        """The settled promises of a workflow, which must never change."""
         return {id: promise for id, promise in self.tree(origin).items() if promise["state"] != "pending"}
 
     def ended(self, id: str, state: str = "resolved") -> Any:
-        """Checks that a workflow ended whole: it is settled, as is all that belongs to it; returns its value."""
+        """Checks that a workflow and all its promises are settled and its task is fulfilled; returns its value."""
         root = self.promise(id)
         assert root["state"] == state, root
         tree = self.tree(id)
@@ -131,7 +131,7 @@ class Scene:
         return decoded(root["value"])
 
     def close(self) -> None:
-        """Ends everything, and looks at the file that the server leaves behind."""
+        """Ends all processes, and checks the invariants of the server's file."""
         for peer in self.peers:
             peer.end()
         if not self.serves:
@@ -142,7 +142,7 @@ class Scene:
         assert not broken, broken
 
     def abandon(self) -> None:
-        """Ends everything at once, after a failure."""
+        """Kills all processes, after a failure."""
         for peer in self.peers:
             peer.kill()
             peer.end()
@@ -150,7 +150,7 @@ class Scene:
             self.server.kill()
 
     def logs(self) -> dict[str, str]:
-        """The end of what each process logged."""
+        """The end of each process's log."""
         files = {"server": self.server.log} | {peer.name: peer.log for peer in self.peers}
         return {name: file.read_text(encoding="utf-8", errors="replace")[-6000:] for name, file in files.items() if file.exists()}
 
@@ -159,7 +159,7 @@ class Scenes:
     """Makes the scenes of one test, and ends them.
 
     Args:
-        folder: An empty one.
+        folder: An empty folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -168,7 +168,8 @@ class Scenes:
         self.failed = False
 
     def __call__(self, client: Client, server: ServerProcess | None = None) -> Scene:
-        """A scene with a client, and a server of its own or another's. A missing client is a skip, or a failure where all are required."""
+        """Makes a scene with a client, and with its own server or the given one. If the client is missing, the test is skipped, or
+        fails if every client is required."""
         if client.missing is not None:
             if os.environ.get("RESONATE_REQUIRE_BACK_ENDS"):
                 pytest.fail(f"client {client.name} is required here: {client.missing}")
@@ -179,7 +180,7 @@ class Scenes:
         return self.made[-1]
 
     def end(self) -> None:
-        """Ends all processes, those of the scene that serves last; after a failure at once."""
+        """Ends all scenes, the one with the server last; after a failure, kills all processes."""
         with contextlib.ExitStack() as ends:
             for scene in self.made:
                 ends.callback(scene.abandon if self.failed else scene.close)

@@ -1,4 +1,4 @@
-"""The server under test: a process on a file and a port, that can be stopped, killed and started again on both."""
+"""The server under test: a process with a file and a port, which can be stopped, killed and started again with both."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import httpx
 
 VERSION = "2026-04-01"
 
-# Below the ports that systems give to outgoing connections: a client that calls a port of theirs while nobody listens there
-# can be given the very same port, and would then be connected to itself.
+# Below the ports that systems use for outgoing connections. A client that connects to such a port while no process listens there
+# can get the same port for itself, and would then be connected to itself.
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 _ports = itertools.count(os.getpid() * 37)
 
 
 def free_port() -> int:
-    """A port where nobody listens now."""
+    """A port on which no process listens now."""
     for n in itertools.islice(_ports, LAST_PORT - FIRST_PORT):
         port = FIRST_PORT + n % (LAST_PORT - FIRST_PORT)
         with socket.socket() as probe:
@@ -38,17 +38,17 @@ def free_port() -> int:
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's, without what anybody's Resonate would read there."""
+    """The environment of this process without the variables that Resonate reads."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("RESONATE_", "PEER_"))}
 
 
 def encoded(value: Any) -> dict[str, Any]:
-    """A value as every client writes it: JSON in base64."""
+    """A value in the form of all clients: JSON in base64."""
     return {"data": base64.b64encode(json.dumps(value).encode()).decode()}
 
 
 def decoded(value: dict[str, Any]) -> Any:
-    """What a client wrote; nothing written is None."""
+    """Decodes a value that a client wrote; an empty value is None."""
     return json.loads(base64.b64decode(value["data"])) if value.get("data") else None
 
 
@@ -56,8 +56,8 @@ class ServerProcess:
     """One server.
 
     Args:
-        folder: Where its file and its log are.
-        settings: By the names that they have in the environment, without the prefix: `STREAMS__LIFETIME`.
+        folder: The folder of its file and its log.
+        settings: Settings by their names in the environment, without the prefix: `STREAMS__LIFETIME`.
     """
 
     def __init__(self, folder: Path, **settings: Any) -> None:
@@ -71,12 +71,12 @@ class ServerProcess:
 
     @property
     def command(self) -> list[str]:
-        """How it is started."""
+        """The command that starts the server."""
         serve = [sys.executable, "-m", "resonate_core", "serve"]
         return [*serve, "--db", str(self.path), "--host", "127.0.0.1", "--port", str(self.port)]
 
     def start(self) -> ServerProcess:
-        """Starts it, on whatever its file holds, and waits until it is ready."""
+        """Starts the server on its file, which may exist, and waits until it is ready."""
         assert self.process is None, "it runs already"
         assert not self.ready(), f"somebody else serves on port {self.port}"
         with self.log.open("ab") as log:
@@ -95,21 +95,21 @@ class ServerProcess:
         return self
 
     def ready(self) -> bool:
-        """Whether it says so."""
+        """Whether the server reports that it is ready."""
         try:
             return httpx.get(f"{self.url}/ready", timeout=10, trust_env=False).status_code == 200
         except httpx.HTTPError:
             return False
 
     def kill(self) -> None:
-        """Kill −9."""
+        """Kills the server with SIGKILL."""
         assert self.process is not None, "it does not run"
         self.process.kill()
         self.process.wait()
         self.process = None
 
     def stop(self) -> None:
-        """Asks it to end, and sees to it that it does."""
+        """Sends SIGTERM, and kills the server if it does not end."""
         if self.process is None:
             return
         process, self.process = self.process, None
@@ -123,7 +123,7 @@ class ServerProcess:
         assert process.returncode in (0, -signal.SIGTERM), f"the server ended with {process.returncode}"
 
     def ask(self, kind: str, data: dict[str, Any], token: str | None = None) -> tuple[int, Any]:
-        """One request of the protocol; returns the status and the data of its answer."""
+        """Sends a request of the protocol; returns the status and the data of its answer."""
         head = {"corrId": "test", "version": VERSION}
         if token or self.token:
             head["auth"] = token or self.token or ""
@@ -131,7 +131,7 @@ class ServerProcess:
         return answer["head"]["status"], answer["data"]
 
     def must(self, kind: str, data: dict[str, Any]) -> Any:
-        """One request that is not refused; returns the data of its answer."""
+        """Sends a request that must have status 200; returns the data of its answer."""
         status, answer = self.ask(kind, data)
         assert status == 200, f"{kind} {data}: {status} {answer!r}"
         return answer

@@ -1,4 +1,4 @@
-"""The table: what every published client is to do on the server."""
+"""The table: the programs that every published client runs on the server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from integration.clients.scene import Scene
 
 @dataclass(frozen=True)
 class Limit:
-    """What a client cannot do on any server.
+    """A program that a client cannot run on any server.
 
     Attributes:
-        reason: Why.
-        play: Shows it, and checks what comes of it instead.
+        reason: The reason.
+        play: Runs the program, and checks the result that it has instead.
     """
 
     reason: str
@@ -24,12 +24,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Program:
-    """One row.
+    """One row of the table.
 
     Attributes:
-        name: What the test ids show.
-        play: Runs it, and checks what came of it.
-        limits: Of clients, by name.
+        name: The name in the test ids.
+        play: Runs the program and checks the result.
+        limits: The limits of clients, by client name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every program of the table with every published client, all of them real processes over HTTP."""
+"""Every program of the table with every published client, in real processes over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_program(client: Client, program: Program, scenes: Scenes) -> None:
 
 @pytest.mark.parametrize(("calling", "called"), RING, ids=lambda client: client.name)
 def test_a_client_calls_another(calling: Client, called: Client, scenes: Scenes) -> None:
-    """Arguments, results and errors of a workflow arrive at a client that is not the worker's."""
+    """One client can call workflows of another client's worker; arguments, results and errors are passed correctly."""
     workers = scenes(called)
     callers = scenes(calling, workers.serve())
     workers.worker("w1")

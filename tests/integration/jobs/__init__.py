@@ -1,1 +1,1 @@
-"""Jobs at work: processes on one file that are killed, and workflows of the published SDK that await them."""
+"""Jobs in real processes: workers on one file that are killed, and workflows of the published SDK that await jobs."""

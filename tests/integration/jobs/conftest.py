@@ -1,4 +1,4 @@
-"""The workflow that awaits a job is a program of the published SDK, which needs Python 3.12: elsewhere it is not collected."""
+"""Collects the workflow that awaits a job only on Python 3.12 or later, which the published SDK needs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Jobs on a disk that fails at its n-th write, sync or open, for every n: run with faulty_disk preloaded.
+"""Jobs on a disk that fails at its n-th write, sync or open, for every n. Run with faulty_disk preloaded.
 
     disk_faults.py LIBRARY FOLDER          prints a JSON line for each way of failing
 
-What was answered of a job is in the file afterwards, counts and keys agree with the jobs, and the store goes on once the disk does.
+Afterwards the file has every change that was answered, counts and keys agree with the jobs, and the store works again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def claim(store: rc.Store, count: int) -> list[rc.Job]:
     return list(store.jobs.claim("q", count, worker="w", lease=60_000))
 
 
-# Each is named by the job that it is about and the state that its answer promises; the states in the order of a life.
+# For each step: its job, the state of the job that its answer promises, and the call; in the order of a job's life.
 STEPS: list[tuple[str, str, Callable[[rc.Store], Any]]] = [
     ("", "", lambda s: s.queues.set("q", concurrency=3, rate={"limit": 5, "per": 1000})),
     *((id, "pending", lambda s, id=id: s.jobs.enqueue("t", "x" * 500, id=id, queue="q", unique_key=id)) for id in IDS[:3]),
@@ -46,7 +46,7 @@ LIVES = {id: ["none", *(state for name, state, _ in STEPS if name == id)] for id
 
 
 def run(path: Path, answered: dict[str, str]) -> Exception | None:
-    """The workload; the state of each job that was answered last is noted. The error that ended it, or None."""
+    """Runs the workload and notes the last answered state of each job; returns the error that ended it, or None."""
     try:
         with rc.Store(path, clock=rc.ManualClock()) as store:
             for id, state, deed in STEPS:
@@ -58,7 +58,7 @@ def run(path: Path, answered: dict[str, str]) -> Exception | None:
 
 
 def problems_of(path: Path, answered: dict[str, str]) -> list[str]:
-    """What is wrong with a file in which that was answered."""
+    """The problems of a file, given the answered states."""
     if not path.exists():
         return [f"{path.name} is gone"] if answered else []
     problems = list(rc.check_file(path)) if answered else []
@@ -69,7 +69,7 @@ def problems_of(path: Path, answered: dict[str, str]) -> list[str]:
                 found = store.jobs.get(id).state
             except rc.NotFound:
                 found = "gone" if answered[id] in ("running", "gone") else "none"
-            # What failed may have been done all the same, as long as it was done whole; a start may be half of the last step but one.
+            # A call that failed may have taken effect, but only completely. The start of `d` is two calls, a claim and a start.
             life = LIVES[id]
             at = life.index(answered[id])
             if found not in [*life[at : at + 2], *(["claimed"] if answered[id] == "pending" else [])]:

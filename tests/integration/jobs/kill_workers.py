@@ -1,9 +1,9 @@
-"""Sixteen worker loops in four processes on one SQLite file, which are killed and started again at random.
+"""Sixteen worker loops in four processes on one SQLite file; the processes are killed and started again at random.
 
     python tests/integration/jobs/kill_workers.py --seconds 120 --seed 7
 
-Prints what came of all jobs, judged from the file and from what the workers wrote before and after each of their requests; exit
-status 1 where a job was lost, completed twice or held by two workers under one version, or where the store is not in order.
+Prints the results of all jobs, from the file and from the lines that the workers write before and after each request. The exit
+status is 1 if a job was lost, completed twice or held by two workers under one version, or if the store has broken invariants.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDED = ("completed", "failed", "cancelled", "expired", "archived")
 
 
 class Fleet:
-    """The processes, each with a name of its own for every time that it is started."""
+    """The processes; each start has a new name."""
 
     def __init__(self, path: Path, folder: Path, chance: random.Random) -> None:
         self.path, self.folder, self.chance = path, folder, chance
@@ -42,7 +42,7 @@ class Fleet:
         self._started += 1
 
     def kill_one(self) -> None:
-        """Whatever it is doing; another takes its place."""
+        """Kills a process, at any point of its work, and starts another in its place."""
         self.all_run()
         victim = self.running.pop(self.chance.randrange(len(self.running)))
         victim.send_signal(signal.SIGKILL)
@@ -66,7 +66,7 @@ class Fleet:
 
 
 def work(store: rc.Store, fleet: Fleet, seconds: float) -> list[str]:
-    """Jobs come as long as there are kills; then all of them are waited for. Their ids."""
+    """Enqueues jobs while processes are killed, then waits until all jobs have ended; returns their ids."""
     store.queues.set("quick", lifecycle="asynq", defaults={"retention": None})
     store.queues.set("narrow", concurrency=3, rate={"limit": 200, "per": 1_000, "burst": 20})
     ids: list[str] = []
@@ -92,16 +92,16 @@ def work(store: rc.Store, fleet: Fleet, seconds: float) -> list[str]:
 
 
 def waiting(store: rc.Store) -> int:
-    """How many jobs have not ended."""
+    """The number of jobs that have not ended."""
     return sum(n for queue in store.queues.stats() for state, n in queue["counts"].items() if state not in ENDED)
 
 
 @dataclass
 class Verdict:
-    """What came of the jobs.
+    """The results of the jobs.
 
     Attributes:
-        wrong: What must not be, in words.
+        wrong: Descriptions of everything that must not happen.
     """
 
     jobs: int = 0
@@ -115,7 +115,7 @@ class Verdict:
 
 
 def judge(store: rc.Store, ids: list[str], folder: Path) -> Verdict:
-    """Holds the file against the logs."""
+    """Compares the file with the logs."""
     verdict = Verdict(jobs=len(ids))
     claims: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     lines: Counter[tuple[str, str, int]] = Counter()

@@ -1,4 +1,4 @@
-"""Jobs on a disk that fails: an error, and nothing half done."""
+"""Jobs on a disk that fails: each call raises or takes effect completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of the kill run sees what it is there for: each thing that must not be, made on purpose."""
+"""Tests the judge of the kill run: it reports each error, which the tests make on purpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from integration.jobs.kill_workers import judge
 
 
 def worked_off(ids: list[str]) -> rc.Store:
-    """Every job was claimed, run and completed once."""
+    """A store in which every job was claimed, started and completed once."""
     store = rc.Store(clock=rc.ManualClock())
     for id in ids:
         store.jobs.enqueue("t", id=id)

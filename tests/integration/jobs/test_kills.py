@@ -1,6 +1,6 @@
-"""kill -9 of processes that work off jobs: a short run of what kill_workers.py does for as long as it is told.
+"""kill -9 of processes that run jobs: a short run of kill_workers.py.
 
-RESONATE_KILL_SECONDS and RESONATE_KILL_SEED make it longer, and the same again.
+RESONATE_KILL_SECONDS sets the duration, RESONATE_KILL_SEED repeats a run.
 """
 
 from __future__ import annotations

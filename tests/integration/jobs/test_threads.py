@@ -1,4 +1,4 @@
-"""Threads of one process at one store: each job is claimed by one of them and completed once."""
+"""Threads of one process on one store: each job is claimed by one thread and completed once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_threads_share_the_jobs(tmp_path: Path, home: str, lifecycle: str) -> No
     for thread in threads:
         thread.join()
     assert faults == []
-    # A worker may see no job that it may have while others hold as many as the limit allows: then the others do the rest.
+    # A thread may end early, if it finds no job while others hold as many as the limit allows; the others run the rest.
     together: Counter[tuple[str, int]] = sum(seen, Counter())
     assert together == Counter({(str(n), 1): 1 for n in range(JOBS)})
     counts = [queue["counts"] for queue in store.queues.stats()]

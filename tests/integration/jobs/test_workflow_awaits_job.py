@@ -1,7 +1,7 @@
-"""A program of the published SDK that awaits a job: the job fails until it is archived, is run again by hand, and the workflow ends.
+"""A workflow of the published SDK awaits a job: the job fails until it is archived, a person runs it again, the workflow ends.
 
-The workflow makes a durable promise, and a step of it makes a job of that promise: from then on the promise is settled by whoever
-completes the job.
+The workflow creates a durable promise, and one of its steps enqueues a job that adopts the promise. Then the promise is settled
+when a worker completes the job.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MINUTE, DAY = 60_000, 86_400_000
 
 
 def play(program: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a program; one that hangs is a failure, not a frozen test run."""
+    """Runs a program; a program that hangs fails by a timeout."""
 
     async def bounded() -> Any:
         async with asyncio.timeout(120):
@@ -36,7 +36,7 @@ def play(program: Coroutine[Any, Any, Any]) -> Any:
 
 
 def workflow(store: rc.Store, **options: Any) -> Any:
-    """An order: its mail is a job."""
+    """Returns the workflow of an order, whose mail is a job."""
 
     def post(ctx: Any, id: str, order: str) -> None:
         store.jobs.enqueue("email:send", {"order": order}, id=id, queue="mail", **options)
@@ -50,7 +50,7 @@ def workflow(store: rc.Store, **options: Any) -> Any:
 
 
 def attempt(store: rc.Store, works: bool) -> rc.Job:
-    """What a worker does with the next job."""
+    """Claims and starts the next job, and completes or fails it."""
     (job,) = store.jobs.claim("mail", worker="w", lease=MINUTE)
     store.jobs.start(job.id, job.version)
     if works:
@@ -91,7 +91,7 @@ def test_a_workflow_awaits_a_job_that_is_archived_and_run_again_days_later() -> 
 
 
 def command(*words: str) -> str:
-    """What `resonate-core` says."""
+    """Runs `resonate-core`; returns its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     done = subprocess.run(
         [sys.executable, "-m", "resonate_core", *words], capture_output=True, text=True, check=False, env=environment
@@ -101,7 +101,7 @@ def command(*words: str) -> str:
 
 
 def test_the_command_runs_it_again(tmp_path: Path) -> None:
-    """On a file, which the program, its worker and the command have open at once."""
+    """On a file that the program, its worker and the command have open at the same time."""
     path = tmp_path / "shop.db"
 
     async def main() -> tuple[str, str]:
@@ -128,7 +128,7 @@ def test_the_command_runs_it_again(tmp_path: Path) -> None:
 
 
 def test_the_same_over_http(tmp_path: Path) -> None:
-    """The server, the program with the SDK's own connection, and the command are three processes' worth of clients."""
+    """The same with a server; the program uses the SDK's own connection, and the command runs over HTTP."""
     server = ServerProcess(tmp_path).start()
 
     def post(ctx: Any, id: str, order: str) -> None:
@@ -141,7 +141,7 @@ def test_the_same_over_http(tmp_path: Path) -> None:
         return f"{order}: {(await mail)['receipt']}"
 
     def one_attempt(**result: Any) -> tuple[str, str]:
-        """Claims, starts and ends the next job; its id and state."""
+        """Claims, starts and ends the next job; returns its id and state."""
         (job,) = server.must("job.claim", {"queues": ["mail"], "worker": "w", "lease": MINUTE})["jobs"]
         held = {"id": job["id"], "version": job["version"]}
         server.must("job.start", held)

@@ -1,9 +1,9 @@
-"""One of several processes whose threads work off jobs of one file, until a file named "stop" is there or somebody kills it.
+"""One of several processes whose threads run the jobs of one file, until a file named "stop" exists or the process is killed.
 
     worker_process.py FILE FOLDER NAME SEED THREADS
 
-What each thread does stands, a line each, in FOLDER/NAME, in one write, before the thread goes on: so a kill loses no line of
-what was done before it.
+Each thread writes a line to FOLDER/NAME for each thing that it does, in one write, before it continues. So a kill loses no line
+about work that was done before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUEUES = {"steps": 3, "quick": 2, "narrow": 1}
 
 
 class Log:
-    """Lines that are in the file when `write` returns."""
+    """A log whose lines are in the file when `write` returns."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -33,7 +33,7 @@ class Log:
 
 
 class Loop:
-    """Claims, starts, runs and ends jobs, some of them badly."""
+    """Claims, starts and ends jobs; some of them fail."""
 
     def __init__(self, store: rc.Store, log: Log, name: str, seed: int) -> None:
         self.store = store
@@ -57,7 +57,7 @@ class Loop:
                 time.sleep(0.01)
 
     def one(self, job: rc.Job) -> None:
-        """One attempt. What was taken from this worker meanwhile is refused, and left alone."""
+        """Runs one attempt. If the worker has lost the job meanwhile, its requests are refused and it stops."""
         try:
             if job.state == "claimed":
                 if self.chance.random() < 0.05:

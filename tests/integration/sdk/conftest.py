@@ -1,4 +1,4 @@
-"""The SDK needs Python 3.12: elsewhere nothing of this folder is collected, and the run says so."""
+"""Collects the tests of this folder only on Python 3.12 or later, which the SDK needs; otherwise prints a note."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ collect_ignore_glob = ["test_*.py"] if TOO_OLD else []
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Says that the tests of the SDK did not run here."""
+    """Prints that the tests of the SDK did not run."""
     if TOO_OLD:
         terminalreporter.write_line(f"NOTE: tests/integration/sdk needs Python 3.12, this is {sys.version.split()[0]}: not run")

@@ -1,4 +1,4 @@
-"""Helpers and durable functions that several tests of the SDK use. No test here waits for real time."""
+"""Helpers and durable functions for several tests of the SDK. They do not wait for real time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 
 
 def play(program: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a program that is to take no real time; one that hangs is a failure, not a frozen test run."""
+    """Runs a program that takes no real time; a program that hangs fails by a timeout."""
 
     async def bounded() -> Any:
         async with asyncio.timeout(60):

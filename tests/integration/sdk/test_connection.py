@@ -1,4 +1,4 @@
-"""What a connection is, and what it refuses to be."""
+"""Connections: their attributes, and the arguments that they refuse."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_on_an_older_python_the_error_says_so(monkeypatch):
 
 
 class _Version(tuple):
-    """A version that compares as a tuple does."""
+    """A version that compares like a tuple."""
 
     def __new__(cls, major: int, minor: int):
         made = super().__new__(cls, (major, minor))

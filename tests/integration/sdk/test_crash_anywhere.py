@@ -1,4 +1,4 @@
-"""One program, and a worker that dies at each of its requests in turn: before it, or after it with the reply lost."""
+"""Runs one program with a worker that dies at its n-th request, for every n: before the request, or before it gets the reply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Mortal(Connection):
 
 
 async def flow(ctx) -> list:
-    """A bit of everything."""
+    """A workflow with local, remote and detached calls and sleeps."""
     sleeping = [ctx.rpc("nap", seconds) for seconds in (30, 10)]
     first = await ctx.run(add, 1, 2)
     await ctx.sleep(timedelta(seconds=5))
@@ -42,7 +42,7 @@ async def flow(ctx) -> list:
 
 
 def tell(dies_at: int | None, after: bool) -> tuple[object, int, int]:
-    """Runs the program with a first worker that dies; returns the result, the requests of that worker and the instant."""
+    """Runs the program with a worker that dies; returns the result, the number of that worker's requests, and the instant."""
     store = manual_store()
 
     async def main():
@@ -52,7 +52,7 @@ def tell(dies_at: int | None, after: bool) -> tuple[object, int, int]:
         for client in clients:
             for function in (flow, nap, add, fibonacci):
                 client.register(function)
-        # The survivor creates the promise, so that it exists even where the other one dies at its first request.
+        # The survivor creates the promise, so that it exists even if the other worker dies at its first request.
         result = await survivor.run_until(clients[1].rpc("flow", "flow"))
         everything = store.promises.search("flow:d*")[0].id
         await survivor.run_until(await clients[1].get(everything))

@@ -1,4 +1,4 @@
-"""Workers that die, and others that take over."""
+"""Workers that die, and workers that take over their tasks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_another_worker_takes_over_when_the_lease_lapses():
         await workers["second client"].stop()
 
     play(main())
-    # The charge was recorded and is not repeated; the ship was not, and runs again a lease (60 s) later.
+    # The charge was recorded and is not repeated; the ship was not recorded, and runs again one lease (60 s) later.
     assert ran == [("charge", "first", 0), ("ship", "first", 0), ("ship", "second", MINUTE)]
     assert store.now == MINUTE
     assert store.tasks.get("order-1").version == 2

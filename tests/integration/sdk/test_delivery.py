@@ -1,4 +1,4 @@
-"""Which message reaches whom, and what happens to those that nobody takes."""
+"""The receivers of messages, and undelivered messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resonate_core.connection.delivery import parse
 
 
 async def listening(store: rc.Store, group: str, pid: str) -> tuple[Connection, list[str]]:
-    """Returns a connection without the SDK's client, and what it receives: ids of tasks and promises."""
+    """Returns a connection without the SDK's client, and the list of messages that it receives, as kind and id."""
     connection, received = Connection(store, group=group, pid=pid), []
 
     def take(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the documents show is what happens: docs/sdk.md, the docstrings, and examples/sdk_program.py."""
+"""Runs the examples of docs/sdk.md, of the docstrings, and examples/sdk_program.py, and compares their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / "docs" 
 
 
 def run(*arguments: str | Path) -> str:
-    """Returns what a program prints; a warning or a failed task of its own is a failure."""
+    """Returns the output of a program; fails if the program prints a warning or the error of a task."""
     environment = {**os.environ, "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "random"}
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, "")

@@ -227,7 +227,7 @@ def test_retries_wait_in_the_time_of_the_store_and_keep_their_lease():
         return "at last"
 
     async def main():
-        # 50 s between attempts and a lease of 60 s: only the heartbeats, every 30 s, hold it through all of them.
+        # 50 s between attempts and a lease of 60 s: only the heartbeats, every 30 s, keep the lease through all attempts.
         connection, resonate = worker(store, flaky, retry_policy=Constant(delay=50, max_retries=9))
         assert await connection.run_until(resonate.run("f", flaky)) == "at last"
         await resonate.stop()

@@ -1,4 +1,4 @@
-"""The same programs on system time. Durations are short and bounds are generous: only order is asserted."""
+"""The same programs on the system clock. Durations are short, and the tests check only the order of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resonate_core.connection import Connection, Stalled
 
 
 async def doze(ctx, milliseconds: int) -> str:
-    """Sleeps once, a little."""
+    """Sleeps once, for some milliseconds."""
     await ctx.sleep(timedelta(milliseconds=milliseconds))
     return "awake"
 
@@ -66,7 +66,7 @@ def test_a_crashed_worker_is_replaced_within_its_lease():
         client1.register(stuck, name="job")
         client1.run("j", "job")
         await started.wait()
-        await asyncio.sleep(0.5)  # longer than the lease: heartbeats hold it
+        await asyncio.sleep(0.5)  # longer than the lease: heartbeats renew it
         assert store.tasks.get("j").version == 1
         first.crash()
         _, client2 = worker(store, pid="second")

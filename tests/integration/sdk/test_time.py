@@ -1,4 +1,4 @@
-"""Who moves time, how far, and when it stands still."""
+"""When the manual clock moves, how far, and when it does not move."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_the_same_program_twice_does_the_same_to_the_letter(tmp_path):
         results = play(main())
         recording.close()
         assert rc.replay(path).ok
-        # The SDK draws its correlation ids at random; every other letter of the trace is the same.
+        # The SDK chooses its correlation ids at random; otherwise the traces are equal.
         return results, store.snapshot(), re.sub(r"sr-[0-9a-f]{32}", "sr-", path.read_text())
 
     first, second = once(tmp_path / "first"), once(tmp_path / "second")

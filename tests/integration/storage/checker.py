@@ -1,8 +1,8 @@
-"""Holds a store's file against what its writers had been answered.
+"""Compares a store's file with the answers that its writers got.
 
     checker.py FILE < answers
 
-Prints how much was answered, how much of it is lost, how many properties are broken and how many unblocks the outbox lacks.
+Prints the numbers of answers, of lost answers, of broken invariants, and of unblocks that are missing in the outbox.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STATES = {"pending": {"pending"}, "listening": {"pending", "resolved"}, "unblock
 
 
 def main(path: str, answers: Iterable[str]) -> int:
-    """The exit status: 0 where nothing is lost and nothing broken."""
+    """Returns the exit status: 0 if nothing is lost and no invariant is broken."""
     answered = lost = unblocks_lost = 0
     broken = [str(problem) for problem in rc.check_file(path)]
     with rc.Store(path, read_only=True) as store:

@@ -1,10 +1,10 @@
-"""A workload on a disk that fails at its n-th write, sync or open, for every n: run with faulty_disk preloaded.
+"""A workload on a disk that fails at its n-th write, sync or open, for every n. Run with faulty_disk preloaded.
 
-    disk_faults.py LIBRARY FOLDER          prints the table of faults, a JSON line each
+    disk_faults.py LIBRARY FOLDER          prints the table of faults, a JSON line for each
     disk_faults.py LIBRARY FOLDER --power  a loss of power after every answer
 
-Every answer that was given has to be in the file afterwards, every property has to hold, and the store has to go on once the disk
-does.
+Afterwards every change that was answered must be in the file, every invariant must hold, and the store must work again when the
+disk does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Steps = list[tuple[str, Callable[[rc.Store], Any]]]
 
 
 def expected_states(answered: list[str]) -> dict[str, str]:
-    """The state that each promise has to be in, by what was answered."""
+    """The state that each promise must have, by the answers."""
     states: dict[str, str] = {}
     for deed in answered:
         what, _, name = deed.partition(" ")
@@ -37,7 +37,7 @@ def expected_states(answered: list[str]) -> dict[str, str]:
 
 
 def steps() -> Steps:
-    """A little of everything; each is named by what its answer promises."""
+    """The calls of the workload; the name of each says what its answer promises."""
     worker = {"resonate:target": "poll://any@workers"}
     made: Steps = []
     for i in range(3):
@@ -55,7 +55,7 @@ def steps() -> Steps:
 
 
 def run(path: Path, answered: list[str], after: Callable[[], None] = lambda: None) -> Exception | None:
-    """The workload; what was answered is noted. The error that ended it, or None."""
+    """Runs the workload and notes the answered calls; returns the error that ended it, or None."""
     try:
         with rc.Store(path, clock=rc.ManualClock()) as store:
             for name, deed in steps():
@@ -68,7 +68,7 @@ def run(path: Path, answered: list[str], after: Callable[[], None] = lambda: Non
 
 
 def problems_of(path: Path, answered: list[str]) -> list[str]:
-    """What is wrong with a file in which that was answered."""
+    """The problems of a file, given the answered calls."""
     if not path.exists():
         return [f"{path.name} is gone"] if answered else []
     problems = list(rc.check_file(path)) if answered else []  # before the first answer there may be no tables yet
@@ -79,7 +79,7 @@ def problems_of(path: Path, answered: list[str]) -> list[str]:
                 found = store.promises.get(name).state
             except rc.errors.NotFound:
                 found = "absent"
-            # What failed may have been done all the same, as long as it was done whole.
+            # A call that failed may have taken effect, if it did so completely.
             if found != state and not (state == "pending" and found == "resolved"):
                 problems.append(f"{name} was answered {state} and is {found}")
         if (
@@ -88,7 +88,7 @@ def problems_of(path: Path, answered: list[str]) -> list[str]:
             and not any(m.address.endswith("listeners/1") for m in store.messages())
         ):
             problems.append("the unblock of p0 is lost")
-        store.promises.create("afterwards", 10**9)  # the store goes on
+        store.promises.create("afterwards", 10**9)  # the store works again
     return problems
 
 
@@ -125,7 +125,7 @@ def fault_table(disk: ctypes.CDLL, folder: Path) -> None:
 
 
 def power_losses(disk: ctypes.CDLL, folder: Path) -> None:
-    """After each answer: what the disk would hold if the power went now is opened and looked at."""
+    """After each answer, opens and checks the files that the disk would have if the power failed at that instant."""
     synced = folder / "synced"
     synced.mkdir()
     disk.faulty_disk_watch(str(folder / "live").encode(), str(synced).encode())

@@ -1,4 +1,4 @@
-"""One of several processes on one file: does random requests and prints what it asked and was told.
+"""One of several processes on one file: sends random requests and prints the requests and their answers.
 
 process.py FILE NAME SEED REQUESTS
 """
@@ -17,7 +17,7 @@ TASKS, PROMISES = 6, 6
 
 
 def request(chance: random.Random, name: str) -> dict:
-    """A request on one of a few promises and tasks that all processes fight for."""
+    """A random request on one of a few promises and tasks that all processes use."""
     task, promise = f"t{chance.randrange(TASKS)}", f"p{chance.randrange(PROMISES)}"
     version = chance.randrange(4)
     kind, data = chance.choice(

@@ -1,4 +1,4 @@
-"""A disk that fails, and power that goes."""
+"""A disk that fails, and a loss of power."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_failing_disk_gives_an_error_and_leaves_the_store_intact(disk, tmp_pat
         assert row["n"] > 0
         assert row["broken"] == [], row
         assert row["intact"] == row["n"]
-    # A disk that stays broken is noticed whenever it begins: at an open, a write or a sync that a commit needs.
+    # A disk that stays broken always causes an error, at the first open, write or sync that a commit needs.
     assert all(row["errors"] > 0 for row in table if row["goes_on"])
 
 

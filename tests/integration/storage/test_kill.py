@@ -1,4 +1,4 @@
-"""kill -9 under load: what was answered is in the file (issue: nothing acknowledged is ever lost)."""
+"""kill -9 under load: every change that was answered is in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes on one file: whatever they were told, one process that did it all in some order would have been told too."""
+"""Several processes on one file: their answers are those that one process would get for the same requests in some order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROCESSES, REQUESTS = 8, 200
 
 
 def histories(path, seed):
-    """What each process asked and was told, with the instants at which it asked and knew."""
+    """The requests and answers of each process, with the instants of both."""
     command = [sys.executable, str(HERE / "process.py"), str(path)]
     running = [
         subprocess.Popen(
@@ -38,10 +38,10 @@ def histories(path, seed):
 
 
 def explanation(histories, id):
-    """An order of all that was asked about one id which explains every answer, or None (Wing and Gong's search).
+    """An order of all requests on one id that explains every answer, or None (Wing and Gong's search).
 
-    An operation may come next when none that is still to come was over before it began. Each process is a queue, so only the
-    heads of the queues are candidates.
+    A request may be the next in the order if no other remaining request had ended before it began. The requests of a process
+    are in their order, so only the first remaining request of each process is a candidate.
     """
     queues = [[one for one in history if one[2]["data"]["id"] == id] for history in histories]
     seen = set()
@@ -101,6 +101,6 @@ def test_the_search_finds_no_order_for_a_lost_update():
     first = (0, 1, created, model.apply(created, None))
     fork = model.fork()
     one = (2, 3, settled("a"), model.apply(settled("a"), None))
-    other = (4, 5, settled("b"), fork.apply(settled("b"), None))  # as if the other had not happened
+    other = (4, 5, settled("b"), fork.apply(settled("b"), None))  # as if the other request had not been sent
     assert explanation([[first, one]], "p") is not None
     assert explanation([[first, one], [other]], "p") is None

@@ -1,8 +1,8 @@
-"""Writers that are killed: each does one thing after the other on a store and prints every answer, until SIGKILL.
+"""Writers that are killed: each sends requests to a store and prints every answer, until SIGKILL.
 
     writer.py FILE KILLS SEED
 
-Prints a line for every answer that it got; `checker.py` holds the file against them.
+Prints a line for every answer; `checker.py` compares the file with these lines.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LISTENER = "poll://uni@listeners/1"
 
 
 def answered(line: str) -> None:
-    """Straight to the pipe: what was printed is out, whatever happens next."""
+    """Prints a line without a buffer, so that a kill after it does not lose it."""
     os.write(1, f"{line}\n".encode())
 
 
 def write(path: str, generation: int, seed: int) -> None:
-    """Creates, listens, settles, and runs tasks, as long as it lives."""
+    """Creates and settles promises, registers listeners and runs tasks, until the process is killed."""
     chance = random.Random(seed)
     store = rc.Store(path)
     far = store.now + 10**10

@@ -1,4 +1,4 @@
-"""Programs that call: here, elsewhere, many at once, again after a failure, and with an error in the end."""
+"""Programs with calls: local, remote, parallel, retried after a failure, and with an error as the result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from integration.clients.scene import Scene
 
 
 def run(scene: Scene) -> None:
-    """A function is run where it is called; the same id again is the same call."""
+    """A function runs in the process that calls it; a second call with the same id is the same call."""
     scene.serve()
     worker = scene.worker("w1")
     expected = "Hello, Ada! \u2713 \u2028"
@@ -18,7 +18,7 @@ def run(scene: Scene) -> None:
 
 
 def rpc(scene: Scene) -> None:
-    """A process without functions calls another; a third one asks for the result before it is there, and after."""
+    """A process without functions calls a worker; a third process asks for the result before it exists, and after."""
     scene.serve()
     early, caller = scene.caller("early"), scene.caller("caller")
     called = caller.do("rpc", "greeting", "greet", ["Grace"], target="workers").begun()
@@ -32,7 +32,7 @@ def rpc(scene: Scene) -> None:
 
 
 def nested_and_parallel(scene: Scene) -> None:
-    """A call tree over two workers, every node of which is there once, and a fan of ten."""
+    """A tree of calls over two workers, in which each call exists once, and ten parallel calls."""
     scene.serve()
     scene.worker("w1")
     scene.worker("w2")
@@ -46,7 +46,7 @@ def nested_and_parallel(scene: Scene) -> None:
 
 
 def retries(scene: Scene) -> None:
-    """A child that fails twice is tried three times, in one call."""
+    """A child that fails twice is tried three times within one call."""
     scene.serve()
     assert scene.worker("w1").do("run", "persistent", "persist", ["job"]).value() == 3
     assert scene.trace("job") == ["tried"] * 3
@@ -55,7 +55,7 @@ def retries(scene: Scene) -> None:
 
 
 def errors(scene: Scene) -> None:
-    """An error arrives where it was called from, here and over another process, and can be lived through."""
+    """An error reaches the caller, from the same process and from another, and the caller can catch it."""
     scene.serve()
     worker, caller = scene.worker("w1"), scene.caller("caller")
     assert "no tea left" in worker.do("run", "here", "hopeless", ["no tea left"]).error()

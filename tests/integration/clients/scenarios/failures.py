@@ -1,4 +1,4 @@
-"""Programs in whose middle a process dies."""
+"""Programs in which a process dies before the end."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from integration.clients.scene import Record, Scene
 STEPS = 4
 VALUE = [0, 100, 1, 2, 3]
 LEASE_MS = 2000
-"""Short: what died is taken over when its lease has run out."""
+"""A short lease: another worker takes over a dead worker's task when it expires."""
 
 
 def _unchanged(scene: Scene, id: str, before: dict[str, Record]) -> None:
-    """What was settled is as it was, to the last member."""
+    """Checks that the promises that were settled before have not changed in any member."""
     after = scene.settled(id)
     assert {child: after.get(child) for child in before} == before
 
 
 def worker_killed(scene: Scene) -> None:
-    """A worker is killed in the middle of a step; another one finishes, and does only what was not done."""
+    """A worker is killed in the middle of a step; another worker finishes the workflow and repeats no finished step."""
     scene.serve()
     first = scene.worker("first", ttl_ms=LEASE_MS)
     called = scene.caller("caller").do("rpc", "order", "steps", ["log", STEPS], target="workers")
@@ -42,7 +42,7 @@ def worker_killed(scene: Scene) -> None:
 
 
 def server_killed(scene: Scene) -> None:
-    """The server is killed twice in the middle of a step, which goes on meanwhile, and started again on its file."""
+    """The server is killed twice in the middle of a step and started again on its file; the step continues meanwhile."""
     server = scene.serve()
     scene.worker("w1", ttl_ms=LEASE_MS)
     called = scene.caller("caller").do("rpc", "order", "steps", ["log", STEPS], target="workers").begun()
@@ -59,12 +59,12 @@ def server_killed(scene: Scene) -> None:
     assert scene.ended("order") == VALUE
     _unchanged(scene, "order", before)
     assert len(scene.tree("order")) == 1 + len(VALUE) + 1
-    for i in (0, 2):  # their results were there when the server died; the others may have been done again
+    for i in (0, 2):  # their results were stored when the server died; the others may have run again
         assert scene.trace("log").count(f"{i} begun by w1") == 1
 
 
 def heartbeats(scene: Scene) -> None:
-    """Two workflows of one worker outlast their leases more than twice over, and neither is begun again."""
+    """Three workflows on two workers take more than twice the time of their leases, and none of them is begun again."""
     scene.serve()
     scene.worker("w1", ttl_ms=3000)
     scene.worker("w2", ttl_ms=3000)
@@ -76,7 +76,7 @@ def heartbeats(scene: Scene) -> None:
 
 
 def _long_run(scene: Scene) -> tuple[int, int]:
-    """Runs, where it was called, a step that outlasts its lease; returns how often it began, and its task's version."""
+    """Runs a step that takes longer than its lease in the calling process; returns how often it began, and its task's version."""
     scene.serve()
     assert scene.worker("w1", ttl_ms=3000).do("run", "long", "work", ["long", 7]).value() == "long done"
     scene.ended("long")
@@ -84,11 +84,11 @@ def _long_run(scene: Scene) -> tuple[int, int]:
 
 
 def long_run(scene: Scene) -> None:
-    """A workflow that runs where it was called keeps its lease, and is begun once."""
+    """A workflow that runs in the calling process keeps its lease, and is begun once."""
     assert _long_run(scene) == (1, 1)
 
 
 def long_run_without_heartbeat(scene: Scene) -> None:
-    """The same with a client that does not renew such a lease: the step is begun again, and the workflow still ends once."""
+    """The same with a client that does not renew such a lease: the step begins again, but the workflow ends once."""
     begun, version = _long_run(scene)
     assert begun == version > 1

@@ -1,4 +1,4 @@
-"""The programs of the READMEs that were published with the clients, as published, but for the server's URL."""
+"""The programs of the READMEs that were published with the clients; only the server's URL is changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORKFLOW = "countdown.1"
 
 
 def _program(scene: Scene) -> str:
-    """The one program of the README that counts down with this client."""
+    """The program of the README that counts down with this client."""
     module = {"generators": '"@resonatehq/sdk"', "async": '"@resonatehq/sdk/async"'}.get(
         scene.client.environment.get("PEER_ENGINE", ""), ""
     )
@@ -29,26 +29,26 @@ def _start(scene: Scene, name: str) -> PeerProcess:
 
 
 def _invoke(scene: Scene) -> None:
-    """Step 6 of the TypeScript README, with our command line; the Python program does it itself."""
+    """Step 6 of the TypeScript README, with our command line; the Python program does this step itself."""
     if scene.client.language == "typescript":
         scene.command("invoke", WORKFLOW, "--func", "countdown", "--arg", "5", "--arg", "1")
 
 
 def _finish(scene: Scene, started: PeerProcess) -> None:
-    """Waits for the workflow's end, and the Python program's own."""
+    """Waits for the end of the workflow, and of the Python program."""
     if scene.client.language == "python":
         scene.until("the program has ended", lambda: started.process.poll() is not None)
         assert started.end() == 0
     else:
         scene.until("the workflow has ended", lambda: scene.promise(WORKFLOW)["state"] != "pending")
         scene.until("it has said so", lambda: PRINTED[-1] in started.lines())
-        started.kill()  # a worker goes on for ever
+        started.kill()  # a worker runs forever
     assert WORKFLOW in scene.command("tree", WORKFLOW)
     scene.ended(WORKFLOW)
 
 
 def quickstart(scene: Scene) -> None:
-    """It prints what the README says."""
+    """The program prints the lines that the README shows."""
     scene.serve()
     started = _start(scene, "quickstart")
     _invoke(scene)
@@ -57,7 +57,7 @@ def quickstart(scene: Scene) -> None:
 
 
 def killed(scene: Scene) -> None:
-    """What the README says to try: killed in the middle of it and started again, it picks up where it was."""
+    """The program is killed before the end and started again, as the README suggests; it continues from the same point."""
     scene.serve()
     first = _start(scene, "first")
     _invoke(scene)

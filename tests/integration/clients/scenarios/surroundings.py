@@ -1,4 +1,4 @@
-"""Programs on a server that ends every stream after a while, and on one that asks for tokens."""
+"""Programs on a server that ends every stream after a while, and on a server that requires tokens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from integration.clients.scene import Scene
 
 OPENED = ("SSE connection established", "adapter connected", "adapter reconnected")
 CLOSED = ("SSE connection closed", "adapter reconnecting")
-"""What the clients log."""
+"""Texts in the logs of the clients."""
 
 NEVER = 3_600_000
 SECRET = "a secret of the tests, of more than 32 bytes"
 
 
 def streams(scene: Scene) -> None:
-    """Streams end long before the client gives up on them, and it loses nothing of what is sent in the gaps.
+    """The server ends streams long before the client's timeout; no message that is queued between two streams is lost.
 
-    The client's limit is 300 s, and the server's 240 s; here they are 5 s and 2 s. A message that is lost is not sent again.
+    The client's limit is 300 s, and the server's 240 s; here they are 5 s and 2 s. A lost message would not be queued again.
     """
     scene.serve(STREAMS__LIFETIME=2, STORE__RETRY_TIMEOUT_MS=NEVER)
     worker = scene.worker("w1", ttl_ms=NEVER, PEER_STREAM_LIMIT="5")
@@ -37,7 +37,7 @@ def streams(scene: Scene) -> None:
 
 
 def _next_gap(scene: Scene, peer: PeerProcess) -> None:
-    """Waits until a stream of the client has ended; it comes back after a second."""
+    """Waits until a stream of the client has ended; the client reconnects after a second."""
     before = peer.logged(*CLOSED)
     scene.until(f"a stream of {peer.name} has ended", lambda: peer.logged(*CLOSED) > before)
 
@@ -47,7 +47,7 @@ def _token(secret: str = SECRET, **claims: str) -> str:
 
 
 def tokens(scene: Scene) -> None:
-    """Without a token nobody gets in; with one that has a prefix, to ids with that prefix only, all of their children included."""
+    """Without a token every request is refused; a token with a prefix allows the ids with that prefix, including their children."""
     server = scene.serve(AUTH__SECRET=SECRET)
     server.token = _token(role="admin")
     scene.worker("admin", token=server.token)

@@ -1,4 +1,4 @@
-"""Programs that wait: for time, for a person, for nobody, for a schedule, in vain."""
+"""Programs that wait for an instant, for a person or for a schedule, that do not wait, and that time out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from integration.clients.server_process import encoded
 
 
 def sleep(scene: Scene) -> None:
-    """A workflow that sleeps between its steps does each of them once, and wakes at the instant it asked for."""
+    """A workflow that sleeps between its steps runs each step once, and wakes at the instants that it asked for."""
     scene.serve()
     assert scene.worker("w1").do("run", "countdown", "countdown", [3, 0.3]).value() == "Done!"
     assert scene.trace("countdown") == ["3", "2", "1"]
@@ -28,7 +28,7 @@ def _asked(scene: Scene) -> str:
 
 
 def human_in_the_loop(scene: Scene) -> None:
-    """A workflow is suspended on a promise until somebody who has only the protocol settles it."""
+    """A workflow is suspended on a promise until a plain request of the protocol settles it."""
     scene.serve()
     scene.worker("w1")
     called = scene.caller("caller").do("rpc", "order", "approval", ["Ship it?"], target="workers")
@@ -41,7 +41,7 @@ def human_in_the_loop(scene: Scene) -> None:
 
 
 def cancellation(scene: Scene) -> None:
-    """A promise that is canceled from outside is an error to whoever waits: the caller of a workflow, or the workflow."""
+    """A promise that is cancelled from outside is an error for its awaiter: the caller of a workflow, or the workflow."""
     scene.serve()
     scene.worker("w1")
     caller = scene.caller("caller")
@@ -62,7 +62,7 @@ def cancellation(scene: Scene) -> None:
 
 
 def detached(scene: Scene) -> None:
-    """A workflow starts another, ends before it, and the other goes on."""
+    """A workflow starts another and ends first; the other continues."""
     scene.serve()
     scene.worker("w1")
     caller = scene.caller("caller")
@@ -73,7 +73,7 @@ def detached(scene: Scene) -> None:
 
 
 def schedule(scene: Scene) -> None:
-    """A schedule starts a workflow each second, each of them once, until it is deleted."""
+    """A schedule starts one workflow per second until it is deleted."""
     scene.serve()
     worker = scene.worker("w1")
     assert worker.do("schedule", "tick", "report", ["ticks"], cron="* * * * * *").value() == "tick"

@@ -1,7 +1,7 @@
-"""The durable functions of the tests, for every published Python SDK; typescript/functions.ts has the same.
+"""The durable functions of the tests, for every published Python SDK; typescript/functions.ts has the same functions.
 
-What they do beside their durable steps is seen in files of the folder PEER_FOLDER, and they can be held up there: `step`
-goes on once its gate is open.
+Their other effects are files in the folder PEER_FOLDER. A test can also stop them there: `step` waits until the file of its
+gate exists.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = os.environ["PEER_NAME"]
 
 
 def note(file: str, line: str) -> int:
-    """Appends a line to a file; returns how many it has now."""
+    """Appends a line to a file; returns the number of its lines."""
     with (FOLDER / file).open("a+", encoding="utf-8") as out:
         out.write(line + "\n")
         out.flush()
@@ -30,7 +30,7 @@ def note(file: str, line: str) -> int:
 
 
 async def greet(ctx: Context, name: str) -> str:
-    """A leaf. What is not ASCII has to come through."""
+    """A leaf: it calls nothing. Its result has characters that are not ASCII."""
     return f"Hello, {name}! \u2713 \u2028"
 
 
@@ -40,7 +40,7 @@ async def square(ctx: Context, n: int) -> int:
 
 
 async def fibonacci(ctx: Context, n: int) -> int:
-    """Nested: a local and a remote child at each level, both under way at once."""
+    """Nested calls: at each level a local and a remote child, which run at the same time."""
     if n < 2:
         return n
     local = ctx.run(fibonacci, n - 1)
@@ -49,14 +49,14 @@ async def fibonacci(ctx: Context, n: int) -> int:
 
 
 async def fan_out(ctx: Context, n: int) -> list[int]:
-    """Parallel: n children here and n elsewhere, all begun before the first is awaited."""
+    """Parallel calls: n local and n remote children, all begun before the first is awaited."""
     local = [ctx.run(square, i) for i in range(n)]
     remote = [ctx.rpc("square", n + i) for i in range(n)]
     return [await child for child in local + remote]
 
 
 async def countdown(ctx: Context, count: int, delay: float) -> str:
-    """A step and a durable sleep, again and again."""
+    """Repeats a step and a durable sleep."""
     for i in range(count, 0, -1):
         await ctx.run(tell, i)
         await ctx.sleep(timedelta(seconds=delay))
@@ -64,12 +64,12 @@ async def countdown(ctx: Context, count: int, delay: float) -> str:
 
 
 async def tell(ctx: Context, i: int) -> None:
-    """Leaves a trace."""
+    """Writes a line to a file."""
     note("countdown", str(i))
 
 
 async def approval(ctx: Context, question: str) -> str:
-    """Waits for somebody to settle a promise of its own, whose id it tells in a file."""
+    """Creates a promise, writes its id to a file, and waits until a client settles the promise."""
     answer = ctx.promise(timeout=timedelta(hours=1))
     (FOLDER / "asked").write_text(json.dumps({"id": await answer.id(), "question": question}), encoding="utf-8")
     try:
@@ -84,13 +84,13 @@ async def launch(ctx: Context, key: str) -> str:
 
 
 async def landing(ctx: Context, key: str) -> str:
-    """What was launched: it takes longer than its launcher."""
+    """The workflow that `launch` starts; it takes longer than `launch`."""
     await ctx.sleep(timedelta(seconds=0.3))
     return f"{key} landed on {await ctx.run(square, 3)}"
 
 
 async def persist(ctx: Context, key: str) -> int:
-    """Has a child that succeeds when it is tried for the third time."""
+    """Has a child that succeeds at the third try."""
     return await ctx.options(retry_policy=Constant(max_retries=5, delay=0)).run(flaky, key)
 
 
@@ -108,7 +108,7 @@ async def hopeless(ctx: Context, reason: str) -> None:
 
 
 async def careful(ctx: Context, reason: str) -> str:
-    """Lives through its child's error, one here and one elsewhere."""
+    """Catches the errors of a local and a remote child."""
     told = []
     for child in (ctx.options(retry_policy=Never()).run(refuse, reason), ctx.rpc("hopeless", reason)):
         try:
@@ -124,7 +124,7 @@ async def refuse(ctx: Context, reason: str) -> None:
 
 
 async def steps(ctx: Context, key: str, count: int) -> list[int]:
-    """Steps one after the other; between two of them a durable sleep, and a call of another worker."""
+    """Runs steps one after the other, with a durable sleep and a call of another worker between them."""
     made = []
     for i in range(count):
         made.append(await ctx.run(step, key, i))
@@ -136,7 +136,7 @@ async def steps(ctx: Context, key: str, count: int) -> list[int]:
 
 
 async def step(ctx: Context, key: str, i: int) -> int:
-    """Says that it began, waits for its gate, says that it ended."""
+    """Writes that it began, waits for its gate, writes that it ended."""
     note(key, f"{i} begun by {NAME}")
     while not (FOLDER / f"{key}.gate{i}").exists():
         await asyncio.sleep(0.02)
@@ -145,14 +145,14 @@ async def step(ctx: Context, key: str, i: int) -> int:
 
 
 async def work(ctx: Context, key: str, seconds: float) -> str:
-    """A leaf that takes its time."""
+    """A leaf that takes this many seconds."""
     note(key, f"begun by {NAME}")
     await asyncio.sleep(seconds)
     return f"{key} done"
 
 
 async def relay(ctx: Context, rounds: int) -> int:
-    """Messages all the time: a call of another worker and a durable sleep in each round."""
+    """Causes many messages: in each round, a call of another worker and a durable sleep."""
     total = 0
     for i in range(rounds):
         total += await ctx.rpc("square", i)
@@ -161,7 +161,7 @@ async def relay(ctx: Context, rounds: int) -> int:
 
 
 async def report(ctx: Context, key: str) -> int:
-    """What a schedule starts; it has children."""
+    """The workflow that a schedule starts; it has a child."""
     return await ctx.run(count_up, key)
 
 

@@ -1,8 +1,8 @@
-"""A process with the Python SDK that does what its standard input says, a JSON command a line.
+"""A process with the Python SDK that runs the commands on its standard input, one JSON object per line.
 
-A command is `{"n": 1, "do": "run", "id": …, "func": …, "args": […]}`; what it comes to is a line of standard output that
-begins with `@@ `: `{"n": 1, "value": …}` or `{"n": 1, "error": …}`. Commands run side by side, and the process is a worker
-meanwhile, for all of functions.py unless PEER_FUNCTIONS is empty. It ends when its standard input does.
+A command is `{"n": 1, "do": "run", "id": …, "func": …, "args": […]}`; its result is a line of standard output that begins
+with `@@ `: `{"n": 1, "value": …}` or `{"n": 1, "error": …}`. Commands run in parallel. The process is also a worker for the
+functions of functions.py, unless PEER_FUNCTIONS is empty. It ends at the end of its standard input.
 
 `do` is one of: run, rpc (with `target`), get, schedule (with `cron`), unschedule.
 """
@@ -24,12 +24,12 @@ from resonate.resonate import Resonate
 
 
 def say(**what: Any) -> None:
-    """Tells whoever started this process."""
+    """Prints a line for the process that started this one."""
     print("@@ " + json.dumps(what), flush=True)
 
 
 class Peer:
-    """The SDK's client, and the schedules that it made."""
+    """The SDK's client, and the schedules that it created."""
 
     def __init__(self) -> None:
         self.resonate = Resonate(
@@ -44,12 +44,12 @@ class Peer:
                 self.resonate.register(function)
 
     async def do(self, command: dict[str, Any]) -> Any:
-        """Carries out one command; returns its value."""
+        """Runs one command; returns its value."""
         what, id, args = command["do"], command["id"], command.get("args", [])
         client = self.resonate.options(target=command["target"]) if "target" in command else self.resonate
         if what in ("run", "rpc"):
             handle = getattr(client, what)(id, command["func"], *args)
-            await handle.id()  # `result` of a promise that could not be created would wait for ever
+            await handle.id()  # `result` of a promise that could not be created would wait forever
             say(n=command["n"], created=True)
             return await handle.result()
         if what == "get":
@@ -63,7 +63,7 @@ class Peer:
         raise ValueError(f"there is no command {what!r}")
 
     async def answer(self, command: dict[str, Any]) -> None:
-        """Carries out one command and tells what it came to."""
+        """Runs one command and prints its result."""
         try:
             say(n=command["n"], value=await self.do(command))
         except Exception as error:
@@ -72,10 +72,10 @@ class Peer:
 
 
 async def main() -> None:
-    """Reads commands until there are no more."""
+    """Reads commands until the end of the input."""
     limit = os.environ.get("PEER_STREAM_LIMIT")
     if limit:
-        # What is 300 s in aiohttp and therefore in the SDK, which does not set it, is shorter here.
+        # The SDK does not set this timeout, so it is 300 s, aiohttp's default; the test sets a shorter one.
         aiohttp.client.DEFAULT_TIMEOUT = aiohttp.ClientTimeout(total=float(limit), sock_connect=30)
     peer = Peer()
     lines = asyncio.StreamReader()
