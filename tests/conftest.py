@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from backends import BACK_ENDS, SUBJECT, BackEnd, ManualClock, Refused
-from property.closing_words import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+from property.session_summary import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and programs inherit that; those of the tests are to hear it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.job_wire import JobDoor
+from conformance.job_wire import JobClient
 
 GROUP = "news"
 
@@ -15,17 +15,17 @@ def batch(number: int) -> str:
     return f"batch:{number:016x}"
 
 
-def join(door: JobDoor, id: str | None, now: int | None = None, **data: Any) -> dict[str, Any]:
+def join(client: JobClient, id: str | None, now: int | None = None, **data: Any) -> dict[str, Any]:
     """Enqueues a job of the group and returns its record."""
-    record: dict[str, Any] = door.enqueue(id, now, **{"group": GROUP, **data}).must()["job"]
+    record: dict[str, Any] = client.enqueue(id, now, **{"group": GROUP, **data}).must()["job"]
     return record
 
 
-def join_at(door: JobDoor, *joins: tuple[str, int], **data: Any) -> None:
+def join_at(client: JobClient, *joins: tuple[str, int], **data: Any) -> None:
     """Enqueues each job of the group at its instant, after the steps that are due by then."""
     for id, at in joins:
-        door.store.clock.advance_to(at)
-        join(door, id, **data)
+        client.store.clock.advance_to(at)
+        join(client, id, **data)
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def gathering_groups(store: Any) -> list[GatheringGroup]:
     return found
 
 
-def departed(door: JobDoor, **filter: Any) -> list[tuple[int, str]]:
+def ready_batches(client: JobClient, **filter: Any) -> list[tuple[int, str]]:
     """The pending jobs that became ready together, as (instant, ids), in order of their batches."""
     together: dict[str, list[dict[str, Any]]] = {}
-    for job in door.send("job.search", {"state": "pending", "limit": 1000, **filter}).must()["jobs"]:
+    for job in client.send("job.search", {"state": "pending", "limit": 1000, **filter}).must()["jobs"]:
         together.setdefault(job["batch"], []).append(job)
     found = []
     for _, jobs in sorted(together.items()):
@@ -68,11 +68,11 @@ def departed(door: JobDoor, **filter: Any) -> list[tuple[int, str]]:
     return found
 
 
-def batched(door: JobDoor, *ids: str, now: int | None = None, **data: Any) -> str:
+def enqueue_batch(client: JobClient, *ids: str, now: int | None = None, **data: Any) -> str:
     """Enqueues jobs of one group that become ready together at once; returns the id of their batch."""
-    door.queue("set", data.get("queue", "mail"), groups={"size": len(ids)})
+    client.queue("set", data.get("queue", "mail"), groups={"size": len(ids)})
     for id in ids:
-        record = join(door, id, now, **data)
-    assert [door.job(id)["state"] for id in ids] == ["pending"] * len(ids)
+        record = join(client, id, now, **data)
+    assert [client.job(id)["state"] for id in ids] == ["pending"] * len(ids)
     name: str = record["batch"]
     return name

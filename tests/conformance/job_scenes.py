@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.job_wire import JobDoor
+from conformance.job_wire import JobClient
 from conformance.wire import LISTENER
 
 X = {"data": "eA==", "headers": {"h": "1"}}
 EXPONENTIAL = {"kind": "exponential", "base": 100, "factor": 1.5, "cap": 5_000, "jitter": 0.25, "codes": ["Busy"]}
 
 
-def populate(door: JobDoor) -> None:
+def populate(client: JobClient) -> None:
     """Creates jobs in each state and with each member set, and queues with each setting, between the instants 0 and 100."""
-    door.queue("set", "limited", now=0, concurrency=2, weight=3, rate={"limit": 1, "per": 1_000, "burst": 4})
-    door.queue("set", "presets", now=0, lifecycle="asynq", defaults={"maxRetries": 2, "retention": None, "priority": 9})
-    door.queue("set", "paused", now=0)
-    door.queue("pause", "paused", now=0)
-    door.enqueue("in-paused", now=0, queue="paused").must()
-    door.enqueue(
+    client.queue("set", "limited", now=0, concurrency=2, weight=3, rate={"limit": 1, "per": 1_000, "burst": 4})
+    client.queue("set", "presets", now=0, lifecycle="asynq", defaults={"maxRetries": 2, "retention": None, "priority": 9})
+    client.queue("set", "paused", now=0)
+    client.queue("pause", "paused", now=0)
+    client.enqueue("in-paused", now=0, queue="paused").must()
+    client.enqueue(
         "everything",
         now=1,
         queue="presets",
@@ -39,78 +39,78 @@ def populate(door: JobDoor) -> None:
         sentAt=0,
     ).must()
     for n in range(4):
-        door.enqueue(f"limited-{n}", now=2, queue="limited").must()
-    door.claim(2, ["limited", "presets"], "w2", now=3).must()
-    door.start("limited-0", now=4).must()
-    door.fail("limited-0", now=5, code="Busy").must()
-    door.create("adopted", 10**9, tags={"a": "b"}, param=X, now=6).must()
-    door.task_create("workflow", now=6).must()
-    door.suspend("workflow", 1, "adopted", now=6).must()
+        client.enqueue(f"limited-{n}", now=2, queue="limited").must()
+    client.claim(2, ["limited", "presets"], "w2", now=3).must()
+    client.start("limited-0", now=4).must()
+    client.fail("limited-0", now=5, code="Busy").must()
+    client.create("adopted", 10**9, tags={"a": "b"}, param=X, now=6).must()
+    client.task_create("workflow", now=6).must()
+    client.suspend("workflow", 1, "adopted", now=6).must()
     for now, (id, ending) in enumerate(ENDINGS.items(), 7):
         data: dict[str, Any] = {"goodUntil": 20} if ending == "lapses" else {}
-        door.enqueue(id, now=now, **data).must()
+        client.enqueue(id, now=now, **data).must()
         if ending in ("completes", "fails"):
-            door.run_one(id, now=now)
+            client.run_one(id, now=now)
         if ending == "completes":
-            door.complete(id, now=now, result=X).must()
+            client.complete(id, now=now, result=X).must()
         elif ending == "fails":
-            door.fail(id, now=now, retryable=False).must()
+            client.fail(id, now=now, retryable=False).must()
         elif ending == "cancels":
-            door.listen(id, LISTENER, now=now).must()
-            door.by_hand("cancel", id, now=now).must()
-    gather(door)
-    door.store.tick(100)
+            client.listen(id, LISTENER, now=now).must()
+            client.administer("cancel", id, now=now).must()
+    gather(client)
+    client.store.tick(100)
 
 
-def gather(door: JobDoor) -> None:
+def gather(client: JobClient) -> None:
     """Creates, in a queue of its own: a batch in state retry, a pending batch, two gathering groups of two jobs each, a job that
     joins a group later, and a schedule of jobs."""
-    door.queue("set", "together", now=20, groups={"size": 3, "grace": 500, "maxDelay": 800}, weight=2)
+    client.queue("set", "together", now=20, groups={"size": 3, "grace": 500, "maxDelay": 800}, weight=2)
     kinds = {"queue": "together", "type": "t"}
     for n in range(6):
-        door.enqueue(f"together-{n}", now=21, group="g", **kinds).must()
-    jobs = door.claim(1, ["together"], "w3", now=22).must()["jobs"]
+        client.enqueue(f"together-{n}", now=21, group="g", **kinds).must()
+    jobs = client.claim(1, ["together"], "w3", now=22).must()["jobs"]
     for job in jobs:
-        door.start(job["id"], job["version"], now=23).must()
+        client.start(job["id"], job["version"], now=23).must()
     for job in jobs:
-        door.fail(job["id"], job["version"], now=24, code="Busy").must()
+        client.fail(job["id"], job["version"], now=24, code="Busy").must()
     for n, now in ((6, 30), (7, 40)):
-        door.enqueue(f"together-{n}", now=now, group="g", **kinds).must()
-    door.enqueue("together-later", now=41, group="h", processAt=60, **kinds).must()
-    door.enqueue("together-late", now=41, group="h", processAt=70_000, **kinds).must()
-    door.enqueue("together-short", now=42, group="h", goodUntil=300, **kinds).must()
+        client.enqueue(f"together-{n}", now=now, group="g", **kinds).must()
+    client.enqueue("together-later", now=41, group="h", processAt=60, **kinds).must()
+    client.enqueue("together-late", now=41, group="h", processAt=70_000, **kinds).must()
+    client.enqueue("together-short", now=42, group="h", goodUntil=300, **kinds).must()
     job = {**kinds, "group": "g", "uniqueKey": "nightly", "retention": None, "retryPolicy": EXPONENTIAL, "goodFor": 90_000}
-    door.schedule("plan", template="together-{{.timestamp}}", job=job, now=43).must()
+    client.schedule("plan", template="together-{{.timestamp}}", job=job, now=43).must()
 
 
 ENDINGS = {"completed": "completes", "archived": "fails", "cancelled": "cancels", "expired": "lapses", "adopted": "waits"}
 
 
-def continued(door: JobDoor, now: int = 1_000) -> list[Any]:
+def send_more_requests(client: JobClient, now: int = 1_000) -> list[Any]:
     """Sends a fixed series of requests to a populated store; returns every reply."""
     replies = [
-        door.claim(10, ["limited", "presets", "mail", "paused"], "w9", 5_000, now=now),
-        door.beat(("limited-1", 1), ("everything", 1), worker="w9", now=now + 1),
-        door.start("everything", now=now + 2),
-        door.fail("everything", now=now + 3, code="Busy"),
-        door.enqueue("new", now=now + 4, queue="presets", uniqueKey="key"),
-        door.enqueue(None, now=now + 5),
-        door.by_hand("run", "archived", now=now + 6),
-        door.by_hand("delete", "cancelled", now=now + 7),
-        door.settle("adopted", now=now + 8),
-        door.send("job.search", {}, now + 9),
-        door.send("job.stats", {}, now + 10),
-        door.send("queue.list", {}, now + 11),
-        door.claim(1, ["together"], "w9", now=now + 12, start=2),
-        door.send("queue.set", {"queue": "together", "groups": {"size": 9, "grace": 50}}, now + 13),
-        door.enqueue("together-8", now=now + 13, queue="together", type="t", group="g", goodFor=90_000),
-        door.send("job.search", {"group": "g", "state": "scheduled"}, now + 13),
-        door.send("job.archive", {"group": "h", "state": "scheduled"}, now + 14),
-        door.send("schedule.get", {"id": "plan"}, now + 15),
+        client.claim(10, ["limited", "presets", "mail", "paused"], "w9", 5_000, now=now),
+        client.beat(("limited-1", 1), ("everything", 1), worker="w9", now=now + 1),
+        client.start("everything", now=now + 2),
+        client.fail("everything", now=now + 3, code="Busy"),
+        client.enqueue("new", now=now + 4, queue="presets", uniqueKey="key"),
+        client.enqueue(None, now=now + 5),
+        client.administer("run", "archived", now=now + 6),
+        client.administer("delete", "cancelled", now=now + 7),
+        client.settle("adopted", now=now + 8),
+        client.send("job.search", {}, now + 9),
+        client.send("job.stats", {}, now + 10),
+        client.send("queue.list", {}, now + 11),
+        client.claim(1, ["together"], "w9", now=now + 12, start=2),
+        client.send("queue.set", {"queue": "together", "groups": {"size": 9, "grace": 50}}, now + 13),
+        client.enqueue("together-8", now=now + 13, queue="together", type="t", group="g", goodFor=90_000),
+        client.send("job.search", {"group": "g", "state": "scheduled"}, now + 13),
+        client.send("job.archive", {"group": "h", "state": "scheduled"}, now + 14),
+        client.send("schedule.get", {"id": "plan"}, now + 15),
     ]
-    steps = door.store.tick(now + 200_000)
+    steps = client.store.tick(now + 200_000)
     replies.append([(s.kind, s.id, s.at, s.now) for s in steps])
-    replies.append(door.send("job.search", {}, now + 200_000))
-    replies.append(door.claim(1, ["together"], "w9", now=now + 200_000))
-    replies.append(door.send("job.stats", {}, now + 200_001))
+    replies.append(client.send("job.search", {}, now + 200_000))
+    replies.append(client.claim(1, ["together"], "w9", now=now + 200_000))
+    replies.append(client.send("job.stats", {}, now + 200_001))
     return replies

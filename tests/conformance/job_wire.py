@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from conformance.wire import V26, Door, Reply
+from conformance.wire import V26, DialectClient, Reply
 
 JOB = "job"
 QUEUE = "mail"
@@ -67,7 +67,7 @@ HORSIES_STATES = {
 }
 
 
-def judged_job(job: dict[str, Any]) -> dict[str, Any]:
+def checked_job(job: dict[str, Any]) -> dict[str, Any]:
     """Checks the rules that every job record meets, and returns the record."""
     assert list(job) == [name for name in MEMBERS if name in job], f"members or their order: {list(job)}"
     assert {"id", "queue", "type", "state", "payload", "tags", "priority", "version", "attempts", "sentAt"} <= set(job)
@@ -102,7 +102,7 @@ def judged_job(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-class JobDoor(Door):
+class JobClient(DialectClient):
     """A client of a store that also sends the requests of jobs and queues."""
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
@@ -112,7 +112,7 @@ class JobDoor(Door):
             for job in [reply.data.get("job"), *reply.data.get("jobs", [])]:
                 inner = job.get("job") if job is not None and "status" in job else job
                 if inner is not None:
-                    judged_job(inner)
+                    checked_job(inner)
         return reply
 
     # --- one job ------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class JobDoor(Door):
         reply = self.send("job.heartbeat", data, now).must()
         return reply["cancelled"], reply["lost"]
 
-    def by_hand(self, verb: str, id: str = JOB, now: int | None = None) -> Reply:
+    def administer(self, verb: str, id: str = JOB, now: int | None = None) -> Reply:
         """job.cancel, run, archive or delete of one job."""
         return self.send(f"job.{verb}", {"id": id}, now)
 
@@ -203,14 +203,14 @@ class JobDoor(Door):
         return version
 
 
-def agreed(door: JobDoor, id: str = JOB) -> None:
+def assert_states_agree(client: JobClient, id: str = JOB) -> None:
     """Checks that job, promise and task are in states that JOBS 1 allows together."""
-    state = door.state(id)
-    promise = door.get(id).must()["promise"]
+    state = client.state(id)
+    promise = client.get(id).must()["promise"]
     promises, task = AGREEMENT[state]
     assert promise["state"] in promises, (state, promise)
-    if door.version == V26:
-        assert door.task(id).must()["task"]["state"] == task, state
+    if client.version == V26:
+        assert client.task(id).must()["task"]["state"] == task, state
 
 
 def encoded_error(code: str, message: str, data: str | None = None) -> str:

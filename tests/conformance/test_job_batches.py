@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from conformance.job_wire import QUEUE, TYPE, JobDoor
+from conformance.job_wire import QUEUE, TYPE, JobClient
 from conformance.wire import FAR, V26, request, rows_of
 
 X = {"data": "eA=="}
 
 
 @pytest.fixture
-def door(store: Any) -> JobDoor:
-    return JobDoor(store)
+def client(store: Any) -> JobClient:
+    return JobClient(store)
 
 
 def one(id: str, **data: Any) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def statuses(reply: Any) -> list[int]:
 
 
 # --- enqueue_many ---------------------------------------------------------------------------------------------------
-def test_enqueue_many_partly_refused(door: JobDoor) -> None:
+def test_enqueue_many_partly_refused(client: JobClient) -> None:
     """Each item has its own status, in order; the whole request has 200."""
-    door.create("timer", tags={"resonate:timer": "true"}, now=0).must()
-    door.enqueue("there", now=0, uniqueKey="k").must()
+    client.create("timer", tags={"resonate:timer": "true"}, now=0).must()
+    client.enqueue("there", now=0, uniqueKey="k").must()
     wanted = [
         one("a"),
         one("there", uniqueKey="k"),
@@ -42,19 +42,19 @@ def test_enqueue_many_partly_refused(door: JobDoor) -> None:
         one("e", uniqueKey="own"),
         {"queue": QUEUE, "type": TYPE},
     ]
-    reply = door.send("job.enqueue_many", {"jobs": wanted}, 5).must()
+    reply = client.send("job.enqueue_many", {"jobs": wanted}, 5).must()
     assert statuses(reply) == [200, 200, 409, 409, 400, 409, 200, 409, 200]
     for item, data in zip(reply["jobs"], wanted, strict=True):
         assert set(item) == {"status", "job" if item["status"] == 200 else "error"}
         if item["status"] == 200 and "id" in data:
-            assert item["job"] == door.job(data["id"])
+            assert item["job"] == client.job(data["id"])
         elif item["status"] != 200:
             assert isinstance(item["error"], str) and item["error"]
-    assert door.jobs() == sorted(["a", "d", "there", reply["jobs"][-1]["job"]["id"]])
+    assert client.jobs() == sorted(["a", "d", "there", reply["jobs"][-1]["job"]["id"]])
 
 
 def test_enqueue_many_is_enqueue_many_times(make_store: Callable[..., Any]) -> None:
-    many, single = JobDoor(make_store()), JobDoor(make_store())
+    many, single = JobClient(make_store()), JobClient(make_store())
     wanted = [one(f"j{n % 7}", **({"payload": X} if n % 3 else {}), priority=n % 5 + 1) for n in range(30)]
     wanted += [{"type": "t"} for _ in range(5)]
     together = many.send("job.enqueue_many", {"jobs": wanted}, 5).must()["jobs"]
@@ -65,12 +65,12 @@ def test_enqueue_many_is_enqueue_many_times(make_store: Callable[..., Any]) -> N
     assert rows_of(many.store) == rows_of(single.store) and many.store.digest() == single.store.digest()
 
 
-def test_complete_many(door: JobDoor) -> None:
+def test_complete_many(client: JobClient) -> None:
     for id in ("a", "b", "c", "d"):
-        door.enqueue(id, now=0, retention=0 if id == "d" else None).must()
-    door.claim(4, now=0).must()
+        client.enqueue(id, now=0, retention=0 if id == "d" else None).must()
+    client.claim(4, now=0).must()
     for id in ("a", "b", "d"):
-        door.start(id, now=1).must()
+        client.start(id, now=1).must()
     items = [
         {"id": "a", "version": 1, "result": X},
         {"id": "b", "version": 2},
@@ -80,34 +80,34 @@ def test_complete_many(door: JobDoor) -> None:
         {"id": "d", "version": 1},
         {"id": "b", "version": 1},
     ]
-    reply = door.send("job.complete_many", {"jobs": items}, 5)
+    reply = client.send("job.complete_many", {"jobs": items}, 5)
     assert statuses(reply) == [200, 409, 409, 404, 409, 200, 200]
     assert reply["jobs"][0]["job"]["result"] == X and reply["jobs"][0]["job"]["completedAt"] == 5
-    assert [door.state(id) for id in "abcd"] == ["completed", "completed", "claimed", "absent"]
+    assert [client.state(id) for id in "abcd"] == ["completed", "completed", "claimed", "absent"]
 
 
-def test_start_many(door: JobDoor) -> None:
+def test_start_many(client: JobClient) -> None:
     """Each item has the effect and the status of a single start; its lease is the request's, or else its claim's."""
     for id in ("a", "b", "c", "late"):
-        door.enqueue(id, now=0, **({"goodUntil": 4} if id == "late" else {})).must()
-    door.claim(4, now=0, lease=100).must()
+        client.enqueue(id, now=0, **({"goodUntil": 4} if id == "late" else {})).must()
+    client.claim(4, now=0, lease=100).must()
     items = [{"id": id, "version": version} for id, version in (("a", 1), ("b", 2), ("nobody", 1), ("late", 1), ("a", 1), ("c", 1))]
-    reply = door.send("job.start_many", {"jobs": items}, 5)
+    reply = client.send("job.start_many", {"jobs": items}, 5)
     assert statuses(reply) == [200, 409, 404, 409, 409, 200]
     assert [reply["jobs"][n]["job"]["leaseUntil"] for n in (0, 5)] == [105, 105]
-    assert {id: door.state(id) for id in ("a", "b", "c", "late")} == {
+    assert {id: client.state(id) for id in ("a", "b", "c", "late")} == {
         "a": "running",
         "b": "claimed",
         "c": "running",
         "late": "expired",
     }
-    (item,) = door.send("job.start_many", {"jobs": [{"id": "b", "version": 1}], "lease": 7}, 6).must()["jobs"]
-    assert item["job"] == door.job("b") and item["job"]["leaseUntil"] == 13
+    (item,) = client.send("job.start_many", {"jobs": [{"id": "b", "version": 1}], "lease": 7}, 6).must()["jobs"]
+    assert item["job"] == client.job("b") and item["job"]["leaseUntil"] == 13
 
 
-def test_many_of_none(door: JobDoor) -> None:
+def test_many_of_none(client: JobClient) -> None:
     for kind in ("job.enqueue_many", "job.complete_many", "job.start_many"):
-        door.send(kind, {"jobs": []}).must(400)
+        client.send(kind, {"jobs": []}).must(400)
 
 
 # --- transactions ---------------------------------------------------------------------------------------------------
@@ -120,48 +120,48 @@ def heads(answers: list[dict[str, Any]]) -> list[int]:
 
 
 @pytest.mark.parametrize("first", ["promise", "job"])
-def test_a_job_and_a_settlement_all_or_none(door: JobDoor, first: str) -> None:
+def test_a_job_and_a_settlement_all_or_none(client: JobClient, first: str) -> None:
     """The mail is enqueued only if this request is the one that settles the order."""
-    door.create("order", now=0).must()
+    client.create("order", now=0).must()
     settle = envelope("promise.settle", {"id": "order", "state": "resolved", "value": X, "iku": "me"})
     enqueue = envelope("job.enqueue", one("mail-1", payload=X))
     batch = [settle, enqueue] if first == "promise" else [enqueue, settle]
-    taken = JobDoor(door.store.fork())
+    taken = JobClient(client.store.fork())
     taken.settle("order", iku="somebody", now=1).must()
     before = rows_of(taken.store)
     assert heads(taken.store.apply(batch, now=2, atomic=True)) == [409, 409]
     assert rows_of(taken.store) == before and taken.state("mail-1") == "absent"
-    assert heads(door.store.apply(batch, now=2, atomic=True)) == [200, 200]
-    assert door.state("mail-1") == "pending" and door.get("order").must()["promise"]["state"] == "resolved"
+    assert heads(client.store.apply(batch, now=2, atomic=True)) == [200, 200]
+    assert client.state("mail-1") == "pending" and client.get("order").must()["promise"]["state"] == "resolved"
 
 
-def test_a_refused_job_undoes_the_promise(door: JobDoor) -> None:
-    door.enqueue("held", now=0, uniqueKey="k").must()
-    before = rows_of(door.store)
+def test_a_refused_job_undoes_the_promise(client: JobClient) -> None:
+    client.enqueue("held", now=0, uniqueKey="k").must()
+    before = rows_of(client.store)
     batch = [
         envelope("promise.create", {"id": "p", "timeoutAt": FAR}),
         envelope("job.enqueue", one("a")),
         envelope("job.enqueue", one("b", uniqueKey="k")),
         envelope("job.claim", {"queues": [QUEUE], "worker": "w", "lease": 5}),
     ]
-    answers = door.store.apply(batch, now=1, atomic=True)
+    answers = client.store.apply(batch, now=1, atomic=True)
     assert heads(answers) == [409, 409, 409, 409] and "held" in answers[2]["data"]
-    assert rows_of(door.store) == before
-    assert heads(door.store.apply(batch, now=1)) == [200, 200, 409, 200], "without atomic each is for itself"
+    assert rows_of(client.store) == before
+    assert heads(client.store.apply(batch, now=1)) == [200, 200, 409, 200], "without atomic each is for itself"
 
 
-def test_completing_and_claiming_in_one_transaction(door: JobDoor) -> None:
+def test_completing_and_claiming_in_one_transaction(client: JobClient) -> None:
     """A busy worker completes one job and claims the next with one commit."""
     for id in ("a", "b"):
-        door.enqueue(id, now=0, lifecycle="asynq").must()
-    door.claim(now=1).must()
+        client.enqueue(id, now=0, lifecycle="asynq").must()
+    client.claim(now=1).must()
     batch = [
         envelope("job.complete", {"id": "a", "version": 1}),
         envelope("job.claim", {"queues": [QUEUE], "worker": "w1", "lease": 50}),
         envelope("job.complete", {"id": "b", "version": 1}),
         envelope("job.get", {"id": "a"}),
     ]
-    answers = door.store.apply(batch, now=2)
+    answers = client.store.apply(batch, now=2)
     assert heads(answers) == [200, 200, 200, 404]
     assert [job["id"] for job in answers[1]["data"]["jobs"]] == ["b"]
 

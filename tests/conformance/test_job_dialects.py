@@ -7,37 +7,37 @@ from typing import Any
 
 import pytest
 
-from conformance.job_wire import JOB, QUEUE, JobDoor
+from conformance.job_wire import JOB, QUEUE, JobClient
 from conformance.wire import V25, V26, Reply
 
 X = {"data": "eA==", "headers": {"a": "b"}}
 
 
-def life(door: JobDoor) -> list[Reply]:
+def life(client: JobClient) -> list[Reply]:
     """Sends the requests of a job's life; returns every reply."""
-    send = door.send
+    send = client.send
     return [
         send("queue.set", {"queue": QUEUE, "weight": 2}, 0),
-        door.enqueue(now=1, payload=X, processAt=10, tags={"t": "1"}),
+        client.enqueue(now=1, payload=X, processAt=10, tags={"t": "1"}),
         send("job.enqueue_many", {"jobs": [{"id": "b", "type": "t", "payload": X}, {"id": "b", "type": "u", "payload": X}]}, 2),
-        door.claim(5, [QUEUE, "default"], now=10),
-        door.start(now=11),
-        door.start("b", now=11),
-        door.fail(now=12, retryAfter=8),
+        client.claim(5, [QUEUE, "default"], now=10),
+        client.start(now=11),
+        client.start("b", now=11),
+        client.fail(now=12, retryAfter=8),
         send("job.heartbeat", {"worker": "w1", "jobs": [{"id": "b", "version": 1}, {"id": JOB, "version": 1}]}, 13),
-        door.snooze("b", delay=3, now=14),
-        door.claim(5, [QUEUE, "default"], now=20),
-        door.give_back("b", 2, now=21),
-        door.start(version=2, now=22),
-        door.complete(version=2, now=23, result=X),
-        door.complete(version=2, now=24, result=X),
+        client.snooze("b", delay=3, now=14),
+        client.claim(5, [QUEUE, "default"], now=20),
+        client.give_back("b", 2, now=21),
+        client.start(version=2, now=22),
+        client.complete(version=2, now=23, result=X),
+        client.complete(version=2, now=24, result=X),
         send("job.get", {"id": JOB}, 25),
         send("job.get", {"id": "nobody"}, 25),
-        door.by_hand("archive", "b", now=26),
-        door.by_hand("run", "b", now=27),
-        door.by_hand("cancel", "b", now=28),
+        client.administer("archive", "b", now=26),
+        client.administer("run", "b", now=27),
+        client.administer("cancel", "b", now=28),
         send("job.search", {"tags": {"t": "1"}}, 29),
-        door.by_hand("delete", "b", now=30),
+        client.administer("delete", "b", now=30),
         send("job.stats", {}, 31),
         send("queue.get", {"queue": QUEUE}, 32),
         send("queue.pause", {"queue": QUEUE}, 33),
@@ -47,7 +47,7 @@ def life(door: JobDoor) -> list[Reply]:
 
 
 def test_a_life_is_the_same_in_both(make_store: Callable[..., Any]) -> None:
-    new, old = JobDoor(make_store(), V26), JobDoor(make_store(), V25)
+    new, old = JobClient(make_store(), V26), JobClient(make_store(), V25)
     assert life(new) == life(old)
     assert new.jobs() == old.jobs() == [JOB]
 
@@ -55,7 +55,7 @@ def test_a_life_is_the_same_in_both(make_store: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(("first", "second"), [(V26, V25), (V25, V26)])
 def test_a_worker_of_one_dialect_ends_what_one_of_the_other_began(store: Any, first: str, second: str) -> None:
     """In both dialects a job's version is the number of its claims; the version of its task differs by dialect."""
-    one, two = JobDoor(store, first), JobDoor(store, second)
+    one, two = JobClient(store, first), JobClient(store, second)
     one.enqueue(now=0).must()
     (job,) = two.claim(now=1).must()["jobs"]
     assert job["version"] == one.job()["version"] == two.job()["version"] == 1
@@ -69,7 +69,7 @@ def test_a_worker_of_one_dialect_ends_what_one_of_the_other_began(store: Any, fi
 
 
 def test_what_is_unprocessable_is_a_400_there(store: Any) -> None:
-    new, old = JobDoor(store, V26), JobDoor(store, V25)
+    new, old = JobClient(store, V26), JobClient(store, V25)
     new.enqueue(now=0).must()
     new.create("gate", tags={"resonate:external": "true"}).must()
     new.register("gate", JOB).must(422)

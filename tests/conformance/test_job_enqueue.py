@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_wire import JOB, MAX, JobDoor, agreed
+from conformance.job_wire import JOB, MAX, JobClient, assert_states_agree
 from conformance.wire import ADDRESS, FAR, executes, rows_of, stored
 
 X, Y = {"data": "eA=="}, {"data": "eQ=="}
@@ -16,121 +16,121 @@ EXT = {"resonate:external": "true"}
 
 
 @pytest.fixture
-def door(store: Any) -> JobDoor:
-    return JobDoor(store)
+def client(store: Any) -> JobClient:
+    return JobClient(store)
 
 
-def test_a_job_is_a_promise_that_may_be_awaited_and_a_task_without_messages(door: JobDoor) -> None:
+def test_a_job_is_a_promise_that_may_be_awaited_and_a_task_without_messages(client: JobClient) -> None:
     """This holds even if its tags name a target."""
-    door.enqueue(now=7, payload=X, tags={"resonate:target": ADDRESS, "team": "blue"}).must()
-    promise = door.get(JOB).must()["promise"]
+    client.enqueue(now=7, payload=X, tags={"resonate:target": ADDRESS, "team": "blue"}).must()
+    promise = client.get(JOB).must()["promise"]
     assert (promise["state"], promise["param"], promise["timeoutAt"], promise["createdAt"]) == ("pending", X, MAX, 7)
     assert promise["tags"] == {"resonate:target": ADDRESS, "team": "blue"}
-    assert door.listen(JOB).status == 200
-    door.store.tick(10**9)
-    assert executes(door.store) == []
-    assert door.task(JOB).must()["task"]["state"] == "pending"
-    agreed(door)
+    assert client.listen(JOB).status == 200
+    client.store.tick(10**9)
+    assert executes(client.store) == []
+    assert client.task(JOB).must()["task"]["state"] == "pending"
+    assert_states_agree(client)
 
 
-def test_a_generated_id(door: JobDoor) -> None:
-    made = [door.enqueue(None, now=0).must()["job"]["id"] for _ in range(3)]
+def test_a_generated_id(client: JobClient) -> None:
+    made = [client.enqueue(None, now=0).must()["job"]["id"] for _ in range(3)]
     assert all(re.fullmatch(r"job:[0-9a-f]{16}", id) for id in made), made
     assert len(set(made)) == 3 and sorted(made) == made
     following = f"job:{int(made[-1][4:], 16) + 1:016x}"
-    door.create(following).must()
-    assert door.enqueue(None).must()["job"]["id"] not in (*made, following), "an id that exists is passed over"
-    assert door.state(following) == "absent"
+    client.create(following).must()
+    assert client.enqueue(None).must()["job"]["id"] not in (*made, following), "an id that exists is passed over"
+    assert client.state(following) == "absent"
 
 
 def test_an_id_is_generated_the_same_way_in_a_replay(make_store: Callable[..., Any]) -> None:
-    one, two = (JobDoor(make_store()) for _ in range(2))
-    first, second = (door.enqueue(None, now=0).must()["job"]["id"] for door in (one, two))
+    one, two = (JobClient(make_store()) for _ in range(2))
+    first, second = (client.enqueue(None, now=0).must()["job"]["id"] for client in (one, two))
     assert first == second
 
 
-def test_enqueue_again_answers_the_job_as_it_is(door: JobDoor) -> None:
+def test_enqueue_again_answers_the_job_as_it_is(client: JobClient) -> None:
     """Queue, type and payload decide whether it is the same job; the other members of the request are ignored."""
-    first = door.enqueue(now=0, payload=X, priority=7, maxRetries=1).must()["job"]
-    before = rows_of(door.store)
-    again = door.enqueue(now=50, payload=X, priority=9, maxRetries=4, uniqueKey="k", processAt=10**6).must()["job"]
-    assert again == first and rows_of(door.store) == before
-    door.enqueue(now=50).must(409)
-    door.enqueue(now=50, payload=Y).must(409)
-    door.run_one(now=60)
-    assert door.enqueue(now=61, payload=X).must()["job"]["state"] == "running"
-    door.complete(now=70, result=Y).must()
-    assert door.enqueue(now=80, payload=X).must()["job"]["result"] == Y
+    first = client.enqueue(now=0, payload=X, priority=7, maxRetries=1).must()["job"]
+    before = rows_of(client.store)
+    again = client.enqueue(now=50, payload=X, priority=9, maxRetries=4, uniqueKey="k", processAt=10**6).must()["job"]
+    assert again == first and rows_of(client.store) == before
+    client.enqueue(now=50).must(409)
+    client.enqueue(now=50, payload=Y).must(409)
+    client.run_one(now=60)
+    assert client.enqueue(now=61, payload=X).must()["job"]["state"] == "running"
+    client.complete(now=70, result=Y).must()
+    assert client.enqueue(now=80, payload=X).must()["job"]["result"] == Y
 
 
-def test_the_refusal_of_another_job_names_what_differs(door: JobDoor) -> None:
-    door.enqueue(payload=X).must()
-    assert JOB in door.enqueue(type="sms:send", payload=X).must(409).data
+def test_the_refusal_of_another_job_names_what_differs(client: JobClient) -> None:
+    client.enqueue(payload=X).must()
+    assert JOB in client.enqueue(type="sms:send", payload=X).must(409).data
 
 
 # --- adoption -------------------------------------------------------------------------------------------------------
-def test_a_pending_promise_without_a_task_is_adopted(door: JobDoor) -> None:
+def test_a_pending_promise_without_a_task_is_adopted(client: JobClient) -> None:
     """The promise keeps its param, its tags and its deadline; the job has the payload of the request."""
-    door.create(JOB, 5_000, tags={"team": "blue"}, param=X, now=3).must()
-    job = door.enqueue(now=10, payload=Y, tags={"team": "red"}, deadline=9, priority=3).must()["job"]
+    client.create(JOB, 5_000, tags={"team": "blue"}, param=X, now=3).must()
+    job = client.enqueue(now=10, payload=Y, tags={"team": "red"}, deadline=9, priority=3).must()["job"]
     assert (job["state"], job["payload"], job["deadline"], job["priority"]) == ("pending", Y, 5_000, 3)
     assert (job["sentAt"], job["enqueuedAt"], job["tags"]) == (10, 10, {"team": "blue"})
-    promise = door.get(JOB).must()["promise"]
+    promise = client.get(JOB).must()["promise"]
     assert (promise["param"], promise["tags"], promise["timeoutAt"], promise["createdAt"]) == (X, {"team": "blue"}, 5_000, 3)
-    agreed(door)
-    assert door.enqueue(now=11, payload=Y).status == 200
-    door.run_one(now=20)
-    door.complete(now=30, result=Y).must()
-    assert door.get(JOB).must()["promise"]["value"] == Y
-    agreed(door)
+    assert_states_agree(client)
+    assert client.enqueue(now=11, payload=Y).status == 200
+    client.run_one(now=20)
+    client.complete(now=30, result=Y).must()
+    assert client.get(JOB).must()["promise"]["value"] == Y
+    assert_states_agree(client)
 
 
-def test_an_adopted_promise_has_its_deadline_armed(door: JobDoor) -> None:
+def test_an_adopted_promise_has_its_deadline_armed(client: JobClient) -> None:
     """An internal promise times out by projection only, without a step; a job's promise is external, so it has a timeout step."""
-    door.create(JOB, 500, now=0).must()
-    door.enqueue(now=10).must()
-    assert [(f.kind, f.id) for f in door.store.tick(500)] == [("promise_timeout", JOB)]
-    assert door.state() == "failed"
+    client.create(JOB, 500, now=0).must()
+    client.enqueue(now=10).must()
+    assert [(f.kind, f.id) for f in client.store.tick(500)] == [("promise_timeout", JOB)]
+    assert client.state() == "failed"
 
 
-def test_who_awaited_the_promise_awaits_the_job(door: JobDoor) -> None:
-    door.create(JOB, tags=EXT, now=0).must()
-    door.task_create("workflow", now=0).must()
-    door.suspend("workflow", 1, JOB, now=1).must()
-    door.enqueue(now=2).must()
-    door.run_one(now=3)
-    door.complete(now=4).must()
-    assert door.task("workflow").must()["task"] == {"id": "workflow", "state": "pending", "version": 1, "resumes": 1}
-    assert executes(door.store, "workflow") == [("execute", "workflow", 1)]
+def test_who_awaited_the_promise_awaits_the_job(client: JobClient) -> None:
+    client.create(JOB, tags=EXT, now=0).must()
+    client.task_create("workflow", now=0).must()
+    client.suspend("workflow", 1, JOB, now=1).must()
+    client.enqueue(now=2).must()
+    client.run_one(now=3)
+    client.complete(now=4).must()
+    assert client.task("workflow").must()["task"] == {"id": "workflow", "state": "pending", "version": 1, "resumes": 1}
+    assert executes(client.store, "workflow") == [("execute", "workflow", 1)]
 
 
 @pytest.mark.parametrize("kind", ["settled", "dead", "timer", "workflow"])
-def test_what_cannot_be_adopted(door: JobDoor, kind: str) -> None:
+def test_what_cannot_be_adopted(client: JobClient, kind: str) -> None:
     tags = {"resonate:timer": "true"} if kind == "timer" else None
-    door.create(JOB, 50 if kind == "dead" else FAR, target=ADDRESS if kind == "workflow" else None, tags=tags, now=0).must()
+    client.create(JOB, 50 if kind == "dead" else FAR, target=ADDRESS if kind == "workflow" else None, tags=tags, now=0).must()
     if kind == "settled":
-        door.settle(JOB, now=10).must()
-    before = rows_of(door.store)
-    assert JOB in door.enqueue(now=100).must(409).data
+        client.settle(JOB, now=10).must()
+    before = rows_of(client.store)
+    assert JOB in client.enqueue(now=100).must(409).data
     if kind != "dead":
-        assert rows_of(door.store) == before
-    assert door.state() == "absent"
+        assert rows_of(client.store) == before
+    assert client.state() == "absent"
 
 
-def test_a_timer_is_no_job(door: JobDoor) -> None:
-    door.enqueue(tags={"resonate:timer": "true"}).must(400)
+def test_a_timer_is_no_job(client: JobClient) -> None:
+    client.enqueue(tags={"resonate:timer": "true"}).must(400)
 
 
 # --- unique keys ----------------------------------------------------------------------------------------------------
-def test_a_unique_key_is_held_by_one_job_of_a_queue(door: JobDoor) -> None:
-    door.enqueue("a", now=0, uniqueKey="k").must()
-    before = rows_of(door.store)
-    assert "a" in door.enqueue("b", now=1, uniqueKey="k").must(409).data
-    assert rows_of(door.store) == before
-    assert door.enqueue("a", now=1, uniqueKey="k").status == 200, "the same job is the same job"
-    door.enqueue("b", now=1, uniqueKey="k", queue="other").must()
-    door.enqueue("c", now=1, uniqueKey="k2").must()
-    assert door.jobs(uniqueKey="k") == ["a", "b"]
+def test_a_unique_key_is_held_by_one_job_of_a_queue(client: JobClient) -> None:
+    client.enqueue("a", now=0, uniqueKey="k").must()
+    before = rows_of(client.store)
+    assert "a" in client.enqueue("b", now=1, uniqueKey="k").must(409).data
+    assert rows_of(client.store) == before
+    assert client.enqueue("a", now=1, uniqueKey="k").status == 200, "the same job is the same job"
+    client.enqueue("b", now=1, uniqueKey="k", queue="other").must()
+    client.enqueue("c", now=1, uniqueKey="k2").must()
+    assert client.jobs(uniqueKey="k") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_unique_key_is_held_by_one_job_of_a_queue(door: JobDoor) -> None:
         ("running", False),
     ],
 )
-def test_how_long_a_key_is_held(door: JobDoor, end: str, free: bool) -> None:
+def test_how_long_a_key_is_held(client: JobClient, end: str, free: bool) -> None:
     """Until the job is settled. An archived job holds its key, since it may run again."""
     options = {
         "failed": {"onExhausted": "failed"},
@@ -156,34 +156,34 @@ def test_how_long_a_key_is_held(door: JobDoor, end: str, free: bool) -> None:
         "lapsed": {"goodUntil": 500},
         "overdue": {"deadline": 500},
     }
-    door.enqueue("a", now=0, uniqueKey="k", **options.get(end, {})).must()
+    client.enqueue("a", now=0, uniqueKey="k", **options.get(end, {})).must()
     if end in ("completed", "failed", "archived", "retry", "running"):
-        door.run_one("a", now=10)
+        client.run_one("a", now=10)
     if end == "completed":
-        door.complete("a", now=20).must()
+        client.complete("a", now=20).must()
     elif end in ("failed", "archived", "retry"):
-        door.fail("a", now=20, retryable=end == "retry", retryAfter=10_000).must()
+        client.fail("a", now=20, retryable=end == "retry", retryAfter=10_000).must()
     elif end == "cancelled":
-        door.by_hand("cancel", "a", now=20).must()
+        client.administer("cancel", "a", now=20).must()
     elif end == "deleted":
-        door.by_hand("delete", "a", now=20).must()
+        client.administer("delete", "a", now=20).must()
     elif end == "expired":
-        door.store.tick(50)
-    assert door.enqueue("b", now=500, uniqueKey="k").status == (200 if free else 409)
-    assert door.store.check() == []
+        client.store.tick(50)
+    assert client.enqueue("b", now=500, uniqueKey="k").status == (200 if free else 409)
+    assert client.store.check() == []
 
 
-def test_a_key_that_is_held_for_a_time(door: JobDoor) -> None:
+def test_a_key_that_is_held_for_a_time(client: JobClient) -> None:
     """The time counts from sent_at; a job that is settled earlier frees the key then."""
-    door.enqueue("a", now=100, uniqueKey="k", uniqueFor=50, sentAt=90).must()
-    door.enqueue("b", now=139, uniqueKey="k").must(409)
-    door.enqueue("b", now=140, uniqueKey="k", uniqueFor=1_000).must()
-    door.enqueue("c", now=1_139, uniqueKey="k").must(409)
-    assert door.state("a") == "pending", "it is still there, without its key"
-    door.run_one("a", now=1_139)
-    door.complete("a", now=1_139).must()
-    door.enqueue("c", now=1_139, uniqueKey="k").must(409)
-    door.enqueue("c", now=1_140, uniqueKey="k").must()
+    client.enqueue("a", now=100, uniqueKey="k", uniqueFor=50, sentAt=90).must()
+    client.enqueue("b", now=139, uniqueKey="k").must(409)
+    client.enqueue("b", now=140, uniqueKey="k", uniqueFor=1_000).must()
+    client.enqueue("c", now=1_139, uniqueKey="k").must(409)
+    assert client.state("a") == "pending", "it is still there, without its key"
+    client.run_one("a", now=1_139)
+    client.complete("a", now=1_139).must()
+    client.enqueue("c", now=1_139, uniqueKey="k").must(409)
+    client.enqueue("c", now=1_140, uniqueKey="k").must()
 
 
 # --- defaults: first the queue's, then the lifecycle's --------------------------------------------------------------
@@ -196,35 +196,35 @@ LIFECYCLES = {
 
 @pytest.mark.parametrize("of", ["job", "queue"])
 @pytest.mark.parametrize("lifecycle", LIFECYCLES)
-def test_a_lifecycle(door: JobDoor, lifecycle: str | None, of: str) -> None:
+def test_a_lifecycle(client: JobClient, lifecycle: str | None, of: str) -> None:
     state, retries, policy, exhausted, retention = LIFECYCLES[lifecycle]
     if of == "queue" and lifecycle:
-        door.queue("set", lifecycle=lifecycle)
+        client.queue("set", lifecycle=lifecycle)
     given = {"lifecycle": lifecycle} if of == "job" and lifecycle else {}
-    job = door.enqueue(**given).must()["job"]
+    job = client.enqueue(**given).must()["job"]
     assert (job["maxRetries"], job["retryPolicy"], job["onExhausted"], job.get("retention")) == (
         retries,
         policy,
         exhausted,
         retention,
     )
-    (claimed,) = door.claim().must()["jobs"]
+    (claimed,) = client.claim().must()["jobs"]
     assert claimed["state"] == state
 
 
-def test_a_jobs_lifecycle_is_before_its_queues(door: JobDoor) -> None:
-    door.queue("set", lifecycle="asynq")
-    assert door.enqueue("h", lifecycle="horsies").must()["job"]["onExhausted"] == "failed"
-    assert door.enqueue("a").must()["job"]["retention"] == 0
+def test_a_jobs_lifecycle_is_before_its_queues(client: JobClient) -> None:
+    client.queue("set", lifecycle="asynq")
+    assert client.enqueue("h", lifecycle="horsies").must()["job"]["onExhausted"] == "failed"
+    assert client.enqueue("a").must()["job"]["retention"] == 0
 
 
-def test_defaults_of_a_queue(door: JobDoor) -> None:
+def test_defaults_of_a_queue(client: JobClient) -> None:
     """They override the lifecycle's defaults, and the job's own members override them; jobs enqueued before do not change."""
-    door.enqueue("before").must()
+    client.enqueue("before").must()
     policy = {"kind": "fixed", "intervals": [5]}
     defaults = {"maxRetries": 2, "retryPolicy": policy, "onExhausted": "failed", "retention": 60, "timeout": 9, "priority": 8}
-    assert door.queue("set", lifecycle="asynq", defaults=defaults)["defaults"] == defaults
-    job = door.enqueue("with").must()["job"]
+    assert client.queue("set", lifecycle="asynq", defaults=defaults)["defaults"] == defaults
+    job = client.enqueue("with").must()["job"]
     assert {name: job[name] for name in defaults} == defaults
     own = {
         "maxRetries": 4,
@@ -234,20 +234,20 @@ def test_defaults_of_a_queue(door: JobDoor) -> None:
         "timeout": 2,
         "priority": 3,
     }
-    job = door.enqueue("own", **own).must()["job"]
+    job = client.enqueue("own", **own).must()["job"]
     assert {name: job[name] for name in own} == own
-    assert "retention" not in door.enqueue("kept", retention=None).must()["job"]
-    door.queue("set", defaults=None)
-    assert door.enqueue("after").must()["job"]["maxRetries"] == 25
-    before = door.job("before")
+    assert "retention" not in client.enqueue("kept", retention=None).must()["job"]
+    client.queue("set", defaults=None)
+    assert client.enqueue("after").must()["job"]["maxRetries"] == 25
+    before = client.job("before")
     assert (before["maxRetries"], before["priority"], before.get("retention")) == (25, 50, None)
 
 
-def test_instants_of_the_caller(door: JobDoor) -> None:
-    assert door.enqueue("a", now=100, sentAt=40).must()["job"]["sentAt"] == 40
-    assert door.enqueue("b", now=100, sentAt=101).must()["job"]["sentAt"] == 100, "a caller whose clock is ahead sent it by now"
-    job = door.enqueue("c", now=100, processAt=100).must()["job"]
+def test_instants_of_the_caller(client: JobClient) -> None:
+    assert client.enqueue("a", now=100, sentAt=40).must()["job"]["sentAt"] == 40
+    assert client.enqueue("b", now=100, sentAt=101).must()["job"]["sentAt"] == 100, "a caller whose clock is ahead sent it by now"
+    job = client.enqueue("c", now=100, processAt=100).must()["job"]
     assert (job["state"], job["enqueuedAt"]) == ("pending", 100)
-    job = door.enqueue("d", now=100, processIn=1).must()["job"]
+    job = client.enqueue("d", now=100, processIn=1).must()["job"]
     assert (job["state"], job["processAt"]) == ("scheduled", 101)
-    assert stored(door.store, "d")["id"] == "d"
+    assert stored(client.store, "d")["id"] == "d"

@@ -16,8 +16,8 @@ if SUBJECT == "reference":
     pytest.skip("the model has no files", allow_module_level=True)
 
 import resonate_core as rc
-from conformance.job_groups import batched
-from conformance.job_wire import JOB, JobDoor
+from conformance.job_groups import enqueue_batch
+from conformance.job_wire import JOB, JobClient
 
 OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
 
@@ -29,14 +29,14 @@ def test_a_file_of_before_there_were_jobs(tmp_path: Path) -> None:
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
         before = [promise.id for promise in store.promises.search(limit=1000)]
         assert before
-        door = JobDoor(store)
-        assert door.jobs() == [] and door.send("queue.list", {}).must()["queues"] == []
-        door.enqueue("new-job", uniqueKey="k").must()
-        door.run_one("new-job")
+        client = JobClient(store)
+        assert client.jobs() == [] and client.send("queue.list", {}).must()["queues"] == []
+        client.enqueue("new-job", uniqueKey="k").must()
+        client.run_one("new-job")
         assert store.check() == []
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
-        door = JobDoor(store)
-        assert door.complete("new-job").must()["job"]["state"] == "completed"
+        client = JobClient(store)
+        assert client.complete("new-job").must()["job"]["state"] == "completed"
         assert sorted([*before, "new-job"]) == sorted(promise.id for promise in store.promises.search(limit=1000))
         assert store.check() == []
     assert rc.check_file(path) == []
@@ -49,21 +49,21 @@ def test_a_pending_promise_of_an_old_file_becomes_a_job(tmp_path: Path) -> None:
         now = store.now
         adopted = []
         for promise in store.promises.search(limit=1000, state="pending"):
-            reply = JobDoor(store).enqueue(promise.id, now=now)
+            reply = JobClient(store).enqueue(promise.id, now=now)
             if reply.status == 200:
                 adopted.append(promise.id)
-        assert JobDoor(store).jobs() == sorted(adopted) and store.check() == []
+        assert JobClient(store).jobs() == sorted(adopted) and store.check() == []
 
 
 def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
     """Its jobs and schedules are unchanged, and new jobs can gather."""
     path = tmp_path / "jobs.db"
     with rc.Store(path, clock=rc.ManualClock(0)) as store:
-        door = JobDoor(store)
-        door.enqueue("old", priority=1, uniqueKey="k").must()
-        door.enqueue("old-later", processAt=500).must()
-        door.schedule("s").must()
-        before, schedule = door.send("job.search", {}).data, door.send("schedule.get", {"id": "s"}).data
+        client = JobClient(store)
+        client.enqueue("old", priority=1, uniqueKey="k").must()
+        client.enqueue("old-later", processAt=500).must()
+        client.schedule("s").must()
+        before, schedule = client.send("job.search", {}).data, client.send("schedule.get", {"id": "s"}).data
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.executescript("""
             UPDATE promises SET job_state = coalesce(job_state, 1), enqueued_at = coalesce(enqueued_at, 0) WHERE job IS NOT NULL;
@@ -88,67 +88,67 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
     with pytest.raises(rc.ResonateError, match="read-only"):
         rc.Store(path, clock=rc.ManualClock(0), read_only=True)
     with rc.Store(path, clock=rc.ManualClock(0), check=True) as store:
-        door = JobDoor(store)
-        assert door.send("job.search", {}).data == before and door.send("schedule.get", {"id": "s"}).data == schedule
-        assert batched(door, "new-a", "new-b") == door.job("new-a")["batch"]
-        door.schedule("t", job={"type": "t"}).must()
-        assert door.claimed(9) == ["old", "new-a", "new-b"] and store.check() == []
+        client = JobClient(store)
+        assert client.send("job.search", {}).data == before and client.send("schedule.get", {"id": "s"}).data == schedule
+        assert enqueue_batch(client, "new-a", "new-b") == client.job("new-a")["batch"]
+        client.schedule("t", job={"type": "t"}).must()
+        assert client.claimed(9) == ["old", "new-a", "new-b"] and store.check() == []
     assert rc.check_file(path) == []
 
 
 def test_a_read_only_store(tmp_path: Path) -> None:
     path = tmp_path / "app.db"
     with rc.Store(path, clock=rc.ManualClock(0)) as store:
-        JobDoor(store).enqueue().must()
+        JobClient(store).enqueue().must()
     with rc.Store(path, clock=rc.ManualClock(0), read_only=True) as store:
-        door = JobDoor(store)
-        assert door.state() == "pending" and door.jobs() == [JOB]
-        assert door.stats()["counts"]["pending"] == 1 and door.queue("get")["active"] == 0
-        for call in (lambda: door.claim(), lambda: door.enqueue("other"), lambda: door.queue("pause")):
+        client = JobClient(store)
+        assert client.state() == "pending" and client.jobs() == [JOB]
+        assert client.stats()["counts"]["pending"] == 1 and client.queue("get")["active"] == 0
+        for call in (lambda: client.claim(), lambda: client.enqueue("other"), lambda: client.queue("pause")):
             with pytest.raises(rc.ResonateError, match="read-only"):
                 call()
 
 
 def test_what_is_due(store: Any) -> None:
     """A job that waits only for a worker has no timer; a job that waits for an instant has a timer at that instant."""
-    door = JobDoor(store)
-    door.enqueue(now=0).must()
+    client = JobClient(store)
+    client.enqueue(now=0).must()
     assert store.next_due() is None
     assert store.clock.advance_to_next() == [] and store.now == 0
-    door.claim(lease=500, now=0).must()
+    client.claim(lease=500, now=0).must()
     assert store.next_due() == 500
-    door.start(now=10, lease=700).must()
+    client.start(now=10, lease=700).must()
     assert store.next_due() == 710
-    door.enqueue("soon", now=10, processAt=100).must()
+    client.enqueue("soon", now=10, processAt=100).must()
     assert store.next_due() == 100
-    door.enqueue("sooner", now=10, goodUntil=90).must()
+    client.enqueue("sooner", now=10, goodUntil=90).must()
     assert store.next_due() == 90
-    door.enqueue("soonest", now=10, deadline=80).must()
+    client.enqueue("soonest", now=10, deadline=80).must()
     assert store.next_due() == 80
     for id in ("soonest", "sooner", "soon"):
-        door.by_hand("delete", id, now=20).must()
-    door.fail(now=20, retryAfter=5).must()
+        client.administer("delete", id, now=20).must()
+    client.fail(now=20, retryAfter=5).must()
     assert store.next_due() == 25
-    door.by_hand("archive", now=20).must()
+    client.administer("archive", now=20).must()
     assert store.next_due() is None
 
 
 def test_an_attempts_timeout_is_due(store: Any) -> None:
-    door = JobDoor(store)
-    door.enqueue(now=0, timeout=300).must()
-    door.claim(lease=10_000, now=0).must()
+    client = JobClient(store)
+    client.enqueue(now=0, timeout=300).must()
+    client.claim(lease=10_000, now=0).must()
     assert store.next_due() == 10_000
-    door.start(now=5).must()
+    client.start(now=5).must()
     assert store.next_due() == 305
 
 
 def test_a_claim_leaves_no_timer_of_the_job_behind(store: Any) -> None:
     """A claimed job has a timer for its lease only; a completed job has one for its retention."""
-    door = JobDoor(store)
-    door.enqueue(now=0, processAt=10, goodUntil=1_000, retention=50).must()
-    door.run_one(now=10, lease=100)
+    client = JobClient(store)
+    client.enqueue(now=0, processAt=10, goodUntil=1_000, retention=50).must()
+    client.run_one(now=10, lease=100)
     assert store.next_due() == 110
-    door.complete(now=20).must()
+    client.complete(now=20).must()
     assert store.next_due() == 70
     store.clock.advance_to(70)
-    assert store.next_due() is None and door.state() == "absent"
+    assert store.next_due() is None and client.state() == "absent"

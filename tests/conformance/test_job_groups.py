@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from backends import SUBJECT
-from conformance.job_groups import GROUP, GatheringGroup, batch, departed, gathering_groups, join, join_at
-from conformance.job_wire import JOB, QUEUE, TYPE, JobDoor, agreed
+from conformance.job_groups import GROUP, GatheringGroup, batch, gathering_groups, join, join_at, ready_batches
+from conformance.job_wire import JOB, QUEUE, TYPE, JobClient, assert_states_agree
 from conformance.wire import FAR, V25, V26, executes, rows_of
 
 X, Y = {"data": "eA=="}, {"data": "eQ=="}
 
 
 @pytest.fixture(params=[V26, V25])
-def door(store: Any, request: pytest.FixtureRequest) -> JobDoor:
-    return JobDoor(store, request.param)
+def client(store: Any, request: pytest.FixtureRequest) -> JobClient:
+    return JobClient(store, request.param)
 
 
-def settings(door: JobDoor, **groups: int) -> None:
-    door.queue("set", groups=groups)
+def settings(client: JobClient, **groups: int) -> None:
+    client.queue("set", groups=groups)
 
 
 # --- the exact instants ---------------------------------------------------------------------------------------------
@@ -56,21 +56,21 @@ INSTANTS: dict[str, tuple[dict[str, int], list[tuple[str, int]], list[tuple[int,
 
 
 @pytest.mark.parametrize("name", INSTANTS)
-def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
+def test_when_a_group_is_ready(client: JobClient, name: str) -> None:
     """The group is not ready a millisecond earlier; the clock stops at every instant on the way."""
     given, joins, ready = INSTANTS[name]
     if given:
-        settings(door, **given)
-    clock = door.store.clock
+        settings(client, **given)
+    clock = client.store.clock
     last = ready[-1][0]
     for id, at in joins:
         clock.advance_to(at)
-        join(door, id)
+        join(client, id)
     if last > clock.now:
-        assert departed(door) == ready[:-1]
-        assert door.store.next_due() == last
-        (flight,) = gathering_groups(door.store)
-        assert clock.advance_to(last - 1) == [] and departed(door) == ready[:-1]
+        assert ready_batches(client) == ready[:-1]
+        assert client.store.next_due() == last
+        (flight,) = gathering_groups(client.store)
+        assert clock.advance_to(last - 1) == [] and ready_batches(client) == ready[:-1]
         (step,) = clock.advance_to(last)
         assert (step.kind, step.id, step.at, step.now, step.detail) == (
             "job_batch",
@@ -81,220 +81,220 @@ def test_when_a_group_is_ready(door: JobDoor, name: str) -> None:
         )
     elif last == clock.now:
         clock.advance_to(last)
-    assert departed(door) == ready
-    assert gathering_groups(door.store) == [] and door.store.next_due() is None
-    assert door.store.check() == []
+    assert ready_batches(client) == ready
+    assert gathering_groups(client.store) == [] and client.store.next_due() is None
+    assert client.store.check() == []
 
 
-def test_what_becomes_of_one_that_gathers(door: JobDoor) -> None:
+def test_what_becomes_of_one_that_gathers(client: JobClient) -> None:
     """It is scheduled, without a processAt, and shows its batch; once it is ready, it is a pending job like others."""
-    settings(door, grace=1_000)
-    job = join(door, JOB, 5, payload=X)
+    settings(client, grace=1_000)
+    job = join(client, JOB, 5, payload=X)
     assert (job["state"], job["group"], job["batch"], job["gathering"]) == ("scheduled", GROUP, batch(1), True)
     assert not {"processAt", "enqueuedAt"} & set(job)
-    assert door.job() == job
-    agreed(door)
-    assert door.claimed(5) == [] and door.stats()["counts"]["scheduled"] == 1
+    assert client.job() == job
+    assert_states_agree(client)
+    assert client.claimed(5) == [] and client.stats()["counts"]["scheduled"] == 1
     if SUBJECT == "store":
-        typed = door.store.jobs.get(JOB)
+        typed = client.store.jobs.get(JOB)
         assert (typed.asynq_state, typed.horsies_state) == ("aggregating", "PENDING")
         assert (typed.group, typed.batch, typed.gathering) == (GROUP, batch(1), True)
-    door.store.clock.advance_to(1_005)
-    after = door.job()
+    client.store.clock.advance_to(1_005)
+    after = client.job()
     assert after == {**{k: v for k, v in job.items() if k != "gathering"}, "state": "pending", "enqueuedAt": 1_005}
     if SUBJECT == "store":
-        assert door.store.jobs.get(JOB).asynq_state == "pending"
-    agreed(door)
-    assert door.claimed(5) == [JOB]
-    door.start().must()
-    done = door.complete().must()["job"]
+        assert client.store.jobs.get(JOB).asynq_state == "pending"
+    assert_states_agree(client)
+    assert client.claimed(5) == [JOB]
+    client.start().must()
+    done = client.complete().must()["job"]
     assert (done["batch"], done["completedAt"] >= 1_005) == (batch(1), True), "it keeps the name of its batch for life"
 
 
-def test_who_fills_the_size_hears_that_it_is_pending(door: JobDoor) -> None:
-    settings(door, size=2)
-    assert join(door, "a", 3)["state"] == "scheduled"
-    job = join(door, "b", 9)
+def test_who_fills_the_size_hears_that_it_is_pending(client: JobClient) -> None:
+    settings(client, size=2)
+    assert join(client, "a", 3)["state"] == "scheduled"
+    job = join(client, "b", 9)
     assert (job["state"], job["enqueuedAt"], job["batch"]) == ("pending", 9, batch(1))
-    assert door.job("a")["enqueuedAt"] == 9
+    assert client.job("a")["enqueuedAt"] == 9
 
 
-def test_without_grace_it_is_ready_by_the_next_step(door: JobDoor) -> None:
-    settings(door, grace=0)
-    assert join(door, "a", 3)["state"] == "scheduled"
-    assert door.state("a") == "pending", "the step was taken after the request"
+def test_without_grace_it_is_ready_by_the_next_step(client: JobClient) -> None:
+    settings(client, grace=0)
+    assert join(client, "a", 3)["state"] == "scheduled"
+    assert client.state("a") == "pending", "the step was taken after the request"
 
 
-def test_a_job_without_a_group_waits_for_nobody(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    assert "batch" not in door.enqueue(now=0).must()["job"]
-    assert door.claimed(5) == [JOB]
+def test_a_job_without_a_group_waits_for_nobody(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    assert "batch" not in client.enqueue(now=0).must()["job"]
+    assert client.claimed(5) == [JOB]
 
 
 # --- which jobs gather together -------------------------------------------------------------------------------------
 SEPARATORS = (" ", ":", "/", "|", "\t", "\n", "\x1f", "\x7f", "é")
 
 
-def test_a_flight_is_of_one_queue_type_and_group(door: JobDoor) -> None:
+def test_a_flight_is_of_one_queue_type_and_group(client: JobClient) -> None:
     """Names that would be equal if they were joined with a separator stay apart."""
     names = [(QUEUE, TYPE, "g"), (QUEUE, TYPE, "h"), (QUEUE, "other", "g"), ("other", TYPE, "g")]
     names += [(QUEUE, f"t{s}u", "v") for s in SEPARATORS] + [(QUEUE, "t", f"u{s}v") for s in SEPARATORS]
     names += [(QUEUE, TYPE, batch(1)), (QUEUE, batch(1), "g"), (f"{QUEUE}:t", "u", "v"), (f"{QUEUE}\nt", "u", "v")]
     for round in range(2):
         for n, (queue, type, group) in enumerate(names):
-            join(door, f"{n:02}-{round}", 10 * round, queue=queue, type=type, group=group)
-    found = gathering_groups(door.store)
+            join(client, f"{n:02}-{round}", 10 * round, queue=queue, type=type, group=group)
+    found = gathering_groups(client.store)
     assert [flight.members for flight in found] == [(f"{n:02}-0", f"{n:02}-1") for n in range(len(names))]
     assert sorted(flight.batch for flight in found) == [batch(n + 1) for n in range(len(names))]
     assert {(flight.first_at, flight.last_at) for flight in found} == {(0, 10)}
 
 
-def test_batches_are_numbered_as_jobs_are(door: JobDoor) -> None:
+def test_batches_are_numbered_as_jobs_are(client: JobClient) -> None:
     """One counter numbers both; a job without an id takes its number before its batch does."""
-    settings(door, size=2)
-    first = join(door, None)
-    second = join(door, None)
-    third = join(door, None)
+    settings(client, size=2)
+    first = join(client, None)
+    second = join(client, None)
+    third = join(client, None)
     named = [(job["id"], job["batch"]) for job in (first, second, third)]
     assert named == [("job:0000000000000001", batch(2)), ("job:0000000000000003", batch(2)), ("job:0000000000000004", batch(5))]
-    join(door, "own", group="other")
-    assert (door.job("own")["batch"], door.enqueue(None).must()["job"]["id"]) == (batch(6), "job:0000000000000007")
+    join(client, "own", group="other")
+    assert (client.job("own")["batch"], client.enqueue(None).must()["job"]["id"]) == (batch(6), "job:0000000000000007")
 
 
-def test_many_in_one_request(door: JobDoor) -> None:
+def test_many_in_one_request(client: JobClient) -> None:
     """The jobs join in order: the third fills the group, the fourth begins another."""
-    settings(door, size=3, grace=100)
+    settings(client, size=3, grace=100)
     jobs = [{"id": f"{n}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(7)]
-    answers = door.send("job.enqueue_many", {"jobs": jobs}, 5).must()["jobs"]
+    answers = client.send("job.enqueue_many", {"jobs": jobs}, 5).must()["jobs"]
     assert [answer["job"]["batch"] for answer in answers] == [batch(1)] * 3 + [batch(2)] * 3 + [batch(3)]
     assert [answer["job"]["state"] for answer in answers][-1] == "scheduled"
-    assert departed(door) == [(5, "0 1 2"), (5, "3 4 5")]
-    door.store.clock.advance_to(105)
-    assert departed(door)[-1] == (105, "6")
+    assert ready_batches(client) == [(5, "0 1 2"), (5, "3 4 5")]
+    client.store.clock.advance_to(105)
+    assert ready_batches(client)[-1] == (105, "6")
 
 
 def test_a_thousand_are_most(make_store: Callable[..., Any]) -> None:
     """1,000 is the default size of a queue and the largest; a larger size is refused."""
-    door = JobDoor(make_store(check=False))
+    client = JobClient(make_store(check=False))
     jobs = [{"id": f"{n:04}", "queue": QUEUE, "type": TYPE, "group": GROUP} for n in range(2_300)]
-    door.send("job.enqueue_many", {"jobs": jobs}, 0).must()
-    assert door.stats()["counts"]["pending"] == 2_000 and door.stats()["counts"]["scheduled"] == 300
-    (flight,) = gathering_groups(door.store)
+    client.send("job.enqueue_many", {"jobs": jobs}, 0).must()
+    assert client.stats()["counts"]["pending"] == 2_000 and client.stats()["counts"]["scheduled"] == 300
+    (flight,) = gathering_groups(client.store)
     assert (flight.leader, len(flight.members), flight.ready_at) == ("2000", 300, 60_000)
-    door.send("queue.set", {"queue": QUEUE, "groups": {"size": 1_001}}).must(400)
-    assert door.store.check() == []
+    client.send("queue.set", {"queue": QUEUE, "groups": {"size": 1_001}}).must(400)
+    assert client.store.check() == []
 
 
-def test_the_leader_is_who_came_first(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    join_at(door, ("c", 0), ("a", 100), ("b", 200))
-    assert gathering_groups(door.store) == [GatheringGroup("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
+def test_the_leader_is_who_came_first(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    join_at(client, ("c", 0), ("a", 100), ("b", 200))
+    assert gathering_groups(client.store) == [GatheringGroup("c", batch(1), 0, 200, 1_200, ("a", "b", "c"))]
 
 
 # --- jobs that do not join ------------------------------------------------------------------------------------------
-def test_the_same_job_again_joins_once(door: JobDoor) -> None:
-    settings(door, size=2, grace=1_000)
-    first = join(door, JOB, 0, payload=X)
-    assert join(door, JOB, 500, payload=X) == first
-    assert door.enqueue(now=500, payload=X).must()["job"] == first
-    door.enqueue(now=500, payload=Y, group=GROUP).must(409)
-    (flight,) = gathering_groups(door.store)
+def test_the_same_job_again_joins_once(client: JobClient) -> None:
+    settings(client, size=2, grace=1_000)
+    first = join(client, JOB, 0, payload=X)
+    assert join(client, JOB, 500, payload=X) == first
+    assert client.enqueue(now=500, payload=X).must()["job"] == first
+    client.enqueue(now=500, payload=Y, group=GROUP).must(409)
+    (flight,) = gathering_groups(client.store)
     assert (flight.last_at, flight.ready_at) == (0, 1_000)
 
 
-def test_who_is_refused_does_not_join(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    join(door, "a", 0, uniqueKey="k")
-    before = rows_of(door.store)
-    door.enqueue("b", 10, group=GROUP, uniqueKey="k").must(409)
-    assert rows_of(door.store) == before
+def test_who_is_refused_does_not_join(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    join(client, "a", 0, uniqueKey="k")
+    before = rows_of(client.store)
+    client.enqueue("b", 10, group=GROUP, uniqueKey="k").must(409)
+    assert rows_of(client.store) == before
 
 
 @pytest.mark.parametrize("end", [{"deadline": 100}, {"goodUntil": 100}])
-def test_who_is_born_dead_does_not_join(door: JobDoor, end: dict[str, int]) -> None:
-    settings(door, size=2)
-    join(door, "a", 100)
-    job = join(door, "dead", 100, **end)
-    assert job["state"] in ("failed", "expired") and "batch" not in door.job("dead")
-    assert [flight.members for flight in gathering_groups(door.store)] == [("a",)]
+def test_who_is_born_dead_does_not_join(client: JobClient, end: dict[str, int]) -> None:
+    settings(client, size=2)
+    join(client, "a", 100)
+    job = join(client, "dead", 100, **end)
+    assert job["state"] in ("failed", "expired") and "batch" not in client.job("dead")
+    assert [flight.members for flight in gathering_groups(client.store)] == [("a",)]
 
 
-def test_a_promise_that_is_adopted_gathers(door: JobDoor) -> None:
+def test_a_promise_that_is_adopted_gathers(client: JobClient) -> None:
     """So a workflow can await a job that runs in a batch with others."""
-    settings(door, size=2)
-    door.create("a", FAR, tags={"resonate:external": "true"}, now=0).must()
-    door.task_create("workflow", ttl=10**6, now=0).must()
-    door.suspend("workflow", 1 if door.version == V26 else 0, "a", now=1).must()
-    assert join(door, "a", 2)["gathering"] is True
-    agreed(door, "a")
-    assert join(door, "b", 3)["state"] == "pending"
-    assert door.claimed(1, now=4) == ["a", "b"]
-    door.start("a", now=5).must()
-    assert executes(door.store, "workflow") == []
-    door.complete("a", now=6).must()
-    assert [task for _, task, _ in executes(door.store)] == ["workflow"]
+    settings(client, size=2)
+    client.create("a", FAR, tags={"resonate:external": "true"}, now=0).must()
+    client.task_create("workflow", ttl=10**6, now=0).must()
+    client.suspend("workflow", 1 if client.version == V26 else 0, "a", now=1).must()
+    assert join(client, "a", 2)["gathering"] is True
+    assert_states_agree(client, "a")
+    assert join(client, "b", 3)["state"] == "pending"
+    assert client.claimed(1, now=4) == ["a", "b"]
+    client.start("a", now=5).must()
+    assert executes(client.store, "workflow") == []
+    client.complete("a", now=6).must()
+    assert [task for _, task, _ in executes(client.store)] == ["workflow"]
 
 
 # --- a job that waits for its processAt first -----------------------------------------------------------------------
-def test_process_at_comes_before_gathering(door: JobDoor) -> None:
+def test_process_at_comes_before_gathering(client: JobClient) -> None:
     """Before its processAt it is in no gathering group; then it joins as of that instant, and keeps its processAt."""
-    settings(door, grace=1_000)
-    job = join(door, "later", 0, processIn=400)
+    settings(client, grace=1_000)
+    job = join(client, "later", 0, processIn=400)
     assert (job["state"], job["processAt"], job["group"]) == ("scheduled", 400, GROUP)
     assert not {"batch", "gathering"} & set(job)
     if SUBJECT == "store":
-        assert door.store.jobs.get("later").asynq_state == "scheduled"
-    assert gathering_groups(door.store) == []
-    join_at(door, ("a", 100))
-    (step,) = door.store.clock.advance_to(400)
+        assert client.store.jobs.get("later").asynq_state == "scheduled"
+    assert gathering_groups(client.store) == []
+    join_at(client, ("a", 100))
+    (step,) = client.store.clock.advance_to(400)
     assert (step.kind, step.id, step.at) == ("job_ready", "later", 400)
-    job = door.job("later")
+    job = client.job("later")
     assert (job["state"], job["processAt"], job["gathering"], job["batch"]) == ("scheduled", 400, True, batch(1))
-    assert gathering_groups(door.store) == [GatheringGroup("a", batch(1), 100, 400, 1_400, ("a", "later"))]
-    assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(5_000)] == [("job_batch", "a", 1_400)]
-    assert departed(door) == [(1_400, "a later")]
-    assert door.job("later")["processAt"] == 400
+    assert gathering_groups(client.store) == [GatheringGroup("a", batch(1), 100, 400, 1_400, ("a", "later"))]
+    assert [(s.kind, s.id, s.at) for s in client.store.clock.advance_to(5_000)] == [("job_batch", "a", 1_400)]
+    assert ready_batches(client) == [(1_400, "a later")]
+    assert client.job("later")["processAt"] == 400
 
 
-def test_a_process_at_that_is_over_is_none(door: JobDoor) -> None:
-    assert join(door, "a", 100, processAt=100)["gathering"] is True
-    assert join(door, "b", 100, processIn=0)["batch"] == batch(1)
+def test_a_process_at_that_is_over_is_none(client: JobClient) -> None:
+    assert join(client, "a", 100, processAt=100)["gathering"] is True
+    assert join(client, "b", 100, processIn=0)["batch"] == batch(1)
 
 
-def test_it_may_fill_the_size_when_it_joins(door: JobDoor) -> None:
-    settings(door, size=2)
-    join(door, "a", 0)
-    join(door, "later", 0, processAt=50)
-    assert [(s.kind, s.id, s.at) for s in door.store.clock.advance_to(1_000)] == [("job_ready", "later", 50)]
-    assert departed(door) == [(50, "a later")]
+def test_it_may_fill_the_size_when_it_joins(client: JobClient) -> None:
+    settings(client, size=2)
+    join(client, "a", 0)
+    join(client, "later", 0, processAt=50)
+    assert [(s.kind, s.id, s.at) for s in client.store.clock.advance_to(1_000)] == [("job_ready", "later", 50)]
+    assert ready_batches(client) == [(50, "a later")]
 
 
 # --- late steps -----------------------------------------------------------------------------------------------------
-def steps(door: JobDoor, now: int) -> list[tuple[str, str, int]]:
-    return [(step.kind, step.id, step.at) for step in door.store.tick(now)]
+def steps(client: JobClient, now: int) -> list[tuple[str, str, int]]:
+    return [(step.kind, step.id, step.at) for step in client.store.tick(now)]
 
 
-def test_a_late_tick_makes_it_ready_as_of_its_instant(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    join_at(door, ("a", 0), ("b", 600))
-    assert [(s.kind, s.id, s.at, s.now) for s in door.store.tick(9_000)] == [("job_batch", "a", 1_600, 9_000)]
-    assert departed(door) == [(1_600, "a b")]
+def test_a_late_tick_makes_it_ready_as_of_its_instant(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    join_at(client, ("a", 0), ("b", 600))
+    assert [(s.kind, s.id, s.at, s.now) for s in client.store.tick(9_000)] == [("job_batch", "a", 1_600, 9_000)]
+    assert ready_batches(client) == [(1_600, "a b")]
 
 
-def test_a_claim_takes_what_is_ready_by_its_instant(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    join_at(door, ("a", 0), ("b", 600))
-    assert door.claimed(5, now=1_599) == []
-    assert door.claimed(5, now=1_600) == ["a", "b"]
-    assert door.job("a")["enqueuedAt"] == 1_600
+def test_a_claim_takes_what_is_ready_by_its_instant(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    join_at(client, ("a", 0), ("b", 600))
+    assert client.claimed(5, now=1_599) == []
+    assert client.claimed(5, now=1_600) == ["a", "b"]
+    assert client.job("a")["enqueuedAt"] == 1_600
 
 
-def test_what_was_slept_through_is_made_up_in_order(door: JobDoor) -> None:
+def test_what_was_slept_through_is_made_up_in_order(client: JobClient) -> None:
     """The result is that of a store that ran its steps at each instant."""
-    settings(door, grace=1_000, maxDelay=1_500)
+    settings(client, grace=1_000, maxDelay=1_500)
     for id, at in (("x", 100), ("y", 300), ("z", 1_200), ("late", 5_000)):
-        join(door, id, 0, processAt=at)
-    assert steps(door, 20_000) == [
+        join(client, id, 0, processAt=at)
+    assert steps(client, 20_000) == [
         ("job_ready", "x", 100),
         ("job_ready", "y", 300),
         ("job_ready", "z", 1_200),
@@ -302,90 +302,90 @@ def test_what_was_slept_through_is_made_up_in_order(door: JobDoor) -> None:
         ("job_ready", "late", 5_000),
         ("job_batch", "late", 6_000),
     ]
-    assert departed(door) == [(1_600, "x y z"), (6_000, "late")]
+    assert ready_batches(client) == [(1_600, "x y z"), (6_000, "late")]
 
 
 @pytest.mark.parametrize("at", [1_000, 1_001, 4_000])
-def test_who_comes_when_a_group_should_have_gone_begins_another(door: JobDoor, at: int) -> None:
+def test_who_comes_when_a_group_should_have_gone_begins_another(client: JobClient, at: int) -> None:
     """The request runs before the steps that are due, but the result is that of steps that ran in time."""
-    settings(door, grace=1_000, maxDelay=1_500)
-    join(door, "a", 0)
-    job = join(door, "b", at)
+    settings(client, grace=1_000, maxDelay=1_500)
+    join(client, "a", 0)
+    job = join(client, "b", at)
     assert (job["state"], job["batch"]) == ("scheduled", batch(2))
-    assert departed(door) == [(1_000, "a")]
-    assert gathering_groups(door.store) == [GatheringGroup("b", batch(2), at, at, at + 1_000, ("b",))]
+    assert ready_batches(client) == [(1_000, "a")]
+    assert gathering_groups(client.store) == [GatheringGroup("b", batch(2), at, at, at + 1_000, ("b",))]
 
 
 @pytest.mark.parametrize("id", ["0", "z"], ids=["before the leader", "after the leader"])
-def test_who_is_ready_to_join_as_a_group_goes_begins_another(door: JobDoor, id: str) -> None:
+def test_who_is_ready_to_join_as_a_group_goes_begins_another(client: JobClient, id: str) -> None:
     """This holds for either order of the two steps at one instant."""
-    settings(door, grace=1_000)
-    join(door, "a", 0)
-    join(door, id, 0, processAt=1_000)
-    door.store.clock.advance_to(1_500)
-    assert departed(door) == [(1_000, "a")]
-    assert gathering_groups(door.store) == [GatheringGroup(id, batch(2), 1_000, 1_000, 2_000, (id,))]
+    settings(client, grace=1_000)
+    join(client, "a", 0)
+    join(client, id, 0, processAt=1_000)
+    client.store.clock.advance_to(1_500)
+    assert ready_batches(client) == [(1_000, "a")]
+    assert gathering_groups(client.store) == [GatheringGroup(id, batch(2), 1_000, 1_000, 2_000, (id,))]
 
 
-def test_a_late_step_fills_the_size_of_those_that_came_since(door: JobDoor) -> None:
+def test_a_late_step_fills_the_size_of_those_that_came_since(client: JobClient) -> None:
     """The request runs before the steps that are due earlier; the group is ready as of the job that joined last."""
-    settings(door, size=3, grace=5_000)
-    join(door, "a", 0)
-    join(door, "x", 0, processAt=100)
-    join(door, "b", 2_000)
-    assert departed(door) == [(2_000, "a b x")] and door.store.check() == []
+    settings(client, size=3, grace=5_000)
+    join(client, "a", 0)
+    join(client, "x", 0, processAt=100)
+    join(client, "b", 2_000)
+    assert ready_batches(client) == [(2_000, "a b x")] and client.store.check() == []
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
-def test_settings_of_a_queue(door: JobDoor) -> None:
+def test_settings_of_a_queue(client: JobClient) -> None:
     """A queue shows its settings with their defaults, if it has any; setting them replaces all of them."""
-    assert "groups" not in door.queue("set")
-    assert door.queue("set", groups={})["groups"] == {"size": 1_000, "grace": 60_000}
-    assert door.queue("set", groups={"size": 5})["groups"] == {"size": 5, "grace": 60_000}
+    assert "groups" not in client.queue("set")
+    assert client.queue("set", groups={})["groups"] == {"size": 1_000, "grace": 60_000}
+    assert client.queue("set", groups={"size": 5})["groups"] == {"size": 5, "grace": 60_000}
     every = {"size": 7, "grace": 0, "maxDelay": 1}
-    assert door.queue("set", groups=every)["groups"] == every
-    assert door.queue("set", weight=2)["groups"] == every == door.queue("get")["groups"]
-    assert door.queue("set", groups={"maxDelay": 9})["groups"] == {"size": 1_000, "grace": 60_000, "maxDelay": 9}
-    assert "groups" not in door.queue("set", groups=None)
+    assert client.queue("set", groups=every)["groups"] == every
+    assert client.queue("set", weight=2)["groups"] == every == client.queue("get")["groups"]
+    assert client.queue("set", groups={"maxDelay": 9})["groups"] == {"size": 1_000, "grace": 60_000, "maxDelay": 9}
+    assert "groups" not in client.queue("set", groups=None)
 
 
-def test_a_change_counts_from_the_next_that_joins(door: JobDoor) -> None:
-    settings(door, grace=1_000)
-    join_at(door, ("a", 0))
-    settings(door, grace=5_000)
-    assert gathering_groups(door.store)[0].ready_at == 1_000
-    join_at(door, ("b", 500))
-    assert gathering_groups(door.store)[0].ready_at == 5_500
-    settings(door, grace=5_000, maxDelay=2_000)
-    assert gathering_groups(door.store)[0].ready_at == 5_500
-    join_at(door, ("c", 600))
-    assert gathering_groups(door.store)[0].ready_at == 2_000
-    settings(door, size=2)
-    assert len(gathering_groups(door.store)) == 1
-    join_at(door, ("d", 700))
-    assert departed(door) == [(700, "a b c d")]
+def test_a_change_counts_from_the_next_that_joins(client: JobClient) -> None:
+    settings(client, grace=1_000)
+    join_at(client, ("a", 0))
+    settings(client, grace=5_000)
+    assert gathering_groups(client.store)[0].ready_at == 1_000
+    join_at(client, ("b", 500))
+    assert gathering_groups(client.store)[0].ready_at == 5_500
+    settings(client, grace=5_000, maxDelay=2_000)
+    assert gathering_groups(client.store)[0].ready_at == 5_500
+    join_at(client, ("c", 600))
+    assert gathering_groups(client.store)[0].ready_at == 2_000
+    settings(client, size=2)
+    assert len(gathering_groups(client.store)) == 1
+    join_at(client, ("d", 700))
+    assert ready_batches(client) == [(700, "a b c d")]
 
 
-def test_other_queues_have_their_own(door: JobDoor) -> None:
-    settings(door, size=1)
-    assert join(door, "a", 0)["state"] == "pending"
-    assert join(door, "b", 0, queue="other")["state"] == "scheduled"
+def test_other_queues_have_their_own(client: JobClient) -> None:
+    settings(client, size=1)
+    assert join(client, "a", 0)["state"] == "pending"
+    assert join(client, "b", 0, queue="other")["state"] == "scheduled"
 
 
-def test_a_paused_queue_gathers(door: JobDoor) -> None:
-    settings(door, grace=100)
-    door.queue("pause")
-    join_at(door, ("a", 0))
-    door.store.clock.advance_to(100)
-    assert departed(door) == [(100, "a")] and door.claimed(5) == []
+def test_a_paused_queue_gathers(client: JobClient) -> None:
+    settings(client, grace=100)
+    client.queue("pause")
+    join_at(client, ("a", 0))
+    client.store.clock.advance_to(100)
+    assert ready_batches(client) == [(100, "a")] and client.claimed(5) == []
 
 
-def test_instants_saturate(door: JobDoor) -> None:
+def test_instants_saturate(client: JobClient) -> None:
     end = 2**63 - 1
-    settings(door, grace=end, maxDelay=end)
-    join(door, "a", 5)
-    (flight,) = gathering_groups(door.store)
-    assert flight.ready_at == end and door.store.check() == []
+    settings(client, grace=end, maxDelay=end)
+    join(client, "a", 5)
+    (flight,) = gathering_groups(client.store)
+    assert flight.ready_at == end and client.store.check() == []
 
 
 # --- random joins ---------------------------------------------------------------------------------------------------
@@ -412,8 +412,8 @@ def test_many_joins(store: Any, seed: int, late: bool) -> None:
     """Steps run at their instants, or late: after the request that moves the clock."""
     chance = random.Random(seed)
     size, grace, delay = chance.randint(1, 6), chance.randint(0, 200), chance.choice([None, chance.randint(1, 400)])
-    door = JobDoor(store, chance.choice([V26, V25]))
-    settings(door, size=size, grace=grace, **({} if delay is None else {"maxDelay": delay}))
+    client = JobClient(store, chance.choice([V26, V25]))
+    settings(client, size=size, grace=grace, **({} if delay is None else {"maxDelay": delay}))
     joins, at = [], 0
     for n in range(60):
         at += chance.choice([0, 1, chance.randint(0, 250)])
@@ -422,6 +422,6 @@ def test_many_joins(store: Any, seed: int, late: bool) -> None:
     for id, instant in joins:
         if not late:
             store.clock.advance_to(instant)
-        join(door, id, instant)
+        join(client, id, instant)
     store.clock.advance_to(at + 10**6)
-    assert departed(door) == expected(joins, size, grace, delay)
+    assert ready_batches(client) == expected(joins, size, grace, delay)

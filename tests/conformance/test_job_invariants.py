@@ -10,7 +10,7 @@ import pytest
 
 from backends import SUBJECT
 from conformance.job_scenes import populate
-from conformance.job_wire import JobDoor
+from conformance.job_wire import JobClient
 
 if SUBJECT == "reference":
     pytest.skip("the model names no invariants", allow_module_level=True)
@@ -73,10 +73,10 @@ UNREADABLE: list[tuple[str, Break]] = [
 
 
 def scene(store: Any) -> dict[str, Any]:
-    door = JobDoor(store)
-    populate(door)
-    door.enqueue("running", queue="work", now=100).must()
-    door.run_one("running", queues=["work"], now=100)
+    client = JobClient(store)
+    populate(client)
+    client.enqueue("running", queue="work", now=100).must()
+    client.run_one("running", queues=["work"], now=100)
     assert store.check() == []
     snapshot: dict[str, Any] = store.snapshot()
     return snapshot

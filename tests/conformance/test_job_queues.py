@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from backends import SUBJECT
-from conformance.job_wire import QUEUE, STATES, JobDoor
+from conformance.job_wire import QUEUE, STATES, JobClient
 from conformance.wire import rows_of
 
 
 @pytest.fixture
-def door(store: Any) -> JobDoor:
-    return JobDoor(store)
+def client(store: Any) -> JobClient:
+    return JobClient(store)
 
 
-def fill(door: JobDoor, queue: str, count: int, now: int | None = None, **data: Any) -> None:
+def fill(client: JobClient, queue: str, count: int, now: int | None = None, **data: Any) -> None:
     """Enqueues jobs whose ids are in the order in which they are claimed."""
     jobs = [{"id": f"{queue}-{n:04}", "queue": queue, "type": "t", **data} for n in range(count)]
-    assert {job["status"] for job in door.send("job.enqueue_many", {"jobs": jobs}, now).must()["jobs"]} == {200}
+    assert {job["status"] for job in client.send("job.enqueue_many", {"jobs": jobs}, now).must()["jobs"]} == {200}
 
 
 def queues_of(ids: list[str]) -> str:
@@ -29,7 +29,7 @@ def queues_of(ids: list[str]) -> str:
 
 
 # --- order within a queue -------------------------------------------------------------------------------------------
-def test_priority_then_enqueued_at_then_id(door: JobDoor) -> None:
+def test_priority_then_enqueued_at_then_id(client: JobClient) -> None:
     """Ids compare bytewise; enqueued_at is the instant at which the job became claimable, not that of its request."""
     for now, id, data in (
         (0, "z", {}),
@@ -43,68 +43,68 @@ def test_priority_then_enqueued_at_then_id(door: JobDoor) -> None:
         (6, "mid", {"priority": 49}),
         (50, "newest", {}),
     ):
-        door.enqueue(id, now=now, **data).must()
-    assert door.claimed(100, now=60) == ["first", "second", "mid", "z", "Z", "a", "é", "later", "newest", "last"]
+        client.enqueue(id, now=now, **data).must()
+    assert client.claimed(100, now=60) == ["first", "second", "mid", "z", "Z", "a", "é", "later", "newest", "last"]
 
 
-def test_a_retry_stands_at_the_end_of_its_priority(door: JobDoor) -> None:
-    door.enqueue("a", now=0).must()
-    door.run_one("a", now=0)
-    door.enqueue("b", now=5).must()
-    door.fail("a", now=6, retryAfter=0).must()
-    assert door.job("a", now=6)["enqueuedAt"] == 6
-    assert door.claimed(2, now=7) == ["b", "a"]
+def test_a_retry_stands_at_the_end_of_its_priority(client: JobClient) -> None:
+    client.enqueue("a", now=0).must()
+    client.run_one("a", now=0)
+    client.enqueue("b", now=5).must()
+    client.fail("a", now=6, retryAfter=0).must()
+    assert client.job("a", now=6)["enqueuedAt"] == 6
+    assert client.claimed(2, now=7) == ["b", "a"]
 
 
-def test_what_was_released_keeps_its_place(door: JobDoor) -> None:
-    door.enqueue("a", now=0).must()
-    door.claim(now=1).must()
-    door.enqueue("b", now=2).must()
-    door.give_back("a", now=3).must()
-    assert door.job("a")["enqueuedAt"] == 0
-    assert door.claimed(2, now=4) == ["a", "b"]
+def test_what_was_released_keeps_its_place(client: JobClient) -> None:
+    client.enqueue("a", now=0).must()
+    client.claim(now=1).must()
+    client.enqueue("b", now=2).must()
+    client.give_back("a", now=3).must()
+    assert client.job("a")["enqueuedAt"] == 0
+    assert client.claimed(2, now=4) == ["a", "b"]
 
 
-def test_a_claim_takes_what_is_due_at_its_instant(door: JobDoor) -> None:
+def test_a_claim_takes_what_is_due_at_its_instant(client: JobClient) -> None:
     """Before it chooses jobs, a claim runs the steps that are due: schedules, retries, leases."""
-    door.enqueue("scheduled", now=0, processAt=100).must()
-    door.enqueue("stale", now=0).must()
-    assert door.claimed(1, now=0, lease=100) == ["stale"]
-    assert door.claimed(5, now=99) == []
-    assert door.claimed(5, now=100) == ["stale", "scheduled"]
+    client.enqueue("scheduled", now=0, processAt=100).must()
+    client.enqueue("stale", now=0).must()
+    assert client.claimed(1, now=0, lease=100) == ["stale"]
+    assert client.claimed(5, now=99) == []
+    assert client.claimed(5, now=100) == ["stale", "scheduled"]
 
 
-def test_a_claim_never_gives_one_job_twice(door: JobDoor) -> None:
-    fill(door, QUEUE, 50)
-    got = [id for n in range(20) for id in door.claimed(3, worker=f"w{n % 3}")]
+def test_a_claim_never_gives_one_job_twice(client: JobClient) -> None:
+    fill(client, QUEUE, 50)
+    got = [id for n in range(20) for id in client.claimed(3, worker=f"w{n % 3}")]
     assert got == [f"{QUEUE}-{n:04}" for n in range(50)]
-    assert {door.job(id)["claimedBy"] for id in got} == {"w0", "w1", "w2"}
+    assert {client.job(id)["claimedBy"] for id in got} == {"w0", "w1", "w2"}
 
 
 @pytest.mark.skipif(SUBJECT == "reference", reason="the model looks at every job for every claim")
 def test_claims_among_many(make_store: Callable[..., Any]) -> None:
     """200,000 jobs of three priorities are claimed in order, also after some of them were removed."""
-    door = JobDoor(make_store(check=False))
+    client = JobClient(make_store(check=False))
     chance = random.Random(6)
     total, page = 200_000, 10_000
     priorities = [chance.choice((10, 50, 90)) for _ in range(total)]
     for begin in range(0, total, page):
         jobs = [{"id": f"{n:06}", "queue": QUEUE, "type": "t", "priority": priorities[n]} for n in range(begin, begin + page)]
-        door.store.apply(
+        client.store.apply(
             {"kind": "job.enqueue_many", "head": {"corrId": "c", "version": "2026-04-01"}, "data": {"jobs": jobs}}, now=begin
         )
     order = sorted(range(total), key=lambda n: (priorities[n], n))
     at = 0
     for count in (1, 7, 1_000):
-        assert [int(id) for id in door.claimed(count)] == order[at : at + count]
+        assert [int(id) for id in client.claimed(count)] == order[at : at + count]
         at += count
     for n in order[at : at + 500 : 2]:
-        door.by_hand("cancel", f"{n:06}").must()
+        client.administer("cancel", f"{n:06}").must()
     left = [n for i, n in enumerate(order[at:]) if i >= 500 or i % 2]
-    assert [int(id) for id in door.claimed(600)] == left[:600]
-    door.enqueue("urgent", priority=1).must()
-    assert door.claimed(2) == ["urgent", f"{left[600]:06}"]
-    counts = door.stats()["counts"]
+    assert [int(id) for id in client.claimed(600)] == left[:600]
+    client.enqueue("urgent", priority=1).must()
+    assert client.claimed(2) == ["urgent", f"{left[600]:06}"]
+    counts = client.stats()["counts"]
     assert counts["cancelled"] == 250 and counts["claimed"] == at + 602 and sum(counts.values()) == total + 1
 
 
@@ -131,197 +131,197 @@ def weighted(weights: dict[str, int]) -> list[dict[str, Any]]:
     return [{"name": name, "weight": weight} for name, weight in weights.items()]
 
 
-def test_the_well_known_order_of_5_1_1(door: JobDoor) -> None:
+def test_the_well_known_order_of_5_1_1(client: JobClient) -> None:
     for name in "abc":
-        fill(door, name, 20)
+        fill(client, name, 20)
     weights = weighted({"a": 5, "b": 1, "c": 1})
-    assert queues_of(door.claimed(7, queues=weights)) == "aabacaa"
-    assert "".join(queues_of(door.claimed(1, queues=weights)) for _ in range(7)) == "aabacaa", (
+    assert queues_of(client.claimed(7, queues=weights)) == "aabacaa"
+    assert "".join(queues_of(client.claimed(1, queues=weights)) for _ in range(7)) == "aabacaa", (
         "single claims go on where the last ended"
     )
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_weights(door: JobDoor, seed: int) -> None:
+def test_weights(client: JobClient, seed: int) -> None:
     chance = random.Random(seed)
     weights = {name: chance.randint(1, 9) for name in "abcd"}
     counts = {name: chance.randint(5, 60) for name in "abcd"}
     print(f"seed {seed}: {weights} {counts}")
     for name, count in counts.items():
-        fill(door, name, count)
+        fill(client, name, count)
     got = ""
-    while claimed := door.claimed(chance.randint(1, 20), queues=weighted(weights)):
+    while claimed := client.claimed(chance.randint(1, 20), queues=weighted(weights)):
         got += queues_of(claimed)
     assert got == wrr(weights, counts, 1_000)
 
 
-def test_a_queues_own_weight_stands_where_the_claim_gives_none(door: JobDoor) -> None:
+def test_a_queues_own_weight_stands_where_the_claim_gives_none(client: JobClient) -> None:
     for name in "ab":
-        fill(door, name, 20)
-    assert queues_of(door.claimed(4, queues="ab")) == "abab"
-    assert door.queue("set", "a", weight=3)["weight"] == 3
-    other = JobDoor(door.store.fork())
-    assert queues_of(door.claimed(8, queues="ab")) == "aabaaaba"
+        fill(client, name, 20)
+    assert queues_of(client.claimed(4, queues="ab")) == "abab"
+    assert client.queue("set", "a", weight=3)["weight"] == 3
+    other = JobClient(client.store.fork())
+    assert queues_of(client.claimed(8, queues="ab")) == "aabaaaba"
     assert queues_of(other.claimed(8, queues=["a", {"name": "b", "weight": 3}])) == "abababab"
 
 
-def test_strict_order(door: JobDoor) -> None:
+def test_strict_order(client: JobClient) -> None:
     """A claim takes jobs from a queue only if the queues before it are empty; weights have no effect."""
     for name in "abc":
-        fill(door, name, 3)
-    door.queue("set", "c", weight=1_000)
-    assert queues_of(door.claimed(7, queues="bca", strict=True)) == "bbbccca"
-    assert queues_of(door.claimed(7, queues="bca", strict=True)) == "aa"
+        fill(client, name, 3)
+    client.queue("set", "c", weight=1_000)
+    assert queues_of(client.claimed(7, queues="bca", strict=True)) == "bbbccca"
+    assert queues_of(client.claimed(7, queues="bca", strict=True)) == "aa"
 
 
-def test_queues_that_nobody_knows_are_empty(door: JobDoor) -> None:
-    assert door.claimed(3, queues=["nothing", "here"]) == []
-    assert door.send("queue.list", {}).must()["queues"] == []
-    door.send("queue.get", {"queue": "nothing"}).must(404)
+def test_queues_that_nobody_knows_are_empty(client: JobClient) -> None:
+    assert client.claimed(3, queues=["nothing", "here"]) == []
+    assert client.send("queue.list", {}).must()["queues"] == []
+    client.send("queue.get", {"queue": "nothing"}).must(404)
 
 
 # --- pause ----------------------------------------------------------------------------------------------------------
-def test_a_paused_queue_gives_nothing_and_takes_everything(door: JobDoor) -> None:
-    door.enqueue("running", now=0).must()
-    door.run_one("running", now=0)
-    assert door.queue("pause")["paused"] is True
-    assert door.queue("pause")["paused"] is True
-    door.enqueue("waits", now=1).must()
-    fill(door, "open", 1)
-    assert door.claimed(5, now=2) == []
-    assert door.claimed(5, queues=[QUEUE, "open"], now=2) == ["open-0000"]
-    assert door.complete("running", now=3).must()["job"]["state"] == "completed", "what runs goes on"
-    assert door.queue("resume")["paused"] is False
-    assert door.claimed(5, now=4) == ["waits"]
+def test_a_paused_queue_gives_nothing_and_takes_everything(client: JobClient) -> None:
+    client.enqueue("running", now=0).must()
+    client.run_one("running", now=0)
+    assert client.queue("pause")["paused"] is True
+    assert client.queue("pause")["paused"] is True
+    client.enqueue("waits", now=1).must()
+    fill(client, "open", 1)
+    assert client.claimed(5, now=2) == []
+    assert client.claimed(5, queues=[QUEUE, "open"], now=2) == ["open-0000"]
+    assert client.complete("running", now=3).must()["job"]["state"] == "completed", "what runs goes on"
+    assert client.queue("resume")["paused"] is False
+    assert client.claimed(5, now=4) == ["waits"]
     for operation in ("pause", "resume"):
-        door.send(f"queue.{operation}", {"queue": "new"}).must(404)
-    door.send("queue.get", {"queue": "new"}).must(404)
-    assert door.queue("pause", "default")["paused"] is True and door.queue("get", "default")["paused"] is True
-    assert door.queue("resume", "default")["paused"] is False
+        client.send(f"queue.{operation}", {"queue": "new"}).must(404)
+    client.send("queue.get", {"queue": "new"}).must(404)
+    assert client.queue("pause", "default")["paused"] is True and client.queue("get", "default")["paused"] is True
+    assert client.queue("resume", "default")["paused"] is False
 
 
 # --- concurrency ----------------------------------------------------------------------------------------------------
-def test_a_limit_of_concurrency(door: JobDoor) -> None:
+def test_a_limit_of_concurrency(client: JobClient) -> None:
     """The limit counts claimed and running jobs; every way in which they end makes room again."""
-    fill(door, QUEUE, 20)
-    assert door.queue("set", concurrency=3)["concurrency"] == 3
-    a, b, c = door.claimed(10, now=0, lease=1_000)
-    assert door.claimed(10, now=1) == [] and door.queue("get")["active"] == 3
-    door.start(a, now=1).must()
-    door.complete(a, now=1).must()
-    (d,) = door.claimed(10, now=2, lease=1_000)
-    door.give_back(b, now=3).must()
-    assert door.claimed(10, now=3, lease=1_000) == [b]
-    door.by_hand("cancel", c, now=4).must()
-    (e,) = door.claimed(10, now=4, lease=10_000)
-    door.settle(d, now=5).must()
-    (f,) = door.claimed(10, now=5, lease=10_000)
-    assert door.claimed(10, now=1_002) == []
-    assert door.claimed(10, now=1_003) == [b], "its lease ran out"
-    assert "concurrency" not in door.queue("set", concurrency=None)
-    assert len(door.claimed(100, now=1_004)) == 20 - 6
-    assert len({a, b, c, d, e, f}) == 6 and door.store.check() == []
+    fill(client, QUEUE, 20)
+    assert client.queue("set", concurrency=3)["concurrency"] == 3
+    a, b, c = client.claimed(10, now=0, lease=1_000)
+    assert client.claimed(10, now=1) == [] and client.queue("get")["active"] == 3
+    client.start(a, now=1).must()
+    client.complete(a, now=1).must()
+    (d,) = client.claimed(10, now=2, lease=1_000)
+    client.give_back(b, now=3).must()
+    assert client.claimed(10, now=3, lease=1_000) == [b]
+    client.administer("cancel", c, now=4).must()
+    (e,) = client.claimed(10, now=4, lease=10_000)
+    client.settle(d, now=5).must()
+    (f,) = client.claimed(10, now=5, lease=10_000)
+    assert client.claimed(10, now=1_002) == []
+    assert client.claimed(10, now=1_003) == [b], "its lease ran out"
+    assert "concurrency" not in client.queue("set", concurrency=None)
+    assert len(client.claimed(100, now=1_004)) == 20 - 6
+    assert len({a, b, c, d, e, f}) == 6 and client.store.check() == []
 
 
-def test_a_limit_below_what_runs_already(door: JobDoor) -> None:
-    fill(door, QUEUE, 6)
-    first = door.claimed(4)
-    door.queue("set", concurrency=2)
+def test_a_limit_below_what_runs_already(client: JobClient) -> None:
+    fill(client, QUEUE, 6)
+    first = client.claimed(4)
+    client.queue("set", concurrency=2)
     for id in first[:2]:
-        door.give_back(id).must()
-        assert door.claimed(1) == []
-    door.give_back(first[2]).must()
-    assert len(door.claimed(5)) == 1
+        client.give_back(id).must()
+        assert client.claimed(1) == []
+    client.give_back(first[2]).must()
+    assert len(client.claimed(5)) == 1
 
 
-def test_concurrency_of_one_of_two_queues(door: JobDoor) -> None:
+def test_concurrency_of_one_of_two_queues(client: JobClient) -> None:
     for name in "ab":
-        fill(door, name, 5)
-    door.queue("set", "a", concurrency=1)
-    assert queues_of(door.claimed(4, queues="ab", strict=True)) == "abbb"
+        fill(client, name, 5)
+    client.queue("set", "a", concurrency=1)
+    assert queues_of(client.claimed(4, queues="ab", strict=True)) == "abbb"
 
 
 # --- rate -----------------------------------------------------------------------------------------------------------
-def next_at(door: JobDoor, now: int, count: int = 10, queues: Sequence[Any] = (QUEUE,)) -> tuple[int, int | None]:
+def next_at(client: JobClient, now: int, count: int = 10, queues: Sequence[Any] = (QUEUE,)) -> tuple[int, int | None]:
     """The number of jobs that a claim returned, and its nextAt."""
-    data = door.claim(count, queues, now=now, lease=10**9).must().data
+    data = client.claim(count, queues, now=now, lease=10**9).must().data
     return len(data["jobs"]), data.get("nextAt")
 
 
-def test_a_rate(door: JobDoor) -> None:
+def test_a_rate(client: JobClient) -> None:
     """The bucket of tokens is full at first, and is refilled continuously, to the millisecond."""
-    fill(door, QUEUE, 40)
-    assert door.queue("set", rate={"limit": 2, "per": 1_000}, now=0)["rate"] == {"limit": 2, "per": 1_000, "burst": 2}
-    assert next_at(door, 100) == (2, 600)
-    assert next_at(door, 599) == (0, 600)
-    assert next_at(door, 600) == (1, 1_100)
-    assert next_at(door, 1_350) == (1, 1_600)
-    assert next_at(door, 1_600) == (1, 2_100)
-    assert next_at(door, 50_000) == (2, 50_500), "it holds no more than the burst"
-    assert next_at(door, 50_500, count=1)[0] == 1
-    assert "rate" not in door.queue("set", rate=None)
-    assert next_at(door, 50_501, count=100) == (40 - 8, None)
+    fill(client, QUEUE, 40)
+    assert client.queue("set", rate={"limit": 2, "per": 1_000}, now=0)["rate"] == {"limit": 2, "per": 1_000, "burst": 2}
+    assert next_at(client, 100) == (2, 600)
+    assert next_at(client, 599) == (0, 600)
+    assert next_at(client, 600) == (1, 1_100)
+    assert next_at(client, 1_350) == (1, 1_600)
+    assert next_at(client, 1_600) == (1, 2_100)
+    assert next_at(client, 50_000) == (2, 50_500), "it holds no more than the burst"
+    assert next_at(client, 50_500, count=1)[0] == 1
+    assert "rate" not in client.queue("set", rate=None)
+    assert next_at(client, 50_501, count=100) == (40 - 8, None)
 
 
-def test_a_rate_that_does_not_divide(door: JobDoor) -> None:
+def test_a_rate_that_does_not_divide(client: JobClient) -> None:
     """Three per second: one token each 333⅓ ms, without rounding errors that add up."""
-    fill(door, QUEUE, 40)
-    door.queue("set", rate={"limit": 3, "per": 1_000, "burst": 1}, now=0)
+    fill(client, QUEUE, 40)
+    client.queue("set", rate={"limit": 3, "per": 1_000, "burst": 1}, now=0)
     at, instants = 0, []
     for _ in range(7):
-        count, following = next_at(door, at)
+        count, following = next_at(client, at)
         assert count == 1 and following is not None
-        assert next_at(door, following - 1) == (0, following)
+        assert next_at(client, following - 1) == (0, following)
         instants.append(at)
         at = following
     assert instants == [0, 334, 668, 1_002, 1_336, 1_670, 2_004], "a full bucket holds one token: what is over is cut"
 
 
-def test_a_rate_with_a_burst_loses_nothing(door: JobDoor) -> None:
-    fill(door, QUEUE, 40)
-    door.queue("set", rate={"limit": 3, "per": 1_000, "burst": 5}, now=0)
-    count, at = next_at(door, 0)
+def test_a_rate_with_a_burst_loses_nothing(client: JobClient) -> None:
+    fill(client, QUEUE, 40)
+    client.queue("set", rate={"limit": 3, "per": 1_000, "burst": 5}, now=0)
+    count, at = next_at(client, 0)
     assert count == 5
     instants = []
     while len(instants) < 6:
         assert at is not None
         instants.append(at)
-        count, at = next_at(door, at)
+        count, at = next_at(client, at)
         assert count == 1
     assert instants == [334, 667, 1_000, 1_334, 1_667, 2_000]
 
 
-def test_next_at_is_about_tokens_alone(door: JobDoor) -> None:
+def test_next_at_is_about_tokens_alone(client: JobClient) -> None:
     """It is absent if there is no job to claim, or if something other than tokens is missing too."""
-    door.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
-    assert next_at(door, 0) == (0, None)
-    fill(door, QUEUE, 3)
-    assert next_at(door, 0) == (1, 1_000)
-    door.queue("pause", now=0)
-    assert next_at(door, 0) == (0, None)
-    door.queue("resume", now=0)
-    door.queue("set", concurrency=1, now=0)
-    assert next_at(door, 0) == (0, None)
-    door.queue("set", concurrency=None, now=0)
-    fill(door, "slow", 3)
-    door.queue("set", "slow", rate={"limit": 1, "per": 90_000}, now=0)
-    assert next_at(door, 0, queues=[QUEUE, "slow"]) == (1, 1_000), "the earliest of them"
+    client.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
+    assert next_at(client, 0) == (0, None)
+    fill(client, QUEUE, 3)
+    assert next_at(client, 0) == (1, 1_000)
+    client.queue("pause", now=0)
+    assert next_at(client, 0) == (0, None)
+    client.queue("resume", now=0)
+    client.queue("set", concurrency=1, now=0)
+    assert next_at(client, 0) == (0, None)
+    client.queue("set", concurrency=None, now=0)
+    fill(client, "slow", 3)
+    client.queue("set", "slow", rate={"limit": 1, "per": 90_000}, now=0)
+    assert next_at(client, 0, queues=[QUEUE, "slow"]) == (1, 1_000), "the earliest of them"
 
 
-def test_a_refused_claim_pays_nothing(door: JobDoor) -> None:
-    fill(door, QUEUE, 3)
-    door.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
-    before = rows_of(door.store)
-    door.claim(0, now=0).must(400)
-    assert rows_of(door.store) == before
-    assert next_at(door, 0)[0] == 1
+def test_a_refused_claim_pays_nothing(client: JobClient) -> None:
+    fill(client, QUEUE, 3)
+    client.queue("set", rate={"limit": 1, "per": 1_000}, now=0)
+    before = rows_of(client.store)
+    client.claim(0, now=0).must(400)
+    assert rows_of(client.store) == before
+    assert next_at(client, 0)[0] == 1
 
 
 # --- records and statistics -----------------------------------------------------------------------------------------
-def test_the_record_of_a_queue(door: JobDoor) -> None:
-    door.enqueue().must()
+def test_the_record_of_a_queue(client: JobClient) -> None:
+    client.enqueue().must()
     plain = {"name": QUEUE, "paused": False, "weight": 1, "active": 0}
-    assert door.queue("get") == plain
+    assert client.queue("get") == plain
     every = {
         "lifecycle": "asynq",
         "weight": 7,
@@ -329,29 +329,29 @@ def test_the_record_of_a_queue(door: JobDoor) -> None:
         "rate": {"limit": 3, "per": 50, "burst": 9},
         "defaults": {"maxRetries": 1},
     }
-    assert door.queue("set", **every) == {**plain, **every}
-    assert door.queue("set") == {**plain, **every}, "what is absent stays"
-    assert door.queue("set", weight=8) == {**plain, **every, "weight": 8}
-    door.claim().must()
-    assert door.queue("get") == {**plain, **every, "weight": 8, "active": 1}
-    cleared = door.queue("set", lifecycle=None, concurrency=None, rate=None, defaults=None)
+    assert client.queue("set", **every) == {**plain, **every}
+    assert client.queue("set") == {**plain, **every}, "what is absent stays"
+    assert client.queue("set", weight=8) == {**plain, **every, "weight": 8}
+    client.claim().must()
+    assert client.queue("get") == {**plain, **every, "weight": 8, "active": 1}
+    cleared = client.queue("set", lifecycle=None, concurrency=None, rate=None, defaults=None)
     assert cleared == {**plain, "weight": 8, "active": 1}
-    door.queue("set", "a")
-    assert [queue["name"] for queue in door.send("queue.list", {}).must()["queues"]] == ["a", QUEUE]
+    client.queue("set", "a")
+    assert [queue["name"] for queue in client.send("queue.list", {}).must()["queues"]] == ["a", QUEUE]
 
 
 DAY = 86_400_000
 
 
-def test_statistics(door: JobDoor) -> None:
+def test_statistics(client: JobClient) -> None:
     """Counts by state, the oldest pending job, and the numbers of processed and failed jobs per day (UTC)."""
     empty = dict.fromkeys(STATES, 0)
     begin = 19_000 * DAY + DAY - 50
-    door.enqueue("a", now=begin).must()
-    door.enqueue("b", now=begin + 10, processIn=DAY).must()
-    door.enqueue("c", now=begin + 20).must()
-    door.enqueue("d", now=begin + 30).must()
-    assert door.stats(now=begin + 40) == {
+    client.enqueue("a", now=begin).must()
+    client.enqueue("b", now=begin + 10, processIn=DAY).must()
+    client.enqueue("c", now=begin + 20).must()
+    client.enqueue("d", now=begin + 30).must()
+    assert client.stats(now=begin + 40) == {
         "name": QUEUE,
         "paused": False,
         "counts": {**empty, "pending": 3, "scheduled": 1},
@@ -360,42 +360,42 @@ def test_statistics(door: JobDoor) -> None:
         "active": 0,
         "days": [],
     }
-    door.run_one("a", now=begin + 40)
-    door.fail("a", now=begin + 45, retryAfter=5).must()
-    door.run_one("c", now=begin + 45)
-    door.complete("c", now=begin + 49).must()
-    assert door.stats()["days"] == [{"day": "2022-01-08", "processed": 2, "failed": 1}]
-    (job,) = door.claim(now=begin + 50).must()["jobs"]
+    client.run_one("a", now=begin + 40)
+    client.fail("a", now=begin + 45, retryAfter=5).must()
+    client.run_one("c", now=begin + 45)
+    client.complete("c", now=begin + 49).must()
+    assert client.stats()["days"] == [{"day": "2022-01-08", "processed": 2, "failed": 1}]
+    (job,) = client.claim(now=begin + 50).must()["jobs"]
     assert job["id"] == "d"
-    door.start("d", now=begin + 50).must()
-    door.run_one("a", now=begin + 51, lease=9)
-    door.store.tick(begin + 60)
-    stats = door.stats()
+    client.start("d", now=begin + 50).must()
+    client.run_one("a", now=begin + 51, lease=9)
+    client.store.tick(begin + 60)
+    stats = client.stats()
     assert stats["days"] == [{"day": "2022-01-08", "processed": 2, "failed": 1}, {"day": "2022-01-09", "processed": 1, "failed": 1}]
     assert stats["counts"] == {**empty, "scheduled": 1, "running": 1, "completed": 1, "retry": 1} and stats["active"] == 1
     assert "oldestPendingAt" not in stats and stats["latency"] == 0
-    door.snooze("d", now=begin + 61, delay=1).must()
-    door.run_one("d", now=begin + 62)
-    assert door.stats()["days"][-1] == {"day": "2022-01-09", "processed": 1, "failed": 1}, "a snooze is no end"
-    door.settle("d", "rejected", now=begin + 63).must()
-    assert door.stats()["days"][-1] == {"day": "2022-01-09", "processed": 2, "failed": 2}
-    door.by_hand("cancel", "a", now=begin + 64).must()
-    assert door.stats()["days"][-1] == {"day": "2022-01-09", "processed": 2, "failed": 2}, "a cancellation counts as neither"
+    client.snooze("d", now=begin + 61, delay=1).must()
+    client.run_one("d", now=begin + 62)
+    assert client.stats()["days"][-1] == {"day": "2022-01-09", "processed": 1, "failed": 1}, "a snooze is no end"
+    client.settle("d", "rejected", now=begin + 63).must()
+    assert client.stats()["days"][-1] == {"day": "2022-01-09", "processed": 2, "failed": 2}
+    client.administer("cancel", "a", now=begin + 64).must()
+    assert client.stats()["days"][-1] == {"day": "2022-01-09", "processed": 2, "failed": 2}, "a cancellation counts as neither"
 
 
-def test_days_are_kept_for_90(door: JobDoor) -> None:
+def test_days_are_kept_for_90(client: JobClient) -> None:
     for day in range(95):
         now = day * DAY
-        door.enqueue(f"{day:03}", now=now, retention=0).must()
-        door.run_one(f"{day:03}", now=now)
-        door.complete(f"{day:03}", now=now).must()
-    days = door.stats()["days"]
+        client.enqueue(f"{day:03}", now=now, retention=0).must()
+        client.run_one(f"{day:03}", now=now)
+        client.complete(f"{day:03}", now=now).must()
+    days = client.stats()["days"]
     assert len(days) == 90 and days[-1] == {"day": "1970-04-05", "processed": 1, "failed": 0}
     assert days[0]["day"] == "1970-01-06"
 
 
-def test_statistics_of_all_queues(door: JobDoor) -> None:
-    fill(door, "b", 2)
-    fill(door, "a", 1)
-    all_queues = door.send("job.stats", {}).must()["queues"]
+def test_statistics_of_all_queues(client: JobClient) -> None:
+    fill(client, "b", 2)
+    fill(client, "a", 1)
+    all_queues = client.send("job.stats", {}).must()["queues"]
     assert [(queue["name"], queue["counts"]["pending"]) for queue in all_queues] == [("a", 1), ("b", 2)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.job_wire import JobDoor
+from conformance.job_wire import JobClient
 from conformance.wire import V25, V26, rows_of
 
 ENQUEUE: dict[str, Any] = {"id": "new", "queue": "q", "type": "t"}
@@ -183,16 +183,16 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 CASES = [(kind, bad) for kind, (_, bads) in BAD.items() for bad in bads]
 
 
-def world(store: Any, version: str) -> JobDoor:
-    door = JobDoor(store, version)
+def world(store: Any, version: str) -> JobClient:
+    client = JobClient(store, version)
     for id in ("archived", "held"):
-        door.enqueue(id, now=0, queue="q").must()
-        door.run_one(id, now=0, queues=["q"])
-    door.enqueue("claimed", now=0, queue="q").must()
-    door.claim(now=0, queues=["q"]).must()
-    door.enqueue("waits", now=0, queue="q").must()
-    door.fail("archived", now=0, retryable=False).must()
-    return door
+        client.enqueue(id, now=0, queue="q").must()
+        client.run_one(id, now=0, queues=["q"])
+    client.enqueue("claimed", now=0, queue="q").must()
+    client.claim(now=0, queues=["q"]).must()
+    client.enqueue("waits", now=0, queue="q").must()
+    client.fail("archived", now=0, retryable=False).must()
+    return client
 
 
 def without(data: dict[str, Any]) -> dict[str, Any]:
@@ -203,36 +203,36 @@ def without(data: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_requests(store: Any, kind: str, version: str) -> None:
     """A bad request is refused with a message and changes nothing; the good request succeeds."""
-    door = world(store, version)
+    client = world(store, version)
     good, bads = BAD[kind]
     before = rows_of(store)
     wrong = []
     for bad in bads:
-        reply = door.send(kind, without({**good, **bad}), 10)
+        reply = client.send(kind, without({**good, **bad}), 10)
         if reply.status != 400 or not reply.data:
             wrong.append((bad if len(str(bad)) < 200 else "a long list", reply.status))
     assert wrong == []
     assert rows_of(store) == before
-    door.send(kind, good, 10).must()
+    client.send(kind, good, 10).must()
 
 
 @pytest.mark.parametrize("data", [None, 5, [], "text"], ids=repr)
 @pytest.mark.parametrize("kind", BAD)
 def test_data_that_is_no_object(store: Any, kind: str, data: Any) -> None:
-    JobDoor(store).send(kind, data).must(400)
+    JobClient(store).send(kind, data).must(400)
 
 
 def test_the_refusal_names_the_value_and_the_rule(store: Any) -> None:
-    door = JobDoor(store)
-    assert "101" in door.enqueue(priority=101).must(400).data
-    assert "celery" in door.enqueue(lifecycle="celery").must(400).data
-    assert "10001" in door.claim(10_001).must(400).data.replace(",", "").replace(" ", "")
-    assert "type" in door.send("job.enqueue", {"queue": "q"}).must(400).data
+    client = JobClient(store)
+    assert "101" in client.enqueue(priority=101).must(400).data
+    assert "celery" in client.enqueue(lifecycle="celery").must(400).data
+    assert "10001" in client.claim(10_001).must(400).data.replace(",", "").replace(" ", "")
+    assert "type" in client.send("job.enqueue", {"queue": "q"}).must(400).data
 
 
 def test_unknown_members_are_ignored(store: Any) -> None:
-    door = JobDoor(store)
-    assert door.enqueue(color="blue").must()["job"].get("color") is None
+    client = JobClient(store)
+    assert client.enqueue(color="blue").must()["job"].get("color") is None
 
 
 def test_the_table_has_every_kind() -> None:

@@ -17,65 +17,65 @@ if SUBJECT == "reference":
 
 import resonate_core as rc
 from conformance.job_groups import gathering_groups
-from conformance.job_scenes import continued, populate
-from conformance.job_wire import STATES, JobDoor
+from conformance.job_scenes import populate, send_more_requests
+from conformance.job_wire import STATES, JobClient
 from conformance.wire import rows_of
 
 Make = Callable[..., Any]
 
 
 @pytest.fixture
-def door(store: Any) -> JobDoor:
-    door = JobDoor(store)
-    populate(door)
-    return door
+def client(store: Any) -> JobClient:
+    client = JobClient(store)
+    populate(client)
+    return client
 
 
-def records(door: JobDoor) -> list[Any]:
-    return [door.send("job.search", {}).data, door.send("queue.list", {}).data, door.send("job.stats", {}).data]
+def records(client: JobClient) -> list[Any]:
+    return [client.send("job.search", {}).data, client.send("queue.list", {}).data, client.send("job.stats", {}).data]
 
 
-def test_the_scene_has_what_it_says(door: JobDoor) -> None:
-    states = {job["state"] for job in door.send("job.search", {}).must()["jobs"]}
+def test_the_scene_has_what_it_says(client: JobClient) -> None:
+    states = {job["state"] for job in client.send("job.search", {}).must()["jobs"]}
     assert states >= {"pending", "claimed", "retry", "completed", "archived", "cancelled", "expired"} and states <= set(STATES)
-    assert door.store.check() == []
-    assert [(flight.members, flight.ready_at) for flight in gathering_groups(door.store)] == [
+    assert client.store.check() == []
+    assert [(flight.members, flight.ready_at) for flight in gathering_groups(client.store)] == [
         (("together-6", "together-7"), 540),
         (("together-later", "together-short"), 560),
     ]
 
 
-def test_a_snapshot_is_restored(make_store: Make, door: JobDoor, clock_type: Any) -> None:
-    snapshot = door.store.snapshot()
+def test_a_snapshot_is_restored(make_store: Make, client: JobClient, clock_type: Any) -> None:
+    snapshot = client.store.snapshot()
     text = json.loads(json.dumps(snapshot))
     assert text == snapshot, "it is plain JSON"
-    other = JobDoor(make_store(clock=clock_type(0)))
+    other = JobClient(make_store(clock=clock_type(0)))
     other.enqueue("is replaced", now=0).must()
     other.store.restore(copy.deepcopy(text))
-    assert other.store.snapshot() == snapshot and other.store.digest() == door.store.digest()
-    assert records(other) == records(door)
+    assert other.store.snapshot() == snapshot and other.store.digest() == client.store.digest()
+    assert records(other) == records(client)
     assert other.store.check() == []
-    assert continued(other) == continued(door)
-    assert other.store.digest() == door.store.digest()
+    assert send_more_requests(other) == send_more_requests(client)
+    assert other.store.digest() == client.store.digest()
 
 
-def test_a_snapshot_that_says_the_impossible_is_not_restored(make_store: Make, door: JobDoor, refused: Any) -> None:
+def test_a_snapshot_that_says_the_impossible_is_not_restored(make_store: Make, client: JobClient, refused: Any) -> None:
     """A completed job whose promise is pending, and a claimed job that no worker holds."""
-    snapshot = door.store.snapshot()
+    snapshot = client.store.snapshot()
     (row,) = (row for row in snapshot["promises"] if row["id"] == "completed")
     row["state"] = "pending"
     with pytest.raises(refused):
         make_store().restore(snapshot)
 
 
-def test_a_fork_goes_its_own_way(door: JobDoor) -> None:
-    fork = JobDoor(door.store.fork())
-    assert records(fork) == records(door) and fork.store.digest() == door.store.digest()
-    before = rows_of(door.store)
-    went = continued(fork)
-    assert rows_of(door.store) == before
-    assert continued(door) == went
-    assert fork.store.digest() == door.store.digest()
+def test_a_fork_goes_its_own_way(client: JobClient) -> None:
+    fork = JobClient(client.store.fork())
+    assert records(fork) == records(client) and fork.store.digest() == client.store.digest()
+    before = rows_of(client.store)
+    went = send_more_requests(fork)
+    assert rows_of(client.store) == before
+    assert send_more_requests(client) == went
+    assert fork.store.digest() == client.store.digest()
 
 
 def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
@@ -106,48 +106,48 @@ def test_the_digest_sees_every_part_of_a_job(make_store: Make) -> None:
     ]
     digests = set()
     for variant in variants:
-        door = JobDoor(make_store())
-        door.enqueue(now=5, **variant).must()
-        digests.add(door.store.digest())
+        client = JobClient(make_store())
+        client.enqueue(now=5, **variant).must()
+        digests.add(client.store.digest())
     assert len(digests) == len(variants)
-    door = JobDoor(make_store())
+    client = JobClient(make_store())
     moved = []
     for step in (
-        lambda: door.enqueue(now=5),
-        lambda: door.claim(now=5),
-        lambda: door.start(now=5),
-        lambda: door.beat(("job", 1), now=6),
-        lambda: door.fail(now=6),
-        lambda: door.by_hand("archive", now=6),
-        lambda: door.by_hand("run", now=6),
-        lambda: door.queue("set", weight=2),
-        lambda: door.queue("pause"),
-        lambda: door.queue("set", groups={}),
-        lambda: door.queue("set", groups={"grace": 1}),
-        lambda: door.queue("set", groups={"grace": 1, "maxDelay": 5}),
-        lambda: door.queue("set", groups={"size": 2, "maxDelay": 5}),
-        lambda: door.enqueue("one", now=7, group="g"),
-        lambda: door.enqueue("two", now=7, group="g"),
-        lambda: door.schedule("s", now=7, job={"type": "t"}),
+        lambda: client.enqueue(now=5),
+        lambda: client.claim(now=5),
+        lambda: client.start(now=5),
+        lambda: client.beat(("job", 1), now=6),
+        lambda: client.fail(now=6),
+        lambda: client.administer("archive", now=6),
+        lambda: client.administer("run", now=6),
+        lambda: client.queue("set", weight=2),
+        lambda: client.queue("pause"),
+        lambda: client.queue("set", groups={}),
+        lambda: client.queue("set", groups={"grace": 1}),
+        lambda: client.queue("set", groups={"grace": 1, "maxDelay": 5}),
+        lambda: client.queue("set", groups={"size": 2, "maxDelay": 5}),
+        lambda: client.enqueue("one", now=7, group="g"),
+        lambda: client.enqueue("two", now=7, group="g"),
+        lambda: client.schedule("s", now=7, job={"type": "t"}),
     ):
         step()
-        moved.append(door.store.digest())
+        moved.append(client.store.digest())
     assert len(set(moved)) == len(moved)
 
 
-def test_jobs_are_the_same_over_every_storage(door: JobDoor) -> None:
+def test_jobs_are_the_same_over_every_storage(client: JobClient) -> None:
     """The populated store has the same digest in this storage as in memory."""
-    memory = JobDoor(rc.Store(clock=rc.ManualClock(0), check=True))
+    memory = JobClient(rc.Store(clock=rc.ManualClock(0), check=True))
     populate(memory)
-    assert memory.store.digest() == door.store.digest()
-    assert continued(memory) == continued(door)
-    assert memory.store.digest() == door.store.digest()
+    assert memory.store.digest() == client.store.digest()
+    assert send_more_requests(memory) == send_more_requests(client)
+    assert memory.store.digest() == client.store.digest()
 
 
-def test_a_trace_runs_again(door: JobDoor, tmp_path: Path) -> None:
+def test_a_trace_runs_again(client: JobClient, tmp_path: Path) -> None:
     path = tmp_path / "trace"
-    with door.store.record(path):
-        continued(door)
+    with client.store.record(path):
+        send_more_requests(client)
     replayed = rc.replay(path)
     assert replayed.ok, replayed
 
@@ -158,25 +158,25 @@ def test_a_file_that_is_closed_and_opened_again(reopen: str) -> None:
     path = new_file()
     options: dict[str, Any] = {"check": True, "durability": "normal"}
     clock = rc.ManualClock(0)
-    memory = JobDoor(rc.Store(clock=rc.ManualClock(0), check=True))
+    memory = JobClient(rc.Store(clock=rc.ManualClock(0), check=True))
     populate(memory)
-    door = JobDoor(rc.Store(path, clock=clock, **options))
-    populate(door)
-    door.store.close()
-    door = JobDoor(rc.Store(path, clock=rc.ManualClock(100), **options))
-    assert records(door) == records(memory) and door.store.digest() == memory.store.digest()
+    client = JobClient(rc.Store(path, clock=clock, **options))
+    populate(client)
+    client.store.close()
+    client = JobClient(rc.Store(path, clock=rc.ManualClock(100), **options))
+    assert records(client) == records(memory) and client.store.digest() == memory.store.digest()
     if reopen == "after every request":
-        door = Reopening(door, path, options)
-    assert continued(door) == continued(memory)
-    assert door.store.digest() == memory.store.digest() and door.store.check() == []
-    door.store.close()
+        client = Reopening(client, path, options)
+    assert send_more_requests(client) == send_more_requests(memory)
+    assert client.store.digest() == memory.store.digest() and client.store.check() == []
+    client.store.close()
 
 
-class Reopening(JobDoor):
+class Reopening(JobClient):
     """Closes and opens its file before each request."""
 
-    def __init__(self, door: JobDoor, path: Path, options: dict[str, Any]) -> None:
-        super().__init__(door.store, door.version)
+    def __init__(self, client: JobClient, path: Path, options: dict[str, Any]) -> None:
+        super().__init__(client.store, client.version)
         self._path, self._options = path, options
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Any:
@@ -190,7 +190,7 @@ def test_two_stores_on_one_file() -> None:
     """Each store sees the changes of the other: claims, results, settings of queues, unique keys, tokens of a rate."""
     path = new_file()
     clock = rc.ManualClock(0)
-    one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one, two = (JobClient(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
     one.queue("set", concurrency=3, rate={"limit": 1, "per": 1_000, "burst": 4})
     for n in range(8):
         (one, two)[n % 2].enqueue(f"{n}", uniqueKey=f"k{n}").must()
@@ -204,7 +204,7 @@ def test_two_stores_on_one_file() -> None:
     two.queue("pause")
     assert one.claimed(1, now=5_000) == []
     one.queue("resume")
-    one.by_hand("cancel", "1").must()
+    one.administer("cancel", "1").must()
     assert two.beat(("1", 1)) == (["1"], [])
     assert two.claimed(5, now=5_000) == ["4"]
     assert one.stats() == two.stats()
@@ -217,7 +217,7 @@ def test_two_stores_gather_together() -> None:
     """Each store sees the jobs that join, leave and are claimed in the other."""
     path = new_file()
     clock = rc.ManualClock(0)
-    one, two = (JobDoor(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one, two = (JobClient(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
     one.queue("set", groups={"size": 4, "grace": 1_000})
     for n, id in enumerate("bcda"):
         (one, two)[n % 2].enqueue(id, group="g").must()
@@ -226,7 +226,7 @@ def test_two_stores_gather_together() -> None:
                 "b",
                 "c",
             )
-            one.by_hand("cancel", "b").must()
+            one.administer("cancel", "b").must()
     assert gathering_groups(two.store)[0].leader == "c"
     two.enqueue("e", group="g").must()
     assert one.claimed(1) == ["a", "c", "d", "e"] and two.claimed(1) == []
@@ -237,24 +237,24 @@ def test_two_stores_gather_together() -> None:
     two.store.close()
 
 
-def test_a_backup_holds_the_jobs(door: JobDoor, tmp_path: Path) -> None:
+def test_a_backup_holds_the_jobs(client: JobClient, tmp_path: Path) -> None:
     path = tmp_path / "backup.db"
-    door.store.backup(path)
+    client.store.backup(path)
     with rc.Store(path, clock=rc.ManualClock(100)) as copied:
-        assert records(JobDoor(copied)) == records(door) and copied.digest() == door.store.digest()
+        assert records(JobClient(copied)) == records(client) and copied.digest() == client.store.digest()
         assert copied.check() == []
     assert rc.check_file(path) == []
 
 
 def test_purge_takes_settled_jobs_and_no_others(store: Any) -> None:
-    door = JobDoor(store)
+    client = JobClient(store)
     for id in ("archived", "completed", "pending"):
-        door.enqueue(id, now=0, priority={"archived": 1, "completed": 2}.get(id, 3)).must()
-    door.run_one("archived", now=1)
-    door.fail("archived", now=2, retryable=False).must()
-    door.run_one("completed", now=3)
-    door.complete("completed", now=4).must()
-    door.store.tick(100)
-    assert door.store.purge(settled_before=50) == 1
-    assert door.jobs() == ["archived", "pending"]
-    assert door.stats()["counts"]["completed"] == 0 and door.store.check() == []
+        client.enqueue(id, now=0, priority={"archived": 1, "completed": 2}.get(id, 3)).must()
+    client.run_one("archived", now=1)
+    client.fail("archived", now=2, retryable=False).must()
+    client.run_one("completed", now=3)
+    client.complete("completed", now=4).must()
+    client.store.tick(100)
+    assert client.store.purge(settled_before=50) == 1
+    assert client.jobs() == ["archived", "pending"]
+    assert client.stats()["counts"]["completed"] == 0 and client.store.check() == []

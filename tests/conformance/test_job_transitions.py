@@ -10,7 +10,7 @@ import pytest
 
 from backends import BACK_ENDS, ManualClock
 from conformance.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
-from conformance.job_wire import JOB, JobDoor, agreed
+from conformance.job_wire import JOB, JobClient, assert_states_agree
 from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
 
 NOW = 1_000
@@ -64,54 +64,54 @@ def options_of(event: str, state: str) -> dict[str, Any]:
     return {**usual, **OPTIONS.get(event, {}), **needed.get(state, {})}
 
 
-def prepare(door: JobDoor, event: str, state: str, cycles: int) -> int:
+def prepare(client: JobClient, event: str, state: str, cycles: int) -> int:
     """Brings the job into a state, all before NOW; returns the version that a request should present."""
     for id in ("gate", "child"):
-        door.create(id, tags={"resonate:external": "true"}, now=100).must()
-    door.create("awaiter", target=ADDRESS, now=101).must()
+        client.create(id, tags={"resonate:external": "true"}, now=100).must()
+    client.create("awaiter", target=ADDRESS, now=101).must()
     if state == "plain":
-        door.create(JOB, now=102).must()
+        client.create(JOB, now=102).must()
     elif state == "workflow":
-        door.create(JOB, target=ADDRESS, now=102).must()
+        client.create(JOB, target=ADDRESS, now=102).must()
     if state in ("absent", "plain", "workflow"):
         return 0
     options = options_of(event, state)
     lease = options.pop("lease")
     used = cycles if state not in ("scheduled", "gathering") else 0
     if state == "gathering":
-        door.queue("set", groups={"grace": READY - 110}, now=105)
-    door.enqueue(now=110, **options).must()
+        client.queue("set", groups={"grace": READY - 110}, now=105)
+    client.enqueue(now=110, **options).must()
     for n in range(used):
-        door.claim(lease=lease, now=120 + 2 * n).must()
-        door.give_back(JOB, n + 1, now=121 + 2 * n).must()
+        client.claim(lease=lease, now=120 + 2 * n).must()
+        client.give_back(JOB, n + 1, now=121 + 2 * n).must()
     if state in ("scheduled", "gathering", "pending", "lapsed"):
         return used
     if state == "expired":
-        door.store.tick(950)
+        client.store.tick(950)
         return used
-    door.claim(lease=lease, now=200).must()
+    client.claim(lease=lease, now=200).must()
     version = used + 1
     if state == "claimed":
         return version
-    door.start(JOB, version, now=300).must()
+    client.start(JOB, version, now=300).must()
     ends: dict[str, Callable[[], Reply]] = {
-        "retry": lambda: door.fail(JOB, version, now=400),
-        "archived": lambda: door.fail(JOB, version, now=400, retryable=False),
-        "failed": lambda: door.fail(JOB, version, now=400, retryable=False),
-        "completed": lambda: door.complete(JOB, version, now=400),
-        "cancelled": lambda: door.by_hand("cancel", now=400),
+        "retry": lambda: client.fail(JOB, version, now=400),
+        "archived": lambda: client.fail(JOB, version, now=400, retryable=False),
+        "failed": lambda: client.fail(JOB, version, now=400, retryable=False),
+        "completed": lambda: client.complete(JOB, version, now=400),
+        "cancelled": lambda: client.administer("cancel", now=400),
     }
     if state in ends:
         ends[state]().must()
     return version
 
 
-def _fence(door: JobDoor, version: int, now: int) -> Reply:
-    return door.fence_create(JOB, version, "new", now=now)
+def _fence(client: JobClient, version: int, now: int) -> Reply:
+    return client.fence_create(JOB, version, "new", now=now)
 
 
 # fmt: off
-REQUESTS: dict[str, Callable[[JobDoor, int, int], Reply]] = {
+REQUESTS: dict[str, Callable[[JobClient, int, int], Reply]] = {
     "job.get": lambda d, v, t: d.send("job.get", {"id": JOB}, t),
     "job.search": lambda d, v, t: d.send("job.search", {}, t),
     "job.stats": lambda d, v, t: d.send("job.stats", {}, t),
@@ -127,10 +127,10 @@ REQUESTS: dict[str, Callable[[JobDoor, int, int], Reply]] = {
     "job.release": lambda d, v, t: d.give_back(JOB, v, now=t),
     "job.snooze": lambda d, v, t: d.snooze(JOB, v, now=t),
     "job.heartbeat": lambda d, v, t: d.send("job.heartbeat", {"worker": "w1", "jobs": [{"id": JOB, "version": v}]}, t),
-    "job.cancel": lambda d, v, t: d.by_hand("cancel", now=t),
-    "job.run": lambda d, v, t: d.by_hand("run", now=t),
-    "job.archive": lambda d, v, t: d.by_hand("archive", now=t),
-    "job.delete": lambda d, v, t: d.by_hand("delete", now=t),
+    "job.cancel": lambda d, v, t: d.administer("cancel", now=t),
+    "job.run": lambda d, v, t: d.administer("run", now=t),
+    "job.archive": lambda d, v, t: d.administer("archive", now=t),
+    "job.delete": lambda d, v, t: d.administer("delete", now=t),
     "promise.get": lambda d, v, t: d.get(JOB, now=t),
     "promise.create": lambda d, v, t: d.create(JOB, DEADLINE, target=ADDRESS, now=t),
     "promise.settle": lambda d, v, t: d.settle(JOB, now=t),
@@ -169,35 +169,35 @@ IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
 
 def judge(make_store: Callable[..., Any], version: str, cell: Cell, cycles: int) -> None:
     """Checks one cell: status, state after, versions, states that agree, and rows that must not have changed."""
-    door = JobDoor(make_store(), version)
-    presented = prepare(door, cell.event, cell.state, cycles)
+    client = JobClient(make_store(), version)
+    presented = prepare(client, cell.event, cell.state, cycles)
     now = INSTANTS.get(cell.event, NOW)
     reply = None
     if cell.status is None:
-        door.store.tick(now)
+        client.store.tick(now)
     elif cell.event in STALE:
-        reply = REQUESTS[STALE[cell.event]](door, presented + 1, now)
+        reply = REQUESTS[STALE[cell.event]](client, presented + 1, now)
     else:
-        reply = REQUESTS[cell.event](door, presented, now)
+        reply = REQUESTS[cell.event](client, presented, now)
     status = 400 if cell.status == 422 and version == V25 else cell.status
     assert (reply.status if reply else None) == status, reply
     if reply is not None and (cell.refused or (cell.event in IDLE and cell.state in (cell.after, *PROJECTED))):
-        twin = JobDoor(make_store(), version)
+        twin = JobClient(make_store(), version)
         prepare(twin, cell.event, cell.state, cycles)
         if cell.event not in READS:
             twin.store.tick(now)
-        assert rows_of(door.store) == rows_of(twin.store), "a request that was refused, or only reads, changes nothing"
-        assert door.store.digest() == twin.store.digest()
+        assert rows_of(client.store) == rows_of(twin.store), "a request that was refused, or only reads, changes nothing"
+        assert client.store.digest() == twin.store.digest()
     after = cell.after
     if after in ("absent", "plain", "workflow"):
-        door.send("job.get", {"id": JOB}, now).must(404)
+        client.send("job.get", {"id": JOB}, now).must(404)
         return
-    record = door.job(now=now)
+    record = client.job(now=now)
     assert record["state"] == after
     claimed = cell.event == "job.claim" and after == "claimed" and cell.state == "pending"
     assert record["version"] == presented + claimed
-    agreed(door)
-    assert door.store.check() == []
+    assert_states_agree(client)
+    assert client.store.check() == []
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, executes, rows_of, stored, stored_task, unblocks
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, executes, rows_of, stored, stored_task, unblocks
 
 RULES = ["compatible", "strict"]
 Make = Callable[..., Any]
@@ -23,14 +23,14 @@ def binds_strictly(rules: str, version: str) -> bool:
 @pytest.mark.parametrize("edge", ["callback", "listener", "suspend"])
 def test_s2_1_edges_on_an_internal_promise(make_store: Make, rules: str, edge: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store)
-    door.create("p", timeout=100, now=0).must()
-    door.task_create("t", now=0).must()
+    client = DialectClient(store)
+    client.create("p", timeout=100, now=0).must()
+    client.task_create("t", now=0).must()
     before = store.digest()
     reply = {
-        "callback": lambda: door.register("p", "t", now=0),
-        "listener": lambda: door.listen("p", now=0),
-        "suspend": lambda: door.suspend("t", 1, "p", now=0),
+        "callback": lambda: client.register("p", "t", now=0),
+        "listener": lambda: client.listen("p", now=0),
+        "suspend": lambda: client.suspend("t", 1, "p", now=0),
     }[edge]()
     if rules == "strict":
         reply.must(422)
@@ -47,7 +47,7 @@ def test_s2_1_edges_on_an_internal_promise(make_store: Make, rules: str, edge: s
 @pytest.mark.parametrize("edge", ["callback", "listener", "suspend"])
 def test_s2_1_an_old_dialect_edge_makes_external_in_both(make_store: Make, rules: str, edge: str) -> None:
     store = make_store(rules=rules)
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     new.create("p", timeout=100, now=0).must()
     new.task_create("t", now=0).must()
     reply = {
@@ -63,14 +63,14 @@ def test_s2_1_an_old_dialect_edge_makes_external_in_both(make_store: Make, rules
 
 @pytest.mark.parametrize("edge", ["callback", "listener", "suspend"])
 def test_s2_1_an_edge_that_is_not_added_leaves_the_promise_internal(store: Any, edge: str) -> None:
-    door = Door(store)
-    door.create("p", now=0).must()
-    door.settle("p", now=0).must()
-    door.task_create("t", now=0).must()
+    client = DialectClient(store)
+    client.create("p", now=0).must()
+    client.settle("p", now=0).must()
+    client.task_create("t", now=0).must()
     reply = {
-        "callback": lambda: door.register("p", "t").must(200),
-        "listener": lambda: door.listen("p").must(200),
-        "suspend": lambda: door.suspend("t", 1, "p").must(300),
+        "callback": lambda: client.register("p", "t").must(200),
+        "listener": lambda: client.listen("p").must(200),
+        "suspend": lambda: client.suspend("t", 1, "p").must(300),
     }[edge]()
     assert reply.data
     assert stored(store, "p")["external"] is False
@@ -80,9 +80,9 @@ def test_s2_1_an_edge_that_is_not_added_leaves_the_promise_internal(store: Any, 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_timer_and_target_on_a_promise(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
+    client = DialectClient(store, version)
     tags = {"resonate:timer": "true", "resonate:target": ADDRESS}
-    reply = door.create("p", timeout=100, tags=tags, now=0)
+    reply = client.create("p", timeout=100, tags=tags, now=0)
     if binds_strictly(rules, version):
         reply.must(400)
         assert store.snapshot()["promises"] == []
@@ -101,8 +101,8 @@ def test_s2_1_timer_and_target_on_a_promise(make_store: Make, rules: str, versio
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_timer_and_target_in_task_create(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
-    reply = door.task_create("t", timeout=1_000, ttl=50, tags={"resonate:timer": "true"}, now=0)
+    client = DialectClient(store, version)
+    reply = client.task_create("t", timeout=1_000, ttl=50, tags={"resonate:timer": "true"}, now=0)
     if binds_strictly(rules, version):
         reply.must(400)
         return
@@ -118,7 +118,7 @@ def test_s2_1_timer_and_target_in_task_create(make_store: Make, rules: str, vers
 def test_s2_1_timer_and_target_in_a_schedule(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
     tags = {"resonate:timer": "true", "resonate:target": ADDRESS}
-    reply = Door(store, version).schedule("s", tags=tags, timeout=90_000, now=0)
+    reply = DialectClient(store, version).schedule("s", tags=tags, timeout=90_000, now=0)
     if binds_strictly(rules, version):
         reply.must(400)
         return
@@ -134,12 +134,12 @@ def test_s2_1_timer_and_target_in_a_schedule(make_store: Make, rules: str, versi
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_heartbeat_with_an_empty_list(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
+    client = DialectClient(store, version)
     for id, pid in (("a", "w1"), ("b", "w1"), ("c", "w2")):
-        door.task_create(id, ttl=1_000, pid=pid, now=0).must()
-    door.create("idle", target=ADDRESS, now=0).must()
-    door.task_create("dead", timeout=300, ttl=1_000, pid="w1", now=0).must()
-    door.heartbeat("w1", now=500).must()
+        client.task_create(id, ttl=1_000, pid=pid, now=0).must()
+    client.create("idle", target=ADDRESS, now=0).must()
+    client.task_create("dead", timeout=300, ttl=1_000, pid="w1", now=0).must()
+    client.heartbeat("w1", now=500).must()
     renewed = 1_000 if binds_strictly(rules, version) else 1_500
     assert [stored_task(store, i)["expiresAt"] for i in "abc"] == [renewed, renewed, 1_000]
     assert stored_task(store, "dead")["state"] == "fulfilled"
@@ -150,13 +150,13 @@ def test_s2_1_heartbeat_with_an_empty_list(make_store: Make, rules: str, version
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_the_same_awaited_twice_in_one_suspend(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
+    client = DialectClient(store, version)
     for id in ("x", "y"):
-        door.create(id, tags={"resonate:external": "true"}).must()
-    door.task_create("t").must()
+        client.create(id, tags={"resonate:external": "true"}).must()
+    client.task_create("t").must()
     held = 1 if version == V26 else 0
     before = store.digest()
-    reply = door.suspend("t", held, "x", "y", "x")
+    reply = client.suspend("t", held, "x", "y", "x")
     if binds_strictly(rules, version):
         reply.must(400)
         assert store.digest() == before
@@ -193,12 +193,12 @@ ADDRESSES = [
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_listener_address(make_store: Make, rules: str, version: str, address: str, compatible: bool, strict: bool) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
-    door.create("p", tags={"resonate:external": "true"}).must()
+    client = DialectClient(store, version)
+    client.create("p", tags={"resonate:external": "true"}).must()
     accepted = strict if binds_strictly(rules, version) else compatible
-    door.listen("p", address).must(200 if accepted else 400)
+    client.listen("p", address).must(200 if accepted else 400)
     assert [x["address"] for x in stored(store, "p")["listeners"]] == ([address] if accepted else [])
-    door.listen("missing", address).must(404 if accepted else 400)
+    client.listen("missing", address).must(404 if accepted else 400)
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -207,17 +207,17 @@ def test_s2_1_listener_address(make_store: Make, rules: str, version: str, addre
 def test_s2_1_task_create_where_the_promise_has_no_task(make_store: Make, rules: str, settled: bool, target: str | None) -> None:
     """A promise with a target and without a task comes from an edited snapshot, since no request creates it."""
     store = make_store(rules=rules)
-    door = Door(store)
-    door.create("p", target=target).must()
+    client = DialectClient(store)
+    client.create("p", target=target).must()
     if settled:
-        door.settle("p").must()
+        client.settle("p").must()
     if target is not None:
         snapshot = store.snapshot()
         del snapshot["promises"][0]["task"]
         store.restore(dict(snapshot, messages=[]))
     before = store.digest()
-    door.task_create("p").must(409 if rules == "strict" and target is not None else 422)
-    Door(store, V25).task_create("p").must(200)
+    client.task_create("p").must(409 if rules == "strict" and target is not None else 422)
+    DialectClient(store, V25).task_create("p").must(200)
     assert store.digest() == before
 
 
@@ -265,24 +265,24 @@ WRONG_TYPES = {
 @pytest.mark.parametrize("case", REFUSED_ACTIONS)
 def test_s2_1_a_fenced_action_that_its_own_rules_refuse(make_store: Make, rules: str, version: str, case: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
-    door.task_create("t").must()
+    client = DialectClient(store, version)
+    client.task_create("t").must()
     before = rows_of(store)
     held = 1 if version == V26 else 0
-    reply = door.fence("t", held, *REFUSED_ACTIONS[case], now=50)
+    reply = client.fence("t", held, *REFUSED_ACTIONS[case], now=50)
     assert rows_of(store) == before
     if not binds_strictly(rules, version):
         reply.must(400)
         assert store.now == 0, "a refused request is not run"
-        door.fence("t", held + 1, *REFUSED_ACTIONS[case]).must(400)
-        door.fence("missing", 0, *REFUSED_ACTIONS[case]).must(400)
+        client.fence("t", held + 1, *REFUSED_ACTIONS[case]).must(400)
+        client.fence("missing", 0, *REFUSED_ACTIONS[case]).must(400)
         return
     inner = reply.must(200)["action"]
     assert inner["kind"] == REFUSED_ACTIONS[case][0]
     assert inner["head"] == {"corrId": "c1", "status": 400, "version": version}
     assert isinstance(inner["data"], str) and inner["data"]
-    door.fence("t", held + 1, *REFUSED_ACTIONS[case]).must(409)
-    door.fence("missing", 0, *REFUSED_ACTIONS[case]).must(404)
+    client.fence("t", held + 1, *REFUSED_ACTIONS[case]).must(409)
+    client.fence("missing", 0, *REFUSED_ACTIONS[case]).must(404)
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -290,24 +290,24 @@ def test_s2_1_a_fenced_action_that_its_own_rules_refuse(make_store: Make, rules:
 @pytest.mark.parametrize("case", WRONG_TYPES)
 def test_s2_1_a_fenced_action_of_wrong_shape_is_an_outer_400(make_store: Make, rules: str, version: str, case: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store, version)
-    door.task_create("t").must()
+    client = DialectClient(store, version)
+    client.task_create("t").must()
     before = store.digest()
     for id, held in (("t", 1 if version == V26 else 0), ("missing", 0)):
         kind, data = WRONG_TYPES[case]
         if id == "missing" and case in ("its own id", "settles itself"):
             data = {**data, "id": "missing"}
-        door.fence(id, held, kind, data, now=50).must(400)
+        client.fence(id, held, kind, data, now=50).must(400)
     assert (store.digest(), store.now) == (before, 0)
 
 
 @pytest.mark.parametrize("rules", RULES)
 def test_s2_1_a_fenced_timer_with_target(make_store: Make, rules: str) -> None:
     store = make_store(rules=rules)
-    door = Door(store)
-    door.task_create("t").must()
+    client = DialectClient(store)
+    client.task_create("t").must()
     tags = {"resonate:timer": "true", "resonate:target": ADDRESS}
-    inner = door.fence_create("t", 1, "p", tags=tags).must(200)["action"]
+    inner = client.fence_create("t", 1, "p", tags=tags).must(200)["action"]
     assert inner["head"]["status"] == (200 if rules == "compatible" else 400)
 
 
@@ -315,7 +315,7 @@ def test_s2_1_a_fenced_timer_with_target(make_store: Make, rules: str) -> None:
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_1_tags_of_an_occurrence(make_store: Make, rules: str, version: str) -> None:
     store = make_store(rules=rules)
-    Door(store, version).schedule("s", tags={"a": "b", "resonate:origin": "mine"}, now=0).must()
+    DialectClient(store, version).schedule("s", tags={"a": "b", "resonate:origin": "mine"}, now=0).must()
     store.tick(now=60_000)
     expected = {"a": "b", "resonate:origin": "mine"}
     if not binds_strictly(rules, version):
@@ -332,11 +332,11 @@ def test_s2_1_tags_of_an_occurrence(make_store: Make, rules: str, version: str) 
 def test_s2_1_callback_on_a_timer_is_no_internal_case(make_store: Make, rules: str) -> None:
     """Every timer is external, so a worker can sleep on it under both rule sets (1.1)."""
     store = make_store(rules=rules)
-    door = Door(store)
-    door.create("sleep", timeout=100, tags={"resonate:timer": "true"}, now=0).must()
-    door.task_create("t", now=0).must()
-    door.listen("sleep", now=0).must()
-    door.suspend("t", 1, "sleep", now=1).must()
+    client = DialectClient(store)
+    client.create("sleep", timeout=100, tags={"resonate:timer": "true"}, now=0).must()
+    client.task_create("t", now=0).must()
+    client.listen("sleep", now=0).must()
+    client.suspend("t", 1, "sleep", now=1).must()
     store.tick(now=100)
     assert (stored_task(store, "t")["state"], stored_task(store, "t")["current"]) == ("pending", "sleep")
     assert unblocks(store) != [] and executes(store) == [("execute", "t", 1)]

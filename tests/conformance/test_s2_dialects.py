@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, executes, request, stored, stored_task, unblocks
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, executes, request, stored, stored_task, unblocks
 
 # fmt: off
 ONLY_2026 = ["promise.register_callback", "promise.register_listener", "promise.search", "task.halt", "task.continue",
@@ -23,7 +23,7 @@ FOREIGN = [*((V25, k) for k in ONLY_2026), *((V26, k) for k in ONLY_2025),
 def test_s2_a_kind_that_is_not_in_the_dialect_is_a_400_naming_both(store: Any, version: str, kind: str) -> None:
     before = store.digest()
     data = {"id": "p", "awaited": "p", "awaiter": "q", "address": "http://x", "time": 5}
-    reply = Door(store, version).send(kind, data, now=77).must(400)
+    reply = DialectClient(store, version).send(kind, data, now=77).must(400)
     assert kind in reply.data and version in reply.data
     assert (store.digest(), store.now) == (before, 0)
 
@@ -31,7 +31,7 @@ def test_s2_a_kind_that_is_not_in_the_dialect_is_a_400_naming_both(store: Any, v
 @pytest.mark.parametrize(("version", "kind"), [(v, k) for v in (V25, V26) for k in BOTH])
 def test_s2_a_kind_that_is_in_the_dialect_is_known(store: Any, version: str, kind: str) -> None:
     """An empty request is refused for its members, not for its kind."""
-    reply = Door(store, version).send(kind, {})
+    reply = DialectClient(store, version).send(kind, {})
     assert reply.status == 400 and version not in reply.data
 
 
@@ -56,10 +56,10 @@ def test_s2_the_answer_carries_the_version_of_the_request(store: Any, version: s
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_one_store_serves_both(store: Any, version: str) -> None:
     other = V25 if version == V26 else V26
-    Door(store, version).create("p").must()
-    assert Door(store, other).get("p").must()["promise"]["id"] == "p"
-    Door(store, other).settle("p").must()
-    assert Door(store, version).get("p")["promise"]["state"] == "resolved"
+    DialectClient(store, version).create("p").must()
+    assert DialectClient(store, other).get("p").must()["promise"]["id"] == "p"
+    DialectClient(store, other).settle("p").must()
+    assert DialectClient(store, version).get("p")["promise"]["state"] == "resolved"
 
 
 VALUES = [
@@ -77,20 +77,20 @@ VALUES = [
 @pytest.mark.parametrize(("given", "new", "old"), VALUES, ids=lambda x: repr(x))
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_members_of_values_as_given_or_filled_in(store: Any, version: str, given: Any, new: Any, old: Any) -> None:
-    door = Door(store, version)
+    client = DialectClient(store, version)
     data = {"id": "p", "timeoutAt": FAR, "param": given, "tags": {}}
-    first = door.send("promise.create", data).must()["promise"]
-    settled = door.settle("p", value=given).must()["promise"]
+    first = client.send("promise.create", data).must()["promise"]
+    settled = client.settle("p", value=given).must()["promise"]
     shown = new if version == V26 else old
     assert (first["param"], settled["param"], settled["value"]) == (shown, shown, shown)
-    assert Door(store, V26).get("p")["promise"]["value"] == new
-    assert Door(store, V25).get("p")["promise"]["value"] == old
+    assert DialectClient(store, V26).get("p")["promise"]["value"] == new
+    assert DialectClient(store, V25).get("p")["promise"]["value"] == old
     assert (stored(store, "p")["param"], stored(store, "p")["value"]) == (new, new)
 
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s2_a_pending_record(store: Any, version: str) -> None:
-    record = Door(store, version).create("p", timeout=50, tags={"a": "b"}, now=7).must()["promise"]
+    record = DialectClient(store, version).create("p", timeout=50, tags={"a": "b"}, now=7).must()["promise"]
     empty = {} if version == V26 else {"headers": {}, "data": ""}
     assert record == {
         "id": "p",
@@ -104,7 +104,7 @@ def test_s2_a_pending_record(store: Any, version: str) -> None:
 
 
 def test_s2_task_on_the_wire(store: Any) -> None:
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     created = new.task_create("t", ttl=600, pid="w").must()["task"]
     assert created == new.task("t")["task"] == {"id": "t", "state": "acquired", "version": 1, "resumes": 0, "ttl": 600, "pid": "w"}
     assert old.task("t")["task"] == {"id": "t", "version": 0}
@@ -116,7 +116,7 @@ def test_s2_task_on_the_wire(store: Any) -> None:
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
 def test_s2_what_is_422_in_2026_is_400_in_2025(make_store: Any, rules: str) -> None:
     store = make_store(rules=rules)
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     new.task_create("t").must()
     before = store.digest()
     assert new.suspend("t", 1, "missing").must(422).data
@@ -125,7 +125,7 @@ def test_s2_what_is_422_in_2026_is_400_in_2025(make_store: Any, rules: str) -> N
 
 
 def test_s2_acquire_answers(store: Any) -> None:
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     for id in ("t", "u"):
         new.create(id, target=ADDRESS).must()
     new.create("x").must()
@@ -140,7 +140,7 @@ def test_s2_acquire_answers(store: Any) -> None:
 
 
 def test_s2_task_create_on_an_existing_pending_task(store: Any) -> None:
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     new.create("t", target=ADDRESS).must()
     before = store.digest()
     assert old.task_create("t").must().data == {"promise": old.get("t")["promise"]}
@@ -149,48 +149,48 @@ def test_s2_task_create_on_an_existing_pending_task(store: Any) -> None:
 
 
 def _with_resumes(store: Any, *awaited: str) -> None:
-    door = Door(store)
-    door.create("t", target=ADDRESS).must()
+    client = DialectClient(store)
+    client.create("t", target=ADDRESS).must()
     for id in awaited:
-        door.create(id).must()
-        door.register(id, "t").must()
-        door.settle(id).must()
+        client.create(id).must()
+        client.register(id, "t").must()
+        client.settle(id).must()
 
 
 def test_s2_acquire_clears_resumes_in_2026(store: Any) -> None:
     _with_resumes(store, "a", "b")
-    assert Door(store).task("t")["task"]["resumes"] == 2
-    assert Door(store).acquire("t", 0).must()["task"]["resumes"] == 0
+    assert DialectClient(store).task("t")["task"]["resumes"] == 2
+    assert DialectClient(store).acquire("t", 0).must()["task"]["resumes"] == 0
     assert stored_task(store, "t")["resumes"] == []
 
 
 def test_s2_acquire_removes_current_alone_in_2025(store: Any) -> None:
-    door = Door(store, V25)
+    client = DialectClient(store, V25)
     for id in ("gate", "a", "b"):
-        door.create(id).must()
-    door.create("t", target=ADDRESS).must()
-    door.acquire("t", 0).must()
+        client.create(id).must()
+    client.create("t", target=ADDRESS).must()
+    client.acquire("t", 0).must()
     for id in ("a", "b"):
-        door.register(id, "t").must()
-    door.suspend("t", 0, "gate").must()
+        client.register(id, "t").must()
+    client.suspend("t", 0, "gate").must()
     for id in ("b", "gate", "a"):
-        door.settle(id).must()
+        client.settle(id).must()
     assert (stored_task(store, "t")["current"], stored_task(store, "t")["resumes"]) == ("b", ["b", "gate", "a"])
-    door.acquire("t", 1).must()
+    client.acquire("t", 1).must()
     assert (stored_task(store, "t")["current"], stored_task(store, "t")["resumes"]) == ("b", ["gate", "a"])
 
 
 def test_s2_suspend_with_queued_resumes_differs(store: Any) -> None:
     """A suspend takes a queued resume in 2025-01-15 and ignores it in 2026-04-01 (2, 3.12)."""
     for version, id in ((V26, "new"), (V25, "old")):
-        door = Door(store, version)
-        door.task_create(id).must()
+        client = DialectClient(store, version)
+        client.task_create(id).must()
         held = 1 if version == V26 else 0
         for other in ("x", "gate"):
-            door.create(f"{id}.{other}").must()
-        door.register(f"{id}.x", id).must()
-        door.settle(f"{id}.x").must()
-        reply = door.suspend(id, held, f"{id}.gate")
+            client.create(f"{id}.{other}").must()
+        client.register(f"{id}.x", id).must()
+        client.settle(f"{id}.x").must()
+        reply = client.suspend(id, held, f"{id}.gate")
         if version == V26:
             reply.must(200)
             assert stored_task(store, id)["state"] == "suspended"
@@ -201,11 +201,11 @@ def test_s2_suspend_with_queued_resumes_differs(store: Any) -> None:
 
 def test_s2_messages_speak_the_dialect_of_creation(store: Any) -> None:
     for version, id in ((V26, "new"), (V25, "old")):
-        door, other = Door(store, version), Door(store, V25 if version == V26 else V26)
-        door.create(id, target=ADDRESS).must()
+        client, other = DialectClient(store, version), DialectClient(store, V25 if version == V26 else V26)
+        client.create(id, target=ADDRESS).must()
         other.acquire(id, 0).must()
         other.release(id, 0 if other.version == V25 else 1).must()
-        door.create(f"{id}.x").must()
+        client.create(f"{id}.x").must()
         other.listen(f"{id}.x").must()
         other.settle(f"{id}.x").must()
     assert sorted(executes(store)) == [("execute", "new", 1), ("invoke", "old", 1)]
@@ -213,7 +213,7 @@ def test_s2_messages_speak_the_dialect_of_creation(store: Any) -> None:
 
 
 def test_s2_heartbeat_naming_missing_tasks(store: Any) -> None:
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     new.task_create("t", pid="w").must()
     new.create("plain").must()
     new.heartbeat("w", ("no", 0)).must(200)
@@ -224,31 +224,31 @@ def test_s2_heartbeat_naming_missing_tasks(store: Any) -> None:
 
 
 def test_s2_a_task_without_target(store: Any) -> None:
-    Door(store, V26).task_create("t", target=None).must(400)
-    old = Door(store, V25)
+    DialectClient(store, V26).task_create("t", target=None).must(400)
+    old = DialectClient(store, V25)
     assert old.task_create("t", target=None, ttl=100, now=0).must()["task"] == {"id": "t", "version": 0}
     store.tick(now=100)
     assert stored_task(store, "t")["state"] == "pending" and executes(store) == []
     store.tick(now=1_000_000)
     assert executes(store) == []
     assert old.acquire("t", 1).must()["kind"] == "invoke"
-    assert Door(store, V26).task("t")["task"]["version"] == 2
+    assert DialectClient(store, V26).task("t")["task"]["version"] == 2
 
 
 def test_s2_1_retry_cadence_is_an_interval_by_default(make_store: Any) -> None:
     for options, expected in (({}, 5_000), ({"retry_timeout": 70}, 70)):
         store = make_store(**options)
-        Door(store).create("t", target=ADDRESS, now=3).must()
+        DialectClient(store).create("t", target=ADDRESS, now=3).must()
         assert stored_task(store, "t")["retryAt"] == 3 + expected
 
 
 def test_s2_1_retry_cadence_may_be_the_last_ttl(make_store: Any) -> None:
     store = make_store(retry_timeout="ttl")
-    door = Door(store)
-    door.create("t", target=ADDRESS, now=3).must()
+    client = DialectClient(store)
+    client.create("t", target=ADDRESS, now=3).must()
     assert stored_task(store, "t")["retryAt"] == 5_003
-    door.acquire("t", 0, ttl=120, now=4).must()
-    door.release("t", 1, now=5).must()
+    client.acquire("t", 0, ttl=120, now=4).must()
+    client.release("t", 1, now=5).must()
     assert stored_task(store, "t")["retryAt"] == 125
     store.tick(now=130)
     assert stored_task(store, "t")["retryAt"] == 245  # as if the message had been queued again at 125

@@ -6,27 +6,27 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, Door
+from conformance.wire import ADDRESS, FAR, DialectClient
 
 NOUNS = ["promise", "task", "schedule"]
 
 
-def fill(store: Any, ids: list[str], noun: str) -> Door:
+def fill(store: Any, ids: list[str], noun: str) -> DialectClient:
     """Creates a promise, task or schedule for each id."""
-    door = Door(store)
+    client = DialectClient(store)
     for id in ids:
         if noun == "schedule":
-            door.schedule(id).must()
+            client.schedule(id).must()
         else:
-            door.create(id, target=ADDRESS if noun == "task" else None).must()
-    return door
+            client.create(id, target=ADDRESS if noun == "task" else None).must()
+    return client
 
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_s3_7_an_empty_search_finds_all_in_bytewise_order(store: Any, noun: str) -> None:
     ids = ["b", "a", "B", "a.b", "a:b", "a/b", "é", "z", "\uffff", "𝄞", "ab", "~", "a b"]
-    door = fill(store, ids, noun)
-    answer = door.search(noun, limit=100).must()
+    client = fill(store, ids, noun)
+    answer = client.search(noun, limit=100).must()
     assert set(answer.data) == {f"{noun}s"}, "no cursor where there is no more"
     assert [r["id"] for r in answer[f"{noun}s"]] == sorted(ids, key=lambda i: i.encode())
 
@@ -34,10 +34,10 @@ def test_s3_7_an_empty_search_finds_all_in_bytewise_order(store: Any, noun: str)
 @pytest.mark.parametrize(("noun", "default"), [("promise", 100), ("task", 100), ("schedule", 10)])
 def test_s3_7_default_limits_and_cursors(store: Any, noun: str, default: int) -> None:
     ids = [f"i{n:04}" for n in range(default + 1)]
-    door = fill(store, ids, noun)
-    answer = door.search(noun).must()
+    client = fill(store, ids, noun)
+    answer = client.search(noun).must()
     assert [r["id"] for r in answer[f"{noun}s"]] == ids[:default]
-    rest = door.search(noun, cursor=answer["cursor"]).must()
+    rest = client.search(noun, cursor=answer["cursor"]).must()
     assert [r["id"] for r in rest[f"{noun}s"]] == ids[default:] and "cursor" not in rest.data
 
 
@@ -45,10 +45,10 @@ def test_s3_7_default_limits_and_cursors(store: Any, noun: str, default: int) ->
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 1000])
 def test_s3_7_pages_are_disjoint_and_whole(store: Any, noun: str, limit: int) -> None:
     ids = sorted(["a", "b", "c", "c.1", "d", "é", "𝄞"], key=lambda i: i.encode())
-    door = fill(store, ids, noun)
+    client = fill(store, ids, noun)
     found, cursor, pages = [], None, 0
     while True:
-        answer = door.search(noun, limit=limit, cursor=cursor).must()
+        answer = client.search(noun, limit=limit, cursor=cursor).must()
         found += [r["id"] for r in answer[f"{noun}s"]]
         pages += 1
         cursor = answer.data.get("cursor")
@@ -61,10 +61,10 @@ def test_s3_7_pages_are_disjoint_and_whole(store: Any, noun: str, limit: int) ->
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_s3_7_an_id_that_is_inserted_before_the_cursor_is_not_seen_again(store: Any, noun: str) -> None:
-    door = fill(store, ["b", "c", "d"], noun)
-    cursor = door.search(noun, limit=2).must()["cursor"]
+    client = fill(store, ["b", "c", "d"], noun)
+    cursor = client.search(noun, limit=2).must()["cursor"]
     fill(store, ["a", "bb", "cc"], noun)
-    assert door.found(noun, cursor=cursor) == ["cc", "d"]
+    assert client.found(noun, cursor=cursor) == ["cc", "d"]
 
 
 @pytest.mark.parametrize("noun", NOUNS)
@@ -88,20 +88,20 @@ def test_s3_7_an_id_that_is_inserted_before_the_cursor_is_not_seen_again(store: 
     ids=repr,
 )
 def test_s3_7_wrong_types_and_limits_are_400(store: Any, noun: str, bad: dict[str, Any]) -> None:
-    Door(store).search(noun, now=5, **bad).must(400)
+    DialectClient(store).search(noun, now=5, **bad).must(400)
     assert store.now == 0
 
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_s3_7_null_is_not_given(store: Any, noun: str) -> None:
-    door = fill(store, ["a", "b"], noun)
+    client = fill(store, ["a", "b"], noun)
     given = {"limit": None, "cursor": None, "tags": None, "id": None}
     if noun != "schedule":
         given["state"] = None
     if noun == "task":
         given["target"] = None
-    assert door.found(noun, **given) == ["a", "b"]
-    assert door.found(noun, cursor="", unknown=[1]) == ["a", "b"]
+    assert client.found(noun, **given) == ["a", "b"]
+    assert client.found(noun, cursor="", unknown=[1]) == ["a", "b"]
 
 
 GLOBS = [
@@ -128,59 +128,59 @@ GLOBS = [
 @pytest.mark.parametrize(("glob", "matches"), GLOBS)
 @pytest.mark.parametrize("noun", NOUNS)
 def test_s3_7_the_id_glob_knows_the_star_alone(store: Any, noun: str, glob: str, matches: list[str]) -> None:
-    door = fill(store, ["a", "a.b", "ab", "b*", "B"], noun)
-    assert door.found(noun, id=glob) == sorted(i for i in matches if i)
+    client = fill(store, ["a", "a.b", "ab", "b*", "B"], noun)
+    assert client.found(noun, id=glob) == sorted(i for i in matches if i)
 
 
 def test_s3_7_the_star_is_any_run_of_any_characters(store: Any) -> None:
     ids = ["a\nb", "a\n", "a𝄞b", "a\u2028b"]
-    door = fill(store, ids, "promise")
-    assert set(door.found("promise", id="a*")) == set(ids)
-    assert set(door.found("promise", id="a*b")) == set(ids) - {"a\n"}
-    assert door.found("promise", id="a") == []
+    client = fill(store, ids, "promise")
+    assert set(client.found("promise", id="a*")) == set(ids)
+    assert set(client.found("promise", id="a*b")) == set(ids) - {"a\n"}
+    assert client.found("promise", id="a") == []
 
 
 def test_s3_7_a_glob_is_not_exponential(store: Any) -> None:
-    door = fill(store, ["a" * 2_000], "promise")
-    assert door.found("promise", id="*a" * 500 + "b") == []
-    assert door.found("promise", id="*a" * 500) == ["a" * 2_000]
+    client = fill(store, ["a" * 2_000], "promise")
+    assert client.found("promise", id="*a" * 500 + "b") == []
+    assert client.found("promise", id="*a" * 500) == ["a" * 2_000]
 
 
 def test_s3_7_promise_state_is_projected(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id, timer in (("p", {}), ("timer", {"resonate:timer": "true"}), ("alive", {})):
-        door.create(id, timeout=FAR if id == "alive" else 100, tags=timer, now=0).must()
-    door.create("done", now=0).must()
-    door.settle("done", "rejected", now=1).must()
-    assert door.found("promise", now=99, state="pending") == ["alive", "p", "timer"]
-    assert door.found("promise", now=100, state="pending") == ["alive"]
-    assert door.found("promise", now=100, state="rejected_timedout") == ["p"]
-    assert door.found("promise", now=100, state="resolved") == ["timer"]
-    assert door.found("promise", now=100, state="rejected") == ["done"]
-    assert door.found("promise", now=100, state="rejected_canceled") == []
-    record = door.search("promise", now=100, id="p").must()["promises"][0]
-    assert record == door.get("p", now=100)["promise"]
+        client.create(id, timeout=FAR if id == "alive" else 100, tags=timer, now=0).must()
+    client.create("done", now=0).must()
+    client.settle("done", "rejected", now=1).must()
+    assert client.found("promise", now=99, state="pending") == ["alive", "p", "timer"]
+    assert client.found("promise", now=100, state="pending") == ["alive"]
+    assert client.found("promise", now=100, state="rejected_timedout") == ["p"]
+    assert client.found("promise", now=100, state="resolved") == ["timer"]
+    assert client.found("promise", now=100, state="rejected") == ["done"]
+    assert client.found("promise", now=100, state="rejected_canceled") == []
+    record = client.search("promise", now=100, id="p").must()["promises"][0]
+    assert record == client.get("p", now=100)["promise"]
 
 
 @pytest.mark.parametrize("bad", ["", "Pending", "fulfilled", "timedout", 5, []])
 def test_s3_7_an_unknown_promise_state_is_a_400(store: Any, bad: Any) -> None:
-    Door(store).search("promise", state=bad).must(400)
+    DialectClient(store).search("promise", state=bad).must(400)
 
 
 @pytest.mark.parametrize("bad", ["", "Pending", "resolved", "claimed", 5, []])
 def test_s3_7_an_unknown_task_state_is_a_400(store: Any, bad: Any) -> None:
-    Door(store).search("task", state=bad).must(400)
+    DialectClient(store).search("task", state=bad).must(400)
 
 
 def test_s3_7_all_tags_must_match(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id, tags in (("p1", {"a": "1"}), ("p2", {"a": "1", "b": "2"}), ("p3", {"b": "2"}), ("p4", {"a": ""})):
-        door.create(id, tags=tags, target=ADDRESS).must()
-        door.schedule(f"s{id}", tags=tags).must()
+        client.create(id, tags=tags, target=ADDRESS).must()
+        client.schedule(f"s{id}", tags=tags).must()
     for noun, prefix in (("promise", "p"), ("task", "p"), ("schedule", "sp")):
 
         def found(tags: dict[str, str], noun: str = noun, prefix: str = prefix) -> list[str]:
-            return [i.removeprefix(prefix) for i in Door(store).found(noun, tags=tags)]
+            return [i.removeprefix(prefix) for i in DialectClient(store).found(noun, tags=tags)]
 
         assert found({"a": "1"}) == ["1", "2"]
         assert found({"a": "1", "b": "2"}) == ["2"]
@@ -190,47 +190,47 @@ def test_s3_7_all_tags_must_match(store: Any) -> None:
 
 
 def test_s3_7_task_search_by_state_and_target(store: Any) -> None:
-    door = Door(store)
-    door.create("gate", now=0).must()
+    client = DialectClient(store)
+    client.create("gate", now=0).must()
     for id in ("a", "h", "s", "f", "e"):
-        door.task_create(id, timeout=50 if id == "e" else FAR, target=f"poll://any@{id}", now=0).must()
-    door.create("p", target="poll://any@a", now=0).must()
-    door.halt("h", now=0).must()
-    door.suspend("s", 1, "gate", now=0).must()
-    door.fulfill("f", 1, now=0).must()
+        client.task_create(id, timeout=50 if id == "e" else FAR, target=f"poll://any@{id}", now=0).must()
+    client.create("p", target="poll://any@a", now=0).must()
+    client.halt("h", now=0).must()
+    client.suspend("s", 1, "gate", now=0).must()
+    client.fulfill("f", 1, now=0).must()
     for state, ids in (("pending", ["p"]), ("acquired", ["a"]), ("suspended", ["s"]), ("halted", ["h"]), ("fulfilled", ["e", "f"])):
-        assert door.found("task", now=50, state=state) == ids
-    assert door.found("task", target="poll://any@a") == ["a", "p"]
-    assert door.found("task", target="poll://any@a", state="pending") == ["p"]
-    assert door.found("task", target="poll://any@nobody") == door.found("task", target="") == []
-    record = door.search("task", id="a").must()["tasks"][0]
-    assert record == door.task("a")["task"]
+        assert client.found("task", now=50, state=state) == ids
+    assert client.found("task", target="poll://any@a") == ["a", "p"]
+    assert client.found("task", target="poll://any@a", state="pending") == ["p"]
+    assert client.found("task", target="poll://any@nobody") == client.found("task", target="") == []
+    record = client.search("task", id="a").must()["tasks"][0]
+    assert record == client.task("a")["task"]
 
 
 def test_s3_7_a_search_of_tasks_does_not_show_plain_promises(store: Any) -> None:
-    door = Door(store)
-    door.create("plain").must()
-    assert door.found("task") == [] and door.found("promise") == ["plain"]
+    client = DialectClient(store)
+    client.create("plain").must()
+    assert client.found("task") == [] and client.found("promise") == ["plain"]
 
 
 def test_s3_7_limit_counts_matches_and_not_rows(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for n in range(30):
-        door.create(f"i{n:02}", tags={"odd": str(n % 2)}).must()
-    first = door.search("promise", tags={"odd": "1"}, limit=10).must()
+        client.create(f"i{n:02}", tags={"odd": str(n % 2)}).must()
+    first = client.search("promise", tags={"odd": "1"}, limit=10).must()
     assert [p["id"] for p in first["promises"]] == [f"i{n:02}" for n in range(1, 20, 2)]
-    rest = door.search("promise", tags={"odd": "1"}, limit=5, cursor=first["cursor"]).must()
+    rest = client.search("promise", tags={"odd": "1"}, limit=5, cursor=first["cursor"]).must()
     assert [p["id"] for p in rest["promises"]] == [f"i{n:02}" for n in range(21, 30, 2)]
     assert "cursor" not in rest.data
 
 
 def test_s3_7_any_text_is_a_cursor(store: Any) -> None:
-    door = fill(store, ["b", "d"], "promise")
-    assert door.found("promise", cursor="c") == ["d"]
-    assert door.found("promise", cursor="zzz") == []
+    client = fill(store, ["b", "d"], "promise")
+    assert client.found("promise", cursor="c") == ["d"]
+    assert client.found("promise", cursor="zzz") == []
 
 
 def test_s3_7_a_schedule_record(store: Any) -> None:
-    door = Door(store)
-    created = door.schedule("s", tags={"a": "b"}, now=7).must()["schedule"]
-    assert door.search("schedule").must()["schedules"] == [created]
+    client = DialectClient(store)
+    created = client.schedule("s", tags={"a": "b"}, now=7).must()["schedule"]
+    assert client.search("schedule").must()["schedules"] == [created]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, request
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, request
 
 ID = ["", "a\0b", 5, 1.5, None, True, [], {}]
 NAME = ID
@@ -132,25 +132,25 @@ def _valid(version: str, kind: str) -> dict[str, Any]:
 
 
 def _world(store: Any) -> None:
-    door = Door(store, V26)
-    door.create("x", tags={"resonate:external": "true"}).must()
-    door.create("idle", target=ADDRESS).must()
-    door.task_create("t", pid="w").must()
-    door.create("halted", target=ADDRESS).must()
-    door.halt("halted").must()
-    door.schedule("s").must()
+    client = DialectClient(store, V26)
+    client.create("x", tags={"resonate:external": "true"}).must()
+    client.create("idle", target=ADDRESS).must()
+    client.task_create("t", pid="w").must()
+    client.create("halted", target=ADDRESS).must()
+    client.halt("halted").must()
+    client.schedule("s").must()
 
 
 @pytest.mark.parametrize(("version", "kind", "member"), CASES)
 def test_s3_wrong_members_are_a_400_that_leaves_no_trace(store: Any, version: str, kind: str, member: str) -> None:
     _world(store)
-    door = Door(store, version)
+    client = DialectClient(store, version)
     before = store.digest()
     values = MEMBERS[kind][1][member]
     optional = member.endswith("?") or (version == V25 and member == "action.data.tags")
     for value in [*values, *([] if optional else [MISSING])]:
         data = _put(_valid(version, kind), member, value)
-        reply = door.send(kind, data, now=999)
+        reply = client.send(kind, data, now=999)
         assert reply.status == 400, (value, reply)
         assert (store.digest(), store.now) == (before, 0), value
         try:
@@ -164,7 +164,7 @@ def test_s3_wrong_members_are_a_400_that_leaves_no_trace(store: Any, version: st
 @pytest.mark.parametrize(("version", "kind"), sorted({(v, k) for v, k, _ in CASES}))
 def test_s3_the_valid_data_of_these_tests_is_valid(store: Any, version: str, kind: str) -> None:
     _world(store)
-    Door(store, version).send(kind, _valid(version, kind), now=5).must()
+    DialectClient(store, version).send(kind, _valid(version, kind), now=5).must()
 
 
 @pytest.mark.parametrize(("version", "kind"), sorted({(v, k) for v, k, _ in CASES}))
@@ -191,7 +191,7 @@ def test_s3_members_that_may_be_missing(store: Any, version: str, kind: str) -> 
     for member in MEMBERS[kind][1]:
         if member.endswith("?"):
             data = _put(data, member, MISSING)
-    Door(store, version).send(kind, data, now=5).must()
+    DialectClient(store, version).send(kind, data, now=5).must()
 
 
 # fmt: off
@@ -254,7 +254,7 @@ def test_s3_malformed_envelopes_are_answered(store: Any, envelope: Any, kind: st
     ids=repr,
 )
 def test_s3_optional_members_of_the_head(store: Any, head: dict[str, Any]) -> None:
-    Door(store).send("promise.create", {"id": "p", "timeoutAt": FAR}, **head).must()
+    DialectClient(store).send("promise.create", {"id": "p", "timeoutAt": FAR}, **head).must()
     assert store.now == head.get("resonate:debug_time", 0) or head == {"resonate:debug_time": None}
 
 
@@ -340,22 +340,22 @@ def test_s3_apply_json_answers_in_the_form_of_the_request(store: Any) -> None:
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_order_of_checks(store: Any, version: str) -> None:
     """A request is checked for its shape first, then for existence, then for state and version (3)."""
-    door = Door(store, version)
-    door.send("task.acquire", {"id": "nobody", "version": -1, "pid": "w", "ttl": 5}).must(400)
-    door.acquire("nobody", 5).must(404)
-    door.create("t", target=ADDRESS).must()
-    door.acquire("t", 5).must(409)
-    door.send("task.release", {"id": "nobody", "version": "x"}).must(400)
-    door.release("nobody", 5).must(404)
-    door.release("t", 0).must(409)
+    client = DialectClient(store, version)
+    client.send("task.acquire", {"id": "nobody", "version": -1, "pid": "w", "ttl": 5}).must(400)
+    client.acquire("nobody", 5).must(404)
+    client.create("t", target=ADDRESS).must()
+    client.acquire("t", 5).must(409)
+    client.send("task.release", {"id": "nobody", "version": "x"}).must(400)
+    client.release("nobody", 5).must(404)
+    client.release("t", 0).must(409)
 
 
 def test_s3_an_error_says_what_was_wrong_with_the_value(store: Any) -> None:
-    door = Door(store)
-    door.create("t-one", target=ADDRESS).must()
-    assert "no-such-id" in door.get("no-such-id").must(404).data
-    assert "sideways" in door.settle("t-one", "sideways").must(400).data
-    assert "7777" in door.search("promise", limit=7777).must(400).data
-    assert "every day" in door.schedule("s", cron="every day").must(400).data
-    assert "nowhere" in door.listen("t-one", "nowhere").must(400).data
-    assert "41" in door.acquire("t-one", 41).must(409).data
+    client = DialectClient(store)
+    client.create("t-one", target=ADDRESS).must()
+    assert "no-such-id" in client.get("no-such-id").must(404).data
+    assert "sideways" in client.settle("t-one", "sideways").must(400).data
+    assert "7777" in client.search("promise", limit=7777).must(400).data
+    assert "every day" in client.schedule("s", cron="every day").must(400).data
+    assert "nowhere" in client.listen("t-one", "nowhere").must(400).data
+    assert "41" in client.acquire("t-one", 41).must(409).data

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, held, stored, stored_task
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, held, stored, stored_task
 
 Make = Callable[..., Any]
 EXT = {"resonate:external": "true"}
@@ -15,15 +15,15 @@ EXT = {"resonate:external": "true"}
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_12_suspend_shape(store: Any, version: str) -> None:
-    door = Door(store, version)
-    door.create("x", tags=EXT).must()
-    door.task_create("t").must()
+    client = DialectClient(store, version)
+    client.create("x", tags=EXT).must()
+    client.task_create("t").must()
     kind = "promise.register_callback" if version == V26 else "promise.register"
     v = held(version)
 
     def suspend(*pairs: tuple[str, str], kind: str = kind) -> int:
-        actions = [door.action(kind, {"awaited": a, "awaiter": b}) for a, b in pairs]
-        return door.send("task.suspend", {"id": "t", "version": v, "actions": actions}).status
+        actions = [client.action(kind, {"awaited": a, "awaiter": b}) for a, b in pairs]
+        return client.send("task.suspend", {"id": "t", "version": v, "actions": actions}).status
 
     assert suspend() == 400
     assert suspend(("x", "other")) == 400
@@ -37,16 +37,16 @@ def test_s3_12_suspend_shape(store: Any, version: str) -> None:
 
 
 def test_s3_12_suspend_checks_in_order(store: Any) -> None:
-    door = Door(store)
-    door.create("x").must()
-    door.create("done").must()
-    door.settle("done").must()
-    door.suspend("missing", 1, "nowhere").must(404)
-    door.create("t", target=ADDRESS).must()
-    door.suspend("t", 0, "nowhere").must(409)
-    door.acquire("t", 0).must()
-    door.suspend("t", 0, "nowhere").must(409)
-    door.suspend("t", 1, "done", "x", "nowhere").must(422)
+    client = DialectClient(store)
+    client.create("x").must()
+    client.create("done").must()
+    client.settle("done").must()
+    client.suspend("missing", 1, "nowhere").must(404)
+    client.create("t", target=ADDRESS).must()
+    client.suspend("t", 0, "nowhere").must(409)
+    client.acquire("t", 0).must()
+    client.suspend("t", 0, "nowhere").must(409)
+    client.suspend("t", 1, "done", "x", "nowhere").must(422)
     assert stored(store, "x")["callbacks"] == [], "nothing is registered"
     assert stored_task(store, "t")["state"] == "acquired"
 
@@ -54,25 +54,25 @@ def test_s3_12_suspend_checks_in_order(store: Any) -> None:
 @pytest.mark.parametrize("settled", [True, False])
 def test_s3_12_strict_internal_awaited_is_422_even_when_settled(make_store: Make, settled: bool) -> None:
     store = make_store(rules="strict")
-    door = Door(store)
-    door.create("x", tags=EXT).must()
-    door.create("inner").must()
-    door.task_create("t").must()
+    client = DialectClient(store)
+    client.create("x", tags=EXT).must()
+    client.create("inner").must()
+    client.task_create("t").must()
     if settled:
-        door.settle("inner").must()
-    door.suspend("t", 1, "x", "inner").must(422)
+        client.settle("inner").must()
+    client.suspend("t", 1, "x", "inner").must(422)
     assert stored(store, "x")["callbacks"] == []
 
 
 def test_s3_12_suspend_300_stays_acquired_and_registers_nothing(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id in ("x", "done", "queued"):
-        door.create(id).must()
-    door.settle("done").must()
-    door.task_create("t", ttl=500, now=0).must()
-    door.register("queued", "t").must()
-    door.settle("queued").must()
-    answer = door.suspend("t", 1, "x", "done", now=3).must(300)
+        client.create(id).must()
+    client.settle("done").must()
+    client.task_create("t", ttl=500, now=0).must()
+    client.register("queued", "t").must()
+    client.settle("queued").must()
+    answer = client.suspend("t", 1, "x", "done", now=3).must(300)
     assert answer.data == {"preload": []}
     task = stored_task(store, "t")
     assert (task["state"], task["acquisitions"], task["expiresAt"], task["resumes"]) == ("acquired", 1, 500, [])
@@ -82,11 +82,11 @@ def test_s3_12_suspend_300_stays_acquired_and_registers_nothing(store: Any) -> N
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_12_suspend_200_registers_all_and_drops_the_lease(store: Any, version: str) -> None:
-    door = Door(store, version)
+    client = DialectClient(store, version)
     for id in ("x", "y"):
-        door.create(id).must()
-    door.task_create("t", now=0).must()
-    assert door.suspend("t", held(version), "y", "x", now=1).must(200).data == {}
+        client.create(id).must()
+    client.task_create("t", now=0).must()
+    assert client.suspend("t", held(version), "y", "x", now=1).must(200).data == {}
     assert stored(store, "x")["callbacks"] == stored(store, "y")["callbacks"] == ["t"]
     assert stored_task(store, "t") == {"state": "suspended", "acquisitions": 1, "lastTtl": 10_000, "resumes": []}
     store.tick(now=100_000)
@@ -94,27 +94,27 @@ def test_s3_12_suspend_200_registers_all_and_drops_the_lease(store: Any, version
 
 
 def test_s3_12_suspend_200_drops_buffered_resumes_in_2026(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id in ("x", "queued"):
-        door.create(id).must()
-    door.task_create("t").must()
-    door.register("queued", "t").must()
-    door.settle("queued").must()
+        client.create(id).must()
+    client.task_create("t").must()
+    client.register("queued", "t").must()
+    client.settle("queued").must()
     assert stored_task(store, "t")["resumes"] == ["queued"]
-    door.suspend("t", 1, "x").must(200)
+    client.suspend("t", 1, "x").must(200)
     assert stored_task(store, "t")["resumes"] == []
 
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_12_suspend_on_an_expired_awaited_is_a_300(store: Any, version: str) -> None:
-    door = Door(store, version)
-    door.create("x", timeout=50, tags=EXT, now=0).must()
-    door.task_create("t", now=0).must()
-    door.suspend("t", held(version), "x", now=50).must(300)
+    client = DialectClient(store, version)
+    client.create("x", timeout=50, tags=EXT, now=0).must()
+    client.task_create("t", now=0).must()
+    client.suspend("t", held(version), "x", now=50).must(300)
 
 
 def test_s3_12_2025_missing_awaited_comes_before_queued_resumes(store: Any) -> None:
-    old = Door(store, V25)
+    old = DialectClient(store, V25)
     old.create("x").must()
     old.task_create("t").must()
     old.register("x", "t").must()
@@ -128,7 +128,7 @@ def test_s3_12_2025_missing_awaited_comes_before_queued_resumes(store: Any) -> N
 
 
 def test_s3_12_2025_row_32_takes_the_first_settled_in_order_of_actions(store: Any) -> None:
-    old = Door(store, V25)
+    old = DialectClient(store, V25)
     for id in ("a", "b", "c"):
         old.create(id).must()
     for id in ("b", "c"):
@@ -139,12 +139,14 @@ def test_s3_12_2025_row_32_takes_the_first_settled_in_order_of_actions(store: An
 
 
 # --- preload ----------------------------------------------------------------------------------------------------------
-def _branch(store: Any) -> Door:
-    door = Door(store)
+def _branch(store: Any) -> DialectClient:
+    client = DialectClient(store)
     for id, branch in (("z", "b"), ("a", "b"), ("é", "b"), ("other", "c"), ("plain", None), ("empty", "")):
-        door.create(id, timeout=100 if id == "a" else FAR, tags={} if branch is None else {"resonate:branch": branch}, now=0).must()
-    door.settle("z", now=0).must()
-    return door
+        client.create(
+            id, timeout=100 if id == "a" else FAR, tags={} if branch is None else {"resonate:branch": branch}, now=0
+        ).must()
+    client.settle("z", now=0).must()
+    return client
 
 
 def _ids(preload: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -155,36 +157,36 @@ SIBLINGS = [("a", "rejected_timedout"), ("z", "resolved"), ("é", "pending")]
 
 
 def test_s3_preload_of_create_acquire_suspend_and_fence(store: Any) -> None:
-    door = _branch(store)
+    client = _branch(store)
     tags = {"resonate:branch": "b"}
-    assert _ids(door.task_create("t", tags=tags, now=100).must()["preload"]) == SIBLINGS
-    assert _ids(door.suspend("t", 1, "z", now=100).must(300)["preload"]) == SIBLINGS
-    answer = door.fence_create("t", 1, "m", tags=tags, now=100).must()
+    assert _ids(client.task_create("t", tags=tags, now=100).must()["preload"]) == SIBLINGS
+    assert _ids(client.suspend("t", 1, "z", now=100).must(300)["preload"]) == SIBLINGS
+    answer = client.fence_create("t", 1, "m", tags=tags, now=100).must()
     assert _ids(answer["preload"]) == sorted([*SIBLINGS, ("m", "pending")], key=lambda x: x[0].encode())
-    door.release("t", 1, now=100).must()
-    assert [i for i, _ in _ids(door.acquire("t", 1, now=100).must()["preload"])] == ["a", "m", "z", "é"]
+    client.release("t", 1, now=100).must()
+    assert [i for i, _ in _ids(client.acquire("t", 1, now=100).must()["preload"])] == ["a", "m", "z", "é"]
 
 
 @pytest.mark.parametrize("tags", [{}, {"resonate:branch": ""}, {"resonate:branch": "lonely"}], ids=repr)
 def test_s3_preload_without_siblings(store: Any, tags: dict[str, str]) -> None:
-    door = _branch(store)
-    assert door.task_create("t", tags=tags).must()["preload"] == []
-    assert door.fence_create("t", 1, "m").must()["preload"] == []
-    assert door.suspend("t", 1, "z").must(300)["preload"] == []
+    client = _branch(store)
+    assert client.task_create("t", tags=tags).must()["preload"] == []
+    assert client.fence_create("t", 1, "m").must()["preload"] == []
+    assert client.suspend("t", 1, "z").must(300)["preload"] == []
 
 
 def test_s3_preload_of_a_create_that_ends_fulfilled_is_empty(store: Any) -> None:
-    door = _branch(store)
+    client = _branch(store)
     tags = {"resonate:branch": "b"}
-    assert door.task_create("dead", timeout=1, tags=tags, now=5).must()["preload"] == []
-    door.create("t", target=ADDRESS, tags=tags).must()
-    door.settle("t").must()
-    assert door.task_create("t", tags=tags).must()["preload"] == []
+    assert client.task_create("dead", timeout=1, tags=tags, now=5).must()["preload"] == []
+    client.create("t", target=ADDRESS, tags=tags).must()
+    client.settle("t").must()
+    assert client.task_create("t", tags=tags).must()["preload"] == []
 
 
 def test_s3_preload_is_not_in_2025(store: Any) -> None:
     _branch(store)
-    old = Door(store, V25)
+    old = DialectClient(store, V25)
     tags = {"resonate:branch": "b"}
     assert set(old.task_create("t", tags=tags).must().data) == {"task", "promise"}
     assert set(old.fence_create("t", 0, "m", tags=tags).must().data) == {"action"}

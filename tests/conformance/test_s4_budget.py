@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, Door, executes, request, stored, stored_task, unblocks
+from conformance.wire import ADDRESS, DialectClient, executes, request, stored, stored_task, unblocks
 from reference.steps import BUDGET
 from resonate_core.errors import Invalid
 
@@ -21,7 +21,7 @@ def steps(fired: list[Any]) -> list[tuple[str, str, int]]:
 def _many_listeners(make_store: Any, count: int) -> Any:
     """Makes a store whose promise p has many listeners."""
     store = make_store(check=False)
-    Door(store).create("p").must()
+    DialectClient(store).create("p").must()
     kind = "promise.register_listener"
     answers = store.apply([request(kind, {"awaited": "p", "address": f"http://l/{i:05}"}) for i in range(count)])
     assert {a["head"]["status"] for a in answers} == {200}
@@ -30,14 +30,14 @@ def _many_listeners(make_store: Any, count: int) -> Any:
 
 def test_s4_a_request_runs_one_portion_of_a_long_drain(make_store: Any) -> None:
     store = _many_listeners(make_store, 2 * BUDGET + 30)
-    door = Door(store)
-    door.create("later", timeout=50, tags=EXT, now=10).must()
-    door.settle("p", now=20).must()
+    client = DialectClient(store)
+    client.create("later", timeout=50, tags=EXT, now=10).must()
+    client.settle("p", now=20).must()
     assert (len(unblocks(store)), len(stored(store, "p")["listeners"])) == (BUDGET, BUDGET + 30)
     assert store.next_due() <= 20
-    door.get("p", now=21).must()
+    client.get("p", now=21).must()
     assert len(unblocks(store)) == BUDGET, "a read runs no steps"
-    door.settle("nobody", now=60).must(404)
+    client.settle("nobody", now=60).must(404)
     assert len(unblocks(store)) == 2 * BUDGET
     assert stored(store, "later")["state"] == "pending", "what waits is due before every timer"
     fired = store.tick(now=60)
@@ -56,7 +56,7 @@ def test_s4_a_tick_goes_on_to_the_last_step(make_store: Any) -> None:
 def test_s4_a_tick_stops_at_its_limit_and_leaves_the_rest_due(make_store: Any) -> None:
     store, whole = _many_listeners(make_store, 700), _many_listeners(make_store, 700)
     for one in (store, whole):
-        Door(one).settle("p", now=20).must()
+        DialectClient(one).settle("p", now=20).must()
     fired = []
     while part := store.tick(limit=100):
         fired.append(part)
@@ -74,12 +74,12 @@ def test_s4_a_tick_needs_a_limit_of_a_step(make_store: Any, limit: int) -> None:
 
 def test_s7_a_heartbeat_renews_nothing_while_the_sweep_of_a_dead_promise_waits(make_store: Any) -> None:
     store = _many_listeners(make_store, 3 * BUDGET)
-    door = Door(store)
-    door.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
-    door.settle("p", now=50).must()
+    client = DialectClient(store)
+    client.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
+    client.settle("p", now=50).must()
     before = stored_task(store, "t")
     assert before["state"] == "acquired" and before["expiresAt"] == 10_000
-    door.heartbeat("w", ("t", 1), now=100).must()
+    client.heartbeat("w", ("t", 1), now=100).must()
     assert stored_task(store, "t") == before, "not renewed, and not yet swept"
     store.tick()
     assert stored_task(store, "t") == {"state": "fulfilled", "acquisitions": 1, "resumes": []}
@@ -87,22 +87,22 @@ def test_s7_a_heartbeat_renews_nothing_while_the_sweep_of_a_dead_promise_waits(m
 
 def test_s7_an_empty_heartbeat_renews_nothing_while_the_sweep_waits(make_store: Any) -> None:
     store = _many_listeners(make_store, 3 * BUDGET)
-    door = Door(store)
-    door.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
-    door.settle("p", now=50).must()
-    door.heartbeat("w", now=100).must()
+    client = DialectClient(store)
+    client.task_create("t", timeout=100, ttl=10_000, pid="w", now=0).must()
+    client.settle("p", now=50).must()
+    client.heartbeat("w", now=100).must()
     assert stored_task(store, "t")["expiresAt"] == 10_000
 
 
 def test_s7_a_dead_awaiter_is_not_resumed_while_its_sweep_waits(make_store: Any) -> None:
     store = _many_listeners(make_store, BUDGET - 1)
-    door = Door(store)
-    door.task_create("t", timeout=100, now=0).must()
-    door.create("r", timeout=100, target=ADDRESS, now=0).must()
-    door.suspend("t", 1, "p", now=0).must()
+    client = DialectClient(store)
+    client.task_create("t", timeout=100, now=0).must()
+    client.create("r", timeout=100, target=ADDRESS, now=0).must()
+    client.suspend("t", 1, "p", now=0).must()
     store.take_messages()
     before = stored_task(store, "t")
-    door.settle("p", now=100).must()
+    client.settle("p", now=100).must()
     assert stored(store, "p")["callbacks"] == stored(store, "p")["listeners"] == []
     assert stored_task(store, "t") == before and before["state"] == "suspended"
     assert executes(store) == []
@@ -113,20 +113,20 @@ def test_s7_a_dead_awaiter_is_not_resumed_while_its_sweep_waits(make_store: Any)
 def test_s4_requests_on_a_dead_promise_whose_sweep_waits(make_store: Any) -> None:
     """Every guard reads the projection, even if the row that is still stored differs (1.2)."""
     store = _many_listeners(make_store, 4 * BUDGET + 30)
-    door = Door(store)
-    door.create("q", timeout=100, target=ADDRESS, now=0).must()
-    door.settle("p", now=50).must()
-    door.acquire("q", 0, now=100).must(409)
+    client = DialectClient(store)
+    client.create("q", timeout=100, target=ADDRESS, now=0).must()
+    client.settle("p", now=50).must()
+    client.acquire("q", 0, now=100).must(409)
     assert stored(store, "q")["state"] == "pending", "not yet swept"
-    door.halt("q", now=100).must(409)
-    assert door.settle("q", now=100).must()["promise"]["state"] == "rejected_timedout"
-    assert door.found("promise", state="pending", now=100) == []
+    client.halt("q", now=100).must(409)
+    assert client.settle("q", now=100).must()["promise"]["state"] == "rejected_timedout"
+    assert client.found("promise", state="pending", now=100) == []
 
 
 def test_s1_1_nothing_executes_a_timer(make_store: Any) -> None:
     """This holds even if its stored retry is before its deadline, as another version of the store might have left it."""
     store = make_store(check=False)
-    Door(store).create("p", timeout=9_000, target=ADDRESS, tags={"resonate:timer": "true"}, now=0).must()
+    DialectClient(store).create("p", timeout=9_000, target=ADDRESS, tags={"resonate:timer": "true"}, now=0).must()
     snapshot = store.snapshot()
     snapshot["promises"][0]["task"]["retryAt"] = 50
     store.restore(snapshot)

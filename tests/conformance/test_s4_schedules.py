@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, executes, stored, stored_schedule, stored_task
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, executes, stored, stored_schedule, stored_task
 
 Make = Callable[..., Any]
 MINUTE = 60_000
@@ -27,10 +27,10 @@ def ids(store: Any) -> list[str]:
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s3_18_schedule_create_get_delete(store: Any, version: str) -> None:
-    door = Door(store, version)
-    assert "nobody" in door.send("schedule.get", {"id": "nobody"}).must(404).data
-    door.send("schedule.delete", {"id": "nobody"}).must(404)
-    record = door.schedule("s", "*/5 * * * *", "t-{{.id}}", 500, {"a": "b"}, now=7).must()["schedule"]
+    client = DialectClient(store, version)
+    assert "nobody" in client.send("schedule.get", {"id": "nobody"}).must(404).data
+    client.send("schedule.delete", {"id": "nobody"}).must(404)
+    record = client.schedule("s", "*/5 * * * *", "t-{{.id}}", 500, {"a": "b"}, now=7).must()["schedule"]
     empty = {} if version == V26 else {"headers": {}, "data": ""}
     assert record == {
         "id": "s",
@@ -42,26 +42,26 @@ def test_s3_18_schedule_create_get_delete(store: Any, version: str) -> None:
         "createdAt": 7,
         "nextRunAt": 5 * MINUTE,
     }
-    assert door.send("schedule.get", {"id": "s"}).must()["schedule"] == record
-    again = door.schedule("s", "0 0 * * *", "other", 900, {}, now=9).must()
+    assert client.send("schedule.get", {"id": "s"}).must()["schedule"] == record
+    again = client.schedule("s", "0 0 * * *", "other", 900, {}, now=9).must()
     assert again["schedule"] == record
     assert stored_schedule(store, "s")["dialect"] == version
-    assert door.send("schedule.delete", {"id": "s"}).must().data == {}
-    door.send("schedule.get", {"id": "s"}).must(404)
+    assert client.send("schedule.delete", {"id": "s"}).must().data == {}
+    client.send("schedule.get", {"id": "s"}).must(404)
     store.tick(now=10 * MINUTE)
     assert ids(store) == []
 
 
 def test_s3_18_defaults(store: Any) -> None:
     data = {"id": "s", "cron": "@hourly", "promiseId": "p", "promiseTimeout": 0}
-    record = Door(store).send("schedule.create", data).must()["schedule"]
+    record = DialectClient(store).send("schedule.create", data).must()["schedule"]
     assert (record["promiseParam"], record["promiseTags"], record["nextRunAt"]) == ({}, {}, 60 * MINUTE)
 
 
 def test_s3_18_an_invalid_cron_is_a_400_even_where_the_id_exists(store: Any) -> None:
-    door = Door(store)
-    door.schedule("s").must()
-    door.schedule("s", "x").must(400)
+    client = DialectClient(store)
+    client.schedule("s").must()
+    client.schedule("s", "x").must(400)
 
 
 NEXT = [
@@ -106,15 +106,15 @@ NEXT = [
 
 @pytest.mark.parametrize(("cron", "now", "expected"), NEXT)
 def test_s4_next_occurrence_is_strictly_after_now(store: Any, cron: str, now: str, expected: str) -> None:
-    record = Door(store).schedule("s", cron, now=ms(now)).must()["schedule"]
+    record = DialectClient(store).schedule("s", cron, now=ms(now)).must()["schedule"]
     assert record["nextRunAt"] == ms(expected)
 
 
 def test_s4_milliseconds_within_a_second(store: Any) -> None:
-    door = Door(store)
-    assert door.schedule("a", now=59_999).must()["schedule"]["nextRunAt"] == MINUTE
-    assert door.schedule("b", now=MINUTE).must()["schedule"]["nextRunAt"] == 2 * MINUTE
-    assert door.schedule("c", now=MINUTE + 1).must()["schedule"]["nextRunAt"] == 2 * MINUTE
+    client = DialectClient(store)
+    assert client.schedule("a", now=59_999).must()["schedule"]["nextRunAt"] == MINUTE
+    assert client.schedule("b", now=MINUTE).must()["schedule"]["nextRunAt"] == 2 * MINUTE
+    assert client.schedule("c", now=MINUTE + 1).must()["schedule"]["nextRunAt"] == 2 * MINUTE
 
 
 # fmt: off
@@ -130,14 +130,14 @@ REFUSED = [
 @pytest.mark.parametrize("cron", REFUSED)
 def test_s4_cron_texts_that_are_refused(store: Any, cron: str) -> None:
     """Invalid expressions, and those that can never fire."""
-    Door(store).schedule("s", cron, now=5).must(400)
+    DialectClient(store).schedule("s", cron, now=5).must(400)
     assert store.snapshot()["schedules"] == [] and store.now == 0
 
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s4_an_occurrence_is_created_as_of_its_instant(store: Any, version: str) -> None:
-    door = Door(store, version)
-    door.schedule("s", timeout=10 * MINUTE, tags={"a": "b"}, promiseParam={"data": "eA=="}, now=0).must()
+    client = DialectClient(store, version)
+    client.schedule("s", timeout=10 * MINUTE, tags={"a": "b"}, promiseParam={"data": "eA=="}, now=0).must()
     fired = store.tick(now=MINUTE + 777)
     assert [(f.kind, f.id, f.at, f.now) for f in fired] == [("schedule", "s", MINUTE, MINUTE + 777)]
     assert fired[0].detail == {"promise_id": "s.60000", "created": True}
@@ -146,12 +146,12 @@ def test_s4_an_occurrence_is_created_as_of_its_instant(store: Any, version: str)
     assert row["param"] == {"data": "eA=="} and row["tags"]["a"] == "b"
     schedule = stored_schedule(store, "s")
     assert (schedule["lastRunAt"], schedule["nextRunAt"]) == (MINUTE, 2 * MINUTE)
-    assert door.send("schedule.get", {"id": "s"}).must()["schedule"]["lastRunAt"] == MINUTE
+    assert client.send("schedule.get", {"id": "s"}).must()["schedule"]["lastRunAt"] == MINUTE
 
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s4_an_occurrence_with_a_target_is_dispatched(store: Any, version: str) -> None:
-    Door(store, version).schedule("s", tags={"resonate:target": ADDRESS}, now=0).must()
+    DialectClient(store, version).schedule("s", tags={"resonate:target": ADDRESS}, now=0).must()
     fired = store.tick(now=MINUTE + 5)
     assert [(f.kind, f.id, f.at) for f in fired] == [("schedule", "s", MINUTE), ("dispatch", "s.60000", MINUTE)]
     assert executes(store) == [("execute" if version == V26 else "invoke", "s.60000", 0)]
@@ -171,21 +171,21 @@ TEMPLATES = [
 
 @pytest.mark.parametrize(("template", "id"), TEMPLATES)
 def test_s4_templates(store: Any, template: str, id: str) -> None:
-    Door(store).schedule("s", template=template, now=0).must()
+    DialectClient(store).schedule("s", template=template, now=0).must()
     store.tick(now=MINUTE)
     assert ids(store) == [id]
 
 
 def test_s4_a_template_is_expanded_in_one_pass(store: Any) -> None:
-    Door(store).schedule("{{.timestamp}}", template="{{.id}}", now=0).must()
+    DialectClient(store).schedule("{{.timestamp}}", template="{{.id}}", now=0).must()
     store.tick(now=MINUTE)
     assert ids(store) == ["{{.timestamp}}"]
 
 
 def test_s4_an_occurrence_whose_id_exists_is_not_created_twice(store: Any) -> None:
-    door = Door(store)
-    door.create("s.60000", tags={"mine": "yes"}, now=0).must()
-    door.schedule("s", now=0).must()
+    client = DialectClient(store)
+    client.create("s.60000", tags={"mine": "yes"}, now=0).must()
+    client.schedule("s", now=0).must()
     fired = store.tick(now=MINUTE)
     assert fired[0].detail == {"promise_id": "s.60000", "created": False}
     assert stored(store, "s.60000")["tags"] == {"mine": "yes"}
@@ -193,17 +193,17 @@ def test_s4_an_occurrence_whose_id_exists_is_not_created_twice(store: Any) -> No
 
 
 def test_s4_delete_and_create_again_does_not_make_an_occurrence_twice(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for _ in range(2):
-        door.schedule("s", template="once", now=store.now).must()
+        client.schedule("s", template="once", now=store.now).must()
         store.tick(now=store.now + MINUTE)
-        door.send("schedule.delete", {"id": "s"}).must()
+        client.send("schedule.delete", {"id": "s"}).must()
     assert ids(store) == ["once"] and stored(store, "once")["createdAt"] == MINUTE
 
 
 def test_s4_an_occurrence_past_its_own_deadline_times_out_next(store: Any) -> None:
-    door = Door(store)
-    door.schedule("s", timeout=1_000, tags={"resonate:target": ADDRESS}, now=0).must()
+    client = DialectClient(store)
+    client.schedule("s", timeout=1_000, tags={"resonate:target": ADDRESS}, now=0).must()
     fired = store.tick(now=2 * MINUTE + 5_000)
     assert [(f.kind, f.at) for f in fired] == [
         ("schedule", MINUTE),
@@ -217,16 +217,16 @@ def test_s4_an_occurrence_past_its_own_deadline_times_out_next(store: Any) -> No
 
 
 def test_s4_a_zero_timeout_is_born_settled(store: Any) -> None:
-    Door(store).schedule("s", timeout=0, now=0).must()
+    DialectClient(store).schedule("s", timeout=0, now=0).must()
     store.tick(now=MINUTE)
     row = stored(store, "s.60000")
     assert (row["state"], row["createdAt"], row["settledAt"], row["timeoutAt"]) == ("rejected_timedout", MINUTE, MINUTE, MINUTE)
 
 
 def test_s4_a_huge_timeout_saturates(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for i, timeout in enumerate((2**63 - 1, 2**53 - 1, 2**50)):
-        door.schedule(f"s{i}", timeout=timeout, now=0).must()
+        client.schedule(f"s{i}", timeout=timeout, now=0).must()
     store.tick(now=MINUTE)
     assert [stored(store, f"s{i}.60000")["timeoutAt"] for i in range(3)] == [2**63 - 1, 2**53 - 1 + MINUTE, 2**50 + MINUTE]
 
@@ -234,8 +234,8 @@ def test_s4_a_huge_timeout_saturates(store: Any) -> None:
 def test_s4_a_delay_in_the_tags_of_a_schedule_is_a_400(store: Any) -> None:
     tags = {"resonate:delay": "5", "resonate:target": ADDRESS}
     for version in (V26, V25):
-        Door(store, version).schedule("s", tags=tags).must(400)
-        Door(store, version).schedule("s", tags={"resonate:target": ""}).must(400)
+        DialectClient(store, version).schedule("s", tags=tags).must(400)
+        DialectClient(store, version).schedule("s", tags={"resonate:target": ""}).must(400)
 
 
 # --- catch-up ----------------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ CATCHUP = [
 @pytest.mark.parametrize(("catchup", "now", "made", "last", "following"), CATCHUP)
 def test_s4_catchup(make_store: Make, catchup: str, now: int, made: list[int], last: int, following: int) -> None:
     store = make_store(catchup=catchup)
-    Door(store).schedule("s", now=0).must()
+    DialectClient(store).schedule("s", now=0).must()
     fired = store.tick(now=now)
     assert [f.detail["promise_id"] for f in fired] == [f"s.{m * MINUTE}" for m in made]
     assert sorted(ids(store)) == sorted(f"s.{m * MINUTE}" for m in made)
@@ -264,15 +264,15 @@ def test_s4_catchup(make_store: Make, catchup: str, now: int, made: list[int], l
 
 def test_s4_catchup_latest_is_one_step_at_the_first_missed(make_store: Make) -> None:
     store = make_store(catchup="latest")
-    Door(store).schedule("s", now=0).must()
+    DialectClient(store).schedule("s", now=0).must()
     assert [(f.at, f.detail) for f in store.tick(now=3 * MINUTE)] == [(MINUTE, {"promise_id": "s.180000", "created": True})]
 
 
 def test_s4_catchup_none_skips_what_is_more_than_a_minute_late(make_store: Make) -> None:
     store = make_store(catchup="none")
-    door = Door(store)
-    door.schedule("hourly", "@hourly", now=0).must()
-    door.schedule("daily", "@daily", now=0).must()
+    client = DialectClient(store)
+    client.schedule("hourly", "@hourly", now=0).must()
+    client.schedule("daily", "@daily", now=0).must()
     fired = store.tick(now=61 * MINUTE)
     assert [(f.id, f.at, f.detail) for f in fired] == [("hourly", 60 * MINUTE, {"promise_id": "hourly.3600000", "created": True})]
     fired = store.tick(now=DAY + MINUTE + 1)
@@ -290,23 +290,23 @@ def test_s4_catchup_none_skips_what_is_more_than_a_minute_late(make_store: Make)
 def test_s4_a_server_that_was_there_misses_nothing(make_store: Make, clock_type: Any, catchup: str) -> None:
     clock = clock_type(0)
     store = make_store(catchup=catchup, clock=clock)
-    Door(store).schedule("s").must()
+    DialectClient(store).schedule("s").must()
     clock.advance_to(3 * MINUTE)
     assert ids(store) == ["s.120000", "s.180000", "s.60000"]
 
 
 def test_s4_all_occurrences_are_made_after_any_request(store: Any) -> None:
-    door = Door(store)
-    door.schedule("s", now=0).must()
-    door.create("p", now=3 * MINUTE).must()
+    client = DialectClient(store)
+    client.schedule("s", now=0).must()
+    client.create("p", now=3 * MINUTE).must()
     assert [p["id"] for p in store.snapshot()["promises"]] == ["p", "s.120000", "s.180000", "s.60000"]
 
 
 def test_s4_more_occurrences_than_the_budget(make_store: Make) -> None:
     store = make_store(check=False)
-    door = Door(store)
-    door.schedule("s", timeout=FAR, now=0).must()
-    door.create("p", now=1_500 * MINUTE).must()
+    client = DialectClient(store)
+    client.schedule("s", timeout=FAR, now=0).must()
+    client.create("p", now=1_500 * MINUTE).must()
     assert len(ids(store)) == 65
     assert len(store.tick()) == 1_436
     assert stored_schedule(store, "s")["lastRunAt"] == 1_500 * MINUTE

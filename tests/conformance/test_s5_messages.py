@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, LISTENER, V25, V26, Door, executes, stored_task, unblocks
+from conformance.wire import ADDRESS, FAR, LISTENER, V25, V26, DialectClient, executes, stored_task, unblocks
 
 Make = Callable[..., Any]
 DAY = 86_400_000
 
 
 def test_s5_execute_in_wire_form(store: Any) -> None:
-    Door(store).create("t", target=ADDRESS).must()
+    DialectClient(store).create("t", target=ADDRESS).must()
     assert store.take_messages() == [
         {
             "key": "execute:t",
@@ -26,10 +26,10 @@ def test_s5_execute_in_wire_form(store: Any) -> None:
 
 
 def test_s5_unblock_in_wire_form(store: Any) -> None:
-    door = Door(store)
-    door.create("p").must()
-    door.listen("p").must()
-    record = door.settle("p", "rejected_canceled", {"headers": {"a": "b"}}).must()["promise"]
+    client = DialectClient(store)
+    client.create("p").must()
+    client.listen("p").must()
+    record = client.settle("p", "rejected_canceled", {"headers": {"a": "b"}}).must()["promise"]
     assert store.take_messages() == [
         {
             "key": f"unblock:p:{LISTENER}",
@@ -40,7 +40,7 @@ def test_s5_unblock_in_wire_form(store: Any) -> None:
 
 
 def test_s5_invoke_resume_notify_in_wire_form(store: Any) -> None:
-    old = Door(store, V25)
+    old = DialectClient(store, V25)
     old.create("x").must()
     old.create("t", target=ADDRESS).must()
     assert store.take_messages() == [
@@ -71,7 +71,7 @@ def test_s5_invoke_resume_notify_in_wire_form(store: Any) -> None:
 
 @pytest.mark.parametrize("settler", [V26, V25])
 def test_s5_an_unblock_speaks_the_dialect_of_its_registration(store: Any, settler: str) -> None:
-    doors = {v: Door(store, v) for v in (V26, V25)}
+    doors = {v: DialectClient(store, v) for v in (V26, V25)}
     doors[V26].create("p").must()
     for version, address in ((V26, "http://new"), (V25, "http://old")):
         doors[version].listen("p", address).must()
@@ -86,29 +86,29 @@ def test_s5_an_unblock_speaks_the_dialect_of_its_registration(store: Any, settle
 def test_s5_an_execute_speaks_the_dialect_of_its_promise(store: Any, acquirer: str) -> None:
     for version, kinds in ((V26, ["execute", "execute"]), (V25, ["invoke", "invoke"])):
         id = f"t{version}"
-        Door(store, version).create(id, target=ADDRESS).must()
+        DialectClient(store, version).create(id, target=ADDRESS).must()
         first = executes(store, id)[0][0]
-        door = Door(store, acquirer)
-        door.acquire(id, 0).must()
-        door.release(id, 1 if acquirer == V26 else 0).must()
+        client = DialectClient(store, acquirer)
+        client.acquire(id, 0).must()
+        client.release(id, 1 if acquirer == V26 else 0).must()
         assert [first, executes(store, id)[0][0]] == kinds
 
 
 def test_s5_a_new_execute_replaces_the_old_and_goes_to_the_end(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id in ("a", "b"):
-        door.create(id, target=ADDRESS, now=0).must()
-    door.acquire("a", 0, now=1).must()
+        client.create(id, target=ADDRESS, now=0).must()
+    client.acquire("a", 0, now=1).must()
     assert executes(store) == [("execute", "a", 0), ("execute", "b", 0)], "a stale execute stays until it is replaced or taken"
-    door.release("a", 1, now=2).must()
+    client.release("a", 1, now=2).must()
     assert executes(store) == [("execute", "b", 0), ("execute", "a", 1)]
     assert [m["queuedAt"] for m in store.snapshot()["messages"]] == [0, 2]
 
 
 def test_s5_stale_executes_outlive_their_task(store: Any) -> None:
-    door = Door(store)
-    door.create("t", target=ADDRESS).must()
-    door.settle("t").must()
+    client = DialectClient(store)
+    client.create("t", target=ADDRESS).must()
+    client.settle("t").must()
     assert executes(store) == [("execute", "t", 0)]
     store.tick(now=10 * DAY)
     assert executes(store) == [("execute", "t", 0)], "retention is for unblocks alone"
@@ -116,18 +116,18 @@ def test_s5_stale_executes_outlive_their_task(store: Any) -> None:
 
 
 def test_s5_unblocks_are_keyed_by_promise_and_address(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id in ("p", "q"):
-        door.create(id).must()
+        client.create(id).must()
         for address in ("http://a", "http://b"):
-            door.listen(id, address).must()
-        door.settle(id).must()
+            client.listen(id, address).must()
+        client.settle(id).must()
     keys = [m.key for m in store.messages()]
     assert keys == ["unblock:p:http://a", "unblock:p:http://b", "unblock:q:http://a", "unblock:q:http://b"]
 
 
 def test_s5_messages_shows_and_does_not_take(store: Any) -> None:
-    Door(store).create("t", target=ADDRESS, now=4).must()
+    DialectClient(store).create("t", target=ADDRESS, now=4).must()
     for _ in range(2):
         (message,) = store.messages()
         assert (message.kind, message.id, message.version, message.address) == ("execute", "t", 0, ADDRESS)
@@ -136,15 +136,15 @@ def test_s5_messages_shows_and_does_not_take(store: Any) -> None:
 
 
 def test_s5_take_messages_takes_in_order_up_to_a_limit(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for id in "cab":
-        door.create(id, target=ADDRESS).must()
+        client.create(id, target=ADDRESS).must()
     assert [m["key"] for m in store.take_messages(limit=2)] == ["execute:c", "execute:a"]
     assert [m["key"] for m in store.take_messages(limit=5)] == ["execute:b"]
 
 
 def test_s5_a_dropped_execute_is_recovered_by_the_dispatch_timer(store: Any) -> None:
-    Door(store).create("t", target=ADDRESS, now=0).must()
+    DialectClient(store).create("t", target=ADDRESS, now=0).must()
     store.take_messages()
     store.tick(now=4_999)
     assert executes(store) == []
@@ -153,8 +153,8 @@ def test_s5_a_dropped_execute_is_recovered_by_the_dispatch_timer(store: Any) -> 
 
 
 def test_s5_taking_changes_no_row(store: Any) -> None:
-    door = Door(store)
-    door.create("t", target=ADDRESS).must()
+    client = DialectClient(store)
+    client.create("t", target=ADDRESS).must()
     before = stored_task(store, "t")
     store.take_messages()
     assert stored_task(store, "t") == before
@@ -165,27 +165,27 @@ def test_s5_taking_changes_no_row(store: Any) -> None:
 def test_s5_unblocks_that_nobody_takes_are_dropped_and_counted(make_store: Make, version: str, retention: int | None) -> None:
     store = make_store(**({} if retention is None else {"unblock_retention": retention}))
     kept = retention or DAY
-    door = Door(store, version)
+    client = DialectClient(store, version)
     for id in ("p", "q"):
-        door.create(id, timeout=10**15, now=0).must()
-        door.listen(id, now=0).must()
-    door.settle("p", now=10).must()
-    door.settle("q", now=11).must()
+        client.create(id, timeout=10**15, now=0).must()
+        client.listen(id, now=0).must()
+    client.settle("p", now=10).must()
+    client.settle("q", now=11).must()
     store.tick(now=10 + kept - 1)
     assert (len(unblocks(store)), store.snapshot()["dropped"]) == (2, 0)
-    door.get("p", now=10 + kept).must()
+    client.get("p", now=10 + kept).must()
     assert len(unblocks(store)) == 2, "a read stores nothing"
     store.tick(now=10 + kept)
     assert ([u[1] for u in unblocks(store)], store.snapshot()["dropped"]) == (["q"], 1)
-    door.settle("nobody", now=11 + kept).must(404)
+    client.settle("nobody", now=11 + kept).must(404)
     assert (unblocks(store), store.snapshot()["dropped"]) == ([], 2)
 
 
 def test_s5_an_unblock_stays_until_it_is_taken(store: Any) -> None:
-    door = Door(store)
-    door.create("p").must()
-    door.listen("p").must()
-    door.settle("p", now=0).must()
+    client = DialectClient(store)
+    client.create("p").must()
+    client.listen("p").must()
+    client.settle("p", now=0).must()
     for now in (10, 10_000, DAY - 1):
         store.tick(now=now)
         assert len(unblocks(store)) == 1
@@ -195,18 +195,18 @@ def test_s5_an_unblock_stays_until_it_is_taken(store: Any) -> None:
 
 @pytest.mark.parametrize("version", [V26, V25])
 def test_s5_the_unblock_of_a_deadline(store: Any, version: str) -> None:
-    door = Door(store, version)
-    door.create("p", timeout=100, now=0).must()
-    door.listen("p", now=0).must()
+    client = DialectClient(store, version)
+    client.create("p", timeout=100, now=0).must()
+    client.listen("p", now=0).must()
     store.tick(now=250)
     (taken,) = store.take_messages()
     record = taken["message"]["data"]["promise"]
     assert (record["state"], record["settledAt"]) == ("rejected_timedout", 100)
-    assert record == door.get("p")["promise"]
+    assert record == client.get("p")["promise"]
     assert store.messages() == []
 
 
 def test_s5_no_message_for_an_acquired_task(store: Any) -> None:
-    door = Door(store)
-    door.task_create("t", timeout=FAR).must()
+    client = DialectClient(store)
+    client.task_create("t", timeout=FAR).must()
     assert store.messages() == []

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, LISTENER, Door
+from conformance.wire import ADDRESS, FAR, LISTENER, DialectClient
 
 Rows = dict[str, dict[str, Any]]
 NOW = 5_000
@@ -127,20 +127,20 @@ NAMES = {
 
 def build(store: Any) -> dict[str, Any]:
     """Fills a store with promises and tasks in every state; returns its snapshot."""
-    door = Door(store)
-    door.schedule("daily", "@daily", now=100).must()
-    door.create("idle", target=ADDRESS, now=100).must()
+    client = DialectClient(store)
+    client.schedule("daily", "@daily", now=100).must()
+    client.create("idle", target=ADDRESS, now=100).must()
     for id in ("open", "settled"):
-        door.create(id, tags={"resonate:external": "true"}, now=100).must()
-        door.listen(id, now=100).must()
-    door.create("plain", now=100).must()
-    door.create("dead", timeout=3_000, tags={"resonate:external": "true"}, now=100).must()
+        client.create(id, tags={"resonate:external": "true"}, now=100).must()
+        client.listen(id, now=100).must()
+    client.create("plain", now=100).must()
+    client.create("dead", timeout=3_000, tags={"resonate:external": "true"}, now=100).must()
     for id in ("held", "parked", "halted", "done"):
-        door.task_create(id, ttl=50_000, now=100).must()
-    door.suspend("parked", 1, "open", now=200).must()
-    door.halt("halted", now=200).must()
-    door.fulfill("done", 1, now=200).must()
-    door.settle("settled", now=200).must()
+        client.task_create(id, ttl=50_000, now=100).must()
+    client.suspend("parked", 1, "open", now=200).must()
+    client.halt("halted", now=200).must()
+    client.fulfill("done", 1, now=200).must()
+    client.settle("settled", now=200).must()
     store.tick(now=NOW)
     snapshot = store.snapshot()
     assert snapshot["messages"][0]["kind"] == "execute"
@@ -188,17 +188,17 @@ def test_s6_a_whole_state_reports_nothing(make_store: Callable[..., Any], rules:
 
 def test_s6_a_timer_with_target_breaks_no_compatible_rule(make_store: Callable[..., Any]) -> None:
     store = make_store()
-    Door(store).create("p", timeout=FAR, target=ADDRESS, tags={"resonate:timer": "true"}).must()
+    DialectClient(store).create("p", timeout=FAR, target=ADDRESS, tags={"resonate:timer": "true"}).must()
     assert store.check() == []
 
 
 def test_s6_a_suspended_task_past_its_own_deadline_needs_no_callback(make_store: Callable[..., Any]) -> None:
     """Its last awaited promise may be settled after the task's deadline, before its timeout step; that step ends the task."""
     store = make_store()
-    door = Door(store)
-    door.create("x", now=0).must()
-    door.task_create("t", timeout=100, now=0).must()
-    door.suspend("t", 1, "x", now=0).must()
+    client = DialectClient(store)
+    client.create("x", now=0).must()
+    client.task_create("t", timeout=100, now=0).must()
+    client.suspend("t", 1, "x", now=0).must()
     snapshot = store.snapshot()
     next(p for p in snapshot["promises"] if p["id"] == "x")["callbacks"] = []
     other = make_store(check=False)
@@ -217,7 +217,7 @@ def test_s6_the_check_option_stops_a_broken_store(make_store: Callable[..., Any]
     other = make_store(check=True)
     other.restore(snapshot, check=False)
     with pytest.raises(refused, match="duplicate_resume"):
-        Door(other).halt("idle")
+        DialectClient(other).halt("idle")
 
 
 # fmt: off

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import FAR, Door, request
+from conformance.wire import FAR, DialectClient, request
 
 DEADLINE = 1_000
 
@@ -19,10 +19,10 @@ DEADLINE = 1_000
 def edited(make_store: Callable[..., Any], clock_type: Any, check: bool) -> tuple[Any, Any]:
     """A store, and its clock: "job" awaits "step" and already has it twice among its resumes."""
     store = make_store()
-    door = Door(store)
-    door.task_create("job", ttl=FAR, now=0).must()
-    door.create("step", timeout=DEADLINE, tags={"resonate:external": "true"}).must()
-    door.register("step", "job").must()
+    client = DialectClient(store)
+    client.task_create("job", ttl=FAR, now=0).must()
+    client.create("step", timeout=DEADLINE, tags={"resonate:external": "true"}).must()
+    client.register("step", "job").must()
     snapshot = store.snapshot()
     (job,) = (row for row in snapshot["promises"] if row["id"] == "job")
     job["task"]["resumes"] = ["step", "step"]
@@ -71,5 +71,5 @@ def test_s6_a_request_names_all_that_it_breaks(make_store: Callable[..., Any], c
     """The error names the violated properties of the step and of the row after it."""
     store, _ = edited(make_store, clock_type, check=True)
     with pytest.raises(refused) as raised:
-        Door(store).halt("job")
+        DialectClient(store).halt("job")
     assert {found.name for found in raised.value.violations} == {"resume_lost", "duplicate_resume"}

@@ -9,7 +9,20 @@ from typing import Any
 import pytest
 
 from conformance.traps import CELLS, REASONS, TRAPS, Cell
-from conformance.wire import ADDRESS, FAR, LISTENER, V25, V26, Door, Reply, executes, forget_messages, rows_of, stored, stored_task
+from conformance.wire import (
+    ADDRESS,
+    FAR,
+    LISTENER,
+    V25,
+    V26,
+    DialectClient,
+    Reply,
+    executes,
+    forget_messages,
+    rows_of,
+    stored,
+    stored_task,
+)
 
 DEADLINE = 100
 DEAD = ("expired", "late", "timer", "untargeted", "inner dead", "settled")
@@ -37,11 +50,11 @@ class Trap:
 
     def __init__(self, store: Any, cell: Cell) -> None:
         self.store, self.cell = store, cell
-        self.door = Door(store, cell.version)
+        self.client = DialectClient(store, cell.version)
         self.held = 1 if cell.version == V26 else 0
         self.now = DEADLINE
         self.fired: list[Any] = []
-        trap, new = cell.trap, Door(store, V26)
+        trap, new = cell.trap, DialectClient(store, V26)
         for id in ("x", "y", "gate"):
             new.create(id, tags={"resonate:external": "true"}, now=0).must()
         for id in ("t", "u"):
@@ -54,7 +67,7 @@ class Trap:
         elif trap in ("settled", "inner", "delay", "both"):
             self.now = 50
         if trap == "settled":
-            self.door.settle("p", value={"data": "eA=="}, now=self.now).must()
+            self.client.settle("p", value={"data": "eA=="}, now=self.now).must()
         forget_messages(store)
         self.before = rows_of(store)
 
@@ -81,13 +94,13 @@ class Trap:
             tags["resonate:external"] = "true"
         if trap == "delay":
             tags["resonate:delay"] = str(DELAY)
-        door = Door(self.store, V26) if trap.startswith("inner") else self.door
+        client = DialectClient(self.store, V26) if trap.startswith("inner") else self.client
         timeout = FAR if trap in ("settled", "inner", "delay") else 9_000 if trap == "both" else DEADLINE
-        door.create("p", timeout, target=ADDRESS if self.has_task else None, tags=tags, now=0).must()
+        client.create("p", timeout, target=ADDRESS if self.has_task else None, tags=tags, now=0).must()
         if not self.has_task:
             return
         needs = "suspended" if trap == "awaiter" else NEEDS.get(self.cell.request, "pending")
-        admin = Door(self.store, V26)
+        admin = DialectClient(self.store, V26)
         if needs in ("acquired", "suspended"):
             ttl = DEADLINE if self.cell.request == "step: lease" else 10_000
             admin.acquire("p", 0, ttl=ttl, pid="w1", now=0).must()
@@ -134,54 +147,54 @@ def _target(trap: Trap) -> str:
 
 
 def _create(trap: Trap) -> Reply:
-    return trap.door.create("p", 2_000, tags=trap.tags(), now=trap.now)
+    return trap.client.create("p", 2_000, tags=trap.tags(), now=trap.now)
 
 
 def _task_create(trap: Trap) -> Reply:
-    return trap.door.task_create("p", 2_000, ttl=500, target=None, tags=trap.tags(), now=trap.now)
+    return trap.client.task_create("p", 2_000, ttl=500, target=None, tags=trap.tags(), now=trap.now)
 
 
 def _fence_create(trap: Trap) -> Reply:
-    return trap.door.fence_create("t", trap.held, "p", 2_000, tags=trap.tags(), now=trap.now)
+    return trap.client.fence_create("t", trap.held, "p", 2_000, tags=trap.tags(), now=trap.now)
 
 
 def _fulfill(trap: Trap) -> Reply:
     """In column awaiter p also awaits the promise of the held task t, which the request settles by fulfilling t."""
     if trap.cell.trap != "awaiter":
-        return trap.door.fulfill("p", trap.held, now=trap.now)
+        return trap.client.fulfill("p", trap.held, now=trap.now)
     snapshot = trap.store.snapshot()
     for row in snapshot["promises"]:
         if row["id"] == "t":
             row["callbacks"] = ["p"]
     trap.store.restore(snapshot)
-    return trap.door.fulfill("t", trap.held, now=trap.now)
+    return trap.client.fulfill("t", trap.held, now=trap.now)
 
 
 # fmt: off
 REQUESTS: dict[str, Callable[[Trap], Reply]] = {
-    "promise.get": lambda c: c.door.get("p", now=c.now),
+    "promise.get": lambda c: c.client.get("p", now=c.now),
     "promise.create": _create,
-    "promise.settle": lambda c: c.door.settle(_target(c), "rejected", now=c.now),
-    "callback on": lambda c: c.door.register(*(("y", "p") if c.cell.trap == "awaiter" else ("p", "t")), now=c.now),
-    "callback by": lambda c: c.door.register("x", "p", now=c.now),
-    "listener": lambda c: c.door.listen("p", now=c.now),
-    "promise.search": lambda c: c.door.search("promise", now=c.now, id="p"),
-    "task.get": lambda c: c.door.task("p", now=c.now),
+    "promise.settle": lambda c: c.client.settle(_target(c), "rejected", now=c.now),
+    "callback on": lambda c: c.client.register(*(("y", "p") if c.cell.trap == "awaiter" else ("p", "t")), now=c.now),
+    "callback by": lambda c: c.client.register("x", "p", now=c.now),
+    "listener": lambda c: c.client.listen("p", now=c.now),
+    "promise.search": lambda c: c.client.search("promise", now=c.now, id="p"),
+    "task.get": lambda c: c.client.task("p", now=c.now),
     "task.create": _task_create,
-    "task.acquire": lambda c: c.door.acquire("p", 0, now=c.now),
-    "task.release": lambda c: c.door.release("p", c.held, now=c.now),
-    "task.suspend": lambda c: c.door.suspend("p", c.held, "x", now=c.now),
-    "task.suspend on": lambda c: c.door.suspend("t", c.held, "p", now=c.now),
+    "task.acquire": lambda c: c.client.acquire("p", 0, now=c.now),
+    "task.release": lambda c: c.client.release("p", c.held, now=c.now),
+    "task.suspend": lambda c: c.client.suspend("p", c.held, "x", now=c.now),
+    "task.suspend on": lambda c: c.client.suspend("t", c.held, "p", now=c.now),
     "task.fulfill": _fulfill,
-    "task.fence": lambda c: c.door.fence_create("p", c.held, "child", now=c.now),
+    "task.fence": lambda c: c.client.fence_create("p", c.held, "child", now=c.now),
     "task.fence create": _fence_create,
-    "task.fence settle": lambda c: c.door.fence_settle("t", c.held, _target(c), "rejected", now=c.now),
-    "task.heartbeat": lambda c: c.door.heartbeat("w1", ("p", c.held), now=c.now),
-    "task.heartbeat all": lambda c: c.door.heartbeat("w1", now=c.now),
-    "task.halt": lambda c: c.door.halt("p", now=c.now),
-    "task.continue": lambda c: c.door.cont("p", now=c.now),
-    "task.search": lambda c: c.door.search("task", now=c.now, id="p"),
-    "schedule.create": lambda c: c.door.schedule("s", timeout=2_000, tags=c.tags(), now=c.now),
+    "task.fence settle": lambda c: c.client.fence_settle("t", c.held, _target(c), "rejected", now=c.now),
+    "task.heartbeat": lambda c: c.client.heartbeat("w1", ("p", c.held), now=c.now),
+    "task.heartbeat all": lambda c: c.client.heartbeat("w1", now=c.now),
+    "task.halt": lambda c: c.client.halt("p", now=c.now),
+    "task.continue": lambda c: c.client.cont("p", now=c.now),
+    "task.search": lambda c: c.client.search("task", now=c.now, id="p"),
+    "schedule.create": lambda c: c.client.schedule("s", timeout=2_000, tags=c.tags(), now=c.now),
 }
 # fmt: on
 
@@ -248,8 +261,8 @@ def assert_dead_everywhere(trap: Trap) -> None:
     assert executes(store, "p") == []
     assert all("p" not in stored(store, id)["callbacks"] for id in ("x", "y"))
     for version in (V26, V25):
-        assert_dead(trap, Door(store, version).get("p").must()["promise"])
-    new = Door(store, V26)
+        assert_dead(trap, DialectClient(store, version).get("p").must()["promise"])
+    new = DialectClient(store, V26)
     assert "p" not in new.found("promise", state="pending")
     assert "p" in new.found("promise", state=verdict(trap)["state"])
     for state in ("pending", "acquired", "suspended", "halted"):
@@ -362,15 +375,15 @@ def test_the_matrix_is_whole() -> None:
 def test_an_edge_on_a_promise_that_settles_in_the_same_batch(make_store: Callable[..., Any]) -> None:
     """One transaction settles a promise, then registers a listener and a callback on it; both see the settlement."""
     store = make_store()
-    door = Door(store)
-    door.create("p").must()
-    door.task_create("t").must()
+    client = DialectClient(store)
+    client.create("p").must()
+    client.task_create("t").must()
     requests = [
         ("promise.settle", {"id": "p", "state": "resolved"}),
         ("promise.register_listener", {"awaited": "p", "address": LISTENER}),
         ("promise.register_callback", {"awaited": "p", "awaiter": "t"}),
     ]
-    answers = store.apply([door.action(*r) for r in requests])
+    answers = store.apply([client.action(*r) for r in requests])
     assert [a["data"]["promise"]["state"] for a in answers] == ["resolved"] * 3
     assert stored(store, "p")["callbacks"] == stored(store, "p")["listeners"] == []
     assert stored_task(store, "t")["resumes"] == [] and store.messages() == []

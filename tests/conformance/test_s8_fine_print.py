@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, executes, request, rows_of, stored, stored_schedule, stored_task
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, executes, request, rows_of, stored, stored_schedule, stored_task
 
 Make = Callable[..., Any]
 EXT = {"resonate:external": "true"}
@@ -52,8 +52,8 @@ def _a_day_of_work() -> list[dict[str, Any]]:
 def test_s8_a_batch_is_the_same_requests_one_by_one(make_store: Make, now: int, door: str) -> None:
     one, many = make_store(), make_store()
     for store in (one, many):
-        Door(store).create("due", timeout=500, tags=EXT, now=0).must()
-        Door(store).listen("due", now=0).must()
+        DialectClient(store).create("due", timeout=500, tags=EXT, now=0).must()
+        DialectClient(store).listen("due", now=0).must()
     work = _a_day_of_work()
     singly = [one.apply(envelope, now=now) for envelope in work]
     if door == "apply":
@@ -65,9 +65,9 @@ def test_s8_a_batch_is_the_same_requests_one_by_one(make_store: Make, now: int, 
 
 
 def test_s8_steps_of_a_request_run_before_the_next_of_its_batch(store: Any) -> None:
-    Door(store).create("x", now=0).must()
-    Door(store).task_create("t", now=0).must()
-    Door(store).suspend("t", 1, "x", now=0).must()
+    DialectClient(store).create("x", now=0).must()
+    DialectClient(store).task_create("t", now=0).must()
+    DialectClient(store).suspend("t", 1, "x", now=0).must()
     answers = store.apply(
         [
             request("promise.settle", {"id": "x", "state": "resolved"}),
@@ -82,7 +82,7 @@ def test_s8_an_empty_batch(store: Any) -> None:
 
 
 def test_s8_an_atomic_batch_is_all_or_nothing(store: Any) -> None:
-    Door(store).create("p", now=5).must()
+    DialectClient(store).create("p", now=5).must()
     before = store.snapshot()
     good = request("promise.create", {"id": "a", "timeoutAt": FAR, "tags": {"resonate:target": ADDRESS}})
     for bad in (
@@ -102,7 +102,7 @@ def test_s8_an_atomic_batch_is_all_or_nothing(store: Any) -> None:
 @pytest.mark.parametrize("door", ["apply", "apply_json"])
 def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, door: str) -> None:
     """The steps that would follow it are undone too, and the change of the clock; a plain 404 would not show that."""
-    Door(store).create("p", timeout=50, tags=EXT, now=5).must()
+    DialectClient(store).create("p", timeout=50, tags=EXT, now=5).must()
     before = store.snapshot()
     bad = request("promise.settle", {"id": "nobody", "state": "resolved"})
     batch: Any = [bad] if door == "apply" else [json.dumps(bad).encode()]
@@ -111,7 +111,7 @@ def test_s8_an_atomic_batch_of_one_is_undone_too(store: Any, door: str) -> None:
 
 
 def test_s8_a_300_is_no_refusal(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.create("x").must()
     door.settle("x").must()
     door.task_create("t").must()
@@ -142,7 +142,7 @@ def test_s8_a_batch_without_atomic_keeps_what_succeeded(store: Any) -> None:
 # --- apply(now=t) ------------------------------------------------------------------------------------------------------------
 def test_s8_the_request_runs_before_the_steps_of_its_instant(store: Any) -> None:
     """A heartbeat at the instant at which the lease expires runs before the expiry step."""
-    door = Door(store)
+    door = DialectClient(store)
     door.task_create("t", ttl=100, pid="w", now=0).must()
     door.heartbeat("w", ("t", 1), now=100).must()
     assert (stored_task(store, "t")["state"], stored_task(store, "t")["expiresAt"]) == ("acquired", 200)
@@ -156,7 +156,7 @@ def test_s8_the_request_runs_before_the_steps_of_its_instant(store: Any) -> None
 
 @pytest.mark.parametrize("request_kind", ["release", "fulfill", "suspend", "fence"])
 def test_s8_a_late_holder_whose_lease_was_not_swept_still_holds(store: Any, request_kind: str) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.create("x", now=0).must()
     door.task_create("t", ttl=100, now=0).must()
     {
@@ -168,7 +168,7 @@ def test_s8_a_late_holder_whose_lease_was_not_swept_still_holds(store: Any, requ
 
 
 def test_s8_now_is_the_clocks_unless_given(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     assert door.create("a").must()["promise"]["createdAt"] == 0
     assert door.create("b", now=7).must()["promise"]["createdAt"] == 7
     assert door.create("c").must()["promise"]["createdAt"] == 7
@@ -177,12 +177,12 @@ def test_s8_now_is_the_clocks_unless_given(store: Any) -> None:
 
 @pytest.mark.parametrize("now", [-1, -(2**63)])
 def test_s8_a_negative_instant_is_in_the_past(store: Any, now: int) -> None:
-    Door(store).create("p", now=now).must(400)
+    DialectClient(store).create("p", now=now).must(400)
 
 
 # --- stored rows and projections -----------------------------------------------------------------------------------------------
 def test_s8_snapshot_and_digest_show_stored_rows(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.create("p", timeout=100, now=0).must()
     before = rows_of(store)
     assert door.get("p", now=500)["promise"]["state"] == "rejected_timedout"
@@ -192,17 +192,17 @@ def test_s8_snapshot_and_digest_show_stored_rows(store: Any) -> None:
 def test_s8_equal_histories_have_equal_digests(make_store: Make) -> None:
     stores = [make_store() for _ in range(3)]
     for store in stores:
-        Door(store).create("p", now=1).must()
+        DialectClient(store).create("p", now=1).must()
     assert stores[0].digest() == stores[1].digest()
     stores[1].tick(now=99)
     assert stores[0].digest() == stores[1].digest(), "equal states at different instants are equal"
     assert isinstance(stores[0].digest(), str) and int(stores[0].digest(), 16) >= 0
-    Door(stores[2]).settle("p", now=1).must()
+    DialectClient(stores[2]).settle("p", now=1).must()
     assert stores[2].digest() != stores[0].digest()
 
 
 def test_s8_snapshot_is_json_and_a_value(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     for envelope in _a_day_of_work():
         store.apply(envelope, now=10)
     taken = store.snapshot()
@@ -218,30 +218,30 @@ def test_s8_restore_brings_all_back(make_store: Make) -> None:
     for envelope in _a_day_of_work():
         first.apply(envelope, now=10)
     taken = json.loads(json.dumps(first.snapshot()))
-    Door(second).create("gone").must()
+    DialectClient(second).create("gone").must()
     second.restore(taken)
     assert second.snapshot() == taken and second.digest() == first.digest()
     assert (second.now, second.next_due()) == (10, first.next_due())
     for store in (first, second):
         store.tick(now=100_000)
     assert first.snapshot() == second.snapshot()
-    assert Door(second).found("promise") == Door(first).found("promise")
+    assert DialectClient(second).found("promise") == DialectClient(first).found("promise")
 
 
 def test_s8_a_fork_is_independent(make_store: Make) -> None:
     store = make_store()
-    door = Door(store)
+    door = DialectClient(store)
     for envelope in _a_day_of_work():
         store.apply(envelope, now=10)
     before = store.snapshot()
     other = store.fork()
     assert other.snapshot() == before and other.now == 10
-    Door(other).create("only there", now=70_000).must()
+    DialectClient(other).create("only there", now=70_000).must()
     other.take_messages()
     assert store.snapshot() == before and store.now == 10
     door.create("only here", now=20).must()
     door.settle("t").must()
-    assert "only here" not in Door(other).found("promise")
+    assert "only here" not in DialectClient(other).found("promise")
     third = other.fork().fork()
     assert third.snapshot() == other.snapshot()
 
@@ -250,7 +250,7 @@ def test_s8_a_fork_is_independent(make_store: Make) -> None:
 @pytest.mark.parametrize("huge", [2**50, 2**53 - 1, MAX - 1, MAX])
 def test_s8_sums_of_instants_and_durations_saturate(make_store: Make, huge: int) -> None:
     store = make_store(retry_timeout="ttl")
-    door = Door(store)
+    door = DialectClient(store)
     door.create("p", timeout=huge, tags=EXT, now=5).must()
     door.task_create("t", timeout=huge, ttl=huge, pid="w", now=5).must()
     assert stored_task(store, "t")["expiresAt"] == min(MAX, huge + 5)
@@ -266,12 +266,12 @@ def test_s8_sums_of_instants_and_durations_saturate(make_store: Make, huge: int)
 @pytest.mark.parametrize("retry", [MAX, 2**62])
 def test_s8_a_huge_retry_timeout_saturates(make_store: Make, retry: int) -> None:
     store = make_store(retry_timeout=retry)
-    Door(store).create("t", timeout=MAX, target=ADDRESS, now=2**62 + 5).must()
+    DialectClient(store).create("t", timeout=MAX, target=ADDRESS, now=2**62 + 5).must()
     assert stored_task(store, "t")["retryAt"] == min(MAX, retry + 2**62 + 5)
 
 
 def test_s8_the_end_of_time(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.create("p", timeout=MAX, tags=EXT, now=0).must()
     assert store.next_due() == MAX
     assert door.get("p", now=MAX - 1).must()["promise"]["state"] == "pending"
@@ -283,7 +283,7 @@ def test_s8_the_end_of_time(store: Any) -> None:
 
 # --- keys, dialects, fences --------------------------------------------------------------------------------------------------------
 def test_s8_keys_stand_in_the_inner_data(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.task_create("t", ikc="a").must()
     assert stored(store, "t")["ikc"] == "a"
     door.fence_create("t", 1, "c", ikc="b").must()
@@ -300,7 +300,7 @@ def test_s8_keys_stand_in_the_inner_data(store: Any) -> None:
 
 @pytest.mark.parametrize("target", [None, ADDRESS])
 def test_s8_2025_task_create_of_a_born_dead_promise_answers_the_promise_alone(store: Any, target: str | None) -> None:
-    old = Door(store, V25)
+    old = DialectClient(store, V25)
     answer = old.task_create("t", timeout=5, target=target, now=10).must()
     assert set(answer.data) == {"promise"} and answer["promise"]["state"] == "rejected_timedout"
     assert stored_task(store, "t") == {"state": "fulfilled", "acquisitions": 0, "resumes": []}
@@ -310,7 +310,7 @@ def test_s8_2025_task_create_of_a_born_dead_promise_answers_the_promise_alone(st
 @pytest.mark.parametrize("inner", [V25, V26, "1999-01-01", 5, None, "missing"])
 @pytest.mark.parametrize("outer", [V25, V26])
 def test_s8_the_outer_dialect_governs_a_fence(store: Any, outer: str, inner: Any) -> None:
-    door = Door(store, outer)
+    door = DialectClient(store, outer)
     door.task_create("t").must()
     head = {"corrId": 7} if inner == "missing" else {"corrId": "inner", "version": inner}
     action = {"kind": "promise.create", "head": head, "data": {"id": "c", "timeoutAt": FAR}}
@@ -323,7 +323,7 @@ def test_s8_the_outer_dialect_governs_a_fence(store: Any, outer: str, inner: Any
 @pytest.mark.parametrize("head", [None, 5, "missing", {}, []])
 @pytest.mark.parametrize("version", [V25, V26])
 def test_s8_an_inner_head_is_ignored(store: Any, version: str, head: Any) -> None:
-    door = Door(store, version)
+    door = DialectClient(store, version)
     action = {"kind": "promise.create", "data": door.create_data("t", target=ADDRESS)}
     if head != "missing":
         action["head"] = head
@@ -331,7 +331,7 @@ def test_s8_an_inner_head_is_ignored(store: Any, version: str, head: Any) -> Non
 
 
 def test_s8_a_request_without_a_key_never_conflicts(store: Any) -> None:
-    door = Door(store)
+    door = DialectClient(store)
     door.create("p", ikc="k").must()
     door.create("p").must(200)
     door.settle("p", iku="k").must()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, V25, Door, executes, stored
+from conformance.wire import ADDRESS, V25, DialectClient, executes, stored
 
 Make = Callable[..., Any]
 EXT = {"resonate:external": "true"}
@@ -24,7 +24,7 @@ def system_store(make_store: Make) -> Any:
 
 def test_system_clock_is_unix_time_in_ms(system_store: Any) -> None:
     before = time.time_ns() // 1_000_000
-    created = Door(system_store).create("p", timeout=2**50).must()["promise"]["createdAt"]
+    created = DialectClient(system_store).create("p", timeout=2**50).must()["promise"]["createdAt"]
     assert before <= created <= time.time_ns() // 1_000_000 + 1
 
 
@@ -35,7 +35,7 @@ def test_system_clock_never_runs_backwards(system_store: Any) -> None:
 
 @pytest.mark.parametrize("now", [0, 10**15])
 def test_system_clock_refuses_an_instant(system_store: Any, refused: Any, now: int) -> None:
-    Door(system_store).create("p", timeout=2**50, now=now).must(400)
+    DialectClient(system_store).create("p", timeout=2**50, now=now).must(400)
     with pytest.raises(refused):
         system_store.tick(now=now)
     assert system_store.snapshot()["promises"] == []
@@ -43,23 +43,23 @@ def test_system_clock_refuses_an_instant(system_store: Any, refused: Any, now: i
 
 def test_system_clock_has_debug_off_by_default(system_store: Any) -> None:
     for kind in ("start", "stop", "reset", "tick", "snap"):
-        Door(system_store).send(f"debug.{kind}", {"time": 5}).must(403)
-    Door(system_store, V25).send("debug.snap", {}).must(400)
+        DialectClient(system_store).send(f"debug.{kind}", {"time": 5}).must(403)
+    DialectClient(system_store, V25).send("debug.snap", {}).must(400)
 
 
 def test_system_clock_judges_debug_time_and_ignores_it(system_store: Any) -> None:
-    door = Door(system_store)
+    client = DialectClient(system_store)
     data = {"id": "p", "timeoutAt": 2**50}
-    door.send("promise.create", data, **{"resonate:debug_time": "5"}).must(400)
-    assert door.send("promise.create", data, **{"resonate:debug_time": 5}).must()["promise"]["createdAt"] > 10**12
+    client.send("promise.create", data, **{"resonate:debug_time": "5"}).must(400)
+    assert client.send("promise.create", data, **{"resonate:debug_time": 5}).must()["promise"]["createdAt"] > 10**12
 
 
 def test_system_clock_fires_what_became_due(system_store: Any) -> None:
-    door = Door(system_store)
-    door.create("t", timeout=2**50, target=ADDRESS).must()
-    door.create("p", timeout=system_store.now + 30, tags=EXT).must()
+    client = DialectClient(system_store)
+    client.create("t", timeout=2**50, target=ADDRESS).must()
+    client.create("p", timeout=system_store.now + 30, tags=EXT).must()
     while system_store.now < stored(system_store, "p")["timeoutAt"]:
         time.sleep(0.005)
     assert [(f.kind, f.id) for f in system_store.tick()] == [("promise_timeout", "p")]
     assert executes(system_store) == [("execute", "t", 0)]
-    assert door.get("p")["promise"]["settledAt"] == stored(system_store, "p")["timeoutAt"]
+    assert client.get("p")["promise"]["settledAt"] == stored(system_store, "p")["timeoutAt"]

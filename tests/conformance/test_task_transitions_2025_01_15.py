@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
-from conformance.wire import ADDRESS, FAR, V25, V26, Door, Reply, executes, forget_messages, stored_task
+from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, Reply, executes, forget_messages, stored_task
 
 TASK = "task"
 NEXT = "next"
@@ -79,12 +79,12 @@ class Scene:
 
     def __init__(self, store: Any, row: Row, binding: Binding) -> None:
         self.store, self.row, self.binding = store, row, binding
-        self.door = Door(store, V25)
+        self.client = DialectClient(store, V25)
         self.t = 1_000
         if row.before:
             self._build(row.before[0])
         elif binding.variant == "promise alone":
-            self.door.create(TASK, now=self._later()).must()
+            self.client.create(TASK, now=self._later()).must()
         self.before = as_table(stored_task(store, TASK))
         forget_messages(store)
         self._later()
@@ -95,39 +95,39 @@ class Scene:
 
     def _settled(self, id: str) -> str:
         """Creates a promise, registers the task as its awaiter, and settles it; returns its id."""
-        self.door.create(id, now=self._later()).must()
-        self.door.register(id, TASK, now=self._later()).must()
-        self.door.settle(id, now=self._later()).must()
+        self.client.create(id, now=self._later()).must()
+        self.client.register(id, TASK, now=self._later()).must()
+        self.client.settle(id, now=self._later()).must()
         return id
 
     def _acquire(self, version: int) -> None:
-        self.door.acquire(TASK, version, BUILD_TTL, now=self._later()).must()
+        self.client.acquire(TASK, version, BUILD_TTL, now=self._later()).must()
 
     def _build(self, state: str) -> None:
-        door, binding = self.door, self.binding
-        door.create(NEXT, now=self._later()).must()
-        door.create(TASK, target=ADDRESS, now=self._later()).must()
-        door.register(NEXT, TASK, now=self._later()).must()
+        client, binding = self.client, self.binding
+        client.create(NEXT, now=self._later()).must()
+        client.create(TASK, target=ADDRESS, now=self._later()).must()
+        client.register(NEXT, TASK, now=self._later()).must()
         version = 0
         for _ in range(binding.cycles):
             self._acquire(version)
-            door.release(TASK, version, now=self._later()).must()
+            client.release(TASK, version, now=self._later()).must()
             version += 1
         if binding.resumed:
-            door.create("reason", now=self._later()).must()
+            client.create("reason", now=self._later()).must()
             self._acquire(version)
-            door.suspend(TASK, version, "reason", now=self._later()).must()
-            door.settle("reason", now=self._later()).must()
+            client.suspend(TASK, version, "reason", now=self._later()).must()
+            client.settle("reason", now=self._later()).must()
             version += 1
         if state in "asf":
             self._acquire(version)
         for i in range(binding.queued):
             self._settled(f"queued{i}")
         if state == "s":
-            door.create("gate", now=self._later()).must()
-            door.suspend(TASK, version, "gate", now=self._later()).must()
+            client.create("gate", now=self._later()).must()
+            client.suspend(TASK, version, "gate", now=self._later()).must()
         if state == "f":
-            door.fulfill(TASK, version, now=self._later()).must()
+            client.fulfill(TASK, version, now=self._later()).must()
             version += 1
         self.version = version
 
@@ -142,14 +142,14 @@ class Scene:
 
 
 def _get(scene: Scene) -> Reply:
-    reply = scene.door.task(TASK, now=scene.t)
+    reply = scene.client.task(TASK, now=scene.t)
     if reply.status == 200:
         assert reply.data == {"task": {"id": TASK, "version": scene.version}}
     return reply
 
 
 def _create(scene: Scene) -> Reply:
-    reply = scene.door.task_create(TASK, ttl=REQUEST_TTL, now=scene.t)
+    reply = scene.client.task_create(TASK, ttl=REQUEST_TTL, now=scene.t)
     if scene.before:
         assert set(reply.data) == {"promise"}
     else:
@@ -158,7 +158,7 @@ def _create(scene: Scene) -> Reply:
 
 
 def _acquire(scene: Scene) -> Reply:
-    reply = scene.door.acquire(TASK, scene.asked, REQUEST_TTL, "w2", now=scene.t)
+    reply = scene.client.acquire(TASK, scene.asked, REQUEST_TTL, "w2", now=scene.t)
     if reply.status == 200:
         current = scene.before[4]
         assert reply["kind"] == ("invoke" if current == "Invoke" else "resume")
@@ -168,25 +168,25 @@ def _acquire(scene: Scene) -> Reply:
 
 
 def _release(scene: Scene) -> Reply:
-    return scene.door.release(TASK, scene.asked, now=scene.t)
+    return scene.client.release(TASK, scene.asked, now=scene.t)
 
 
 def _suspend(scene: Scene) -> Reply:
     awaited = ["p1", "p2"]
     for id in awaited:
-        scene.door.create(id, now=scene.t).must()
+        scene.client.create(id, now=scene.t).must()
     if scene.binding.variant == "settled":
-        scene.door.settle("p2", now=scene.t).must()
-    return scene.door.suspend(TASK, scene.asked, *awaited, now=scene.t)
+        scene.client.settle("p2", now=scene.t).must()
+    return scene.client.suspend(TASK, scene.asked, *awaited, now=scene.t)
 
 
 def _fence(scene: Scene) -> Reply:
     if scene.binding.variant == "settle":
-        scene.door.create("child", now=scene.t).must()
-        reply = scene.door.fence_settle(TASK, scene.asked, "child", now=scene.t)
+        scene.client.create("child", now=scene.t).must()
+        reply = scene.client.fence_settle(TASK, scene.asked, "child", now=scene.t)
     else:
-        reply = scene.door.fence_create(TASK, scene.asked, "child", now=scene.t)
-    state = scene.door.get("child", now=scene.t)
+        reply = scene.client.fence_create(TASK, scene.asked, "child", now=scene.t)
+    state = scene.client.get("child", now=scene.t)
     if reply.status == 200:
         assert reply["action"]["head"]["status"] == 200
         assert state["promise"]["state"] == ("resolved" if scene.binding.variant == "settle" else "pending")
@@ -198,18 +198,18 @@ def _fence(scene: Scene) -> Reply:
 
 
 def _heartbeat(scene: Scene) -> Reply:
-    return scene.door.heartbeat("w1", (TASK, scene.asked), now=scene.t)
+    return scene.client.heartbeat("w1", (TASK, scene.asked), now=scene.t)
 
 
 def _fulfill(scene: Scene) -> Reply:
-    return scene.door.fulfill(TASK, scene.asked, now=scene.t)
+    return scene.client.fulfill(TASK, scene.asked, now=scene.t)
 
 
 def _enqueue(scene: Scene) -> None:
     if scene.row.arguments[0] == "Invoke":
-        scene.door.create(TASK, target=ADDRESS, now=scene.t).must()
+        scene.client.create(TASK, target=ADDRESS, now=scene.t).must()
     else:
-        scene.door.settle(NEXT, now=scene.t).must()
+        scene.client.settle(NEXT, now=scene.t).must()
 
 
 def _tick(scene: Scene) -> None:
@@ -317,7 +317,7 @@ def test_row(make_store: Callable[..., Any], row: Row) -> None:
 def assert_versions_of_both_dialects(scene: Scene) -> None:
     """Checks that both dialects show the same stored task, each with its own version (PROTOCOL 2)."""
     task = stored_task(scene.store, TASK)
-    old, new = (Door(scene.store, v).task(TASK, now=scene.t) for v in (V25, V26))
+    old, new = (DialectClient(scene.store, v).task(TASK, now=scene.t) for v in (V25, V26))
     if task is None:
         assert (old.status, new.status) == (404, 404)
         return
@@ -329,18 +329,18 @@ def assert_versions_of_both_dialects(scene: Scene) -> None:
 def test_row_67_no_request_reaches_it(make_store: Callable[..., Any]) -> None:
     """Row 67 is struck out: an awaiter without a task may register; it gets neither a task nor a message (PROTOCOL 8)."""
     store = make_store(retry_timeout="ttl")
-    door = Door(store, V25)
+    client = DialectClient(store, V25)
     for id in ("awaiter", "awaited"):
-        door.create(id, now=1_000).must()
-    door.register("awaited", "awaiter", now=1_001).must()
-    door.settle("awaited", now=1_002).must()
+        client.create(id, now=1_000).must()
+    client.register("awaited", "awaiter", now=1_001).must()
+    client.settle("awaited", now=1_002).must()
     assert stored_task(store, "awaiter") is None
     assert executes(store) == []
-    door.task("awaiter", now=1_003).must(404)
+    client.task("awaiter", now=1_003).must(404)
     awaited = next(p for p in store.snapshot()["promises"] if p["id"] == "awaited")
     assert awaited["callbacks"] == [], "the callback is consumed all the same"
-    door.register("awaited", "nobody", now=1_004).must(404)
-    assert door.get("awaiter")["promise"]["timeoutAt"] == FAR
+    client.register("awaited", "nobody", now=1_004).must(404)
+    assert client.get("awaiter")["promise"]["timeoutAt"] == FAR
 
 
 def test_the_table_is_whole() -> None:

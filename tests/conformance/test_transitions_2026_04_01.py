@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.transitions_2026_04_01 import CELLS, STATES, Cell
-from conformance.wire import ADDRESS, FAR, Door, Reply, executes, forget_messages, stored, stored_task
+from conformance.wire import ADDRESS, FAR, DialectClient, Reply, executes, forget_messages, stored, stored_task
 
 TASK = "task"
 DEADLINE = 100_000
@@ -16,42 +16,42 @@ TTL = 20_000
 RETRY = 5_000
 
 
-def prepare(door: Door, state: str, cycles: int) -> int:
+def prepare(client: DialectClient, state: str, cycles: int) -> int:
     """Brings the task into a state, all before the instant 1000; returns the version that a request should present."""
     for id in ("awaited", "gate", "child", "branchless"):
-        door.create(id, tags={"resonate:external": "true"}, now=100).must()
-    door.create("done", now=101).must()
-    door.settle("done", now=102).must()
+        client.create(id, tags={"resonate:external": "true"}, now=100).must()
+    client.create("done", now=101).must()
+    client.settle("done", now=102).must()
     if state == "absent":
         return 0
     if state == "plain":
-        door.create(TASK, DEADLINE, now=103).must()
+        client.create(TASK, DEADLINE, now=103).must()
         return 0
-    door.create(TASK, DEADLINE, target=ADDRESS, now=103).must()
+    client.create(TASK, DEADLINE, target=ADDRESS, now=103).must()
     version = 0
     for _ in range(cycles):
-        door.acquire(TASK, version, TTL).must()
+        client.acquire(TASK, version, TTL).must()
         version += 1
-        door.release(TASK, version).must()
-    door.register("awaited", TASK, now=106).must()
+        client.release(TASK, version).must()
+    client.register("awaited", TASK, now=106).must()
     if state in ("acquired", "suspended", "fulfilled"):
-        door.acquire(TASK, version, TTL, now=900).must()
+        client.acquire(TASK, version, TTL, now=900).must()
         version += 1
     if state == "suspended":
-        door.suspend(TASK, version, "gate", now=901).must()
+        client.suspend(TASK, version, "gate", now=901).must()
     elif state == "fulfilled":
-        door.fulfill(TASK, version, now=902).must()
+        client.fulfill(TASK, version, now=902).must()
     elif state == "halted":
-        door.halt(TASK, now=903).must()
+        client.halt(TASK, now=903).must()
     return version
 
 
-def _on_settled(door: Door, version: int, now: int) -> Reply:
-    return door.suspend(TASK, version, "gate", "done", now=now)
+def _on_settled(client: DialectClient, version: int, now: int) -> Reply:
+    return client.suspend(TASK, version, "gate", "done", now=now)
 
 
 # fmt: off
-REQUESTS: dict[str, Callable[[Door, int, int], Reply]] = {
+REQUESTS: dict[str, Callable[[DialectClient, int, int], Reply]] = {
     "promise.get": lambda d, v, t: d.get(TASK, now=t),
     "promise.create": lambda d, v, t: d.create(TASK, DEADLINE, target=ADDRESS, now=t),
     "promise.settle": lambda d, v, t: d.settle(TASK, now=t),
@@ -85,24 +85,24 @@ STALE = {
 }
 
 
-def run(door: Door, cell: Cell, version: int, now: int) -> Reply | None:
+def run(client: DialectClient, cell: Cell, version: int, now: int) -> Reply | None:
     """Sends the cell's request or runs its step; returns the reply of a request."""
     if cell.event == "step: awaited settles":
-        door.settle("awaited", now=now).must()
+        client.settle("awaited", now=now).must()
         if cell.state == "suspended":
             return None
-        door.settle("gate", now=now).must()
+        client.settle("gate", now=now).must()
         return None
     if cell.event == "step: retry or lease is due":
-        due = door.store.next_due()
-        door.store.tick(now=max(due, now) if due is not None and due < DEADLINE else now)
+        due = client.store.next_due()
+        client.store.tick(now=max(due, now) if due is not None and due < DEADLINE else now)
         return None
     if cell.event == "step: deadline":
-        door.store.tick(now=DEADLINE)
+        client.store.tick(now=DEADLINE)
         return None
     if cell.event in STALE:
-        return REQUESTS[STALE[cell.event]](door, version + 1, now)
-    return REQUESTS[cell.event](door, version, now)
+        return REQUESTS[STALE[cell.event]](client, version + 1, now)
+    return REQUESTS[cell.event](client, version, now)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)
@@ -110,13 +110,13 @@ def run(door: Door, cell: Cell, version: int, now: int) -> Reply | None:
 def test_transition(make_store: Callable[..., Any], cell: Cell, cycles: int) -> None:
     """Checks status, state after, version and message of one cell."""
     store = make_store(retry_timeout=RETRY)
-    door = Door(store)
+    client = DialectClient(store)
     if cell.event == "promise.register_callback on":
-        door.create("awaiter", target=ADDRESS, now=50).must()
-    version = prepare(door, cell.state, cycles)
+        client.create("awaiter", target=ADDRESS, now=50).must()
+    version = prepare(client, cell.state, cycles)
     before = stored_task(store, TASK)
     forget_messages(store)
-    reply = run(door, cell, version, 1_000)
+    reply = run(client, cell, version, 1_000)
     assert (reply.status if reply else None) == cell.status, reply
     after = stored_task(store, TASK)
     if cell.after in ("absent", "plain"):
@@ -143,40 +143,40 @@ def test_the_table_has_every_state_and_request() -> None:
 
 def test_timers_of_each_state(store: Any) -> None:
     """A task has pid, ttl and lease only while acquired, retryAt only while pending, and lastTtl until fulfilled (1, 6)."""
-    door = Door(store)
-    door.create("gate", now=0).must()
-    door.create(TASK, target=ADDRESS, now=0).must()
+    client = DialectClient(store)
+    client.create("gate", now=0).must()
+    client.create(TASK, target=ADDRESS, now=0).must()
     assert stored_task(store, TASK) == {"state": "pending", "acquisitions": 0, "retryAt": 5_000, "resumes": []}
-    door.acquire(TASK, 0, 700, "w", now=10).must()
+    client.acquire(TASK, 0, 700, "w", now=10).must()
     lease = {"state": "acquired", "acquisitions": 1, "pid": "w", "ttl": 700, "expiresAt": 710, "lastTtl": 700, "resumes": []}
     assert stored_task(store, TASK) == lease
-    door.heartbeat("w", (TASK, 1), now=20).must()
+    client.heartbeat("w", (TASK, 1), now=20).must()
     assert stored_task(store, TASK) == {**lease, "expiresAt": 720}
-    door.suspend(TASK, 1, "gate", now=30).must()
+    client.suspend(TASK, 1, "gate", now=30).must()
     assert stored_task(store, TASK) == {"state": "suspended", "acquisitions": 1, "lastTtl": 700, "resumes": []}
-    door.settle("gate", now=40).must()
+    client.settle("gate", now=40).must()
     resumed = {"state": "pending", "acquisitions": 1, "lastTtl": 700, "retryAt": 5_040, "resumes": ["gate"], "current": "gate"}
     assert stored_task(store, TASK) == resumed
-    door.halt(TASK, now=50).must()
+    client.halt(TASK, now=50).must()
     halted = {k: v for k, v in resumed.items() if k != "retryAt"} | {"state": "halted"}
     assert stored_task(store, TASK) == halted
-    door.cont(TASK, now=60).must()
+    client.cont(TASK, now=60).must()
     assert stored_task(store, TASK) == {**resumed, "retryAt": 5_060}
-    door.acquire(TASK, 1, 800, now=70).must()
+    client.acquire(TASK, 1, 800, now=70).must()
     task = stored_task(store, TASK)
     assert task is not None and task["resumes"] == [] and task["current"] == "gate" and task["acquisitions"] == 2
-    door.fulfill(TASK, 2, now=80).must()
+    client.fulfill(TASK, 2, now=80).must()
     assert stored_task(store, TASK) == {"state": "fulfilled", "acquisitions": 2, "resumes": []}
 
 
 def test_lease_expiry_keeps_the_version_and_sends_again(store: Any) -> None:
     """An expired lease makes the task pending with the same version; the next acquisition raises it (PROTOCOL 3.10)."""
-    door = Door(store)
-    door.task_create(TASK, FAR, ttl=1_000, now=0).must()
+    client = DialectClient(store)
+    client.task_create(TASK, FAR, ttl=1_000, now=0).must()
     assert executes(store) == []
     store.tick(now=1_000)
     assert executes(store) == [("execute", TASK, 1)]
     task = stored_task(store, TASK)
     assert task == {"state": "pending", "acquisitions": 1, "lastTtl": 1_000, "retryAt": 6_000, "resumes": []}
-    door.acquire(TASK, 0, now=1_001).must(409)
-    assert door.acquire(TASK, 1, pid="w2", now=1_001).must()["task"]["version"] == 2
+    client.acquire(TASK, 0, now=1_001).must(409)
+    assert client.acquire(TASK, 1, pid="w2", now=1_001).must()["task"]["version"] == 2

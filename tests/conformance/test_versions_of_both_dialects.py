@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, V25, V26, Door, executes, stored_task
+from conformance.wire import ADDRESS, V25, V26, DialectClient, executes, stored_task
 
 STEPS = """
 event            | state     | n | 2026 | 2025
@@ -31,7 +31,7 @@ fulfill          | fulfilled | 6 | 6    | 6
 
 
 def _shown(store: Any, now: int) -> tuple[int, int]:
-    new, old = (Door(store, v).task("t", now=now).must()["task"] for v in (V26, V25))
+    new, old = (DialectClient(store, v).task("t", now=now).must()["task"] for v in (V26, V25))
     assert set(old) == {"id", "version"}
     return new["version"], old["version"]
 
@@ -39,33 +39,33 @@ def _shown(store: Any, now: int) -> tuple[int, int]:
 @pytest.mark.parametrize("order", ["2026 only", "2025 only", "alternating", "alternating the other way"])
 def test_one_life_in_both_views(store: Any, order: str) -> None:
     """Every event of one task's life, with requests of one dialect, or of both in turn."""
-    doors = [Door(store, V26), Door(store, V25)]
+    doors = [DialectClient(store, V26), DialectClient(store, V25)]
     doors = {"2026 only": doors[:1], "2025 only": doors[1:], "alternating": doors}.get(order, doors[::-1])
-    admin = Door(store, V26)  # halt and continue exist only in this dialect
+    admin = DialectClient(store, V26)  # halt and continue exist only in this dialect
     for id in ("gate", "gate2"):
         admin.create(id, now=0).must()
     now = 0
     for i, line in enumerate(STEPS.strip().splitlines()[1:]):
         event, state, n, new, old = (c.strip() for c in line.split("|"))
         now += 1
-        door = doors[i % len(doors)]
+        client = doors[i % len(doors)]
         if i:
-            known = dict(zip((V26, V25), _shown(store, now), strict=True))[door.version]
+            known = dict(zip((V26, V25), _shown(store, now), strict=True))[client.version]
         if event == "create":
-            door.create("t", target=ADDRESS, now=now).must()
+            client.create("t", target=ADDRESS, now=now).must()
         elif event == "acquire":
-            door.acquire("t", known, ttl=1_000, pid="w", now=now).must()
+            client.acquire("t", known, ttl=1_000, pid="w", now=now).must()
         elif event == "release":
-            door.release("t", known, now=now).must()
+            client.release("t", known, now=now).must()
         elif event == "lease expiry":
             now += 1_000
             store.tick(now=now)
         elif event.startswith("suspend"):
-            door.suspend("t", known, "gate2" if event.endswith("again") else "gate", now=now).must()
+            client.suspend("t", known, "gate2" if event.endswith("again") else "gate", now=now).must()
         elif event == "resume":
-            door.settle("gate", now=now).must()
+            client.settle("gate", now=now).must()
         elif event == "fulfill":
-            door.fulfill("t", known, now=now).must()
+            client.fulfill("t", known, now=now).must()
         elif event == "halt":
             admin.halt("t", now=now).must()
         elif event == "continue":
@@ -79,7 +79,7 @@ def test_one_life_in_both_views(store: Any, order: str) -> None:
 
 def test_a_task_released_by_an_old_worker_is_acquired_by_a_new_one(store: Any) -> None:
     """A client presents the version that its dialect shows (2)."""
-    old, new = Door(store, V25), Door(store, V26)
+    old, new = DialectClient(store, V25), DialectClient(store, V26)
     new.create("t", target=ADDRESS).must()
     assert new.task("t")["task"]["version"] == old.task("t")["task"]["version"] == 0
     old.acquire("t", 0, pid="old").must()
@@ -94,7 +94,7 @@ def test_a_task_released_by_an_old_worker_is_acquired_by_a_new_one(store: Any) -
 
 def test_heartbeat_compares_the_shown_version(store: Any) -> None:
     """A heartbeat has the versions of its dialect (2, 3.15)."""
-    old, new = Door(store, V25), Door(store, V26)
+    old, new = DialectClient(store, V25), DialectClient(store, V26)
     new.task_create("t", ttl=1_000, pid="w", now=0).must()
     old.heartbeat("w", ("t", 1), now=10).must()
     assert stored_task(store, "t")["expiresAt"] == 1_000
@@ -109,37 +109,37 @@ def test_heartbeat_compares_the_shown_version(store: Any) -> None:
 @pytest.mark.parametrize("version", [V26, V25])
 def test_a_message_carries_the_version_to_present(store: Any, version: str) -> None:
     """The next acquisition must present the version in the execute, invoke or resume message (5)."""
-    door = Door(store, version)
+    client = DialectClient(store, version)
     for id in ("gate", "t"):
-        door.create(id, target=ADDRESS if id == "t" else None).must()
+        client.create(id, target=ADDRESS if id == "t" else None).must()
     for expected in ("invoke", "invoke", "resume"):
         kind, id, n = executes(store, "t")[-1]
         assert kind == ("execute" if version == V26 else expected)
-        reply = door.acquire(id, n, pid="w").must()
-        held = reply["task"]["version"] if version == V26 else door.task(id)["task"]["version"]
+        reply = client.acquire(id, n, pid="w").must()
+        held = reply["task"]["version"] if version == V26 else client.task(id)["task"]["version"]
         if n == 0:
-            door.release(id, held).must()
+            client.release(id, held).must()
         elif n == 1:
-            door.suspend(id, held, "gate").must()
-            door.settle("gate").must()
+            client.suspend(id, held, "gate").must()
+            client.settle("gate").must()
 
 
 def test_born_dead_task_shows_zero_in_both(store: Any) -> None:
     """A promise that is settled when it is created has a fulfilled task with n = 0 (1.2)."""
-    door = Door(store)
-    door.create("t", timeout=5, target=ADDRESS, now=10).must()
+    client = DialectClient(store)
+    client.create("t", timeout=5, target=ADDRESS, now=10).must()
     assert stored_task(store, "t") == {"state": "fulfilled", "acquisitions": 0, "resumes": []}
     assert _shown(store, 10) == (0, 0)
 
 
 def test_versions_are_compared_as_shown_up_to_int64(store: Any) -> None:
     """In both dialects the largest version is a mismatch and causes no overflow (8)."""
-    new, old = Door(store, V26), Door(store, V25)
+    new, old = DialectClient(store, V26), DialectClient(store, V25)
     new.task_create("t", pid="w").must()
-    for door in (new, old):
+    for client in (new, old):
         for version in (2**63 - 1, 2**62, 2):
-            door.release("t", version).must(409)
-            door.fulfill("t", version).must(409)
-            door.heartbeat("w", ("t", version)).must()
-        door.release("t", 2**63).must(400)
+            client.release("t", version).must(409)
+            client.fulfill("t", version).must(409)
+            client.heartbeat("w", ("t", version)).must()
+        client.release("t", 2**63).must(400)
     new.release("t", 1).must()

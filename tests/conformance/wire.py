@@ -43,7 +43,7 @@ def request(kind: str, data: Any, version: str = V26, corr: str = "c1", **head: 
     return {"kind": kind, "head": {"corrId": corr, "version": version, **head}, "data": data}
 
 
-def judged(envelope: dict[str, Any], answer: dict[str, Any]) -> Reply:
+def checked_reply(envelope: dict[str, Any], answer: dict[str, Any]) -> Reply:
     """Checks the rules that every answer to a well-formed envelope meets, and returns it as a Reply."""
     assert set(answer) == {"kind", "head", "data"}, answer
     assert set(answer["head"]) == {"corrId", "status", "version"}, answer
@@ -62,7 +62,7 @@ def tags_of(target: str | None = None, tags: dict[str, str] | None = None) -> di
     return {**({"resonate:target": target} if target is not None else {}), **(tags or {})}
 
 
-class Door:
+class DialectClient:
     """A client of a store in one dialect: a method for each request, with defaults that succeed.
 
     Attributes:
@@ -77,7 +77,7 @@ class Door:
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
         """Sends one request and checks the form of the reply."""
         envelope = request(kind, data, self.version, **head)
-        return judged(envelope, self.store.apply(envelope, now=now))
+        return checked_reply(envelope, self.store.apply(envelope, now=now))
 
     # --- promises -----------------------------------------------------------------------------------------------
     def get(self, id: str, now: int | None = None) -> Reply:

@@ -23,7 +23,7 @@ class JobsAndModel(Machine):
         super().open(chosen={"rules": rules, **chosen}, busy=busy)
 
     @rule(operation=any_job_operation, wrong=corruption)
-    def spoilt_request(self, operation, wrong):
+    def corrupted_request(self, operation, wrong):
         self.run_spoilt(operation, wrong)
 
     @rule(operations=batches(), atomic=pick(False, False, True), at=when)

@@ -116,7 +116,7 @@ class JobResolver(Resolver):
         row = self.world.promises.get(aimed_at)
         own = min(row["timeoutAt"], row.get("job", {}).get("goodUntil", INT64_MAX)) if row is not None else INT64_MAX
         if when[0] == "its flight":
-            return self.end_of_flight(row, when[1])
+            return self.group_ready_at(row, when[1])
         if when[0] == "own deadline" and own < INT64_MAX:
             return self.not_too_far(own + when[2])
         if when[0] == "own deadline" or (when[0] == "rare" and when[1] % 7 != 0):
@@ -124,7 +124,7 @@ class JobResolver(Resolver):
             return None
         return super().instant(when, aimed_at)
 
-    def end_of_flight(self, row, offset):
+    def group_ready_at(self, row, offset):
         """The instant at which a job's gathering group is ready, plus an offset; None if that is far ahead or there is none."""
         if row is None or "gathering" not in row.get("job", {}):
             return None

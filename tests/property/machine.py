@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from property import pools, prelude
 from property.judge import Judge, JudgeOfTwo
-from property.resolve import Resolver, spoil
+from property.resolve import Resolver, corrupt
 from property.statistics import REACHED
 from property.strategies import GROUPS, STRATEGIES, any_operation, corruption, moving, options, pick, when
 from reference import Model
@@ -63,7 +63,7 @@ class Machine(RuleBasedStateMachine):
     def run_spoilt(self, operation, wrong):
         type(self).steps += 1
         now = self.instant(operation)
-        self.judge.request(spoil(self.resolver.envelope(operation, now), wrong), now, operation["door"])
+        self.judge.request(corrupt(self.resolver.envelope(operation, now), wrong), now, operation["door"])
 
     def run_batch(self, operations, atomic, at):
         type(self).steps += 1
@@ -118,7 +118,7 @@ class StoreAndModel(Machine):
     """Promises, tasks and schedules; a subclass chooses the rule set and the judge."""
 
     @rule(operation=any_operation, wrong=corruption)
-    def spoilt_request(self, operation, wrong):
+    def corrupted_request(self, operation, wrong):
         self.run_spoilt(operation, wrong)
 
     @rule(text=st.sampled_from(pools.RAW_TEXTS))

@@ -331,7 +331,7 @@ def envelope(kind, dialect, data):
     return copy.deepcopy({"kind": kind, "head": {"corrId": "c", "version": dialect}, "data": data})
 
 
-def spoil(request, corruption):
+def corrupt(request, corruption):
     """Replaces, removes or renames one member of an envelope."""
     number, how, wrong = corruption
     places = [(request, name) for name in request]

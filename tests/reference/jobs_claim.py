@@ -12,7 +12,7 @@ def first_eligible(world, name):
     return min(eligible, key=lambda row: (row["job"]["priority"], row["job"]["enqueuedAt"], id_order(row["id"])), default=None)
 
 
-def lacks_only_a_token_or_less(world, name):
+def could_claim_apart_from_rate(world, name):
     """Whether a queue is not paused, has an eligible job and room for it; at most a token is missing."""
     queue = world.queues.get(name)
     if queue is None or queue["paused"] or first_eligible(world, name) is None:
@@ -21,7 +21,7 @@ def lacks_only_a_token_or_less(world, name):
 
 
 def is_candidate(world, name):
-    return lacks_only_a_token_or_less(world, name) and queues.has_token(world.queues[name], world.now)
+    return could_claim_apart_from_rate(world, name) and queues.has_token(world.queues[name], world.now)
 
 
 def choose(world, data):
@@ -84,7 +84,7 @@ def claim(world, data, dialect):
                 give(world, one, data, starts=one["job"]["oneStep"] or len(claimed) < data["start"])
                 claimed.append(one)
     found = {"jobs": [course.record(project(row, world.now)) for row in claimed]}
-    waiting = [one["name"] for one in data["queues"] if lacks_only_a_token_or_less(world, one["name"])]
+    waiting = [one["name"] for one in data["queues"] if could_claim_apart_from_rate(world, one["name"])]
     instants = [
         queues.token_at(world.queues[name], world.now) for name in waiting if not queues.has_token(world.queues[name], world.now)
     ]

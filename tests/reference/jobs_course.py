@@ -65,7 +65,7 @@ def wait(job, state, **instants):
     job.update(instants)
 
 
-def leave_flight(job):
+def leave_group(job):
     """Ends a job's gathering and removes its batch, if it gathers."""
     if job.pop("gathering", False):
         del job["batch"]
@@ -84,7 +84,7 @@ def end(job, state, name, at, found=None, outcome=None):
     """Puts a job into a terminal state; ``outcome`` is that of its open attempt."""
     if job["state"] == "running":
         close_attempt(job, outcome, at, None if state == "cancelled" else found)
-    leave_flight(job)
+    leave_group(job)
     job["state"] = state
     job[name] = at
     job.pop("nextRetryAt", None)

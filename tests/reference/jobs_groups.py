@@ -85,7 +85,7 @@ def leave(world, row):
         return
     left = row["job"]
     flight = left.get("flight")
-    course.leave_flight(left)
+    course.leave_group(left)
     rest = gathering(world, row)
     if flight is not None and rest:
         rest[0]["job"]["flight"] = flight

@@ -6,18 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from conformance.wire import Door
+from conformance.wire import DialectClient
 
 MOST = 2**20
 TAGS = {"resonate:branch": "b"}
 
 
-def grown(make_store: Callable[..., Any], count: int, each: int) -> Door:
-    door = Door(make_store(check=False))
+def grown(make_store: Callable[..., Any], count: int, each: int) -> DialectClient:
+    client = DialectClient(make_store(check=False))
     for i in range(count):
-        door.create(f"c{i:04}", tags=TAGS, param={"headers": {}, "data": "x" * each}).must()
-    door.create("task", target="poll://any@w", tags=TAGS).must()
-    return door
+        client.create(f"c{i:04}", tags=TAGS, param={"headers": {}, "data": "x" * each}).must()
+    client.create("task", target="poll://any@w", tags=TAGS).must()
+    return client
 
 
 def ids(answer: Any) -> list[str]:
@@ -25,22 +25,22 @@ def ids(answer: Any) -> list[str]:
 
 
 def test_a_preload_ends_at_a_mebibyte_and_says_so(make_store: Callable[..., Any]) -> None:
-    door = grown(make_store, 30, 100_000)
+    client = grown(make_store, 30, 100_000)
     first = [f"c{i:04}" for i in range(10)]
-    acquired = door.acquire("task").must()
+    acquired = client.acquire("task").must()
     assert ids(acquired) == first and acquired["preloadCut"] is True
     assert len(json.dumps(acquired.data)) < MOST + 10_000
-    fenced = door.fence_create("task", 1, "new").must()
+    fenced = client.fence_create("task", 1, "new").must()
     assert ids(fenced) == first and fenced["preloadCut"] is True
-    door.settle("c0020").must()
-    going_on = door.suspend("task", 1, "c0020").must(300)
+    client.settle("c0020").must()
+    going_on = client.suspend("task", 1, "c0020").must(300)
     assert ids(going_on) == first and going_on["preloadCut"] is True
 
 
 def test_a_preload_that_is_whole_says_nothing(make_store: Callable[..., Any]) -> None:
     """Clients that check the members of an answer see what they always saw."""
-    door = grown(make_store, 300, 1_000)
-    acquired = door.acquire("task").must()
+    client = grown(make_store, 300, 1_000)
+    acquired = client.acquire("task").must()
     assert ids(acquired) == [f"c{i:04}" for i in range(300)]
     assert set(acquired.data) == {"task", "promise", "preload"}
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from conformance.wire import ADDRESS, Door, executes, stored_task
+from conformance.wire import ADDRESS, DialectClient, executes, stored_task
 from resonate_core import ManualClock, Store
 
 DEADLINE = 900_000
@@ -38,7 +38,7 @@ def waiting(make_store: Callable[..., Any]) -> Callable[..., Any]:
 
     def make(**options: Any) -> Any:
         store = make_store(**options)
-        Door(store).create("t", timeout=DEADLINE, target=ADDRESS, now=3).must()
+        DialectClient(store).create("t", timeout=DEADLINE, target=ADDRESS, now=3).must()
         return store
 
     return make
@@ -78,9 +78,9 @@ def test_taking_the_message_arms_the_timer(waiting: Callable[..., Any], taken_at
 
 def test_messages_that_are_left_keep_their_tasks_without_a_timer(make_store: Callable[..., Any]) -> None:
     store = make_store()
-    door = Door(store)
+    client = DialectClient(store)
     for id in ("a", "b", "c"):
-        door.create(id, timeout=DEADLINE, target=ADDRESS, now=0).must()
+        client.create(id, timeout=DEADLINE, target=ADDRESS, now=0).must()
     assert len(store.take_messages(limit=2)) == 2
     assert [(one.kind, one.id) for one in store.clock.advance_to(20_000)] == [("dispatch", "a"), ("dispatch", "b")]
     assert [one.id for one in store.messages()] == ["c", "a", "b"]
@@ -88,10 +88,10 @@ def test_messages_that_are_left_keep_their_tasks_without_a_timer(make_store: Cal
 
 def test_the_interval_may_be_the_last_ttl(waiting: Callable[..., Any]) -> None:
     store = waiting(retry_timeout="ttl")
-    door = Door(store)
+    client = DialectClient(store)
     assert retry_at(store) == 5_003
-    door.acquire("t", 0, ttl=120, now=4).must()
-    door.release("t", 1, now=5).must()
+    client.acquire("t", 0, ttl=120, now=4).must()
+    client.release("t", 1, now=5).must()
     assert (retry_at(store), store.next_due()) == (125, DEADLINE)
     store.tick(now=130)
     assert retry_at(store) == 245
@@ -101,42 +101,42 @@ def test_the_interval_may_be_the_last_ttl(waiting: Callable[..., Any]) -> None:
 
 def test_a_task_that_moves_on_is_sent_at_once_in_place_of_what_waits(waiting: Callable[..., Any]) -> None:
     store = waiting()
-    door = Door(store)
-    door.acquire("t", 0, ttl=100, now=10).must()
+    client = DialectClient(store)
+    client.acquire("t", 0, ttl=100, now=10).must()
     assert store.next_due() == 110  # its lease; what waits is stale
-    door.release("t", 1, now=20).must()
+    client.release("t", 1, now=20).must()
     assert [(one.version, one.queued_at) for one in store.messages()] == [(1, 20)]
-    door.halt("t", now=30).must()
+    client.halt("t", now=30).must()
     assert store.next_due() == DEADLINE
-    door.cont("t", now=40).must()
+    client.cont("t", now=40).must()
     assert [(one.version, one.queued_at) for one in store.messages()] == [(1, 40)]
     assert (retry_at(store), store.next_due()) == (5_040, DEADLINE)
 
 
 def test_a_stale_message_that_is_taken_arms_nothing(waiting: Callable[..., Any]) -> None:
     store = waiting()
-    door = Door(store)
-    door.acquire("t", 0, ttl=100_000, now=10).must()
+    client = DialectClient(store)
+    client.acquire("t", 0, ttl=100_000, now=10).must()
     assert len(store.take_messages()) == 1
     assert store.next_due() == 100_010
-    door.halt("t", now=20).must()
+    client.halt("t", now=20).must()
     assert store.take_messages() == [] and store.next_due() == DEADLINE
 
 
 def test_a_resumed_task_is_sent_at_once_and_rests(waiting: Callable[..., Any]) -> None:
     store = waiting()
-    door = Door(store)
-    door.create("x", timeout=DEADLINE, tags={"resonate:external": "true"}, now=4).must()
-    door.acquire("t", 0, ttl=100_000, now=10).must()
-    door.suspend("t", 1, "x", now=20).must()
-    door.settle("x", now=30).must()
+    client = DialectClient(store)
+    client.create("x", timeout=DEADLINE, tags={"resonate:external": "true"}, now=4).must()
+    client.acquire("t", 0, ttl=100_000, now=10).must()
+    client.suspend("t", 1, "x", now=20).must()
+    client.settle("x", now=30).must()
     assert [(one.version, one.queued_at) for one in store.messages()] == [(1, 30)]
     assert (retry_at(store), store.next_due()) == (5_030, DEADLINE)
 
 
 def test_a_delayed_task_has_its_timer_until_it_is_sent(make_store: Callable[..., Any]) -> None:
     store = make_store()
-    Door(store).create("t", timeout=DEADLINE, tags={"resonate:target": ADDRESS, "resonate:delay": "500"}, now=0).must()
+    DialectClient(store).create("t", timeout=DEADLINE, tags={"resonate:target": ADDRESS, "resonate:delay": "500"}, now=0).must()
     assert store.next_due() == 500
     assert fired(store.clock.advance_to(100_000)) == [("dispatch", 500)]
     assert retry_at(store) == 100_500
@@ -174,7 +174,7 @@ def test_a_snapshot_whose_dispatch_is_due_is_sent_once_and_rests(
 def test_the_end_of_time(make_store: Callable[..., Any]) -> None:
     last = 2**63 - 1
     store = make_store(clock=ManualClock(last - 7_000))
-    Door(store).create("t", timeout=last, target=ADDRESS).must()
+    DialectClient(store).create("t", timeout=last, target=ADDRESS).must()
     assert retry_at(store) == last - 2_000
     store.tick(now=last - 1_999)
     assert retry_at(store) == last  # saturated

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.wire import Door
+from conformance.wire import DialectClient
 
 
 def test_only_debug_stop_ends_the_pause(store: Any) -> None:
-    door = Door(store)
-    door.send("debug.start", {}).must()
-    door.create("p").must()
-    door.send("debug.reset", {}).must()
+    client = DialectClient(store)
+    client.send("debug.start", {}).must()
+    client.create("p").must()
+    client.send("debug.reset", {}).must()
     assert store.paused
-    door.get("p").must(404)
-    door.send("debug.stop", {}).must()
+    client.get("p").must(404)
+    client.send("debug.stop", {}).must()
     assert not store.paused
 
 
 def test_a_reset_does_not_begin_one(store: Any) -> None:
-    Door(store).send("debug.reset", {}).must()
+    DialectClient(store).send("debug.reset", {}).must()
     assert not store.paused

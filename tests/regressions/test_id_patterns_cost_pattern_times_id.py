@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import Door
+from conformance.wire import DialectClient
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -35,28 +35,28 @@ def test_random_patterns(store: Any, noun: str) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    door = Door(store)
+    client = DialectClient(store)
     ids = {"".join(chance.choices("abé", weights=(5, 4, 1), k=chance.randint(1, 12))) for _ in range(200)}
     for id in sorted(ids):
         if noun == "schedule":
-            door.schedule(id, cron="0 0 1 1 *").must()
+            client.schedule(id, cron="0 0 1 1 *").must()
         elif noun == "job":
-            door.send("job.enqueue", {"id": id, "type": "t"}).must()
+            client.send("job.enqueue", {"id": id, "type": "t"}).must()
         else:
-            door.create(id, target="poll://any@g").must()
+            client.create(id, target="poll://any@g").must()
     found = 0
     for _ in range(300):
         pattern = "".join(chance.choices("ab*é", weights=(4, 3, 4, 1), k=chance.randint(0, 9)))
         expected = sorted((id for id in ids if matches(pattern, id)), key=str.encode)
-        got = [one["id"] for one in door.search(noun, id=pattern, limit=1000).must()[f"{noun}s"]]
+        got = [one["id"] for one in client.search(noun, id=pattern, limit=1000).must()[f"{noun}s"]]
         assert got == expected, pattern
         found += len(got)
     assert found > 300, "the patterns match something"
 
 
 def test_a_long_pattern_on_long_ids(store: Any) -> None:
-    door = Door(store)
+    client = DialectClient(store)
     for number in range(20):
-        door.create(f"{'a' * 2000}{number:02d}").must()
-    assert door.found("promise", id="*" + "a" * 1020 + "b*") == []
-    assert door.found("promise", id="*" + "a" * 1020 + "*07") == ["a" * 2000 + "07"]
+        client.create(f"{'a' * 2000}{number:02d}").must()
+    assert client.found("promise", id="*" + "a" * 1020 + "b*") == []
+    assert client.found("promise", id="*" + "a" * 1020 + "*07") == ["a" * 2000 + "07"]

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, LISTENER, V25, V26, Door
+from conformance.wire import ADDRESS, LISTENER, V25, V26, DialectClient
 
 URL = "http://localhost:8001"
 
 
 @pytest.mark.parametrize("version", [V25, V26])
 def test_the_head_of_each_kind_of_message(store: Any, version: str) -> None:
-    door = Door(store, version)
-    door.create("awaited").must()
-    door.listen("awaited", LISTENER).must()
-    door.create("new", target=ADDRESS).must()
-    door.task_create("waits").must()
-    door.suspend("waits", 0 if version == V25 else 1, "awaited").must()
-    door.settle("awaited").must()
+    client = DialectClient(store, version)
+    client.create("awaited").must()
+    client.listen("awaited", LISTENER).must()
+    client.create("new", target=ADDRESS).must()
+    client.task_create("waits").must()
+    client.suspend("waits", 0 if version == V25 else 1, "awaited").must()
+    client.settle("awaited").must()
     sent = [json.loads(one.to_json(URL)) for one in store.messages()]
     heads = {one["kind"]: one["head"] for one in sent}
     if version == V25:

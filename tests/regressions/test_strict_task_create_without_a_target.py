@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.wire import ADDRESS, V25, V26, Door
+from conformance.wire import ADDRESS, V25, V26, DialectClient
 
 Make = Callable[..., Any]
 
@@ -15,23 +15,23 @@ Make = Callable[..., Any]
 @pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
 def test_a_promise_without_a_target(make_store: Make, rules: str, settled: bool) -> None:
-    door = Door(make_store(rules=rules))
-    door.create("p").must()
+    client = DialectClient(make_store(rules=rules))
+    client.create("p").must()
     if settled:
-        door.settle("p").must()
-    door.task_create("p").must(422)
+        client.settle("p").must()
+    client.task_create("p").must(422)
 
 
 @pytest.mark.parametrize(("rules", "status"), [("compatible", 422), ("strict", 409)])
 def test_a_promise_with_a_target_and_no_task(make_store: Make, rules: str, status: int) -> None:
     """No request makes one, but a snapshot of another store may hold it."""
     store = make_store(rules=rules)
-    door = Door(store)
-    door.create("p", target=ADDRESS).must()
+    client = DialectClient(store)
+    client.create("p", target=ADDRESS).must()
     snapshot = store.snapshot()
     del snapshot["promises"][0]["task"]
     snapshot["messages"] = []
     store.restore(snapshot)
-    door.task_create("p").must(status)
-    Door(store, V25).task_create("p").must(200)
-    assert door.version == V26
+    client.task_create("p").must(status)
+    DialectClient(store, V25).task_create("p").must(200)
+    assert client.version == V26
