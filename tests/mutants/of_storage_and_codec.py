@@ -103,7 +103,7 @@ MUTANTS = [
     Mutant(
         "a task of 2025 shows the version of 2026",
         "codec",
-        "sink.integer(«shown_version(dialect(DialectId::k2025_01_15), row.task, row.acquisitions)»)",
+        "Field::version, «shown_version(dialect(DialectId::k2025_01_15), row.task, row.acquisitions)»)",
         "row.acquisitions",
     ),
     Mutant("a high surrogate alone passes", "codec", "if («is_high(unit) && is_low(unit_at(text, at + 6))»)", "is_high(unit)"),
