@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,12 @@ async def blocks_in_c():
     ctypes.CDLL(None).sleep(600)
     ctypes.CDLL(None).sleep(600)  # a signal ends the first one
     ctypes.CDLL(None).sleep(600)
+
+@worker.task("blocks-briefly")
+async def blocks_briefly():
+    print("began", flush=True)
+    time.sleep(0.3)
+    await asyncio.sleep(600)
 
 @worker.task("swallows")
 async def swallows():
@@ -108,6 +115,17 @@ def test_a_handler_that_swallows_its_cancellation(tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert "worker 'w' is ended by force: job 'the-job' (swallows): its handler did not end when it was cancelled" in err
     assert in_store(tmp_path, lambda job: (job.state, job.retry_count)) == ("pending", 0)  # it was put back all the same
+
+
+def test_two_signals_in_a_row_put_back_what_runs(tmp_path: Path) -> None:
+    """The loop had no time to begin its stop before the second signal arrived, so it was taken for a blocked loop."""
+    with worker(tmp_path, "blocks-briefly", "3600000") as program:
+        program.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        program.send_signal(signal.SIGINT)
+        code, out, err = ended(program)
+    assert (code, out) == (0, "ran\n"), err
+    assert in_store(tmp_path, lambda job: (job.state, job.retry_count)) == ("pending", 0)
 
 
 def test_a_second_signal_ends_a_blocked_worker_at_once(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ _log = logging.getLogger("resonate_core.worker")
 _WANTED = (signal.SIGTERM, signal.SIGINT)
 #: Seconds between two checks of the progress of a stop.
 _CHECK_INTERVAL = 0.05
+#: Seconds after the first signal in which an event loop that is not blocked begins its stop.
+_RESPONSE_TIMEOUT = 1.0
 #: Seconds that a stop may take beyond its grace to report the outcomes.
 _REPORT_TIMEOUT = 5.0
 #: The exit status of a process that is ended by force: `FAILED` of the command line.
@@ -52,6 +54,7 @@ class Signals:
         self._end = end
         self._session: Session | None = None
         self._received = 0
+        self._first_at = 0.0  # when the first signal arrived
         self._since = 0.0  # when the last stop was asked for
         self._grace = 0.0
         self._passed_on = -1  # the number of signals that the session knows of
@@ -113,8 +116,8 @@ class Signals:
         if self._received == 1 or self._received == 2:
             self._since = seconds()
             self._grace = self._settings.grace if self._received == 1 else 0.0
-        if self._received == 2 and self._session is not None and not self._session.stopping:
-            self._force("the event loop has been blocked since before the first signal")
+        if self._received == 1:
+            self._first_at = self._since
         if self._received > 2:
             self._force("a third signal arrived")
 
@@ -132,6 +135,8 @@ class Signals:
         if self._ended_at is not None:
             if now > self._ended_at + CANCEL_TIMEOUT:
                 self._force("its handler did not end when it was cancelled")
+        elif session is not None and not session.stopping and self._received == 2 and now > self._first_at + _RESPONSE_TIMEOUT:
+            self._force("the event loop has been blocked since before the first signal")
         elif session is not None and not session.stopping and now > last:
             self._force(f"it blocks the event loop and did not end within the grace of {self._grace:g} s")
         elif now > last + _REPORT_TIMEOUT:

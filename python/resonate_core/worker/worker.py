@@ -205,7 +205,7 @@ class Worker(Registry):
 
         SIGTERM and SIGINT stop it gracefully; a second signal ends the grace, and what runs is put back. If the worker does not end
         then, because a handler blocks the loop or swallows its cancellation, the log names the job and the process exits with 1;
-        at a second signal that finds the loop blocked it does so at once.
+        at a second signal it does so at once if the loop has been blocked for a second since the first.
 
         Args:
             signals: Listen to them, where this is the main thread.
