@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -107,6 +108,8 @@ def run(rules, number, counter):
     run_state_machine_as_test(seed(number)(Machine), settings=chosen)
 
 
+# It runs the model alone, so it shows something new only if the generator or the model has changed.
+@pytest.mark.full
 def test_the_generator_reaches_everything():
     """Repeats until all cases are reached, normally after a few rounds; if many are needed, the generator got worse."""
     counter = Counter()
