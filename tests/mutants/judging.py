@@ -50,6 +50,7 @@ def _environment(site: Path) -> dict[str, str]:
         "RESONATE_PROPERTY_PROFILE": "mutants",
         "RESONATE_PROPERTY_SEED": "1",
         **os.environ,
+        "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]),  # some tests start programs such as uvicorn
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
