@@ -41,11 +41,22 @@ _BELOW_LEGACY = tuple(f"{path}/" for path in _LEGACY)
 _OPEN_PAGES = ("/health", "/ready")
 #: Seconds for which the body of a request is waited for, at least.
 _BODY_TIMEOUT = 30
+#: Seconds: how long a refused client may pause while it sends the rest of its body, and how long it may send.
+_PAUSE_OF_REST = 1.0
+_TIMEOUT_OF_REST = 30.0
 _RETRY_AFTER = (b"retry-after", b"1")
 
 
 class _TooLarge(Exception):
-    pass
+    """A body that exceeds the limit.
+
+    Attributes:
+        unread: Whether the client may still send a part of it.
+    """
+
+    def __init__(self, why: str, unread: bool) -> None:
+        super().__init__(why)
+        self.unread = unread
 
 
 class ResonateApp:
@@ -148,7 +159,7 @@ class ResonateApp:
         if path not in _OPEN_PAGES and scope["method"] != "OPTIONS":
             refusal = self._origins.refusal(scope, path)
             if refusal is not None:
-                return self._refuse_foreign(send, path, *refusal)
+                return self._refuse_foreign(receive, send, path, *refusal)
         if path in ("/", ""):
             if scope["method"] == "POST":
                 return self._post(scope, receive, send)
@@ -164,11 +175,11 @@ class ResonateApp:
             return self._pages.app({**scope, "path": path, "root_path": ""}, receive, send)
         return _answer(send, 404, b'{"error":"there is nothing at this path; the protocol is served by POST /"}')
 
-    def _refuse_foreign(self, send: Send, path: str, status: int, why: str) -> Coroutine[Any, Any, None]:
+    def _refuse_foreign(self, receive: Receive, send: Send, path: str, status: int, why: str) -> Coroutine[Any, Any, None]:
         self.metrics.refused.labels("host" if status == 421 else "origin").inc()
         _log.debug("a request was refused: %s", why)
         if path in ("/", ""):
-            return self._answer_unread(send, status, why)
+            return self._answer_unread(receive, send, status, why)
         return _answer(send, status, json.dumps({"error": why}).encode())
 
     # -- the protocol -------------------------------------------------------------------------------------------------
@@ -182,16 +193,17 @@ class ResonateApp:
             if message.get("more_body", False):
                 body = await self._rest(body or b"", scope, receive)
             if body is not None and len(body) > self.settings.limits.body_bytes:
-                raise _TooLarge(f"the body must have at most {self.settings.limits.body_bytes} bytes, got more")
+                raise _TooLarge(f"the body must have at most {self.settings.limits.body_bytes} bytes, got more", unread=False)
         except _TooLarge as error:
+            runtime.body_timeout.end(task)
             self.metrics.refused.labels("body").inc()
-            await self._answer_unread(send, 413, str(error))
+            await self._answer_unread(receive if error.unread else None, send, 413, str(error))
             return
         except asyncio.CancelledError:
             if not runtime.body_timeout.was_exceeded(task):
                 raise
             self.metrics.refused.labels("slow").inc()
-            await self._answer_unread(send, 408, f"the body did not arrive within {_BODY_TIMEOUT} s")
+            await self._answer_unread(None, send, 408, f"the body did not arrive within {_BODY_TIMEOUT} s")
             return
         finally:
             runtime.body_timeout.end(task)
@@ -233,15 +245,26 @@ class ResonateApp:
         except Exception as error:  # logged once, by the batcher
             return _failed(envelope, error)
 
-    async def _answer_unread(self, send: Send, status: int, why: str) -> None:
-        """Refuse a request whose body was not read to its end, and ask for the end of its connection."""
-        await _answer(send, status, Envelope(b"", self._request_limits).refusal(status, why), (b"connection", b"close"))
+    async def _answer_unread(self, receive: Receive | None, send: Send, status: int, why: str) -> None:
+        """Refuse a request whose body was not read to its end, and close its connection.
+
+        With `receive`, the rest of the body is discarded first: if a connection is closed while the client still sends, TCP resets it,
+        and the client may not get the answer.
+        """
+        body = Envelope(b"", self._request_limits).refusal(status, why)
+        if receive is None:
+            await _answer(send, status, body, (b"connection", b"close"))
+            return
+        await _begin_answer(send, status, body, (b"connection", b"close"))
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await _discard_rest(receive)
+        await send({"type": "http.response.body", "body": b""})
 
     async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> bytes | None:
         limit = self.settings.limits.body_bytes
         length = header(scope, b"content-length")
         if length is not None and length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
-            raise _TooLarge(f"the body must have at most {limit} bytes, got {length[:18]}")
+            raise _TooLarge(f"the body must have at most {limit} bytes, got {length[:18]}", unread=True)
         parts, size = [first], len(first)
         more = True
         while more and size <= limit:
@@ -252,6 +275,8 @@ class ResonateApp:
             parts.append(part)
             size += len(part)
             more = message.get("more_body", False)
+        if size > limit:
+            raise _TooLarge(f"the body must have at most {limit} bytes, got more", unread=more)
         return b"".join(parts)
 
     # -- poll ---------------------------------------------------------------------------------------------------------
@@ -296,8 +321,24 @@ def _segments_after_poll(scope: Scope) -> tuple[str, str] | None:
     return unquote(segments[0]), unquote(segments[1])
 
 
+async def _discard_rest(receive: Receive) -> None:
+    """Read and discard a body until it ends, the client pauses, or its time is over."""
+    until = seconds() + _TIMEOUT_OF_REST
+    more = True
+    while more and seconds() < until:
+        try:
+            message = await asyncio.wait_for(receive(), _PAUSE_OF_REST)
+        except asyncio.TimeoutError:  # in Python 3.10 it is not the built-in TimeoutError
+            return
+        more = message["type"] == "http.request" and message.get("more_body", False)
+
+
 async def _answer(send: Callable[[Any], Any], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    await _begin_answer(send, status, body, *headers)
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _begin_answer(send: Callable[[Any], Any], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     length = (b"content-length", str(len(body)).encode())
     every = [*headers, length] if any(name == b"content-type" for name, _ in headers) else [_JSON, *headers, length]
     await send({"type": "http.response.start", "status": status, "headers": every})
-    await send({"type": "http.response.body", "body": body})
