@@ -121,7 +121,7 @@ def heads(answers: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.parametrize("first", ["promise", "job"])
 def test_a_job_and_a_settlement_all_or_none(client: JobClient, first: str) -> None:
-    """The mail is enqueued only if this request is the one that settles the order."""
+    """The request enqueues the mail only if it settles the order."""
     client.create("order", now=0).must()
     settle = envelope("promise.settle", {"id": "order", "state": "resolved", "value": X, "iku": "me"})
     enqueue = envelope("job.enqueue", one("mail-1", payload=X))

@@ -192,7 +192,7 @@ def test_a_request_at_the_very_instant_of_an_unswept_end_comes_first(client: Job
 
 
 def test_leases_of_claim_start_and_heartbeat(client: JobClient) -> None:
-    """A claim sets its lease; a start sets its own lease or the claim's run_lease; a heartbeat renews the one that was set last."""
+    """Claim and start each set a lease; a start without one uses the run_lease of the claim. A heartbeat renews the current lease."""
     client.enqueue("a", now=0).must()
     (job,) = client.claim(now=0, lease=100, runLease=700).must()["jobs"]
     assert job["leaseUntil"] == 100

@@ -115,7 +115,9 @@ def test_those_that_a_person_took_out_stay_behind(client: JobClient) -> None:
     client.administer("cancel", "a", now=1).must()
     client.administer("archive", "c", now=1).must()
     assert client.claimed(1, now=2) == ["b", "d"]
-    assert client.administer("run", "c", now=3).must()["job"]["batch"] == batch(1), "who was ready with others stays of their batch"
+    assert client.administer("run", "c", now=3).must()["job"]["batch"] == batch(1), (
+        "a job keeps the batch with which it became ready"
+    )
     assert client.claimed(1, now=4) == ["c"]
 
 

@@ -4,14 +4,13 @@ error of its connection instead of the answer, and tried again.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from resonate_core import ManualClock, Store
-from server.live_server import Live, serving
+from server.live_server import Live, serving_with
 from server.raw_http import connected
 
 SIZE = 3_000_000
@@ -20,10 +19,7 @@ TRIES = 20
 
 @pytest.fixture(params=["httptools", "h11"])
 def server(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    if request.param == "h11":
-        find = importlib.util.find_spec
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "httptools" else find(name, *more))
-    with Store(clock=ManualClock(1000)) as store, serving(store) as live:
+    with Store(clock=ManualClock(1000)) as store, serving_with(request.param, monkeypatch, store) as live:
         yield live
 
 

@@ -7,14 +7,13 @@ uvicorn has another protocol, which is held to the same.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from resonate_core import ManualClock, Store
-from server.live_server import Live, serving
+from server.live_server import Live, serving, serving_with
 from server.raw_http import Connection, connected, post
 
 GET = {"kind": "promise.get", "head": {"corrId": "c", "version": "2026-04-01"}, "data": {"id": "p"}}
@@ -23,12 +22,7 @@ LIMITS = {"header_timeout": 0.2, "header_bytes": 8192}
 
 @pytest.fixture(params=["httptools", "h11"])
 def server(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    if request.param == "h11":
-        find = importlib.util.find_spec
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "httptools" else find(name, *more))
-    with Store(clock=ManualClock(1000)) as store, serving(store, limits=LIMITS) as live:
-        protocol = live.server.config.http_protocol_class
-        assert any(request.param in base.__module__ for base in protocol.__mro__)
+    with Store(clock=ManualClock(1000)) as store, serving_with(request.param, monkeypatch, store, limits=LIMITS) as live:
         yield live
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import socket
 import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any
+
+import pytest
 
 from resonate_core import Store
 from resonate_core.asgi import ResonateApp
@@ -94,4 +97,15 @@ def serving(store: Store, **tables: Any) -> Iterator[Live]:
     """Serves a store as `resonate-core serve` would with these tables of settings."""
     settings = Settings(**tables)
     with live(make_app(settings, store), settings) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def serving_with(parser: str, monkeypatch: pytest.MonkeyPatch, store: Store, **tables: Any) -> Iterator[Live]:
+    """Serves a store with a parser of uvicorn: `httptools`, or `h11`, which uvicorn uses if httptools is not installed."""
+    if parser == "h11":
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "httptools" else find(name, *more))
+    with serving(store, **tables) as running:
+        assert any(parser in base.__module__ for base in running.server.config.http_protocol_class.__mro__)
         yield running

@@ -1,4 +1,4 @@
-// What an internal step did, beyond its kind, id and instants: `res` of a trace's line and `detail` of a Fired.
+// Encodes the result of an internal step: it is `res` in a line of a trace and `detail` in a Fired.
 #pragma once
 
 #include "codec/members_write.hpp"

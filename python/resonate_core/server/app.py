@@ -190,10 +190,11 @@ class ResonateApp:
         try:
             message = await receive()
             body: bytes | None = message.get("body", b"") if message["type"] == "http.request" else None
-            if message.get("more_body", False):
-                body = await self._rest(body or b"", scope, receive)
+            unread = message.get("more_body", False)
+            if unread:
+                body, unread = await self._rest(body or b"", scope, receive)
             if body is not None and len(body) > self.settings.limits.body_bytes:
-                raise _TooLarge(f"the body must have at most {self.settings.limits.body_bytes} bytes, got more", unread=False)
+                raise _TooLarge(f"the body must have at most {self.settings.limits.body_bytes} bytes, got more", unread=unread)
         except _TooLarge as error:
             runtime.body_timeout.end(task)
             self.metrics.refused.labels("body").inc()
@@ -260,7 +261,8 @@ class ResonateApp:
         await _discard_rest(receive)
         await send({"type": "http.response.body", "body": b""})
 
-    async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> bytes | None:
+    async def _rest(self, first: bytes, scope: Scope, receive: Receive) -> tuple[bytes | None, bool]:
+        """Return the body as far as the limit lets it be read, or None if the client disconnected, and whether more is to come."""
         limit = self.settings.limits.body_bytes
         length = header(scope, b"content-length")
         if length is not None and length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
@@ -270,14 +272,12 @@ class ResonateApp:
         while more and size <= limit:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return None
+                return None, False
             part = message.get("body", b"")
             parts.append(part)
             size += len(part)
             more = message.get("more_body", False)
-        if size > limit:
-            raise _TooLarge(f"the body must have at most {limit} bytes, got more", unread=more)
-        return b"".join(parts)
+        return b"".join(parts), more
 
     # -- poll ---------------------------------------------------------------------------------------------------------
 
