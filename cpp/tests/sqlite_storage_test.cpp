@@ -212,14 +212,14 @@ TEST_F(SqliteStorageTest, AnInstantThatNothingHappenedAtOutlivesACleanClose) {
 TEST_F(SqliteStorageTest, AConnectionClosedForAForkOpensAgain) {
   const auto engine = open(path());
   create(*engine, "a");
-  close_sqlite_files_for_fork();
+  close_connections_for_fork();
   EXPECT_EQ(get(*engine, "a").status, 200);
-  close_sqlite_files_for_fork();
+  close_connections_for_fork();
   EXPECT_EQ(settle(*engine, "a").status, 200);
-  close_sqlite_files_for_fork();
+  close_connections_for_fork();
   engine->vacuum();
   EXPECT_TRUE(engine->check().empty());
-  close_sqlite_files_for_fork();
+  close_connections_for_fork();
   fs::rename(path(), path("elsewhere.db"));
   EXPECT_NE(refusal([&] { get(*engine, "a"); }).second.find("the file does not exist"), std::string::npos);
 }

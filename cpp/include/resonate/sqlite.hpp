@@ -32,10 +32,6 @@ void backup_sqlite_file(const std::string& source, const std::string& target);
 // The same from any storage.
 void write_sqlite_file(Storage& source, const std::string& target);
 
-// Closes every open file; each is opened again at its next use. Call it before fork(2), with no transaction active: SQLite's locks
-// belong to a process, but a child would copy its tables of locks, so no connection may be open across a fork.
-void close_sqlite_files_for_fork() noexcept;
-
 // Returns the problems of a file below the level of the state: commits in the log that cannot be read, damaged pages, indexes that
 // disagree with their tables, an unknown schema, rows that cannot be decoded. Empty: none. The texts may contain bytes that are not
 // UTF-8.

@@ -6,8 +6,8 @@
 #include "codec/jobs_json.hpp"
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
+#include "storage/row_columns.hpp"
 #include "storage/sqlite_file.hpp"
-#include "storage/sqlite_rows.hpp"
 #include "storage/sqlite_schema.hpp"
 #include "storage/sqlite_statements.hpp"
 #include "storage/sqlite_wal.hpp"
@@ -57,9 +57,7 @@ void read_each(Query& rows, const std::string& table, Read read, std::vector<std
       read();
     } catch (const Error& error) {
       ++named;
-      const SQLite::Column name = rows.statement().getColumn(0);
-      problems.push_back("rows: " + table + " " + resonate::quoted({name.getText(), static_cast<std::size_t>(name.getBytes())}) +
-                         ": " + error.what());
+      problems.push_back("rows: " + table + " " + resonate::quoted(rows.row().bytes(0)) + ": " + error.what());
     }
   }
 }
@@ -72,17 +70,17 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
     const RowRange all;
     Query rows(statements.range(Index::id));
     bind_range(rows, all);
-    each(rows, "promise", [&] { (void)read_row(rows.statement()); });
+    each(rows, "promise", [&] { (void)read_row(rows.row()); });
   }
   {
     Query rows(statements[Sql::schedules_by_id]);
     rows.copied(std::string_view()).integer(kAll);
-    each(rows, "schedule", [&] { (void)read_schedule(rows.statement()); });
+    each(rows, "schedule", [&] { (void)read_schedule(rows.row()); });
   }
   {
     Query rows(statements[Sql::messages]);
     rows.integer(0).integer(kAll);
-    each(rows, "message", [&] { (void)read_message(rows.statement()); });
+    each(rows, "message", [&] { (void)read_message(rows.row()); });
   }
   SQLite::Statement of_queues(database, "SELECT name, body FROM queues");
   Query queues(of_queues);

@@ -1,4 +1,4 @@
-// Copies of a file's state: an independent fork in memory, and a snapshot for reading while others write.
+// A snapshot of a file's state, for reading while others write.
 #include <memory>
 #include <utility>
 
@@ -7,12 +7,6 @@
 #include "storage/sqlite_storage.hpp"
 
 namespace resonate {
-
-std::unique_ptr<Storage> SqliteStorage::fork() {
-  std::unique_ptr<Storage> copy = make_memory_storage();
-  copy_state(*this, *copy);
-  return copy;
-}
 
 // A snapshot is a read transaction on a second connection.
 std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) {

@@ -4,64 +4,11 @@
 
 #include "codec/strings_json.hpp"
 #include "resonate/errors.hpp"
+#include "storage/row_columns.hpp"
 
 namespace resonate {
 
 namespace {
-
-// Columns in the order in which sqlite_rows.cpp binds and reads them.
-#define RESONATE_PROMISE_SPEC_COLUMNS "id, origin, branch, dialect, timeout_at, created_at, param_headers, param_data, tags, ikc"
-#define RESONATE_STATE_COLUMNS                                                                                               \
-  "state, external, settled_at, value_headers, value_data, iku, callbacks, listeners, task, acquisitions, ttl, expires_at, " \
-  "retry_at, resumes, current, execute_seq, execute_waits"
-#define RESONATE_PLAIN_COLUMNS RESONATE_PROMISE_SPEC_COLUMNS ", " RESONATE_STATE_COLUMNS ", pid, due_at, due_kind"
-#define RESONATE_ROW_COLUMNS RESONATE_PLAIN_COLUMNS ", job"
-#define RESONATE_ROWS "SELECT " RESONATE_ROW_COLUMNS " FROM promises WHERE "
-#define RESONATE_COURSE_COLUMNS "job, job_state, enqueued_at"
-#define RESONATE_JOB_COLUMNS RESONATE_COURSE_COLUMNS ", queue, priority, unique_key, batch_key"
-#define RESONATE_SCHEDULE_COLUMNS                                                                                          \
-  "id, cron, promise_id, promise_timeout, param_headers, param_data, promise_tags, created_at, next_run_at, last_run_at, " \
-  "dialect, job, due_at, problem"
-#define RESONATE_MESSAGE_COLUMNS "seq, kind, id, address, version, resume, dialect, attempts, queued_at"
-#define RESONATE_SCHEDULES "SELECT " RESONATE_SCHEDULE_COLUMNS " FROM schedules WHERE "
-#define RESONATE_MESSAGES "SELECT " RESONATE_MESSAGE_COLUMNS " FROM messages WHERE "
-
-// The columns of promises that hold the keys of an index, the type of a group in that of its text.
-struct IndexColumns {
-  const char* queue = nullptr;
-  const char* text = nullptr;
-  const char* major = nullptr;
-  const char* minor = nullptr;
-};
-constexpr std::array<IndexColumns, kIndexes> kIndexColumns = {{
-    {},                                                               // id
-    {.major = "due_at", .minor = "due_kind"},                         // due
-    {.text = "branch"},                                               // branch
-    {.text = "pid"},                                                  // holder
-    {.queue = "queue", .major = "priority", .minor = "enqueued_at"},  // claim
-    {.queue = "queue", .text = "unique_key"},                         // unique_key
-    {.queue = "queue", .text = "batch_key"},                          // batch
-    {.major = "job_state"},                                           // job_state
-}};
-
-// The parameters, as far as the index has them: queue, text, the last major, the place after which the range begins; then an id and
-// a limit.
-std::string range_of(Index index) {
-  const IndexColumns& columns = kIndexColumns[place_of(index)];
-  std::string sql = RESONATE_ROWS;
-  std::string order;
-  std::string place;
-  for (const char* column : {columns.queue, columns.text})
-    if (column) sql.append(column).append(" = ? AND ");
-  if (columns.minor) sql.append(columns.minor).append(" IS NOT NULL AND ");  // without it SQLite does not use the partial index
-  if (columns.major) sql.append(columns.major).append(" <= ? AND ");
-  for (const char* column : {columns.major, columns.minor}) {
-    if (!column) continue;
-    order.append(column).append(", ");
-    place.append("?, ");
-  }
-  return sql + "(" + order + "id) > (" + place + "?) ORDER BY " + order + "id LIMIT ?";
-}
 
 std::string repeated(const std::string& text, std::size_t count) {
   std::string all = text;
@@ -69,21 +16,26 @@ std::string repeated(const std::string& text, std::size_t count) {
   return all;
 }
 
-// A parameter for each column of a list.
-std::string values_of(std::string_view columns) {
-  return "(" + repeated("?", 1 + static_cast<std::size_t>(std::count(columns.begin(), columns.end(), ','))) + ")";
-}
+// A parameter for each column.
+std::string values_of(std::span<const SqlColumn> columns) { return "(" + repeated("?", columns.size()) + ")"; }
 
 // OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
-std::string insert_rows(std::string_view columns, std::size_t rows) {
-  return std::string("INSERT OR ROLLBACK INTO promises (").append(columns) + ") VALUES " + repeated(values_of(columns), rows);
+std::string insert_rows(std::span<const SqlColumn> columns, std::size_t rows) {
+  return "INSERT OR ROLLBACK INTO promises (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
 }
 
-std::string update_row(std::string_view columns) {
-  return std::string("UPDATE promises SET (").append(columns) + ") = " + values_of(columns) + " WHERE id = ?";
+std::string update_row(std::span<const SqlColumn> columns) {
+  return "UPDATE promises SET (" + list_of(columns) + ") = " + values_of(columns) + " WHERE id = ?";
+}
+
+std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
+  return "INTO " + table + " (" + list_of(columns) + ") VALUES " + values_of(columns);
 }
 
 std::string text_of(Sql which) {
+  const std::string rows = select_from("promises", kRowColumns);
+  const std::string schedules = select_from("schedules", kScheduleColumns);
+  const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
     case Sql::begin_read: return "BEGIN";
     case Sql::begin_write: return "BEGIN IMMEDIATE";
@@ -92,18 +44,18 @@ std::string text_of(Sql which) {
     case Sql::data_version: return "PRAGMA data_version";
     case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages FROM counters";
     case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
-    case Sql::load_row: return RESONATE_ROWS "id = ?";
-    case Sql::load_rows: return RESONATE_ROWS "id IN (" + repeated("?", kRowsAtOnce) + ")";
-    case Sql::insert_row: return insert_rows(RESONATE_PLAIN_COLUMNS, 1);
-    case Sql::insert_rows: return insert_rows(RESONATE_PLAIN_COLUMNS, kRowsAtOnce);
-    case Sql::insert_job_row: return insert_rows(RESONATE_PLAIN_COLUMNS ", " RESONATE_JOB_COLUMNS, 1);
-    case Sql::insert_job_rows: return insert_rows(RESONATE_PLAIN_COLUMNS ", " RESONATE_JOB_COLUMNS, kRowsAtOnce);
-    case Sql::update_row: return update_row(RESONATE_STATE_COLUMNS);
-    case Sql::update_row_due: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind");
-    case Sql::update_row_pid: return update_row(RESONATE_STATE_COLUMNS ", pid");
-    case Sql::update_row_due_pid: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind");
-    case Sql::update_job_row: return update_row(RESONATE_STATE_COLUMNS ", pid, due_at, due_kind, " RESONATE_JOB_COLUMNS);
-    case Sql::update_job_progress: return update_row(RESONATE_STATE_COLUMNS ", due_at, due_kind, " RESONATE_COURSE_COLUMNS);
+    case Sql::load_row: return rows + "id = ?";
+    case Sql::load_rows: return rows + "id IN (" + repeated("?", kRowsAtOnce) + ")";
+    case Sql::insert_row: return insert_rows(kPlainColumns, 1);
+    case Sql::insert_rows: return insert_rows(kPlainColumns, kRowsAtOnce);
+    case Sql::insert_job_row: return insert_rows(joined(kPlainColumns, kJobColumns), 1);
+    case Sql::insert_job_rows: return insert_rows(joined(kPlainColumns, kJobColumns), kRowsAtOnce);
+    case Sql::update_row: return update_row(kStateColumns);
+    case Sql::update_row_due: return update_row(joined(kStateColumns, kDueColumns));
+    case Sql::update_row_pid: return update_row(joined(kStateColumns, kHolderColumns));
+    case Sql::update_row_due_pid: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns));
+    case Sql::update_job_row: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns));
+    case Sql::update_job_progress: return update_row(joined(kStateColumns, kDueColumns, kJobProgressColumns));
     case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
     case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
@@ -113,23 +65,22 @@ std::string text_of(Sql which) {
     case Sql::count_rows: return "SELECT count(*) FROM promises";
     case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(due_at) FROM schedules WHERE due_at IS NOT NULL";
-    case Sql::load_schedule: return RESONATE_SCHEDULES "id = ?";
-    case Sql::replace_schedule:
-      return "INSERT OR REPLACE INTO schedules (" RESONATE_SCHEDULE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    case Sql::load_schedule: return schedules + "id = ?";
+    case Sql::replace_schedule: return "INSERT OR REPLACE " + insert_into("schedules", kScheduleColumns);
     case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
-    case Sql::schedules_by_id: return RESONATE_SCHEDULES "id > ? ORDER BY id LIMIT ?";
-    case Sql::schedules_by_due: return RESONATE_SCHEDULES "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
-    case Sql::schedules_set_aside: return RESONATE_SCHEDULES "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
+    case Sql::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
+    case Sql::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
+    case Sql::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
     case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::has_edge: return "SELECT 1 FROM edges WHERE kind = ? AND owner = ? AND other = ?";
-    case Sql::insert_edge: return "INSERT INTO edges (kind, owner, seq, other, dialect) VALUES (?,?,?,?,?)";
+    case Sql::insert_edge: return "INSERT " + insert_into("edges", kEdgeColumns);
     case Sql::delete_edge: return "DELETE FROM edges WHERE kind = ? AND owner = ? AND seq = ?";
-    case Sql::messages: return RESONATE_MESSAGES "seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to: return RESONATE_MESSAGES "address = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::messages_to_prefix: return RESONATE_MESSAGES "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
-    case Sql::unblocks: return RESONATE_MESSAGES "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::unblocks_of: return RESONATE_MESSAGES "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::insert_message: return "INSERT INTO messages (" RESONATE_MESSAGE_COLUMNS ", unblock_of) VALUES (?,?,?,?,?,?,?,?,?,?)";
+    case Sql::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
+    case Sql::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::insert_message: return "INSERT " + insert_into("messages", joined(kMessageColumns, kMessageKeys));
     case Sql::delete_message: return "DELETE FROM messages WHERE seq = ?";
     case Sql::count: break;
   }
@@ -154,7 +105,7 @@ SQLite::Statement& SqliteStatements::operator[](Sql which) {
 
 SQLite::Statement& SqliteStatements::range(Index index) {
   std::optional<SQLite::Statement>& slot = ranges_[place_of(index)];
-  if (!slot) slot.emplace(database_, range_of(index));
+  if (!slot) slot.emplace(database_, select_range(index));
   return *slot;
 }
 

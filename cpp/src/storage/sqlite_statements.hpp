@@ -82,6 +82,20 @@ class SqliteStatements {
 // The text in a column of the present row. Throws Error (storage) if it is not UTF-8: the file is damaged.
 std::string_view text_in(const SQLite::Column& column);
 
+// The present row of a statement, for the readers of row_columns.hpp.
+class SqliteRow {
+ public:
+  explicit SqliteRow(SQLite::Statement& statement) noexcept : statement_(&statement) {}
+  bool is_null(int column) const { return statement_->getColumn(column).isNull(); }
+  std::int64_t integer(int column) const { return statement_->getColumn(column).getInt64(); }
+  std::string_view text(int column) const { return text_in(statement_->getColumn(column)); }
+  // Also a text that is not UTF-8.
+  std::string bytes(int column) const { return statement_->getColumn(column).getString(); }
+
+ private:
+  SQLite::Statement* statement_;
+};
+
 // One use of a statement: binds its parameters in order, and resets it at the end. It does not copy texts (except copied()), so
 // they must outlive it.
 class Query {
@@ -120,11 +134,11 @@ class Query {
   // Runs the statement and returns the number of changed rows.
   int run_counted() { return statement_.exec(); }
 
-  // The statement, at the row that step() reached.
-  SQLite::Statement& statement() noexcept { return statement_; }
-  std::int64_t integer_at(int column) { return statement_.getColumn(column).getInt64(); }
-  bool is_null_at(int column) { return statement_.getColumn(column).isNull(); }
-  std::string text_at(int column) { return std::string(text_in(statement_.getColumn(column))); }
+  // The row that step() reached.
+  SqliteRow row() noexcept { return SqliteRow(statement_); }
+  std::int64_t integer_at(int column) { return row().integer(column); }
+  bool is_null_at(int column) { return row().is_null(column); }
+  std::string text_at(int column) { return std::string(row().text(column)); }
 
  private:
   SQLite::Statement& statement_;

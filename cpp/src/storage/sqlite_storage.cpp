@@ -4,58 +4,25 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "codec/jobs_json.hpp"
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
-#include "storage/sqlite_rows.hpp"
+#include "storage/row_columns.hpp"
 
 namespace resonate {
-
-namespace {
-
-constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
-
-// All storages of the process, for close_sqlite_files_for_fork.
-struct Open {
-  std::mutex mutex;
-  std::vector<SqliteStorage*> storages;
-};
-Open& open_storages() {
-  static Open* const open = new Open;  // never destroyed: a storage may outlive every static object
-  return *open;
-}
-
-}  // namespace
-
-void close_sqlite_files_for_fork() noexcept {
-  Open& open = open_storages();
-  std::lock_guard lock(open.mutex);
-  // Closes the newest first: snapshots close before their writer, whose connection is then the last and checkpoints the log.
-  for (auto storage = open.storages.rbegin(); storage != open.storages.rend(); ++storage) (*storage)->disconnect();
-}
 
 std::unique_ptr<Storage> open_sqlite_storage(const std::string& path, const SqliteOptions& options) {
   return std::make_unique<SqliteStorage>(path, options);
 }
 
-SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options)
-    : Storage(absolute_path(path)), options_(options), rows_(kCachedBytes) {
+SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options) : Storage(absolute_path(path)), options_(options) {
   open(SqliteFile::Absent::make);
-  Open& all = open_storages();
-  std::lock_guard lock(all.mutex);
-  all.storages.push_back(this);
 }
 
 SqliteStorage::~SqliteStorage() {
-  {
-    Open& all = open_storages();
-    std::lock_guard lock(all.mutex);
-    std::erase(all.storages, this);
-  }
   if (log_index_) (void)log_index_->check();  // closing the connection reads the index, and check() repairs a truncated one
   if (!file_ || unsaved_now_ == kUnset || options_.read_only) return;
   // Only the instant is unsaved. It is written without waiting for a lock, so that closing a store does not block.
@@ -122,21 +89,19 @@ void SqliteStorage::detect_other_commits() {
   Query version = query(Sql::data_version);
   (void)version.step();
   const std::int64_t seen = version.integer_at(0);
-  if (seen == known_.data_version) return;
+  if (seen == known_.version) return;
   const Instant before = known_.counters.now;
   forget();
   Query stored = query(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
-  known_.data_version = seen;
+  known_.version = seen;
+  known_.changed_elsewhere = true;
   if (known_.counters.now < before) unsaved_now_ = kUnset;  // the file's clock was set back, so unsaved_now_ is outdated
 }
 
-void SqliteStorage::forget() {
-  rows_.clear();
-  known_ = {};
-}
+void SqliteStorage::forget() { known_.forget(); }
 
 void SqliteStorage::end() noexcept {
   if (!in_transaction_) return;
@@ -169,12 +134,12 @@ void SqliteStorage::load_many(const Lookups& records) {
 void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {
   if (rows.size() == 1) {
     Lookup<RowRef>& row = rows.front();
-    if (!(row.found = rows_.find(row.key))) row.found = read_one_row(row.key);
+    if (!(row.found = known_.rows.find(row.key))) row.found = read_one_row(row.key);
     return;
   }
   std::vector<Lookup<RowRef>*> unknown;
   for (Lookup<RowRef>& row : rows)
-    if (!(row.found = rows_.find(row.key))) unknown.push_back(&row);
+    if (!(row.found = known_.rows.find(row.key))) unknown.push_back(&row);
   std::span<Lookup<RowRef>* const> left = unknown;
   for (; left.size() >= kRowsAtOnce; left = left.subspan(kRowsAtOnce))
     guarded("read", [&] {
@@ -182,14 +147,14 @@ void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {
       Query found = query(Sql::load_rows);
       for (const Lookup<RowRef>* row : part) found.copied(row->key);
       while (found.step()) {
-        const RowRef row = read_row(found.statement());
-        rows_.put(row);
+        const RowRef row = read_row(found.row());
+        known_.rows.put(row);
         for (Lookup<RowRef>* const named : part)  // an id may be listed twice
           if (named->key == row->id()) named->found = row;
       }
     });
   for (Lookup<RowRef>* const row : left)
-    if (!(row->found = rows_.find(row->key))) row->found = read_one_row(row->key);
+    if (!(row->found = known_.rows.find(row->key))) row->found = read_one_row(row->key);
 }
 
 RowRef SqliteStorage::read_one_row(std::string_view id) {
@@ -197,8 +162,8 @@ RowRef SqliteStorage::read_one_row(std::string_view id) {
     Query row = query(Sql::load_row);
     row.copied(id);
     if (!row.step()) return nullptr;
-    RowRef loaded = read_row(row.statement());
-    rows_.put(loaded);
+    RowRef loaded = read_row(row.row());
+    known_.rows.put(loaded);
     return loaded;
   });
 }
@@ -207,7 +172,7 @@ ScheduleRef SqliteStorage::read_one_schedule(std::string_view id) {
   return guarded("read", [&]() -> ScheduleRef {
     Query schedule = query(Sql::load_schedule);
     schedule.copied(id);
-    return schedule.step() ? read_schedule(schedule.statement()) : nullptr;
+    return schedule.step() ? read_schedule(schedule.row()) : nullptr;
   });
 }
 
@@ -233,11 +198,11 @@ std::vector<RowRef> SqliteStorage::rows(const RowRange& range) {
     bind_range(rows, range);
     while (rows.step()) {
       if (range.index != Index::claim) {
-        found.push_back(read_row(rows.statement()));
+        found.push_back(read_row(rows.row()));
         continue;
       }
-      RowRef row = rows_.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
-      if (!row) rows_.put(row = read_row(rows.statement()));
+      RowRef row = known_.rows.find(rows.text_at(0));  // use the cached row: mostly the process that creates a job also claims it
+      if (!row) known_.rows.put(row = read_row(rows.row()));
       found.push_back(std::move(row));
     }
     return found;
@@ -251,7 +216,7 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
     Query schedules = query(kRanges[static_cast<std::size_t>(range.by)]);
     if (range.by == ScheduleRange::By::due) schedules.integer(range.until).integer(range.after_at);
     schedules.text(range.after).limit(range.limit);
-    while (schedules.step()) found.push_back(read_schedule(schedules.statement()));
+    while (schedules.step()) found.push_back(read_schedule(schedules.row()));
     return found;
   });
 }
@@ -261,15 +226,7 @@ std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
     std::vector<EdgeRef> found;
     Query edges = query(Sql::edges);
     edges.integer(static_cast<std::int64_t>(range.kind)).copied(range.owner).integer(range.after).limit(range.limit);
-    while (edges.step()) {
-      Shared<Edge> edge(new Edge);
-      edge->kind = range.kind;
-      edge->owner = range.owner;
-      edge->seq = edges.integer_at(0);
-      edge->other = edges.text_at(1);
-      edge->dialect = dialect_of_number(edges.integer_at(2));
-      found.push_back(std::move(edge));
-    }
+    while (edges.step()) found.push_back(read_edge(edges.row(), range));
     return found;
   });
 }
@@ -277,32 +234,18 @@ std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
 std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
   using enum MessageRange::By;
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
-  // Every writing transaction needs this.
-  const bool oldest = range.by == unblock && range.limit == 1;
-  const MessageRef& known = known_.oldest_unblock;
-  if (oldest && known_.oldest_unblock_known && (!known || known->seq > range.after))
-    return known ? std::vector{known} : std::vector<MessageRef>();
+  if (auto known = known_.messages_of(range)) return *std::move(known);
   return guarded("read", [&] {
     constexpr std::array kRanges = {Sql::messages, Sql::messages_to, Sql::messages_to_prefix, Sql::unblocks, Sql::unblocks_of};
     Query messages = query(kRanges[static_cast<std::size_t>(range.by)]);
-    const bool within = range.by != prefix || range.after_address >= range.text;
-    if (range.by == prefix) {
-      messages.copied(within ? range.after_address : range.text);
-    } else if (range.by == address || range.by == unblock_of) {
-      messages.copied(range.text);
-    }
-    messages.integer(within ? range.after : 0);
-    messages.limit(range.limit);
+    bind_message_range(messages, range);
     std::vector<MessageRef> found;
     while (found.size() < range.limit && messages.step()) {
-      MessageRef message = read_message(messages.statement());
+      MessageRef message = read_message(messages.row());
       if (range.by == prefix && !message->address.starts_with(range.text)) break;
       found.push_back(std::move(message));
     }
-    if (oldest && range.after == 0) {
-      known_.oldest_unblock_known = true;
-      known_.oldest_unblock = found.empty() ? nullptr : found.front();
-    }
+    known_.read(range, found);
     return found;
   });
 }

@@ -4,21 +4,22 @@
 // committed; then everything is read again.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "resonate/sqlite.hpp"
+#include "storage/known_state.hpp"
 #include "storage/log_index.hpp"
-#include "storage/row_cache.hpp"
+#include "storage/open_connections.hpp"
 #include "storage/sqlite_file.hpp"
 #include "storage/sqlite_statements.hpp"
 
 namespace resonate {
 
-class SqliteStorage final : public Storage {
+class SqliteStorage final : public Storage, private OpenConnection {
  public:
   SqliteStorage(const std::string& path, SqliteOptions options);
   ~SqliteStorage() override;
@@ -37,24 +38,11 @@ class SqliteStorage final : public Storage {
   void write(const Changes& changes) override;
   void vacuum() override;
   std::size_t count(Table table) override;
-  std::unique_ptr<Storage> fork() override;
+  bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
-  // Closes the connection; begin() opens a new one.
-  void disconnect() noexcept;
-
  private:
-  // Cached values of the file, valid until another connection commits.
-  struct Known {
-    std::int64_t data_version = -1;
-    Counters counters;
-    std::int64_t messages = 0;  // the number of queued messages; stored in the file, so that it need not be counted
-    std::optional<Instant> first_due;
-    bool oldest_unblock_known = false;
-    MessageRef oldest_unblock;
-    std::map<std::string, QueueRef, std::less<>> queues;
-  };
-
+  void disconnect() noexcept override;
   template <class Body>
   auto guarded(const char* action, Body body);
   void open(SqliteFile::Absent absent);
@@ -68,8 +56,6 @@ class SqliteStorage final : public Storage {
   void write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind);
   void write_all(const Changes& changes);
   void commit(const Changes& changes);
-  void keep(const Changes& changes);
-  void keep_first_due(const Changes& changes);
   Query query(Sql which) { return Query((*statements_)[which]); }
   void load_rows(std::span<Lookup<RowRef>> rows);
   RowRef read_one_row(std::string_view id);
@@ -80,8 +66,7 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<SqliteFile> file_;
   std::optional<LogIndex> log_index_;
   std::optional<SqliteStatements> statements_;
-  RowCache rows_;
-  Known known_;
+  KnownState known_;
   Instant unsaved_now_ = kUnset;  // an instant that no commit has stored yet; the next commit or the destructor writes it
   bool in_transaction_ = false;
 };

@@ -88,6 +88,7 @@ Reading read_log(const std::string& path) {
   std::vector<unsigned char> frame(kFrameHeader + page_size);
   bool readable = true;
   bool counts = true;
+  bool may_be_torn = false;
   bool after_commit = false;
   while (next(frame)) {
     const bool of_first_salt = std::equal(&header[16], &header[20], &frame[8]);
@@ -97,15 +98,24 @@ Reading read_log(const std::string& path) {
       sum.add(std::span(frame).subspan(kFrameHeader), big);
       readable = of_first_salt && of_second_salt && sum.equals_at(&frame[16]);
       found.readable += readable;
-      // A commit that failed (its fsync, for example) and was overwritten can leave frames behind the present commit: that is no
-      // damage.
-      if (!readable) counts = !after_commit || sum.is_one_word_from(&frame[16], 8 + page_size);
-      after_commit = big_endian(&frame[4]) != 0;
+      const bool is_commit = big_endian(&frame[4]) != 0;
+      if (!readable && !sum.is_one_word_from(&frame[16], 8 + page_size)) {
+        // A commit that failed (its fsync, for example) and was overwritten can leave frames behind the present commit: that is no
+        // damage.
+        counts = !after_commit;
+        may_be_torn = is_commit;
+      }
+      after_commit = is_commit;
+    } else if (of_first_salt || of_second_salt) {
+      may_be_torn = false;
     }
     // Behind the end there may be frames of an earlier round of the log, with other salts, and frames of an uncommitted
     // transaction. A frame with at least one salt of the present round belongs to it.
     if (!readable && counts && (of_first_salt || of_second_salt) && big_endian(&frame[4]) != 0) ++found.lost;
   }
+  // SQLite writes the head of a frame before its page. A process that dies between the two in a commit's last frame leaves a head
+  // of the present round before a page of an earlier one: that commit was never answered, and is no damage.
+  if (may_be_torn) found.lost = 0;
   return found;
 }
 

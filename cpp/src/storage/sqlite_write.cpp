@@ -2,21 +2,10 @@
 #include <algorithm>
 
 #include "codec/jobs_json.hpp"
-#include "storage/sqlite_rows.hpp"
+#include "storage/row_columns.hpp"
 #include "storage/sqlite_storage.hpp"
 
 namespace resonate {
-
-namespace {
-
-bool changes_only_instant(const Changes& changes, const Counters& before) noexcept {
-  return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
-         changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
-         changes.messages_removed.empty() && changes.counters.sequence == before.sequence &&
-         changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
-}
-
-}  // namespace
 
 template <class Bind>
 void SqliteStorage::write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind) {
@@ -46,7 +35,7 @@ void SqliteStorage::write_rows(const std::vector<RowChange>& changes) {
     if (after) (after->job ? created_jobs : created).push_back(after);
   }
   write_each(gone, Sql::delete_row, Sql::delete_rows, [](Query& query, const Row& row) { query.text(row.id()); });
-  write_each(created, Sql::insert_row, Sql::insert_rows, bind_new);
+  write_each(created, Sql::insert_row, Sql::insert_rows, bind_new<Query>);
   write_each(created_jobs, Sql::insert_job_row, Sql::insert_job_rows, [](Query& query, const Row& row) {
     bind_new(query, row);
     bind_job(query, row);
@@ -61,7 +50,7 @@ void SqliteStorage::update_row(const Row& before, const Row& after) {
     bind_state(update, after);
     if (!progress_only) bind_holder(update, after);
     bind_due(update, after);
-    (progress_only ? bind_job_progress : bind_job)(update, after);
+    (progress_only ? bind_job_progress<Query> : bind_job<Query>)(update, after);
     return update.text(after.id()).run();
   }
   const bool due_moved = moves<Index::due>(before, after);
@@ -98,8 +87,8 @@ void SqliteStorage::write_all(const Changes& changes) {
     query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
   for (const EdgeRef& edge : changes.edges_added) {
     Query insert = query(Sql::insert_edge);
-    insert.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).text(edge->other);
-    insert.integer(dialect_number(edge->dialect)).run();
+    bind_edge(insert, *edge);
+    insert.run();
   }
   std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
   for (const std::int64_t seq : changes.messages_removed) messages -= query(Sql::delete_message).integer(seq).run_counted();
@@ -127,7 +116,7 @@ void SqliteStorage::write(const Changes& changes) {
 void SqliteStorage::commit(const Changes& changes) {
   try {
     write_all(changes);
-    keep(changes);
+    known_.keep(changes);
   } catch (const SQLite::Exception& error) {
     // It is unknown whether the commit reached the disk, so the cache may differ from the file.
     forget();
@@ -136,60 +125,6 @@ void SqliteStorage::commit(const Changes& changes) {
     forget();
     throw;
   }
-}
-
-void SqliteStorage::keep_first_due(const Changes& changes) {
-  if (!known_.first_due) return;
-  Instant first = *known_.first_due;
-  bool first_gone = false;
-  const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
-    if (before == first && after != before) first_gone = true;
-    if (after) first = std::min(first, *after);
-  };
-  const auto of_row = [](const RowRef& row) {
-    const auto key = row ? index_key<Index::due>(*row) : std::nullopt;
-    return key ? std::optional(key->major) : std::nullopt;
-  };
-  const auto of_schedule = [](const ScheduleRef& schedule) {
-    const auto key = schedule ? due_key(*schedule) : std::nullopt;
-    return key ? std::optional(key->at) : std::nullopt;
-  };
-  for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
-  for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
-  if (first_gone && first == *known_.first_due) {
-    known_.first_due.reset();  // unknown: other rows may be due at that instant, or the next one may be later
-  } else {
-    known_.first_due = first;
-  }
-}
-
-void SqliteStorage::keep(const Changes& changes) {
-  keep_first_due(changes);
-  for (const RowChange& change : changes.rows) {
-    if (change.after) {
-      rows_.put(change.after);
-    } else {
-      rows_.erase(change.before->id());
-    }
-  }
-  for (const QueueChange& change : changes.queues) {
-    if (change.after) {
-      known_.queues[change.after->name] = change.after;
-    } else {
-      known_.queues.erase(change.before->name);
-    }
-  }
-  if (known_.oldest_unblock_known) {
-    const auto& removed = changes.messages_removed;
-    if (!known_.oldest_unblock) {
-      const auto first = std::find_if(changes.messages_added.begin(), changes.messages_added.end(),
-                                      [](const MessageRef& message) { return unblock_key(*message) != nullptr; });
-      if (first != changes.messages_added.end()) known_.oldest_unblock = *first;
-    } else if (std::find(removed.begin(), removed.end(), known_.oldest_unblock->seq) != removed.end()) {
-      known_.oldest_unblock_known = false;
-    }
-  }
-  known_.counters = changes.counters;
 }
 
 void SqliteStorage::clear() {
