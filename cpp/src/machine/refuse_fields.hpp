@@ -17,10 +17,16 @@ namespace resonate {
 
 Refusal refuse_between(const RetryPolicy& policy);
 
+// Returns why a limit refuses the struct, or nothing.
 template <class T>
-Refusal refuse_fields(const T& given, std::string_view part = {});
+Refusal refuse_fields(const T& given);
 
 namespace detail {
+
+// Whether a limit refuses a struct, or a member of it; `why` then says why. (A result of the text itself would be built and moved
+// once for each member, and every request is checked.)
+template <class T>
+bool refuses(const T& given, std::string_view part, Refusal& why);
 
 // `name` of `part`: "burst of rate".
 inline std::string name_in(std::string_view name, std::string_view part) {
@@ -28,72 +34,79 @@ inline std::string name_in(std::string_view name, std::string_view part) {
 }
 
 inline bool is_outside(std::int64_t value, const MemberRules& rules) noexcept { return value < rules.least || value > rules.most; }
+// Also true of a value that is not a number.
+inline bool is_outside(double value, const MemberRules& rules) noexcept {
+  return !(value >= static_cast<double>(rules.least) && value <= static_cast<double>(rules.most));
+}
+inline bool is_bad_text(std::string_view text) noexcept { return text.empty() || text.find('\0') != std::string_view::npos; }
 
-Refusal refuse_number(const std::string& name, std::int64_t value, const MemberRules& rules);
-Refusal refuse_real(const std::string& name, double value, const MemberRules& rules);
+std::string why_outside(const std::string& name, std::int64_t value, const MemberRules& rules);
+std::string why_outside(const std::string& name, double value, const MemberRules& rules);
 
 template <class T, std::size_t I, class M>
-Refusal refuse_member(const M& value, std::string_view part) {
+bool refuses_member(const M& value, std::string_view part, Refusal& why) {
   constexpr const auto& rules = kField<T, I>;
   constexpr bool bounded = rules.least != std::numeric_limits<std::int64_t>::min();
+  const auto name = [&] { return name_in(name_of(rules.field), part); };
   if constexpr (rules.apart && !bounded) {
-    return std::nullopt;
+    return false;
   } else if constexpr (kIsA<Setting, M>) {
-    return refuse_member<T, I>(value.value, part);
+    return refuses_member<T, I>(value.value, part, why);
   } else if constexpr (kIsA<std::optional, M>) {
-    return value ? refuse_member<T, I>(*value, part) : std::nullopt;
+    return value && refuses_member<T, I>(*value, part, why);
   } else if constexpr (std::is_same_v<M, std::string>) {
     if constexpr (rules.checked_text) {
-      if (value.empty() || value.find('\0') != std::string::npos) return refuse_text(name_in(name_of(rules.field), part), value);
+      if (is_bad_text(value)) why = refuse_text(name(), value);
     }
     if constexpr (!rules.words.empty()) {  // not `known`: under UBSan, GCC does not compare a function with null while it compiles
-      if (!rules.known(value))
-        return name_in(name_of(rules.field), part) + " must be " + std::string(rules.words) + ", got " + quoted(value);
+      if (!why && !rules.known(value)) why = name() + " must be " + std::string(rules.words) + ", got " + quoted(value);
     }
-    return std::nullopt;
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
     if constexpr (bounded) {
-      if (is_outside(value, rules) && !(rules.keeps && value == kKept))
-        return refuse_number(name_in(name_of(rules.field), part), value, rules);
+      if (is_outside(value, rules) && !(rules.keeps && value == kKept)) why = why_outside(name(), value, rules);
     }
-    return std::nullopt;
   } else if constexpr (std::is_same_v<M, double>) {
-    return refuse_real(name_in(name_of(rules.field), part), value, rules);
+    if (is_outside(value, rules)) why = why_outside(name(), value, rules);
   } else if constexpr (kIsA<std::vector, M>) {
     if constexpr (bounded) {
       if (const auto size = static_cast<std::int64_t>(value.size()); is_outside(size, rules))
-        return refuse_number("the number of " + std::string(name_of(rules.field)), size, rules);
+        why = why_outside("the number of " + std::string(name_of(rules.field)), size, rules);
     }
     if constexpr (!rules.apart) {
       for (const auto& element : value) {
+        if (why) break;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(element)>, std::string>) {
-          if (Refusal refused = refuse_text(rules.element, element)) return refused;
+          if (is_bad_text(element)) why = refuse_text(rules.element, element);
         } else if constexpr (Described<std::remove_cvref_t<decltype(element)>>) {
-          if (Refusal refused = refuse_fields(element)) return refused;
+          refuses(element, {}, why);
         }
       }
     }
-    return std::nullopt;
   } else if constexpr (Described<M>) {
-    return refuse_fields(value, rules.action ? std::string_view() : name_of(rules.field));
-  } else {
-    return std::nullopt;
+    return refuses(value, rules.action ? std::string_view() : name_of(rules.field), why);
   }
+  return why.has_value();
+}
+
+template <class T>
+bool refuses(const T& given, std::string_view part, Refusal& why) {
+  const bool refused = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ((kField<T, I>.applies(given) && refuses_member<T, I>(kField<T, I>.access(given), part, why)) || ...);
+  }
+  (std::make_index_sequence<kSize<T>>());
+  if constexpr (requires { refuse_between(given); }) {
+    if (!refused) why = refuse_between(given);
+  }
+  return why.has_value();
 }
 
 }  // namespace detail
 
 template <class T>
-Refusal refuse_fields(const T& given, std::string_view part) {
-  Refusal refused;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (void)((kField<T, I>.applies(given) && (refused = detail::refuse_member<T, I>(kField<T, I>.access(given), part))) || ...);
-  }
-  (std::make_index_sequence<kSize<T>>());
-  if constexpr (requires { refuse_between(given); }) {
-    if (!refused) refused = refuse_between(given);
-  }
-  return refused;
+Refusal refuse_fields(const T& given) {
+  Refusal why;
+  detail::refuses(given, {}, why);
+  return why;
 }
 
 }  // namespace resonate

@@ -58,8 +58,10 @@ Refusal refuse_delay(const PromiseCreate& create, const Dialect& dialect) {
 }
 
 Refusal refuse_tags(const PromiseCreate& create, const Dialect& dialect, const Rules& rules) {
-  return first(refuse_target(create.tags, dialect), refuse_timer_target(create.tags, dialect, rules),
-               refuse_delay(create, dialect));
+  if (create.tags.empty()) return std::nullopt;
+  if (Refusal refused = refuse_target(create.tags, dialect)) return refused;
+  if (Refusal refused = refuse_timer_target(create.tags, dialect, rules)) return refused;
+  return refuse_delay(create, dialect);
 }
 
 // What a schedule makes. (Rules that a store was opened with later do not end what was created.)
@@ -158,10 +160,10 @@ std::optional<std::string> refuse(const Request& request, RulesId rules_id) {
   const Checker rest{its, rules(rules_id, its)};
   return std::visit(
       [&]<class One>(const One& operation) -> Refusal {
-        if constexpr (Described<One>) {  // JobEnqueue is its order
-          if (Refusal refused = refuse_fields(operation)) return refused;
-        }
-        return rest(operation);
+        Refusal refused;
+        if constexpr (Described<One>) detail::refuses(operation, {}, refused);  // JobEnqueue is its order
+        if (!refused) refused = rest(operation);
+        return refused;
       },
       request.operation);
 }

@@ -39,13 +39,12 @@ Refusal refuse_filter(const JobFilter& which, const JobStates* states) {
 
 namespace detail {
 
-Refusal refuse_number(const std::string& name, std::int64_t value, const MemberRules& rules) {
-  if (rules.most == std::numeric_limits<std::int64_t>::max()) return refuse_below(name, value, rules.least);
-  return refuse_outside(name, value, rules.least, rules.most);
+std::string why_outside(const std::string& name, std::int64_t value, const MemberRules& rules) {
+  if (rules.most == std::numeric_limits<std::int64_t>::max()) return *refuse_below(name, value, rules.least);
+  return *refuse_outside(name, value, rules.least, rules.most);
 }
 
-Refusal refuse_real(const std::string& name, double value, const MemberRules& rules) {
-  if (value >= static_cast<double>(rules.least) && value <= static_cast<double>(rules.most)) return std::nullopt;
+std::string why_outside(const std::string& name, double value, const MemberRules& rules) {
   return name + " must be within " + std::to_string(rules.least) + ".." + std::to_string(rules.most) + ", got " +
          std::to_string(value);
 }

@@ -25,41 +25,30 @@ void WorkingSet::begin(Storage& storage) {
 }
 
 void WorkingSet::clear() {
+  // Most requests use few of these containers, and to ask whether one is empty costs less than to clear it.
+  const auto clear_used = [](auto&... containers) { ((containers.empty() ? void() : containers.clear()), ...); };
   rows_left_ = SIZE_MAX;
   reached_row_limit_ = false;
   each_entry([](Entry& entry) {
-    entry.before = entry.now = entry.checkpoint = nullptr;
+    entry.before = nullptr;
+    entry.now = nullptr;
+    entry.checkpoint = nullptr;
     entry.changed = entry.removed = entry.checkpoint_removed = false;
   });
   entries_ = 0;
-  removed_.clear();
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
-  index_.clear();
   checking_ = false;
-  changes_.rows.clear();
-  changes_.schedules.clear();
-  changes_.queues.clear();
-  changes_.edges_added.clear();
-  changes_.edges_removed.clear();
-  changes_.messages_added.clear();
-  changes_.messages_removed.clear();
-  if (!schedules_.empty()) schedules_.clear();
-  if (!queues_of_jobs_.empty()) queues_of_jobs_.clear();
+  clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.edges_added, changes_.edges_removed,
+             changes_.messages_added, changes_.messages_removed, changes_.submissions_ended);
+  changes_.stores_instant = false;
   last_queue_ = nullptr;
-  if (!absent_.empty()) absent_.clear();
-  touched_.clear();
   if (overlaid_) overlays_ = {};
   overlaid_ = false;
-  heap_.clear();
   if (due_rows_.read_until != kUnset || !due_rows_.items.empty()) due_rows_ = {.range = rows_by_due()};
   if (due_schedules_.read_until != kUnset || !due_schedules_.items.empty())
     due_schedules_ = {.range = {.by = ScheduleRange::By::due}};
-  if (!queues_.empty()) queues_.clear();
-  if (!edge_states_.empty()) edge_states_.clear();
-  added_edges_.clear();
-  removed_edges_.clear();
-  added_messages_.clear();
-  if (!removed_messages_.empty()) removed_messages_.clear();
+  clear_used(schedules_, queues_of_jobs_, absent_, touched_, heap_, queues_, edge_states_, added_edges_, removed_edges_,
+             added_messages_, removed_messages_);
   last_dropped_ = 0;
   next_own_unblock_ = edges_added_mark_ = edges_removed_mark_ = messages_added_mark_ = 0;
 }
@@ -382,10 +371,10 @@ bool WorkingSet::changed() const noexcept {
   return std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
          std::any_of(queues_of_jobs_.begin(), queues_of_jobs_.end(), [](const auto& item) { return item.second.changed; }) ||
          !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
-         changes_.counters != counters_before_;
+         !changes_.submissions_ended.empty() || changes_.counters != counters_before_;
 }
 
-const Changes& WorkingSet::finish() {
+Changes& WorkingSet::finish() {
   each_entry([&](Entry& entry) {
     if (!entry.changed) return;
     if (entry.removed) entry.now = nullptr;
@@ -395,16 +384,17 @@ const Changes& WorkingSet::finish() {
     if (entry.changed) changes_.queues.push_back({std::move(entry.before), std::move(entry.now)});
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
-  if (!removed_edges_.empty())
+  if (!removed_edges_.empty()) {
     std::erase_if(added_edges_, [this](const EdgeRef& edge) {
       return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed;
     });
-  std::swap(changes_.edges_added, added_edges_);
-  std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
-  std::swap(changes_.edges_removed, removed_edges_);
+    std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
+    std::swap(changes_.edges_removed, removed_edges_);
+  }
+  if (!added_edges_.empty()) std::swap(changes_.edges_added, added_edges_);
   if (!removed_messages_.empty())
     std::erase_if(added_messages_, [this](const MessageRef& m) { return removed_messages_.contains(m->seq); });
-  std::swap(changes_.messages_added, added_messages_);
+  if (!added_messages_.empty()) std::swap(changes_.messages_added, added_messages_);
   return changes_;
 }
 

@@ -123,10 +123,13 @@ class WorkingSet {
 
   std::optional<Next> next_due(Instant now);
 
+  // Notes how a submitted request ended.
+  void end_submission(Submission ended) { changes_.submissions_ended.push_back(std::move(ended)); }
+
   Counters& counters() noexcept { return changes_.counters; }
   bool changed() const noexcept;
   // Returns the changes to commit. Call clear() afterwards.
-  const Changes& finish();
+  Changes& finish();
 
   // Marks the beginning of a request or step; since_checkpoint() then returns the changes, for checks of consecutive states.
   void checkpoint();
