@@ -25,6 +25,7 @@ void bind_wire_fields(py::module_& module);
 void bind_watch(py::module_& module);
 void bind_store(py::module_& module);
 void bind_check_file(py::module_& module);
+void bind_database(py::module_& module);
 void bind_cron(py::module_& module);
 void bind_fork_safety(py::module_& module);
 void bind_interrupts(py::module_& module);

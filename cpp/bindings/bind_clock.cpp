@@ -67,7 +67,7 @@ FiredList advance_to_next(ManualClock& clock) {
 
 void bind_clock(py::module_& module) {
   py::class_<Clock, std::shared_ptr<Clock>>(module, "Clock", R"doc(
-The source of a store's instants: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+The source of a store's instants: a `ManualClock`, the `SystemClock` or a `DatabaseClock`. One clock can drive several stores.
 
 Example:
     >>> isinstance(rc.ManualClock(), rc.Clock)
@@ -164,6 +164,19 @@ Example:
 )doc")
       .def(py::init([] { return std::make_shared<SystemClock>(); }))
       .def("__repr__", [](SystemClock&) { return "SystemClock()"; });
+
+  py::class_<DatabaseClock, Clock, std::shared_ptr<DatabaseClock>>(module, "DatabaseClock", R"doc(
+The time of a PostgreSQL server in ms, one for all machines that share a store there. A store in a database has one unless it was
+given another clock.
+
+Each transaction reads the server's time; between two transactions this machine's steady clock continues it. Like the `SystemClock`, it
+never goes back.
+
+Example:
+    >>> issubclass(rc.DatabaseClock, rc.Clock)
+    True
+)doc")
+      .def("__repr__", [](DatabaseClock&) { return "DatabaseClock()"; });
 }
 
 }  // namespace resonate::python

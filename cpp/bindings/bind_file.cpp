@@ -6,6 +6,7 @@
 #include "bind.hpp"
 #include "fork_safety.hpp"
 #include "gil.hpp"
+#include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
 #include "store_handle.hpp"
 
@@ -36,7 +37,7 @@ void store_instant(Engine& engine) {
 void backup(const StoreHandle& store, const TargetArgument& given) {
   const std::string path = path_of(given);
   open(store).without_gil([&path](Engine& engine) {
-    if (const std::string source = engine.location(); !source.empty()) {
+    if (const std::string source = engine.location(); !source.empty() && !is_postgres_url(source)) {
       store_instant(engine);
       return backup_sqlite_file(source, path);
     }

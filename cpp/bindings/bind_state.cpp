@@ -65,8 +65,11 @@ Return the problems that the store works around and a person should solve, by na
 - `schedule_set_aside`: a schedule cannot be fired, for example because its time zone is missing. It is examined again every minute, and
   fires again once it can; `catchup` decides about the missed occurrences. `check` also lists schedules that could not be fired now.
 
-- `clock_ahead`: the last stored instant is more than a minute ahead of the system's clock: that clock was wrong then, or is now.
+- `clock_ahead`: the last stored instant is more than a minute ahead of the store's clock: that clock was wrong then, or is now.
   `reset_clock` corrects it.
+
+- `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` keeps it until
+  a person deletes the row. The first 100 are listed.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).problems()
@@ -75,11 +78,11 @@ Example:
       .def_property_readonly(
           "clock_ahead",
           [](const StoreHandle& self) { return open(self).without_gil([](Engine& engine) { return engine.clock_ahead(); }); },
-          "By how many ms the last instant of the store is ahead of the system's clock; 0 if it is not, or if the "
+          "By how many ms the last instant of the store is ahead of its clock; 0 if it is not, or if the "
           "clock is a `ManualClock`.")
       .def("reset_clock", &reset_clock, py::kw_only(), py::arg("dry_run") = false, R"doc(
-Set the last instant of the store, and all later stored instants, back to the system's clock, after that clock was
-wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
+Set the last instant of the store, and all later stored instants, back to its clock, the system's or the database's, after that
+clock was wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
 it in one transaction; other processes that use the file continue with the new instant.
 
 Args:

@@ -9,6 +9,7 @@
 #include "fork_safety.hpp"
 #include "gil.hpp"
 #include "recorder.hpp"
+#include "resonate/postgres.hpp"
 #include "store_handle.hpp"
 #include "store_options.hpp"
 
@@ -29,15 +30,9 @@ using PathArgument = Shown<"str | os.PathLike[str] | None">;
 using OptionalClock = Shown<"resonate_core._core.Clock | None">;
 using RecordingTarget = Shown<"str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]">;
 
-std::shared_ptr<Clock> clock_of(const OptionalClock& given, py::object& object) {
-  if (given.is_none()) {
-    object = py::cast(std::make_shared<SystemClock>());
-  } else if (!py::isinstance<Clock>(given)) {
-    wrong_type("clock", "a ManualClock, a SystemClock or None", given);
-  } else {
-    object = given;
-  }
-  return py::cast<std::shared_ptr<Clock>>(object);
+std::shared_ptr<Clock> clock_of(const OptionalClock& given) {
+  if (!py::isinstance<Clock>(given)) wrong_type("clock", "a ManualClock, a SystemClock or None", given);
+  return py::cast<std::shared_ptr<Clock>>(given);
 }
 
 // Warns if the clock was or is wrong: otherwise deadlines would pass as soon as they are set, for no visible reason.
@@ -47,9 +42,11 @@ void warn_of_clock(Engine& engine) {
     const OutsidePython outside;
     const Duration ahead = engine.clock_ahead();
     if (ahead <= kClockTolerance) return;
-    problem = "the last instant in store \"" + engine.location() + "\" is " + std::to_string(ahead) +
-              " ms ahead of the system's clock: short deadlines pass at once and schedules do not fire. Correct the system's "
-              "clock; if it is right, correct the file with `resonate-core clock reset`";
+    problem = "the last instant in store \"" + engine.location() + "\" is " + std::to_string(ahead) + " ms ahead of " +
+              engine.clock()->name() +
+              ": short deadlines pass at once and schedules do not fire. Correct that clock; if it is right, correct the store "
+              "with " +
+              (is_postgres_url(engine.location()) ? "`Store.reset_clock()`" : "`resonate-core clock reset`");
   }
   const py::object category = member_of_module("resonate_core.errors", "ClockWarning");
   if (into_python([&] { return PyErr_WarnEx(category.ptr(), problem.c_str(), 1); }) != 0) throw py::error_already_set();
@@ -60,38 +57,40 @@ std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const O
                                         const OptionalBool& debug, const DurationArgument& unblock_retention,
                                         const DurabilityArgument& durability, const DurationArgument& busy_timeout,
                                         bool read_only) {
-  py::object clock_object;
-  const std::shared_ptr<Clock> source = clock_of(clock, clock_object);
+  const std::shared_ptr<Clock> given_clock = clock.is_none() ? nullptr : clock_of(clock);
   const Options options = engine_options({.rules = rules,
                                           .retry_timeout = retry_timeout,
                                           .catchup = catchup,
                                           .check = check,
                                           .debug = debug,
                                           .unblock_retention = unblock_retention},
-                                         source->manual());
-  std::unique_ptr<Storage> storage =
-      open_storage(path_or_url, {.durability = durability, .busy_timeout = busy_timeout, .read_only = read_only});
+                                         given_clock && given_clock->manual());
+  OpenedStorage opened = open_storage(path_or_url, {.durability = durability, .busy_timeout = busy_timeout, .read_only = read_only},
+                                      given_clock != nullptr);
+  std::shared_ptr<Clock> source = given_clock ? given_clock : opened.clock;
+  if (!source) source = std::make_shared<SystemClock>();
   std::shared_ptr<Engine> engine;
   {
     const OutsidePython outside;
-    engine = Engine::create(std::move(storage), source, options);
+    engine = Engine::create(std::move(opened.storage), source, options);
   }
   warn_of_clock(*engine);
-  return std::make_unique<StoreHandle>(engine, std::move(clock_object));
+  return std::make_unique<StoreHandle>(engine, given_clock ? py::object(clock) : py::cast(source));
 }
 
 std::unique_ptr<StoreHandle> fork(const StoreHandle& store, const OptionalClock& clock) {
-  py::object clock_object;
+  py::object clock_object = clock;
   std::shared_ptr<Clock> source;
   if (!clock.is_none()) {
-    source = clock_of(clock, clock_object);
+    source = clock_of(clock);
   } else if (open(store).engine()->clock()->manual()) {
     const Instant now = open(store).without_gil([](Engine& engine) { return engine.clock()->now(); });
     auto copy = std::make_shared<ManualClock>(now);
     clock_object = py::cast(copy);
     source = std::move(copy);
   } else {
-    source = clock_of(OptionalClock(store.clock), clock_object);
+    clock_object = store.clock;
+    source = clock_of(OptionalClock(store.clock));
   }
   return std::make_unique<StoreHandle>(open(store).without_gil([&source](Engine& engine) { return engine.fork(source); }),
                                        std::move(clock_object));
@@ -101,8 +100,8 @@ std::string repr(const StoreHandle& store) {
   if (open(store).closed()) return "Store(closed)";
   const auto engine = open(store).engine();
   Repr shown("Store");
-  if (std::string path = open(store).without_gil([](Engine& one) { return one.location(); }); !path.empty())
-    shown.with("path", path);
+  if (std::string place = open(store).without_gil([](Engine& one) { return one.location(); }); !place.empty())
+    shown.with(is_postgres_url(place) ? "url" : "path", place);
   return shown.with("promises", open(store).without_gil([](Engine& one) { return one.promise_count(); }))
       .with("clock", store.clock)
       .with("rules", name_of_rules(engine->options()))
@@ -112,7 +111,7 @@ std::string repr(const StoreHandle& store) {
 // --- time -----------------------------------------------------------------------------------------------------------------------
 
 Instant now_of(const StoreHandle& store) {
-  return open(store).without_gil([](Engine& engine) { return engine.clock()->now(); });
+  return open(store).without_gil([](Engine& engine) { return engine.now(); });
 }
 
 py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now, const OptionalInt& limit) {
@@ -141,6 +140,10 @@ std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget
   return store.open->recorder;
 }
 
+std::string location_of(const StoreHandle& store) {
+  return open(store).without_gil([](Engine& engine) { return engine.location(); });
+}
+
 void bind_life(StoreClass& bound) {
   bound
       .def(py::init(&make_store), py::arg("path_or_url") = py::none(), py::kw_only(), py::arg("clock") = py::none(),
@@ -161,7 +164,7 @@ void bind_life(StoreClass& bound) {
           "The queues of its jobs.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
-          "The clock that it was created with, or its system clock.")
+          "The clock that it was created with, or the system's, or that of its database.")
       .def_property_readonly(
           "rules", [](const StoreHandle& self) { return std::string(name_of_rules(open(self).engine()->options())); },
           "The rule set: `compatible` or `strict`.")
@@ -181,10 +184,20 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "path",
           [](const StoreHandle& self) {
-            const std::string path = open(self).without_gil([](Engine& engine) { return engine.location(); });
-            return path.empty() ? std::nullopt : std::optional(path);
+            const std::string place = location_of(self);
+            return place.empty() || is_postgres_url(place) ? std::nullopt : std::optional(place);
           },
-          "The absolute path of its file; None in memory.")
+          "The absolute path of its file; None in memory and in a database.")
+      .def_property_readonly(
+          "url",
+          [](const StoreHandle& self) {
+            const std::string place = location_of(self);
+            return is_postgres_url(place) ? std::optional(place) : std::nullopt;
+          },
+          "The URL of its database, without passwords; None in memory and in a file.")
+      .def_property_readonly(
+          "shared", [](const StoreHandle& self) { return !location_of(self).empty(); },
+          "Whether other processes can use it: it is in a file or in a database.")
       .def_property_readonly(
           "debug", [](const StoreHandle& self) { return open(self).engine()->options().debug; },
           "Whether it serves debug operations.")
@@ -250,7 +263,7 @@ Return an independent copy of the store in memory. A copy of a store in memory i
 the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
 
 Args:
-    clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
+    clock: The clock of the copy. None: a new manual clock at the same instant, or the same clock.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
@@ -261,7 +274,8 @@ Example:
     ('resolved', 'pending')
 )doc")
       .def("record", &record, py::arg("target"), R"doc(
-Record every following change of the store, one JSON line per request or internal step, for `replay`.
+Record every following change of the store, one JSON line per request or internal step, for `replay`. If another process has changed
+the store, a line with the whole state precedes the next request of this store.
 
 Args:
     target: The path of a file, which is overwritten, or an object with `write`. It is called while the store is locked: it must
@@ -294,23 +308,24 @@ A store of durable promises, tasks, schedules and jobs: one engine, its rows and
 Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may continue with its copy.
 
 Args:
-    path_or_url: The path of a SQLite file, which is created if it does not exist; None: memory.
-    clock: A `ManualClock` for simulation, or None for the system's.
+    path_or_url: The path of a SQLite file, which is created if it does not exist; the URL of a PostgreSQL database, in which the
+        tables are made (``postgresql://user@host/database?schema=resonate``); None: memory.
+    clock: A `ManualClock` for simulation; None: the system's, or that of the database, which is one for all machines.
     rules: `compatible` accepts every request of a published client, `strict` follows the formal model (PROTOCOL 2.1).
     retry_timeout: The time until a pending task is dispatched again, in ms or as a timedelta; `ttl`: that of its last lease.
     catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (if they are more than a minute late).
     check: Check the invariants of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
     debug: Serve `debug.*` envelopes; None: on a manual clock only.
     unblock_retention: How long an undelivered unblock message is kept, in ms or as a timedelta.
-    durability: For a file. `full`: every answered request survives a loss of power (fsync at each commit). `normal`: it survives a
-        crash of the process; a loss of power may undo the last commits, each as a whole.
-    busy_timeout: How long a call waits while another process writes to the file, in ms or as a timedelta.
-    read_only: Open a file only for reading: a change raises ReadOnly.
+    durability: For a file or a database. `full`: every answered request survives a loss of power (fsync at each commit).
+        `normal`: it survives a crash of the process; a loss of power may undo the last commits, each as a whole.
+    busy_timeout: How long a call waits while another process writes, in ms or as a timedelta.
+    read_only: Open a file or a database only for reading: a change raises ReadOnly.
 
 Raises:
-    StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged.
-    StoreBusy: Another process held the file for longer than `busy_timeout`.
-    Unsupported: This version does not support the URL's database.
+    StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged. Or the database cannot be reached.
+    StoreBusy: Another process held the store for longer than `busy_timeout`.
+    Unsupported: This version does not support the URL's database, or libpq is not installed.
     Invalid: An option has another value than those above.
 
 Example:

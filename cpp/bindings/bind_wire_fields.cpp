@@ -1,8 +1,11 @@
-// wire_fields(): the descriptors of requests as Python values, for the tests that compare the documents with them.
+// wire_fields(): the descriptors of requests as Python values, for the options of a worker's tasks and for the tests that compare
+// the documents with them; and the check of a request that is submitted.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "bind.hpp"
 #include "codec/kinds.hpp"
 #include "described_arguments.hpp"
+#include "protocol/envelope_handler.hpp"
 #include "shown.hpp"
 
 namespace resonate::python {
@@ -61,9 +65,23 @@ WireFields wire_fields() {
   return WireFields(all);
 }
 
+std::optional<std::string> submission_problem(const std::string& request) {
+  std::variant<Request, Reply> decoded = decode_submission(request);
+  Reply* const refusal = std::get_if<Reply>(&decoded);
+  return refusal ? std::optional(std::move(refusal->error)) : std::nullopt;
+}
+
 }  // namespace
 
 void bind_wire_fields(py::module_& module) {
+  module.def("submission_problem", &submission_problem, py::arg("request"), R"doc(
+Return why a request, as the JSON text of its envelope, cannot be submitted; None if it can.
+
+Example:
+    >>> from resonate_core._core import submission_problem
+    >>> submission_problem('{"kind": "promise.get", "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "a"}}')
+    'a submitted request must change something, since no client gets its reply'
+)doc");
   module.def("wire_fields", &wire_fields, R"doc(
 Return the members of every request by its kind, and of the parts of requests, as the core knows them: name on the wire, name in
 Python, whether it is required, and its limits.

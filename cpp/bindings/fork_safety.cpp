@@ -7,7 +7,7 @@
 
 #include "bind.hpp"
 #include "gil.hpp"
-#include "resonate/sqlite.hpp"
+#include "resonate/storage.hpp"
 
 namespace resonate::python {
 
@@ -50,7 +50,7 @@ void before_fork() {
   forks.fetch_add(1);
   PyThreadState* const thread = give_gil_away();
   for (int others = inside.load(); others > own_share(); others = inside.load()) inside.wait(others);
-  close_sqlite_files_for_fork();
+  close_connections_for_fork();
   take_gil_again(thread);
 }
 

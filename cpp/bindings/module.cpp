@@ -27,6 +27,7 @@ PYBIND11_MODULE(_core, module) {
   bindings::bind_watch(module);
   bindings::bind_store(module);
   bindings::bind_check_file(module);
+  bindings::bind_database(module);
   bindings::bind_cron(module);
   bindings::bind_fork_safety(module);
   bindings::bind_interrupts(module);

@@ -6,6 +6,7 @@
 #include "fork_safety.hpp"
 #include "gil.hpp"
 #include "resonate/clock.hpp"
+#include "resonate/postgres.hpp"
 #include "resonate/sqlite.hpp"
 
 namespace resonate::python {
@@ -80,24 +81,33 @@ std::string path_of(py::handle path_or_url) {
   if (path.empty()) refuse(ErrorClass::invalid, "name a file (Store() without a path is in memory)");
   if (path == ":memory:") refuse(ErrorClass::invalid, "be left out for a store in memory");
   if (path.find('\0') != std::string::npos) refuse(ErrorClass::invalid, "contain no NUL");
-  if (path.find("://") != std::string::npos) refuse(ErrorClass::unsupported, "be the path of a SQLite file or a URL sqlite:///");
+  if (!is_postgres_url(path) && path.find("://") != std::string::npos)
+    refuse(ErrorClass::unsupported, "be the path of a SQLite file or a URL sqlite:/// or postgresql://");
   return path;
 }
 
 }  // namespace
 
-std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptions& given) {
+OpenedStorage open_storage(py::handle path_or_url, const StorageOptions& given, bool clock_given) {
   SqliteOptions options;
   options.durability = choice(given.durability, "durability", kDurabilityNames);
   options.busy_timeout = at_least(0, duration(given.busy_timeout, "busy_timeout"), "busy_timeout");
   options.read_only = given.read_only;
   if (path_or_url.is_none()) {
     if (given.read_only) raise(ErrorClass::invalid, "read_only must be False for a store in memory: it would stay empty");
-    return make_memory_storage();
+    return {make_memory_storage(), nullptr};
   }
   const std::string path = path_of(path_or_url);
   const OutsidePython outside;
-  return open_sqlite_storage(path, options);
+  if (is_postgres_url(path)) {
+    const auto clock = clock_given ? nullptr : std::make_shared<DatabaseClock>();
+    return {open_postgres_storage(path, {.durability = options.durability,
+                                         .read_only = options.read_only,
+                                         .busy_timeout = options.busy_timeout,
+                                         .clock = clock}),
+            clock};
+  }
+  return {open_sqlite_storage(path, options), nullptr};
 }
 
 }  // namespace resonate::python

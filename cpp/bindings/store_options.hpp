@@ -36,7 +36,14 @@ struct StorageOptions {
   bool read_only;
 };
 
-// Opens storage in memory for None, SQLite for a path. Other URLs are refused (Unsupported).
-std::unique_ptr<Storage> open_storage(py::handle path_or_url, const StorageOptions& given);
+// A storage, and the clock of its database if the caller gave none.
+struct OpenedStorage {
+  std::unique_ptr<Storage> storage;
+  std::shared_ptr<Clock> clock;
+};
+
+// Opens storage in memory for None, SQLite for a path, PostgreSQL for its URL. Other URLs are refused (Unsupported). `clock_given`:
+// the store does not take the database's clock.
+OpenedStorage open_storage(py::handle path_or_url, const StorageOptions& given, bool clock_given);
 
 }  // namespace resonate::python

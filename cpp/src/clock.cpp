@@ -1,4 +1,4 @@
-// The only file that reads the system's clock.
+// The only file that reads the system's clocks.
 #include "resonate/clock.hpp"
 
 #include <algorithm>
@@ -10,20 +10,40 @@
 
 namespace resonate {
 
-Instant SystemClock::wall() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+namespace {
+
+template <class Length>
+std::int64_t milliseconds(Length length) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(length).count();
 }
 
-Instant SystemClock::now() {
+}  // namespace
+
+Instant RunningClock::now() {
   const Instant read = wall();
   std::lock_guard lock(mutex_);
   return last_ = std::max(last_, read);
 }
 
-void SystemClock::start_over() noexcept {
+void RunningClock::start_over() noexcept {
   std::lock_guard lock(mutex_);
   last_ = 0;
+}
+
+Instant SystemClock::wall() { return milliseconds(std::chrono::system_clock::now().time_since_epoch()); }
+
+// Until the database has been asked, it shows the system's time.
+DatabaseClock::DatabaseClock() { learn(SystemClock().wall()); }
+
+Instant DatabaseClock::wall() {
+  std::lock_guard lock(mutex_);
+  return saturating_add(learned_, milliseconds(std::chrono::steady_clock::now() - learned_when_));
+}
+
+void DatabaseClock::learn(Instant at) noexcept {
+  std::lock_guard lock(mutex_);
+  learned_ = at;
+  learned_when_ = std::chrono::steady_clock::now();
 }
 
 bool ManualClock::set(Instant at) {
@@ -56,6 +76,11 @@ std::optional<Instant> earliest(const std::vector<std::shared_ptr<Engine>>& engi
   return next;
 }
 
+// A clock that machines share may have been moved by another one.
+void catch_up(const std::vector<std::shared_ptr<Engine>>& engines) {
+  for (const auto& engine : engines) (void)engine->now();
+}
+
 // Ticks at the clock's instant, which can be later than the visited one if a request has moved the clock.
 void tick(Engine& engine, std::vector<Fired>& fired) {
   auto more = engine.tick();
@@ -73,6 +98,7 @@ void tick_due(const std::vector<std::shared_ptr<Engine>>& engines, Instant at, s
 
 std::vector<Fired> ManualClock::advance_to(Instant at) {
   std::lock_guard moving(moving_);
+  catch_up(engines());
   if (at < now())
     throw Error(ErrorCode::invalid,
                 "at must be at least " + std::to_string(now()) + ", got " + std::to_string(at) + ": a clock never goes back");
@@ -96,6 +122,7 @@ std::vector<Fired> ManualClock::visit_until(Instant at) {
 std::vector<Fired> ManualClock::advance(Duration by) {
   if (by < 0) throw Error(ErrorCode::invalid, "by must be at least 0 ms, got " + std::to_string(by) + ": a clock never goes back");
   std::lock_guard moving(moving_);  // before reading now(), so that concurrent advances add up
+  catch_up(engines());
   return visit_until(saturating_add(now(), by));
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 // The most steps of a tick in one transaction, which takes a few ms in a file.
 constexpr std::size_t kStepsOfTick = 256;
+// The most submissions that it runs before its steps.
+constexpr std::size_t kSubmissionsOfTick = 100;
 
 Access access_of(const Request& request) { return is_read(request.operation) ? Access::read : Access::write; }
 
@@ -39,6 +41,7 @@ Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, O
     : storage_(std::move(storage)),
       durable_(storage_->durable()),
       clock_(std::move(clock)),
+      shares_manual_clock_(clock_->manual() && storage_->shares_clock()),
       options_(options),
       transaction_(std::make_unique<Transaction>()) {}
 
@@ -69,7 +72,8 @@ std::shared_ptr<Engine> Engine::create(std::unique_ptr<Storage> storage, std::sh
 
 void Engine::commit(Transaction& transaction) {
   if (transaction.set.changed()) {
-    const Changes& changes = transaction.set.finish();
+    Changes& changes = transaction.set.finish();
+    changes.stores_instant = shares_manual_clock_;
     storage_->write(changes);
     if (!watches_.empty()) notify(changes);
   }
@@ -112,7 +116,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   if (trace_ || options_.check) kept = request;  // the machine moves values out of the request
   if (!read) {
     observe_instant(set, now, options_);
-    run_steps(transaction, now, steps_before(request.operation));
+    if (const std::size_t most = steps_before(request.operation)) run_steps(transaction, now, most);
     if (options_.check) set.checkpoint();
   }
   Reply reply = Machine(set, now, request, options_).run(request.operation);
@@ -134,7 +138,15 @@ Instant Engine::present() {
   const Instant stored = storage_->counters().now;
   if (stored < seen_) clock_->start_over();  // another process has set the file's clock back
   seen_ = stored;
+  if (shares_manual_clock_) move_clock(stored);
   return std::max(clock_->now(), stored);
+}
+
+Instant Engine::now() {
+  if (!shares_manual_clock_) return clock_->now();
+  std::lock_guard lock(mutex_);
+  const StorageTransaction reading(*storage_, Access::read);
+  return present();
 }
 
 void Engine::move_clock(Instant to) {
@@ -162,7 +174,7 @@ Instant Engine::run_batch(Transaction& transaction, Caller& caller, Instant at, 
 
 Reply Engine::apply(Request request, std::optional<Instant> now) {
   const Access access = access_of(request);
-  if (!now) choose_on_snapshot(request);
+  if (!now && access == Access::write && choosing_filter(request.operation)) choose_on_snapshot(request);
   if (durable_ && access == Access::write && !options_.check) {
     Caller caller{.requests = {&request, 1}, .nows = {&now, 1}, .replies = {}, .failure = {}, .ready = {}};
     share_commit(caller);
@@ -170,8 +182,10 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   }
   if (access == Access::read && !now) {
     if (may_read_many(request.operation)) return search(request);
-    std::vector<Reply> replies = read_on_snapshot({&request, 1});
-    if (!replies.empty()) return std::move(replies.front());
+    if (durable_) {
+      std::vector<Reply> replies = read_on_snapshot({&request, 1});
+      if (!replies.empty()) return std::move(replies.front());
+    }
   }
   std::lock_guard lock(mutex_);
   Scope transaction(*this, access);
@@ -179,10 +193,11 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   if (auto problem = refuse(request, options_.rules)) return refused(status::kInvalid, *std::move(problem), earliest);
   if (auto problem = refuse_instant(now, earliest)) return refused(status::kInvalid, *std::move(problem), earliest);
   const Instant at = now.value_or(earliest);
+  if (durable_ && access == Access::write) run_submissions(*transaction, earliest);
   // The lambda has a single return statement, so the reply is constructed in the caller's object and a large reply is not moved.
   return [&] {
     Reply reply = run(*transaction, request, at);
-    commit(*transaction);
+    if (access == Access::write || trace_) commit(*transaction);
     if (now) move_clock(at);
     return reply;
   }();
@@ -208,6 +223,7 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
     for (const Request& request : requests) plan.add(request.operation);
     plan.load(transaction->set);
   }
+  if (durable_ && access == Access::write) run_submissions(*transaction, before);
   const Instant at = run_batch(*transaction, caller, before, atomicity);
   if (atomicity == Atomicity::all_or_nothing && !caller.replies.empty() && !caller.replies.back().ok()) {
     undo(caller.replies, requests.size(), before);
@@ -225,8 +241,32 @@ bool Engine::nothing_to_tick(Instant at) {
   const std::int64_t dropped = set.counters().dropped;
   observe_instant(set, at, options_);
   if (set.counters().dropped != dropped || storage_->first_due() <= at) return false;
+  if (shares_manual_clock_ && storage_->counters().now < at) return false;
   commit(*transaction);
   return true;
+}
+
+// Runs requests that programs have submitted, in order, and returns their number. A refused request is kept with its status.
+std::size_t Engine::run_submissions(Transaction& transaction, Instant now) {
+  if (!decode_submission_) return 0;
+  const std::vector<Submission> waiting = storage_->submissions(Storage::SubmissionState::waiting, kSubmissionsOfTick);
+  for (const Submission& submission : waiting) run_submission(transaction, submission, now);
+  return waiting.size();
+}
+
+void Engine::run_submission(Transaction& transaction, const Submission& submission, Instant now) {
+  std::variant<Request, Reply> decoded = decode_submission_(submission.text);
+  auto* const request = std::get_if<Request>(&decoded);
+  std::optional<Reply> reply;
+  if (!request) {
+    reply = std::get<Reply>(std::move(decoded));
+  } else if (std::optional<std::string> problem = refuse(*request, options_.rules)) {
+    reply = refused(status::kInvalid, *std::move(problem), now);
+  } else {
+    reply = run(transaction, *request, now);
+  }
+  transaction.set.end_submission(
+      {.number = submission.number, .text = {}, .status = reply->ok() ? 0 : reply->status, .error = std::move(reply->error)});
 }
 
 std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
@@ -248,11 +288,12 @@ std::vector<Fired> Engine::tick(std::optional<Instant> now, std::size_t limit) {
       Scope transaction(*this, Access::write);
       // Requests may have run between two transactions, and instants never go back.
       at = observe_instant(transaction->set, *at, options_);
+      const std::size_t submitted = run_submissions(*transaction, *at);
       const std::size_t most = std::min(kStepsOfTick, limit - fired.size());
       const std::size_t taken = run_steps(*transaction, *at, most, &fired);
       commit(*transaction);
       move_clock(*at);  // after the commit: a tick that failed must not move the clock
-      if (taken < most || fired.size() == limit) return fired;
+      if ((taken < most || fired.size() == limit) && submitted < kSubmissionsOfTick) return fired;
     }
     allow_interrupt(Pause::working);
   }
@@ -322,6 +363,12 @@ void Engine::emit_replaced() {
   notify_all();
   if (!trace_) return;
   const StorageTransaction reading(*storage_, Access::read);
+  (void)storage_->changed_elsewhere();
+  emit_state();
+}
+
+// Inside a transaction. A trace contains the whole state where it begins, and wherever another call or process has changed it.
+void Engine::emit_state() noexcept {
   TraceEvent trace_event;
   trace_event.now = storage_->counters().now;
   trace_event.replaced = storage_.get();

@@ -53,6 +53,13 @@ void Engine::share_commit(Caller& caller) {
 Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
   Caller* ran = last;
   try {
+    // A new caller may be writing last->next meanwhile, so it is not read.
+    Plan plan;
+    for (Caller* one = &first;; one = one->next) {
+      for (const Request& request : one->requests) plan.add(request.operation);
+      if (one == last) break;
+    }
+    storage_->expect(plan.rows());
     std::optional<Scope> begun;
     try {
       begun.emplace(*this, Access::write);
@@ -64,13 +71,8 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
     Scope& transaction = *begun;
     const Instant before = present();
     Instant at = before;
-    // A new caller may be writing last->next meanwhile, so it is not read.
-    Plan plan;
-    for (Caller* one = &first;; one = one->next) {
-      for (const Request& request : one->requests) plan.add(request.operation);
-      if (one == last) break;
-    }
     plan.load(transaction->set);
+    run_submissions(*transaction, before);
     for (ran = &first;; ran = ran->next) {
       at = run_batch(*transaction, *ran, at, Atomicity::independent);
       if (ran == last || transaction->steps >= kSharedSteps) break;

@@ -19,6 +19,9 @@ Violation set_aside(const Schedule& schedule, const std::string& problem) {
   return {"schedule_set_aside", schedule.id, problem + until};
 }
 
+// The most refused submissions that are listed.
+constexpr std::size_t kMostSubmissions = 100;
+
 }  // namespace
 
 Duration Engine::clock_ahead() {
@@ -29,12 +32,15 @@ Duration Engine::clock_ahead() {
 
 std::vector<Violation> Engine::problems(ProblemScope scope) {
   const Duration ahead = clock_ahead();
-  return with_storage([scope, ahead](Storage& storage) {
+  return with_storage([this, scope, ahead](Storage& storage) {
     std::vector<Violation> found;
     if (ahead > kClockTolerance)
       found.push_back({"clock_ahead", "clock",
                        "the store's last instant is " + std::to_string(storage.counters().now) + ", " + std::to_string(ahead) +
-                           " ms ahead of the system's clock: short deadlines pass at once, and schedules do not fire"});
+                           " ms ahead of " + clock_->name() + ": short deadlines pass at once, and schedules do not fire"});
+    for (const Submission& refused : storage.submissions(Storage::SubmissionState::refused, kMostSubmissions))
+      found.push_back({"submission_refused", std::to_string(refused.number),
+                       "refused with " + std::to_string(refused.status) + ": " + refused.error});
     if (scope == ProblemScope::stored) {
       for (const ScheduleRef& schedule : storage.schedules({.by = ScheduleRange::By::set_aside}))
         found.push_back(set_aside(*schedule, schedule->set_aside->problem));
@@ -54,7 +60,8 @@ std::vector<Violation> Engine::problems(ProblemScope scope) {
 ClockReset Engine::reset_clock(Extent extent) {
   std::lock_guard lock(mutex_);
   if (clock_->manual())
-    throw Error(ErrorCode::invalid, "the clock of the store must be the system's for reset_clock, got a manual clock");
+    throw Error(ErrorCode::invalid,
+                "the clock of the store must be the system's or its database's for reset_clock, got a manual clock");
   ClockReset done;
   std::unique_ptr<Storage> after;
   {

@@ -53,6 +53,7 @@ struct Engine::Caller {
 class Engine::Scope {
  public:
   Scope(Engine& engine, Access access) : stored_(*engine.storage_, access), transaction_(*engine.transaction_) {
+    if (engine.trace_ && engine.storage_->changed_elsewhere()) engine.emit_state();
     transaction_.set.begin(*engine.storage_);
   }
   ~Scope() {

@@ -21,6 +21,28 @@ Store beside(const Store& first) {
   return second;
 }
 
+TEST(DatabaseClock, IsNeverAheadOfTheDatabase) {
+  SystemClock database;
+  DatabaseClock clock;
+  for (int transaction = 0; transaction < 30; ++transaction) {
+    const Instant begin = database.wall();
+    clock.learn(begin);
+    for (Instant now = begin; now < begin + 3; now = database.wall()) {
+      const Instant shown = clock.wall();
+      ASSERT_LE(shown, database.wall());
+    }
+  }
+}
+
+// Regression: just after it had learned an instant, it showed the millisecond before.
+TEST(DatabaseClock, ShowsWhatItHasLearnedAtOnce) {
+  DatabaseClock clock;
+  for (Instant at = 1'700'000'000'000; at < 1'700'000'001'000; ++at) {
+    clock.learn(at);
+    ASSERT_GE(clock.wall(), at);
+  }
+}
+
 TEST(SystemClock, NeverGoesBack) {
   SystemClock clock;
   Instant last = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,21 +23,46 @@ class Clock {
   virtual bool manual() const noexcept = 0;
   // The clock's time without the rule that it never goes back.
   virtual Instant wall() { return now(); }
+  // Its name in messages.
+  virtual const char* name() const noexcept = 0;
   // Lets now() go back: the state that uses this clock was set back.
   virtual void start_over() noexcept {}
 };
 
-// The system's wall clock in ms, made monotonic: if it is set back, now() stays constant until the clock has caught up.
-class SystemClock final : public Clock {
+// A clock that runs by itself, in ms, made monotonic: if wall() goes back, now() stays constant until it has caught up.
+class RunningClock : public Clock {
  public:
-  Instant now() override;
-  bool manual() const noexcept override { return false; }
-  Instant wall() override;
-  void start_over() noexcept override;
+  Instant now() final;
+  bool manual() const noexcept final { return false; }
+  Instant wall() override = 0;
+  void start_over() noexcept final;
 
  private:
   std::mutex mutex_;
   Instant last_ = 0;
+};
+
+// The system's wall clock.
+class SystemClock final : public RunningClock {
+ public:
+  const char* name() const noexcept override { return "the system's clock"; }
+  Instant wall() override;
+};
+
+// The clock of the database that several machines share, so that their own clocks may differ. The storage reads it in each
+// transaction; between two transactions it runs on by this machine's steady clock.
+class DatabaseClock final : public RunningClock {
+ public:
+  DatabaseClock();
+  const char* name() const noexcept override { return "the database's clock"; }
+  Instant wall() override;
+  // The database says that it is `at` now.
+  void learn(Instant at) noexcept;
+
+ private:
+  std::mutex mutex_;
+  Instant learned_ = 0;
+  std::chrono::steady_clock::time_point learned_when_;  // exact: in ms, wall() could be 1 ms ahead of the database
 };
 
 // A clock that changes only when it is moved. It ticks the engines attached to it, in order of attachment.
@@ -45,6 +71,7 @@ class ManualClock final : public Clock {
   explicit ManualClock(Instant start = 0) : now_(start) {}
   Instant now() override { return now_.load(std::memory_order_acquire); }
   bool manual() const noexcept override { return true; }
+  const char* name() const noexcept override { return "the manual clock"; }
 
   // Moves to every instant up to `at` at which an attached engine has a step due, in order, and ticks there; returns the steps.
   // Error (invalid): `at` is earlier than now, or this thread is already advancing this clock. An interrupt (interruption.hpp)

@@ -61,6 +61,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Options& options() const noexcept { return options_; }
   const std::shared_ptr<Clock>& clock() const noexcept { return clock_; }
 
+  // The instant of its clock. A manual clock that machines share is read from the storage.
+  Instant now();
+
+  // Decodes the text of a submission. Returns the request, or its refusal.
+  using SubmissionDecoder = std::variant<Request, Reply> (*)(const std::string& text);
+  // Without one, submissions wait. Call it before the engine is used.
+  void set_submission_decoder(SubmissionDecoder decode) noexcept { decode_submission_ = decode; }
+
   // Runs one request, then the internal steps due at its instant. If `now` is empty, the clock gives the instant.
   Reply apply(Request request, std::optional<Instant> now = {});
   // Runs requests in order, each followed by its steps, in one transaction. `nows` has an instant for each request, or fewer; a
@@ -110,10 +118,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   //   schedule_set_aside: a schedule that cannot be fired. ProblemScope::every also finds schedules that could not be fired if they
   //   were
   //     due.
-  //   clock_ahead: a stored instant is more than a minute ahead of the system's clock.
+  //   clock_ahead: a stored instant is more than a minute ahead of the clock.
+  //   submission_refused: a submitted request was refused when it ran; of these the first 100.
   enum class ProblemScope : std::uint8_t { stored, every };
   std::vector<Violation> problems(ProblemScope scope);
-  // Returns by how much the last stored instant is ahead of the system's clock; 0 if it is not, or if the clock is manual.
+  // Returns by how much the last stored instant is ahead of the clock; 0 if it is not, or if the clock is manual.
   Duration clock_ahead();
   // Sets the stored instant back to the system's clock, and all stored instants that are later. Error (invalid): the clock is
   // manual. Error (invariant): an invariant would be violated; nothing was changed.
@@ -189,6 +198,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Caller* run_group(Caller& first, Caller* last);
   Instant run_batch(Transaction& transaction, Caller& caller, Instant at, Atomicity atomicity);
   bool nothing_to_tick(Instant at);
+  std::size_t run_submissions(Transaction& transaction, Instant now);
+  void run_submission(Transaction& transaction, const Submission& submission, Instant now);
   Reply run(Transaction& transaction, Request& request, Instant now);
   std::size_t run_steps(Transaction& transaction, Instant now, std::size_t most, std::vector<Fired>* fired = nullptr);
   void commit(Transaction& transaction);
@@ -209,6 +220,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void notify_all() noexcept;
   void emit(const TraceEvent& event) noexcept;
   void emit_replaced();
+  void emit_state() noexcept;
   void each_page(Access access, const std::function<void(WorkingSet&, std::span<const RowRef>)>& body);
   void end_trace();
 
@@ -220,7 +232,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Storage>> idle_;  // ended snapshots for reuse; destroyed before their storage
   const bool durable_;                          // storage_->durable()
   std::shared_ptr<Clock> clock_;
+  const bool shares_manual_clock_;  // with other machines: every move is stored
   Options options_;
+  SubmissionDecoder decode_submission_ = nullptr;
   std::unique_ptr<Transaction> transaction_;
   Instant seen_ = 0;  // the last stored instant that was read
   TraceSink trace_;

@@ -40,6 +40,14 @@ struct Counters {
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 
+// A request that a program has written into the database in a transaction of its own, as the text of an envelope.
+struct Submission {
+  std::int64_t number = 0;  // rises in the order in which they run
+  std::string text;
+  int status = 0;     // the status of its refusal; 0: it waits, or has run
+  std::string error;  // the reason of its refusal
+};
+
 // The changes of one transaction; all of them are applied, or none.
 struct Changes {
   bool replaces_all = false;  // deletes everything else first
@@ -53,6 +61,7 @@ struct Changes {
   std::vector<EdgeRef> edges_removed;
   std::vector<MessageRef> messages_added;
   std::vector<std::int64_t> messages_removed;  // their seq
+  std::vector<Submission> submissions_ended;   // deleted if they have run (status 0), kept with their status otherwise; no text
   Counters counters;
 };
 
@@ -122,6 +131,9 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
+  // The next transaction will load these rows, some of which may not exist. A remote back end fetches them while it begins, in the
+  // same round trip. The keys must outlive the call of begin().
+  virtual void expect(std::span<const Lookup<RowRef>> /*rows*/) {}
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
   // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout.
   virtual void begin(Access) {}
@@ -131,8 +143,8 @@ class Storage {
 
   // Loads records by key; a remote back end needs one round trip. A key may occur several times.
   virtual void load_many(const Lookups& records) = 0;
-  // Load one record; they return null if it does not exist.
-  RowRef load(std::string_view id) { return load_one<RowRef, &Lookups::rows>(id); }
+  // Load one record; they return null if it does not exist. Most requests load one row, so a back end may have a shorter way.
+  virtual RowRef load(std::string_view id) { return load_one<RowRef, &Lookups::rows>(id); }
   ScheduleRef load_schedule(std::string_view id) { return load_one<ScheduleRef, &Lookups::schedules>(id); }
   QueueRef load_queue(std::string_view name) { return load_one<QueueRef, &Lookups::queues>(name); }
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other) {
@@ -141,7 +153,7 @@ class Storage {
     return one.found;
   }
 
-  // Returns the earliest instant at which a step is due; kNever if none is.
+  // Returns the earliest instant at which a step is due; kAtOnce if a submission waits; kNever if there is neither.
   virtual Instant first_due() = 0;
   virtual std::vector<RowRef> rows(const RowRange& range) = 0;
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;
@@ -149,6 +161,9 @@ class Storage {
   virtual std::vector<QueueRef> queues() = 0;
   virtual std::vector<EdgeRef> edges(const EdgeRange& range) = 0;
   virtual std::vector<MessageRef> messages(const MessageRange& range) = 0;
+  // Returns the first submissions that wait, or the first that were refused. Back ends without other writers have none.
+  enum class SubmissionState : std::uint8_t { waiting, refused };
+  virtual std::vector<Submission> submissions(SubmissionState, std::size_t /*limit*/) { return {}; }
 
   // Commits. If it throws, nothing has changed.
   virtual void write(const Changes& changes) = 0;
@@ -157,13 +172,17 @@ class Storage {
   virtual void vacuum() {}
   // Returns the path of the file; empty for a store in memory.
   const std::string& location() const noexcept { return location_; }
+  // Returns whether another process has committed since this was last asked, as the last transaction saw it.
+  virtual bool changed_elsewhere() { return false; }
+  // Returns whether several machines use it. Their manual clocks are then one: each move is stored, and read by the others.
+  virtual bool shares_clock() const noexcept { return false; }
   // Returns whether commits survive the process. Such commits are expensive, so callers share them.
   bool durable() const noexcept { return !location_.empty(); }
   // Returns the number of records, for reports.
   virtual std::size_t count(Table table) = 0;
 
   // Returns an independent copy in memory; a storage in memory shares its structure with it, copy on write.
-  virtual std::unique_ptr<Storage> fork() = 0;
+  virtual std::unique_ptr<Storage> fork();
 
   // Returns the present state for reading by another thread while this storage continues. Its transaction has begun; the reader
   // ends it. Call it inside a transaction. `used`: an ended snapshot of this storage to reuse, or null.
@@ -202,6 +221,10 @@ class StorageTransaction {
 };
 
 std::unique_ptr<Storage> make_memory_storage();
+
+// Closes every open file and every connection to a database; each is opened again at its next use. Call it before fork(2), with no
+// transaction active: locks of files and sockets belong to one process, so no connection may be open across a fork.
+void close_connections_for_fork() noexcept;
 
 // Replaces the content of `to` by that of `from`; messages and edges get numbers after `numbers_after`.
 void copy_state(Storage& from, Storage& to, std::int64_t numbers_after = 0);

@@ -52,7 +52,28 @@ void name_refusals(std::vector<Answer>& answers, std::vector<Reply>& replies) {
   }
 }
 
+Reply refusal_of_submission(int status, std::string why) {
+  Reply refusal;
+  refusal.status = status;
+  refusal.error = std::move(why);
+  return refusal;
+}
+
 }  // namespace
+
+std::variant<Request, Reply> decode_submission(const std::string& text) {
+  Decoded decoded = EnvelopeHandler::decode_json(text);
+  if (auto* const refusal = std::get_if<Refusal>(&decoded))
+    return refusal_of_submission(refusal->status, std::move(refusal->message));
+  auto* const request = std::get_if<Request>(&std::get<Envelope>(decoded).operation);
+  if (!request || is_read(request->operation))
+    return refusal_of_submission(status::kInvalid, "a submitted request must change something, since no client gets its reply");
+  return std::move(*request);
+}
+
+EnvelopeHandler::EnvelopeHandler(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {
+  engine_->set_submission_decoder(&decode_submission);
+}
 
 bool EnvelopeHandler::takes_debug_time() const { return engine_->options().debug && engine_->clock()->manual(); }
 

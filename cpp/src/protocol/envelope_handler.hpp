@@ -40,9 +40,12 @@ int status_of(const Answer& answer) noexcept;
 // The answer to an envelope that the server refuses, with its message.
 Refusal refusal_of(const ReplyHead& head, int status, std::string message);
 
+// Decodes the text of a submission (storage.hpp); a Reply says why it is refused.
+std::variant<Request, Reply> decode_submission(const std::string& text);
+
 class EnvelopeHandler {
  public:
-  explicit EnvelopeHandler(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  explicit EnvelopeHandler(std::shared_ptr<Engine> engine);
 
   Answer run(Decoded envelope, std::optional<Instant> now = {});
   // Runs the envelopes in one transaction, in order. debug.* is refused in a batch of several.

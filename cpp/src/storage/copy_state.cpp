@@ -24,6 +24,12 @@ RowRef renumbered(const RowRef& row, std::int64_t by) {
 
 }  // namespace
 
+std::unique_ptr<Storage> Storage::fork() {
+  std::unique_ptr<Storage> copy = make_memory_storage();
+  copy_state(*this, *copy);
+  return copy;
+}
+
 void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   Changes all;
   all.replaces_all = true;

@@ -13,6 +13,12 @@ void MemoryStorage::require_consistent() const {
   if (inconsistent_) throw Error(ErrorCode::storage, "the store ran out of memory during a commit and can no longer be used");
 }
 
+RowRef MemoryStorage::load(std::string_view id) {
+  require_consistent();
+  const RowRef* const found = rows_.find(id);
+  return found ? *found : nullptr;
+}
+
 void MemoryStorage::load_many(const Lookups& records) {
   require_consistent();
   const auto look_up = [](const auto& container, auto& named) {
@@ -142,6 +148,8 @@ std::vector<QueueRef> MemoryStorage::queues() {
 
 template <Index index>
 void MemoryStorage::move_key(const Row* before, const Row* after) {
+  if constexpr (index == Index::branch)
+    if (before && after) return;  // both have the same promise spec
   const std::optional<IndexKey> was = before ? index_key<index>(*before) : std::nullopt;
   const std::optional<IndexKey> is = after ? index_key<index>(*after) : std::nullopt;
   if (was && is ? was->is(*is) : !was && !is) return;

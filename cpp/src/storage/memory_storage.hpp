@@ -17,6 +17,7 @@ class MemoryStorage final : public Storage {
   MemoryStorage() = default;
 
   Counters counters() override { return counters_; }
+  RowRef load(std::string_view id) override;
   void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;

@@ -1,0 +1,51 @@
+// Storage in a PostgreSQL database (version 14 or newer), which any number of processes share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "resonate/clock.hpp"
+#include "resonate/sqlite.hpp"
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+struct PostgresOptions {
+  Durability durability = Durability::full;  // normal: synchronous_commit = off
+  bool read_only = false;
+  Duration busy_timeout = 5000;               // how long a transaction waits for another one
+  std::shared_ptr<DatabaseClock> clock = {};  // learns the server's time in each transaction; may be null
+};
+
+// Returns whether it names a database and not a file.
+inline bool is_postgres_url(std::string_view path_or_url) noexcept {
+  return path_or_url.starts_with("postgresql://") || path_or_url.starts_with("postgres://");
+}
+
+// Connects, and creates or migrates the tables. The URL is one of libpq's, with two parameters of ours: `schema` (default resonate)
+// and `prepared` (default yes; no: for a pooler that does not keep prepared statements). Error (invalid): the URL cannot be parsed.
+// Error (storage): the database cannot be reached, or its tables are not ours. Error (unsupported): libpq is missing.
+std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options);
+
+// The version of a store's tables (none: there are no tables) and that of this release. Reads only. Errors as above.
+struct SchemaVersions {
+  std::string location;  // the URL without passwords
+  std::optional<std::int64_t> found;
+  std::int64_t newest = 0;
+};
+SchemaVersions postgres_schema_versions(const std::string& url);
+
+// The use of databases by all stores of this process, since its start.
+struct DatabaseCounts {
+  std::int64_t open_connections = 0;  // at present
+  std::int64_t connections = 0;       // opened; a store that lost its connection opens another one
+  std::int64_t round_trips = 0;
+  std::int64_t lock_timeouts = 0;  // transactions that waited for another writer longer than the busy timeout
+  std::int64_t lost_commits = 0;   // commits whose answer was lost, so that the server was asked for their outcome
+};
+DatabaseCounts database_counts() noexcept;
+
+}  // namespace resonate

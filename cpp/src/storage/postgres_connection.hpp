@@ -1,0 +1,99 @@
+// PostgresConnection: one connection to a database. It sends statements in pipelines, one round trip each, and can be interrupted
+// while it waits.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "resonate/instant.hpp"
+#include "storage/postgres_values.hpp"
+
+namespace resonate {
+
+// The SQLSTATE of an attempt to connect that took too long.
+inline constexpr const char* kNoAnswer = "08001";
+
+// An error that the server reported, or a failure of the connection to it.
+class PostgresError : public std::runtime_error {
+ public:
+  PostgresError(std::string state, const std::string& message) : std::runtime_error(message), state_(std::move(state)) {}
+  // The SQLSTATE; empty if the connection failed.
+  const std::string& state() const noexcept { return state_; }
+  bool is(std::string_view state) const noexcept { return state_ == state; }
+
+ private:
+  std::string state_;
+};
+
+// A URL of libpq, without the parameters that are ours.
+struct PostgresAddress {
+  std::string url;     // for libpq
+  std::string schema;  // the tables' schema
+  bool prepared = true;
+  Duration connect_timeout = 10'000;
+  std::string shown;  // without passwords, for messages
+
+  // Error (invalid) names what is wrong.
+  static PostgresAddress parse(const std::string& url);
+};
+
+// A statement; it is prepared on each connection at its first use.
+struct PostgresStatement {
+  std::string name;
+  std::string text;  // parameters are $1, $2, ...
+};
+
+// As DatabaseCounts, for all connections of this process.
+struct ConnectionCounts {
+  std::atomic<std::int64_t> open_connections = 0;
+  std::atomic<std::int64_t> connections = 0;
+  std::atomic<std::int64_t> round_trips = 0;
+  std::atomic<std::int64_t> lock_timeouts = 0;
+  std::atomic<std::int64_t> lost_commits = 0;
+};
+inline ConnectionCounts connection_counts;
+
+class PostgresConnection {
+ public:
+  // Waits for the server as long as connect_timeout says. Throws PostgresError.
+  explicit PostgresConnection(const PostgresAddress& address);
+  ~PostgresConnection();
+  PostgresConnection(const PostgresConnection&) = delete;
+  PostgresConnection& operator=(const PostgresConnection&) = delete;
+
+  // Adds a statement to the next round trip. It must exist until then.
+  void send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
+  // Adds a statement without parameters, which is not prepared.
+  void send(const char* text);
+  // Sends what was added, and returns the results in order. Throws PostgresError for the first statement that failed; the
+  // statements after it were not run. An interrupt closes the connection.
+  std::vector<PostgresResult> run();
+  // One statement, one round trip.
+  PostgresResult run(const PostgresStatement& statement, const PostgresParameters& parameters = {});
+  PostgresResult run(const char* text);
+
+  // Whether the connection was lost, or closed by an interrupt.
+  bool lost() const;
+
+ private:
+  struct Sent {
+    const PostgresStatement* prepares = nullptr;  // the statement that this command prepares
+  };
+  void connect(const PostgresAddress& address);
+  void wait(bool for_writing, Duration& left, bool connecting);
+  PGresult* next();
+  void abandon() noexcept;
+  [[noreturn]] void give_up();
+
+  PGconn* connection_ = nullptr;
+  bool prepares_ = true;
+  std::vector<Sent> sent_;
+  std::vector<const PostgresStatement*> prepared_;
+};
+
+}  // namespace resonate

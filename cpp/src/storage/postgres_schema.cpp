@@ -1,0 +1,248 @@
+#include "storage/postgres_schema.hpp"
+
+#include "machine/quoted.hpp"
+#include "resonate/errors.hpp"
+
+namespace resonate {
+
+namespace {
+
+// The columns are those of the SQLite file (sqlite_schema.cpp), with the same meaning. Texts are compared bytewise, the order of
+// the protocol.
+//   counters.version  rises with every commit: what a process has read is true as long as it does not change. A step is one
+//     more than the clock's microseconds: if a failover loses commits, those in their place have other versions.
+//   writers.batch  the last transaction of a writer, so that it can find out whether a COMMIT happened whose answer was lost
+// fillfactor leaves free space in each page: PostgreSQL then updates a row without writing to its indexes (a HOT update) if no
+// indexed column changes.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE promises (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  origin text COLLATE "C",
+  branch text COLLATE "C",
+  dialect integer NOT NULL,
+  timeout_at bigint NOT NULL,
+  created_at bigint NOT NULL,
+  param_headers text,
+  param_data text,
+  tags text,
+  ikc text,
+  state smallint NOT NULL CHECK (state BETWEEN 0 AND 4),
+  external smallint NOT NULL CHECK (external IN (0, 1)),
+  settled_at bigint,
+  value_headers text,
+  value_data text,
+  iku text,
+  callbacks integer NOT NULL CHECK (callbacks >= 0),
+  listeners integer NOT NULL CHECK (listeners >= 0),
+  task smallint NOT NULL CHECK (task BETWEEN 0 AND 5),
+  acquisitions bigint NOT NULL,
+  ttl bigint NOT NULL,
+  expires_at bigint,
+  retry_at bigint,
+  resumes text,
+  current text,
+  execute_seq bigint NOT NULL,
+  execute_waits smallint NOT NULL DEFAULT 0,
+  pid text COLLATE "C",
+  due_at bigint,
+  due_kind smallint,
+  queue text COLLATE "C",
+  job_state smallint CHECK (job_state BETWEEN 0 AND 9),
+  priority bigint,
+  enqueued_at bigint,
+  unique_key text COLLATE "C",
+  batch_key text COLLATE "C",
+  job text
+) WITH (fillfactor = 80);
+CREATE INDEX promises_by_due ON promises (due_at, due_kind, id) WHERE due_at IS NOT NULL;
+CREATE INDEX promises_by_branch ON promises (branch, id) WHERE branch IS NOT NULL;
+CREATE INDEX promises_by_pid ON promises (pid, id) WHERE pid IS NOT NULL;
+CREATE INDEX promises_by_claim ON promises (queue, priority, enqueued_at, id) WHERE enqueued_at IS NOT NULL;
+CREATE INDEX promises_by_job_state ON promises (job_state, id) WHERE job_state IS NOT NULL;
+CREATE INDEX promises_by_unique_key ON promises (unique_key, queue, id) WHERE unique_key IS NOT NULL;
+CREATE INDEX promises_by_batch ON promises (batch_key, queue, id) WHERE batch_key IS NOT NULL;
+
+CREATE TABLE schedules (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  cron text NOT NULL,
+  promise_id text NOT NULL,
+  promise_timeout bigint NOT NULL,
+  param_headers text,
+  param_data text,
+  promise_tags text,
+  created_at bigint NOT NULL,
+  next_run_at bigint,
+  last_run_at bigint,
+  dialect integer NOT NULL,
+  job text,
+  due_at bigint,
+  problem text
+);
+CREATE INDEX schedules_by_due ON schedules (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX schedules_set_aside ON schedules (id) WHERE problem IS NOT NULL;
+
+CREATE TABLE edges (
+  kind smallint NOT NULL CHECK (kind IN (0, 1)),
+  owner text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  other text COLLATE "C" NOT NULL,
+  dialect integer NOT NULL,
+  PRIMARY KEY (kind, owner, seq)
+);
+CREATE UNIQUE INDEX edges_by_pair ON edges (kind, owner, other);
+
+CREATE TABLE messages (
+  seq bigint NOT NULL PRIMARY KEY,
+  kind smallint NOT NULL CHECK (kind IN (0, 1)),
+  id text COLLATE "C" NOT NULL,
+  address text COLLATE "C" NOT NULL,
+  version bigint NOT NULL,
+  resume smallint NOT NULL CHECK (resume IN (0, 1)),
+  dialect integer NOT NULL,
+  attempts bigint NOT NULL,
+  queued_at bigint NOT NULL,
+  unblock_of text COLLATE "C"
+);
+CREATE INDEX messages_by_address ON messages (address, seq);
+CREATE INDEX messages_unblock ON messages (seq) WHERE unblock_of IS NOT NULL;
+CREATE INDEX messages_unblock_by_id ON messages (unblock_of, seq) WHERE unblock_of IS NOT NULL;
+
+CREATE TABLE queues (
+  name text COLLATE "C" NOT NULL PRIMARY KEY,
+  body text NOT NULL
+);
+
+CREATE TABLE counters (
+  one smallint NOT NULL PRIMARY KEY CHECK (one = 1),
+  version bigint NOT NULL,
+  sequence bigint NOT NULL,
+  now bigint NOT NULL,
+  dropped bigint NOT NULL,
+  jobs bigint NOT NULL,
+  messages bigint NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 0);
+
+CREATE TABLE writers (
+  id bigint NOT NULL PRIMARY KEY,
+  batch bigint NOT NULL,
+  used_at timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 50);
+CREATE SEQUENCE writer_ids;
+
+CREATE TABLE store_version (
+  one smallint NOT NULL PRIMARY KEY CHECK (one = 1),
+  version bigint NOT NULL
+);
+INSERT INTO store_version VALUES (1, 0);
+)sql";
+
+// inbox: requests that programs submit in transactions of their own. Numbers rise in the order of insertion, so a request that was
+// committed before another was submitted runs first. submit() runs with the rights of the tables' owner: a program needs no more
+// than USAGE on the schema and EXECUTE on the function.
+constexpr const char* kSecond = R"sql(
+CREATE TABLE inbox (
+  number bigint NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  request text NOT NULL,
+  submitted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  status integer,
+  error text
+);
+CREATE INDEX inbox_waiting ON inbox (number) WHERE status IS NULL;
+CREATE INDEX inbox_refused ON inbox (number) WHERE status IS NOT NULL;
+CREATE FUNCTION submit(request jsonb) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $body$
+DECLARE
+  made bigint;
+BEGIN
+  IF jsonb_typeof($1) IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request must be an object, got ' || coalesce($1::text, 'NULL');
+  END IF;
+  IF jsonb_typeof($1 -> 'kind') IS DISTINCT FROM 'string' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.kind must be a string, got ' || coalesce(($1 -> 'kind')::text, 'none');
+  END IF;
+  IF jsonb_typeof($1 -> 'data') IS DISTINCT FROM 'object' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'request.data must be an object, got ' || coalesce(($1 -> 'data')::text, 'none');
+  END IF;
+  INSERT INTO inbox (request) VALUES ($1::text) RETURNING inbox.number INTO made;
+  RETURN made;
+END
+$body$;
+)sql";
+
+std::vector<std::string> statements_of(const std::string& migration) {
+  std::vector<std::string> statements;
+  constexpr std::string_view kEnd = ";\n";
+  constexpr std::string_view kBody = "$body$";  // around the body of a function, which has statements of its own
+  for (std::size_t at = 0;;) {
+    std::size_t end = migration.find(kEnd, at);
+    if (const std::size_t body = migration.find(kBody, at); body < end)
+      end = migration.find(kEnd, migration.find(kBody, body + kBody.size()));
+    if (end == std::string::npos) return statements;
+    statements.push_back(migration.substr(at, end - at));
+    at = end + kEnd.size();
+  }
+}
+
+[[noreturn]] void refuse(const PostgresAddress& address, const std::string& why) {
+  throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": " + why);
+}
+
+}  // namespace
+
+const std::vector<std::vector<std::string>>& postgres_migrations() {
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond)};
+  return all;
+}
+
+std::optional<std::int64_t> found_schema_version(PostgresConnection& connection, const PostgresAddress& address) {
+  static const PostgresStatement exists{"exists",
+                                        "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
+                                        "c.relnamespace WHERE n.nspname = $1 AND c.relname = 'store_version'"};
+  PostgresParameters schema;
+  schema.text(address.schema);
+  if (connection.run(exists, schema).rows() == 0) return std::nullopt;
+  const PostgresResult version = connection.run(("SELECT version FROM " + address.schema + ".store_version").c_str());
+  if (version.rows() != 1) refuse(address, "it is damaged: its schema has no version");
+  return version.row(0).integer(0);
+}
+
+void prepare_postgres_schema(PostgresConnection& connection, const PostgresAddress& address, bool may_change) {
+  const std::int64_t newest = postgres_schema_version();
+  const auto require_known = [&](std::int64_t version) {
+    if (version > newest)
+      refuse(address, "its schema version must be at most " + std::to_string(newest) + ", got " + std::to_string(version) +
+                          ": a newer release has written it");
+  };
+  std::optional<std::int64_t> version = found_schema_version(connection, address);
+  if (version) require_known(*version);
+  if (version == newest) return;
+  if (!may_change)
+    refuse(address, version ? "a read-only store cannot migrate its tables: open it for writing once"
+                            : "it has no tables, and a read-only store creates none");
+  static const PostgresStatement lock{"migrate", "SELECT pg_advisory_xact_lock(hashtextextended('resonate_core ' || $1, 0))"};
+  PostgresParameters schema;
+  schema.text(address.schema);
+  connection.run("BEGIN");
+  try {
+    connection.run(lock, schema);
+    version = found_schema_version(connection, address);  // another process may have migrated it meanwhile
+    if (version) require_known(*version);
+    if (!version) connection.run(("CREATE SCHEMA IF NOT EXISTS " + address.schema).c_str());
+    // pg_temp last: a function of the migrations must not find the caller's temporary tables instead of ours.
+    connection.run(("SET LOCAL search_path TO " + address.schema + ", pg_temp").c_str());
+    const std::string set_version = "UPDATE store_version SET version = " + std::to_string(newest);
+    for (std::int64_t next = version.value_or(0); next < newest; ++next)
+      for (const std::string& statement : postgres_migrations()[static_cast<std::size_t>(next)]) connection.send(statement.c_str());
+    connection.send(set_version.c_str());
+    connection.send("COMMIT");
+    (void)connection.run();
+  } catch (...) {
+    try {
+      if (!connection.lost()) connection.run("ROLLBACK");
+    } catch (const PostgresError&) {  // the cause is thrown
+    }
+    throw;
+  }
+}
+
+}  // namespace resonate

@@ -1,0 +1,167 @@
+#include "storage/postgres_statements.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+namespace {
+
+constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns);
+constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
+constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
+constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
+
+// unnest($1::bigint[], $2::text[], ...)
+std::string unnested(std::span<const SqlColumn> columns) {
+  std::string text;
+  int count = 0;
+  for (const SqlColumn& column : columns) {
+    text += text.empty() ? "unnest($" : ", $";
+    text += std::to_string(++count) + (column.type == SqlType::integer ? "::bigint[]" : "::text[]");
+  }
+  return text + ")";
+}
+
+std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
+  return "INSERT INTO " + table + " (" + list_of(columns) + ") SELECT * FROM " + unnested(columns);
+}
+
+std::string update_rows() {
+  return "UPDATE promises AS p SET (" + list_of(kUpdated) + ") = ROW (" + list_of(kUpdated, "u.") + ") FROM " +
+         unnested(kUpdatedById) + " AS u (" + list_of(kUpdatedById) + ") WHERE p.id = u.id";
+}
+
+std::string replace_schedules() {
+  return insert_into("schedules", kScheduleColumns) + " ON CONFLICT (id) DO UPDATE SET (" + list_of(kScheduleColumns) +
+         ") = ROW (" + list_of(kScheduleColumns, "excluded.") + ")";
+}
+
+// Question marks become $1, $2, ...
+std::string numbered(std::string_view text) {
+  std::string made;
+  int count = 0;
+  for (const char c : text) {
+    if (c == '?') {
+      made += "$" + std::to_string(++count);
+    } else {
+      made += c;
+    }
+  }
+  return made;
+}
+
+// The counters, the server's instant, whether a submission waits, and the schema that the tables are found in.
+std::string counters_from(const std::string& source) {
+  return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
+         "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text FROM " +
+         source;
+}
+
+std::string text_of(PostgresQuery which) {
+  const std::string rows = select_from("promises", kRowColumns);
+  const std::string schedules = select_from("schedules", kScheduleColumns);
+  const std::string messages = select_from("messages", kMessageColumns);
+  switch (which) {
+    case PostgresQuery::load_counters: return counters_from("counters");
+    // The subquery ends once the lock is held, so the clock is read after that. A process that stands still in a transaction loses
+    // it, or it would stop all others.
+    case PostgresQuery::lock_counters:
+      return counters_from(
+          "(SELECT * FROM counters FOR UPDATE) AS locked, set_config('idle_in_transaction_session_timeout', '10s', "
+          "true)");
+    case PostgresQuery::store_counters:
+      return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
+             "batch) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, used_at = now()) UPDATE counters SET "
+             "version = version + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, sequence = ?, now = ?, "
+             "dropped = ?, jobs = ?, messages = messages + ? - (SELECT count(*) FROM gone) RETURNING version, messages";
+    case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ?";
+    case PostgresQuery::new_writer: return "SELECT nextval('writer_ids')";
+    case PostgresQuery::forget_writers: return "DELETE FROM writers WHERE used_at < now() - interval '30 days'";
+    case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
+    // A new table has no statistics: the planner would read it whole, as if it were still empty. All reads of rows have an index.
+    case PostgresQuery::session:
+      return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), set_config('jit', "
+             "'off', ?::boolean)";
+    case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
+    case PostgresQuery::load_queues: return "SELECT body FROM queues WHERE name = ANY (?::text[])";
+    case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
+    case PostgresQuery::load_edges:
+      return "SELECT kind, owner, other FROM edges WHERE (kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], "
+             "?::text[]))";
+    case PostgresQuery::insert_rows: return insert_into("promises", kInserted);
+    case PostgresQuery::update_rows: return update_rows();
+    case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
+    case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
+    case PostgresQuery::first_due: return "SELECT least((SELECT min(due_at) FROM promises), (SELECT min(due_at) FROM schedules))";
+    case PostgresQuery::queues: return "SELECT body FROM queues ORDER BY name";
+    case PostgresQuery::replace_queues:
+      return "INSERT INTO queues (name, body) SELECT * FROM unnest(?::text[], ?::text[]) ON CONFLICT (name) DO UPDATE SET body = "
+             "excluded.body";
+    case PostgresQuery::delete_queues: return "DELETE FROM queues WHERE name = ANY (?::text[])";
+    case PostgresQuery::replace_schedules: return replace_schedules();
+    case PostgresQuery::delete_schedules: return "DELETE FROM schedules WHERE id = ANY (?::text[])";
+    case PostgresQuery::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
+    case PostgresQuery::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
+    case PostgresQuery::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
+    case PostgresQuery::edges:
+      return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::insert_edges: return insert_into("edges", kEdgeColumns);
+    case PostgresQuery::delete_edges:
+      return "DELETE FROM edges WHERE (kind, owner, seq) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::bigint[]))";
+    case PostgresQuery::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
+    case PostgresQuery::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages);
+    case PostgresQuery::waiting_submissions:
+      return "SELECT number, request FROM inbox WHERE status IS NULL ORDER BY number LIMIT ?";
+    case PostgresQuery::refused_submissions:
+      return "SELECT number, status, error FROM inbox WHERE status IS NOT NULL ORDER BY number LIMIT ?";
+    case PostgresQuery::delete_submissions: return "DELETE FROM inbox WHERE number = ANY (?::bigint[])";
+    case PostgresQuery::refuse_submissions:
+      return "UPDATE inbox SET status = u.status, error = u.error FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, "
+             "status, error) WHERE inbox.number = u.number";
+    case PostgresQuery::count: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+const PostgresStatement& postgres_statement(PostgresQuery which) {
+  static const auto all = [] {
+    std::array<PostgresStatement, static_cast<std::size_t>(PostgresQuery::count)> made;
+    for (std::size_t at = 0; at < made.size(); ++at)
+      made[at] = {"s" + std::to_string(at), numbered(text_of(static_cast<PostgresQuery>(at)))};
+    return made;
+  }();
+  return all[static_cast<std::size_t>(which)];
+}
+
+const PostgresStatement& postgres_range(Index index) {
+  static const auto all = [] {
+    std::array<PostgresStatement, kIndexes> made;
+    for (std::size_t at = 0; at < made.size(); ++at)
+      made[at] = {"r" + std::to_string(at), numbered(select_range(static_cast<Index>(at)))};
+    return made;
+  }();
+  return all[place_of(index)];
+}
+
+std::span<const SqlColumn> columns_of(PostgresQuery which) {
+  switch (which) {
+    case PostgresQuery::insert_rows: return kInserted;
+    case PostgresQuery::update_rows: return kUpdatedById;
+    case PostgresQuery::replace_schedules: return kScheduleColumns;
+    case PostgresQuery::insert_edges: return kEdgeColumns;
+    case PostgresQuery::insert_messages: return kInsertedMessages;
+    default: return {};
+  }
+}
+
+}  // namespace resonate

@@ -1,0 +1,62 @@
+// The SQL statements of a store in PostgreSQL.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "resonate/index_keys.hpp"
+#include "storage/postgres_connection.hpp"
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+enum class PostgresQuery : std::uint8_t {
+  load_counters,
+  lock_counters,  // the transaction becomes the only writer
+  store_counters,
+  last_batch,
+  new_writer,
+  forget_writers,
+  lock_timeout,  // of the session or of this transaction
+  session,       // search_path and settings of the planner
+  load_rows,
+  load_queues,
+  load_schedules,
+  load_edges,
+  insert_rows,
+  update_rows,
+  delete_rows,
+  count_rows,
+  first_due,
+  queues,
+  replace_queues,
+  delete_queues,
+  replace_schedules,
+  delete_schedules,
+  schedules_by_id,
+  schedules_by_due,
+  schedules_set_aside,
+  edges,
+  insert_edges,
+  delete_edges,
+  messages,
+  messages_to,
+  messages_to_prefix,  // addresses from the prefix on: the reader stops at the first address without the prefix
+  unblocks,
+  unblocks_of,
+  insert_messages,
+  waiting_submissions,
+  refused_submissions,
+  delete_submissions,
+  refuse_submissions,
+  count  // of PostgresQuery
+};
+
+const PostgresStatement& postgres_statement(PostgresQuery which);
+// The rows of a range of the index.
+const PostgresStatement& postgres_range(Index index);
+// The columns that a statement takes as arrays, in order: insert_rows, update_rows, replace_schedules, insert_edges,
+// insert_messages.
+std::span<const SqlColumn> columns_of(PostgresQuery which);
+
+}  // namespace resonate

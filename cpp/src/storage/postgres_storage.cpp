@@ -1,0 +1,439 @@
+#include "storage/postgres_storage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "codec/jobs_json.hpp"
+#include "machine/quoted.hpp"
+#include "resonate/errors.hpp"
+#include "resonate/interruption.hpp"
+#include "storage/postgres_schema.hpp"
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+namespace {
+
+Error read_only_error(const std::string& shown) {
+  return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
+}
+
+}  // namespace
+
+std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options) {
+  return std::make_unique<PostgresStorage>(PostgresAddress::parse(url), options);
+}
+
+SchemaVersions postgres_schema_versions(const std::string& url) {
+  const PostgresAddress address = PostgresAddress::parse(url);
+  try {
+    PostgresConnection connection(address);
+    return {address.shown, found_schema_version(connection, address), postgres_schema_version()};
+  } catch (const PostgresError& error) {
+    throw Error(ErrorCode::storage, "store " + resonate::quoted(address.shown) + ": open failed: " + error.what());
+  }
+}
+
+DatabaseCounts database_counts() noexcept {
+  const ConnectionCounts& now = connection_counts;
+  return {now.open_connections, now.connections, now.round_trips, now.lock_timeouts, now.lost_commits};
+}
+
+PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions options)
+    : Storage(address.shown), address_(std::move(address)), options_(options) {
+  guarded("open", [&] { connect(); });
+}
+
+PostgresStorage::~PostgresStorage() {
+  if (!connection_ || unsaved_now_ == kUnset || options_.read_only) return;
+  try {
+    options_.busy_timeout = 1;  // closing a store does not wait for others
+    begin_once(Access::write);
+    if (known_.counters.now < unsaved_now_) {
+      Changes instant_only;
+      instant_only.counters = counters();
+      instant_only.stores_instant = true;
+      commit(instant_only);
+    }
+  } catch (const std::exception&) {
+  }
+  end();
+}
+
+void PostgresStorage::connect() {
+  auto connection = std::make_unique<PostgresConnection>(address_);
+  const bool writes = !options_.read_only;
+  prepare_postgres_schema(*connection, address_, writes);
+  connection_ = std::move(connection);
+  if (address_.prepared) {  // without: the pooler gives each transaction another connection
+    send_settings(Scope::session);
+    (void)connection_->run();
+  }
+  known_.forget();
+}
+
+// Adds the settings to the next round trip.
+void PostgresStorage::send_settings(Scope scope) {
+  const bool session = scope == Scope::session;
+  const char* const local = session ? "false" : "true";
+  send(PostgresQuery::session, PostgresParameters().text(address_.schema).text(local).text(local).text(local));
+  session_timeout_ = session ? options_.busy_timeout : -1;
+  if (options_.read_only) return;
+  const Duration longest = std::max<Duration>(1, options_.busy_timeout);  // 0 would mean: wait without an end
+  send(PostgresQuery::lock_timeout, PostgresParameters().text(std::to_string(longest)).text(local));
+  if (options_.durability == Durability::normal)
+    connection_->send(session ? "SET synchronous_commit = off" : "SET LOCAL synchronous_commit = off");
+}
+
+// Parent and child write under different numbers.
+void PostgresStorage::disconnect() noexcept {
+  forget_connection();
+  writer_ = 0;
+}
+
+void PostgresStorage::forget_connection() noexcept {
+  connection_.reset();
+  in_transaction_ = false;
+  known_.forget();
+}
+
+std::string PostgresStorage::problem(const std::string& what) const {
+  return "store " + resonate::quoted(location()) + ": " + what;
+}
+
+void PostgresStorage::fail(const char* action, const PostgresError& error) {
+  std::string what = problem(std::string(action) + " failed: " + error.what());
+  // undefined_table, invalid_sql_statement_name, duplicate_prepared_statement
+  if (address_.prepared && (error.is("42P01") || error.is("26000") || error.is("42P05")))
+    what += " (behind a pooler in transaction mode the URL needs prepared=no)";
+  const std::string changed_nothing = "; this call changed nothing";
+  if (error.is("55P03") || error.is("57014") || error.is("40P01")) {  // lock_not_available, query_canceled, deadlock_detected
+    ++connection_counts.lock_timeouts;
+    throw Error(ErrorCode::busy, what + changed_nothing);
+  }
+  if (error.is("25006")) throw Error(ErrorCode::read_only, what + ": the server is a standby or read-only" + changed_nothing);
+  throw Error(ErrorCode::storage, what + changed_nothing);
+}
+
+PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameters& parameters) {
+  return connection_->run(postgres_statement(which), parameters);
+}
+
+void PostgresStorage::expect(std::span<const Lookup<RowRef>> rows) {
+  expected_.clear();
+  for (const Lookup<RowRef>& row : rows) expected_.push_back(row.key);
+}
+
+void PostgresStorage::begin(Access access) {
+  const Ids expected = std::exchange(expected_, {});  // also if this fails: the ids are valid for this call alone
+  if (access == Access::write && options_.read_only) throw read_only_error(location());
+  guarded("begin", [&] {
+    const bool had_one = connection_ != nullptr;
+    try {
+      if (!connection_) connect();
+      begin_once(access, expected);
+    } catch (const PostgresError&) {
+      // The server may have been restarted since the last call: nothing was begun, so a new connection loses nothing.
+      const bool lost = !connection_ || connection_->lost();
+      if (!had_one || !lost) throw;
+      forget_connection();
+      connect();
+      begin_once(access, expected);
+    }
+  });
+}
+
+void PostgresStorage::begin_once(Access access, const Ids& expected) {
+  const bool writes = access == Access::write;
+  try {
+    connection_->send(writes ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
+    if (writes && writer_ == 0) send(PostgresQuery::new_writer, {});
+    send(writes ? PostgresQuery::lock_counters : PostgresQuery::load_counters, {});
+    Ids ids;
+    for (const std::string_view id : expected)
+      if (!known_.rows.find(id)) ids.push_back(id);
+    if (!ids.empty()) send(PostgresQuery::load_rows, PostgresParameters().texts(ids));
+    in_transaction_ = true;
+    std::vector<PostgresResult> results = connection_->run();
+    const std::size_t counters = results.size() - (ids.empty() ? 1 : 2);
+    if (writes && writer_ == 0) writer_ = results[counters - 1].row(0).integer(0);
+    see_counters(results[counters]);
+    for (const std::string_view id : ids) fetched_.emplace(id, nullptr);
+    for (int at = 0; !ids.empty() && at < results.back().rows(); ++at) keep_row(read_row(results.back().row(at)));
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+// Keeps a row that was read when the transaction began.
+void PostgresStorage::keep_row(const RowRef& row) {
+  known_.rows.put(row);
+  fetched_[row->id()] = row;  // the cache may not hold all of them
+}
+
+// Detects commits of other processes and submissions, and learns the server's instant. A pooler may have passed the session's
+// settings to another client and given us its own: then the tables are those of another store.
+void PostgresStorage::see_counters(const PostgresResult& result) {
+  if (result.rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no counters"));
+  const PostgresRow row = result.row(0);
+  if (const std::string schema = row.text(8); schema != address_.schema) {
+    forget_connection();
+    throw Error(ErrorCode::storage, problem("the connection looked for its tables in the schema " + resonate::quoted(schema) +
+                                            "; this call changed nothing. Behind a pooler in transaction mode the URL needs "
+                                            "prepared=no"));
+  }
+  if (options_.clock) options_.clock->learn(row.integer(6));
+  submission_waits_ = row.integer(7) != 0;
+  const std::int64_t version = row.integer(0);
+  if (version == known_.version) return;
+  const Instant before = known_.counters.now;
+  known_.forget();
+  known_.version = version;
+  known_.changed_elsewhere = true;
+  known_.counters = {row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
+  known_.messages = row.integer(5);
+  if (known_.counters.now < before) unsaved_now_ = kUnset;  // the clock was set back, so unsaved_now_ is outdated
+}
+
+void PostgresStorage::end() noexcept {
+  fetched_.clear();
+  if (!in_transaction_) return;
+  in_transaction_ = false;
+  try {
+    const Uninterrupted uninterrupted;
+    if (connection_ && !connection_->lost()) {
+      (void)connection_->run("ROLLBACK");
+      return;
+    }
+  } catch (const std::exception&) {  // a lost connection ends its transaction
+  }
+  forget_connection();
+}
+
+Counters PostgresStorage::counters() {
+  Counters counters = known_.counters;
+  counters.now = std::max(counters.now, unsaved_now_);
+  return counters;
+}
+
+// One round trip for everything that is not known.
+void PostgresStorage::load_many(const Lookups& records) {
+  std::vector<std::string_view> ids;
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> schedules;
+  std::vector<std::int64_t> kinds;
+  std::vector<std::string_view> owners;
+  std::vector<std::string_view> others;
+  for (Lookup<RowRef>& row : records.rows) {
+    if ((row.found = known_.rows.find(row.key))) continue;
+    const auto fetched = fetched_.find(std::string(row.key));
+    if (fetched == fetched_.end()) {
+      ids.push_back(row.key);
+    } else {
+      row.found = fetched->second;
+    }
+  }
+  for (Lookup<QueueRef>& queue : records.queues) {
+    const auto known = known_.queues.find(queue.key);
+    if (known != known_.queues.end()) {
+      queue.found = known->second;
+    } else {
+      names.push_back(queue.key);
+    }
+  }
+  for (const Lookup<ScheduleRef>& schedule : records.schedules) schedules.push_back(schedule.key);
+  for (const EdgeLookup& edge : records.edges) {
+    kinds.push_back(static_cast<std::int64_t>(edge.kind));
+    owners.push_back(edge.owner);
+    others.push_back(edge.other);
+  }
+  if (ids.empty() && names.empty() && schedules.empty() && kinds.empty()) return;
+  guarded("read", [&] {
+    if (!ids.empty()) send(PostgresQuery::load_rows, PostgresParameters().texts(ids));
+    if (!names.empty()) send(PostgresQuery::load_queues, PostgresParameters().texts(names));
+    if (!schedules.empty()) send(PostgresQuery::load_schedules, PostgresParameters().texts(schedules));
+    if (!kinds.empty()) send(PostgresQuery::load_edges, PostgresParameters().integers(kinds).texts(owners).texts(others));
+    const std::vector<PostgresResult> results = connection_->run();
+    auto result = results.begin();
+    if (!ids.empty()) {
+      std::unordered_map<std::string_view, RowRef> loaded;  // the cache may not hold all of them
+      for (int at = 0; at < result->rows(); ++at) {
+        RowRef row = read_row(result->row(at));
+        known_.rows.put(row);
+        loaded.emplace(row->id(), row);
+      }
+      ++result;
+      for (Lookup<RowRef>& row : records.rows)
+        if (const auto found = loaded.find(row.key); !row.found && found != loaded.end()) row.found = found->second;
+    }
+    if (!names.empty()) {
+      for (int at = 0; at < result->rows(); ++at) {
+        QueueRef queue = queue_of_json(result->row(at).text(0));
+        known_.queues[queue->name] = queue;
+      }
+      ++result;
+      for (Lookup<QueueRef>& queue : records.queues)
+        if (const auto known = known_.queues.find(queue.key); known != known_.queues.end()) queue.found = known->second;
+    }
+    if (!schedules.empty()) {
+      for (int at = 0; at < result->rows(); ++at) {
+        const ScheduleRef found = read_schedule(result->row(at));
+        for (Lookup<ScheduleRef>& schedule : records.schedules)  // an id may be listed twice
+          if (schedule.key == found->id) schedule.found = found;
+      }
+      ++result;
+    }
+    if (!kinds.empty()) {
+      for (int at = 0; at < result->rows(); ++at) {
+        const PostgresRow found = result->row(at);
+        for (EdgeLookup& edge : records.edges)
+          if (static_cast<std::int64_t>(edge.kind) == found.integer(0) && edge.owner == found.text(1) &&
+              edge.other == found.text(2))
+            edge.found = true;
+      }
+    }
+  });
+}
+
+Instant PostgresStorage::first_due() {
+  if (submission_waits_) return kAtOnce;
+  if (!known_.first_due) {
+    known_.first_due = guarded("read", [&] {
+      const PostgresResult first = run(PostgresQuery::first_due);
+      return first.row(0).is_null(0) ? kNever : first.row(0).integer(0);
+    });
+  }
+  return *known_.first_due;
+}
+
+std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
+  return guarded("read", [&] {
+    PostgresParameters parameters;
+    bind_range(parameters, range);
+    const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
+    std::vector<RowRef> found;
+    found.reserve(static_cast<std::size_t>(result.rows()));
+    for (int at = 0; at < result.rows(); ++at) {
+      if (range.index != Index::claim) {
+        found.push_back(read_row(result.row(at)));
+        continue;
+      }
+      RowRef row = known_.rows.find(result.row(at).text(0));  // mostly the process that creates a job also claims it
+      if (!row) known_.rows.put(row = read_row(result.row(at)));
+      found.push_back(std::move(row));
+    }
+    return found;
+  });
+}
+
+std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) {
+  return guarded("read", [&] {
+    constexpr std::array kRanges = {PostgresQuery::schedules_by_id, PostgresQuery::schedules_by_due,
+                                    PostgresQuery::schedules_set_aside};
+    PostgresParameters parameters;
+    if (range.by == ScheduleRange::By::due) parameters.integer(range.until).integer(range.after_at);
+    parameters.text(range.after).limit(range.limit);
+    const PostgresResult result = run(kRanges[static_cast<std::size_t>(range.by)], parameters);
+    std::vector<ScheduleRef> found;
+    for (int at = 0; at < result.rows(); ++at) found.push_back(read_schedule(result.row(at)));
+    return found;
+  });
+}
+
+std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
+  return guarded("read", [&] {
+    PostgresParameters parameters;
+    parameters.integer(static_cast<std::int64_t>(range.kind)).text(range.owner).integer(range.after).limit(range.limit);
+    const PostgresResult result = run(PostgresQuery::edges, parameters);
+    std::vector<EdgeRef> found;
+    for (int at = 0; at < result.rows(); ++at) found.push_back(read_edge(result.row(at), range));
+    return found;
+  });
+}
+
+std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
+  using enum MessageRange::By;
+  if (range.limit >= kLongPage) allow_interrupt(Pause::working);
+  if (auto known = known_.messages_of(range)) return *std::move(known);
+  return guarded("read", [&] {
+    constexpr std::array kRanges = {PostgresQuery::messages, PostgresQuery::messages_to, PostgresQuery::messages_to_prefix,
+                                    PostgresQuery::unblocks, PostgresQuery::unblocks_of};
+    PostgresParameters parameters;
+    bind_message_range(parameters, range);
+    const PostgresResult result = run(kRanges[static_cast<std::size_t>(range.by)], parameters);
+    std::vector<MessageRef> found;
+    for (int at = 0; at < result.rows() && found.size() < range.limit; ++at) {
+      MessageRef message = read_message(result.row(at));
+      if (range.by == prefix && !message->address.starts_with(range.text)) break;
+      found.push_back(std::move(message));
+    }
+    known_.read(range, found);
+    return found;
+  });
+}
+
+std::vector<Submission> PostgresStorage::submissions(SubmissionState state, std::size_t limit) {
+  const bool waiting = state == SubmissionState::waiting;
+  if (waiting && !submission_waits_) return {};
+  return guarded("read", [&] {
+    PostgresParameters parameters;
+    parameters.limit(limit);
+    const PostgresResult result =
+        run(waiting ? PostgresQuery::waiting_submissions : PostgresQuery::refused_submissions, parameters);
+    std::vector<Submission> found;
+    for (int at = 0; at < result.rows(); ++at) {
+      const PostgresRow row = result.row(at);
+      Submission& one = found.emplace_back();
+      one.number = row.integer(0);
+      if (waiting) {
+        one.text = row.text(1);
+      } else {
+        one.status = static_cast<int>(row.integer(1));
+        one.error = row.text(2);
+      }
+    }
+    return found;
+  });
+}
+
+std::vector<QueueRef> PostgresStorage::queues() {
+  return guarded("read", [&] {
+    const PostgresResult result = run(PostgresQuery::queues);
+    std::vector<QueueRef> all;
+    for (int at = 0; at < result.rows(); ++at) all.push_back(queue_of_json(result.row(at).text(0)));
+    return all;
+  });
+}
+
+void PostgresStorage::vacuum() {
+  if (options_.read_only) throw read_only_error(location());
+  guarded("vacuum", [&] {
+    if (!connection_) connect();
+    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "counters", "writers"})
+      connection_->run(("VACUUM ANALYZE " + address_.schema + "." + table).c_str());
+  });
+}
+
+std::size_t PostgresStorage::count(Table table) {
+  if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
+  return guarded("read", [&] { return static_cast<std::size_t>(run(PostgresQuery::count_rows).row(0).integer(0)); });
+}
+
+// A snapshot is a read transaction on a second connection.
+std::unique_ptr<Storage> PostgresStorage::snapshot(std::unique_ptr<Storage> used) {
+  if (!used) {
+    PostgresOptions options = options_;
+    options.read_only = true;
+    used = std::make_unique<PostgresStorage>(address_, options);
+  }
+  used->begin(Access::read);
+  static_cast<PostgresStorage&>(*used).unsaved_now_ = unsaved_now_;
+  return used;
+}
+
+}  // namespace resonate

@@ -1,0 +1,100 @@
+// PostgresStorage: the tables of postgres_schema.cpp. Any number of processes on any number of machines use them at once.
+//
+// A transaction that writes first locks the row of counters, so there is one writer at a time; readers see the last commit and do
+// not wait. counters.version rises with every commit. As long as it does not change, what a process has read is still true, and is
+// not read again.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "resonate/interruption.hpp"
+#include "resonate/postgres.hpp"
+#include "storage/known_state.hpp"
+#include "storage/open_connections.hpp"
+#include "storage/postgres_statements.hpp"
+
+namespace resonate {
+
+class PostgresStorage final : public Storage, private OpenConnection {
+ public:
+  PostgresStorage(PostgresAddress address, PostgresOptions options);
+  ~PostgresStorage() override;
+
+  void expect(std::span<const Lookup<RowRef>> rows) override;
+  void begin(Access access) override;
+  void end() noexcept override;
+
+  Counters counters() override;
+  void load_many(const Lookups& records) override;
+  Instant first_due() override;
+  std::vector<RowRef> rows(const RowRange& range) override;
+  std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
+  std::vector<QueueRef> queues() override;
+  std::vector<EdgeRef> edges(const EdgeRange& range) override;
+  std::vector<MessageRef> messages(const MessageRange& range) override;
+  std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
+  bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
+  bool shares_clock() const noexcept override { return true; }
+  void write(const Changes& changes) override;
+  void vacuum() override;
+  std::size_t count(Table table) override;
+  std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
+
+ private:
+  enum class Outcome : std::uint8_t { committed, undone };
+
+  void disconnect() noexcept override;
+  void forget_connection() noexcept;
+  template <class Body>
+  auto guarded(const char* action, Body body);
+  [[noreturn]] void fail(const char* action, const PostgresError& error);
+  void connect();
+  using Ids = std::vector<std::string_view>;
+  void begin_once(Access access, const Ids& expected = {});
+  enum class Scope : std::uint8_t { session, transaction };
+  void send_settings(Scope scope);
+  void see_counters(const PostgresResult& result);
+  void keep_row(const RowRef& row);
+  PostgresResult run(PostgresQuery which, const PostgresParameters& parameters = {});
+  void send(PostgresQuery which, const PostgresParameters& parameters) { connection_->send(postgres_statement(which), parameters); }
+  void send_rows(const std::vector<RowChange>& changes);
+  void send_submissions(const std::vector<Submission>& ended);
+  void send_changes(const Changes& changes);
+  void commit(const Changes& changes);
+  Outcome find_outcome();
+  std::string problem(const std::string& what) const;
+
+  PostgresAddress address_;
+  PostgresOptions options_;
+  std::unique_ptr<PostgresConnection> connection_;
+  KnownState known_;
+  Ids expected_;                                     // what the next transaction will load; its begin takes it
+  std::unordered_map<std::string, RowRef> fetched_;  // rows that were fetched when the transaction began; null: there is none
+  std::int64_t writer_ = 0;                          // our row in writers; 0: nothing was written yet
+  std::int64_t batch_ = 0;                           // the number of our last transaction
+  Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
+  Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
+  bool submission_waits_ = false;  // when the transaction began
+  bool in_transaction_ = false;
+};
+
+// Runs body, and translates what the server refuses into core errors.
+template <class Body>
+auto PostgresStorage::guarded(const char* action, Body body) {
+  try {
+    return body();
+  } catch (const PostgresError& error) {
+    if (connection_ && connection_->lost()) forget_connection();
+    fail(action, error);
+  } catch (const Interrupted&) {
+    if (connection_ && connection_->lost()) forget_connection();
+    throw;
+  }
+}
+
+}  // namespace resonate

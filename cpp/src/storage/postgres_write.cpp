@@ -1,0 +1,191 @@
+// The writes of a PostgresStorage: everything that a transaction changes, in one round trip.
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "codec/jobs_json.hpp"
+#include "resonate/errors.hpp"
+#include "storage/postgres_storage.hpp"
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+namespace {
+
+// The most rows of one statement: a message of the protocol is held in memory as a whole.
+constexpr std::size_t kRowsOfStatement = 2000;
+
+constexpr std::array kQueueColumns = {"name"_text, "body"_text};
+constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};
+constexpr std::array kEdgeKeyColumns = {"kind"_integer, "owner"_text, "seq"_integer};
+
+}  // namespace
+
+void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
+  std::vector<std::string_view> gone;
+  PostgresColumns created(columns_of(PostgresQuery::insert_rows));
+  PostgresColumns updated(columns_of(PostgresQuery::update_rows));
+  const auto flush = [this](PostgresQuery which, PostgresColumns& rows, std::size_t least) {
+    if (rows.rows() < least) return;
+    send(which, rows.parameters());
+    rows = PostgresColumns(columns_of(which));
+  };
+  for (const RowChange& change : changes) {
+    const bool same = change.before && change.after && change.before->promise_spec == change.after->promise_spec;
+    if (change.before && !same) gone.push_back(change.before->id());
+  }
+  if (!gone.empty()) send(PostgresQuery::delete_rows, PostgresParameters().texts(gone));
+  for (const RowChange& change : changes) {
+    if (!change.after) continue;
+    const Row& row = *change.after;
+    if (change.before && change.before->promise_spec == row.promise_spec) {
+      bind_state(updated, row);
+      bind_holder(updated, row);
+      bind_due(updated, row);
+      bind_job(updated, row);
+      updated.text(row.id());
+      flush(PostgresQuery::update_rows, updated, kRowsOfStatement);
+    } else {
+      bind_new(created, row);
+      bind_job(created, row);
+      flush(PostgresQuery::insert_rows, created, kRowsOfStatement);
+    }
+  }
+  flush(PostgresQuery::insert_rows, created, 1);
+  flush(PostgresQuery::update_rows, updated, 1);
+}
+
+void PostgresStorage::send_submissions(const std::vector<Submission>& ended) {
+  std::vector<std::int64_t> run;
+  PostgresColumns refused(kRefusedColumns);
+  for (const Submission& one : ended) {
+    if (one.status == 0) {
+      run.push_back(one.number);
+    } else {
+      refused.integer(one.number).integer(one.status).text(one.error);
+    }
+  }
+  if (!run.empty()) send(PostgresQuery::delete_submissions, PostgresParameters().integers(run));
+  if (refused.rows() > 0) send(PostgresQuery::refuse_submissions, refused.parameters());
+}
+
+void PostgresStorage::send_changes(const Changes& changes) {
+  if (changes.replaces_all) {
+    known_.forget();
+    unsaved_now_ = kUnset;
+    for (const char* clear : {"DELETE FROM promises", "DELETE FROM schedules", "DELETE FROM edges", "DELETE FROM messages",
+                              "DELETE FROM queues", "UPDATE counters SET messages = 0"})
+      connection_->send(clear);
+  }
+  send_rows(changes.rows);
+
+  std::vector<std::string_view> gone;
+  PostgresColumns schedules(columns_of(PostgresQuery::replace_schedules));
+  for (const ScheduleChange& change : changes.schedules) {
+    if (change.after) {
+      bind_schedule(schedules, *change.after);
+    } else if (change.before) {
+      gone.push_back(change.before->id);
+    }
+  }
+  if (!gone.empty()) send(PostgresQuery::delete_schedules, PostgresParameters().texts(gone));
+  if (schedules.rows() > 0) send(PostgresQuery::replace_schedules, schedules.parameters());
+
+  gone.clear();
+  PostgresColumns queues(kQueueColumns);
+  for (const QueueChange& change : changes.queues) {
+    if (change.after) {
+      queues.text(change.after->name).text(queue_to_json(*change.after));
+    } else if (change.before) {
+      gone.push_back(change.before->name);
+    }
+  }
+  if (!gone.empty()) send(PostgresQuery::delete_queues, PostgresParameters().texts(gone));
+  if (queues.rows() > 0) send(PostgresQuery::replace_queues, queues.parameters());
+
+  if (!changes.edges_removed.empty()) {
+    PostgresColumns removed(kEdgeKeyColumns);
+    for (const EdgeRef& edge : changes.edges_removed)
+      removed.integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq);
+    send(PostgresQuery::delete_edges, removed.parameters());
+  }
+  if (!changes.edges_added.empty()) {
+    PostgresColumns added(columns_of(PostgresQuery::insert_edges));
+    for (const EdgeRef& edge : changes.edges_added) bind_edge(added, *edge);
+    send(PostgresQuery::insert_edges, added.parameters());
+  }
+  if (!changes.messages_added.empty()) {
+    PostgresColumns added(columns_of(PostgresQuery::insert_messages));
+    for (const MessageRef& message : changes.messages_added) bind_message(added, *message);
+    send(PostgresQuery::insert_messages, added.parameters());
+  }
+  send_submissions(changes.submissions_ended);
+  const Counters& counters = changes.counters;
+  PostgresParameters stored;
+  stored.integers(changes.messages_removed)
+      .integer(writer_)
+      .integer(++batch_)
+      .integer(counters.sequence)
+      .integer(counters.now)
+      .integer(counters.dropped);
+  stored.integer(counters.jobs).integer(static_cast<std::int64_t>(changes.messages_added.size()));
+  send(PostgresQuery::store_counters, stored);
+}
+
+void PostgresStorage::write(const Changes& changes) {
+  if (changes_only_instant(changes, known_.counters)) {
+    unsaved_now_ = std::max(unsaved_now_, changes.counters.now);
+    return;
+  }
+  guarded("commit", [&] { commit(changes); });
+}
+
+void PostgresStorage::commit(const Changes& changes) {
+  const Uninterrupted uninterrupted;  // its outcome is to be known
+  send_changes(changes);
+  connection_->send("COMMIT");
+  std::int64_t version = 0;
+  std::int64_t messages = 0;
+  try {
+    const std::vector<PostgresResult> results = connection_->run();
+    const PostgresRow counters = results[results.size() - 2].row(0);
+    version = counters.integer(0);
+    messages = counters.integer(1);
+  } catch (const PostgresError&) {
+    known_.forget();
+    if (!connection_->lost()) throw;  // the server has refused it
+    if (find_outcome() == Outcome::undone) throw;
+    return;
+  }
+  in_transaction_ = false;
+  known_.keep(changes);
+  known_.version = version;
+  known_.messages = messages;
+}
+
+// The connection was lost before the answer to a COMMIT. The transaction held the lock of the counters: once a new connection has
+// it, the old transaction has ended, and our row in writers says how.
+PostgresStorage::Outcome PostgresStorage::find_outcome() {
+  ++connection_counts.lost_commits;
+  forget_connection();
+  constexpr int kTries = 100;
+  for (int left = kTries;; --left) {
+    try {
+      connect();
+      begin_once(Access::write);
+      const PostgresResult last = run(PostgresQuery::last_batch, PostgresParameters().integer(writer_));
+      const bool committed = last.rows() == 1 && last.row(0).integer(0) == batch_;
+      end();
+      return committed ? Outcome::committed : Outcome::undone;
+    } catch (const PostgresError& error) {
+      forget_connection();
+      if (left == 1 || error.is(kNoAnswer))
+        throw Error(ErrorCode::storage, problem("the connection was lost during a commit, and the server cannot be asked for its "
+                                                "outcome (" +
+                                                std::string(error.what()) + "): it is unknown whether this call changed anything"));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+}  // namespace resonate
