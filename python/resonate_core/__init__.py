@@ -15,6 +15,7 @@ from resonate_core import display, errors
 from resonate_core._core import (
     Claim,
     Clock,
+    DatabaseClock,
     Envelope,
     Fenced,
     Fired,
@@ -48,6 +49,7 @@ from resonate_core._core import (
     __version__,
     check_file,
     cron_next,
+    database_counts,
     replay,
 )
 from resonate_core._messages import Subscription
@@ -64,12 +66,14 @@ from resonate_core.errors import (
     Unprocessable,
     Unsupported,
 )
+from resonate_core.submission import submit
 
 __all__ = [
     "Claim",
     "Clock",
     "Closed",
     "Conflict",
+    "DatabaseClock",
     "Envelope",
     "Fenced",
     "Fired",
@@ -113,7 +117,9 @@ __all__ = [
     "__version__",
     "check_file",
     "cron_next",
+    "database_counts",
     "display",
     "errors",
     "replay",
+    "submit",
 ]

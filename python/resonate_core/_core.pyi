@@ -15,6 +15,7 @@ import resonate_core._messages
 __all__: list[str] = [
     "Claim",
     "Clock",
+    "DatabaseClock",
     "Envelope",
     "Fenced",
     "Fired",
@@ -47,8 +48,11 @@ __all__: list[str] = [
     "Watch",
     "check_file",
     "cron_next",
+    "database_counts",
     "job_state_names",
     "replay",
+    "schema_versions",
+    "submission_problem",
     "wire_fields",
 ]
 
@@ -714,7 +718,7 @@ class Fenced:
 
 class Clock:
     """
-    The source of a store's instants: a `ManualClock` or the `SystemClock`. One clock can drive several stores.
+    The source of a store's instants: a `ManualClock`, the `SystemClock` or a `DatabaseClock`. One clock can drive several stores.
 
     Example:
         >>> isinstance(rc.ManualClock(), rc.Clock)
@@ -819,6 +823,20 @@ class SystemClock(Clock):
         True
     """
     def __init__(self) -> None: ...
+    def __repr__(self) -> str: ...
+
+class DatabaseClock(Clock):
+    """
+    The time of a PostgreSQL server in ms, one for all machines that share a store there. A store in a database has one unless it was
+    given another clock.
+
+    Each transaction reads the server's time; between two transactions this machine's steady clock continues it. Like the `SystemClock`, it
+    never goes back.
+
+    Example:
+        >>> issubclass(rc.DatabaseClock, rc.Clock)
+        True
+    """
     def __repr__(self) -> str: ...
 
 class Promises:
@@ -2806,23 +2824,24 @@ class Store:
     Thread-safe; calls release the GIL. A context manager that closes it. A child of `os.fork` may continue with its copy.
 
     Args:
-        path_or_url: The path of a SQLite file, which is created if it does not exist; None: memory.
-        clock: A `ManualClock` for simulation, or None for the system's.
+        path_or_url: The path of a SQLite file, which is created if it does not exist; the URL of a PostgreSQL database, in which the
+            tables are made (``postgresql://user@host/database?schema=resonate``); None: memory.
+        clock: A `ManualClock` for simulation; None: the system's, or that of the database, which is one for all machines.
         rules: `compatible` accepts every request of a published client, `strict` follows the formal model (PROTOCOL 2.1).
         retry_timeout: The time until a pending task is dispatched again, in ms or as a timedelta; `ttl`: that of its last lease.
         catchup: Which missed occurrences of a schedule are made up: `all`, `latest`, or `none` (if they are more than a minute late).
         check: Check the invariants of PROTOCOL 6 after every request and step, and raise InvariantViolation. Slow: for tests.
         debug: Serve `debug.*` envelopes; None: on a manual clock only.
         unblock_retention: How long an undelivered unblock message is kept, in ms or as a timedelta.
-        durability: For a file. `full`: every answered request survives a loss of power (fsync at each commit). `normal`: it survives a
-            crash of the process; a loss of power may undo the last commits, each as a whole.
-        busy_timeout: How long a call waits while another process writes to the file, in ms or as a timedelta.
-        read_only: Open a file only for reading: a change raises ReadOnly.
+        durability: For a file or a database. `full`: every answered request survives a loss of power (fsync at each commit).
+            `normal`: it survives a crash of the process; a loss of power may undo the last commits, each as a whole.
+        busy_timeout: How long a call waits while another process writes, in ms or as a timedelta.
+        read_only: Open a file or a database only for reading: a change raises ReadOnly.
 
     Raises:
-        StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged.
-        StoreBusy: Another process held the file for longer than `busy_timeout`.
-        Unsupported: This version does not support the URL's database.
+        StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged. Or the database cannot be reached.
+        StoreBusy: Another process held the store for longer than `busy_timeout`.
+        Unsupported: This version does not support the URL's database, or libpq is not installed.
         Invalid: An option has another value than those above.
 
     Example:
@@ -3042,7 +3061,7 @@ class Store:
         the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
 
         Args:
-            clock: The clock of the copy. None: a new manual clock at the same instant, or the same system clock.
+            clock: The clock of the copy. None: a new manual clock at the same instant, or the same clock.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -3132,8 +3151,11 @@ class Store:
         - `schedule_set_aside`: a schedule cannot be fired, for example because its time zone is missing. It is examined again every minute, and
           fires again once it can; `catchup` decides about the missed occurrences. `check` also lists schedules that could not be fired now.
 
-        - `clock_ahead`: the last stored instant is more than a minute ahead of the system's clock: that clock was wrong then, or is now.
+        - `clock_ahead`: the last stored instant is more than a minute ahead of the store's clock: that clock was wrong then, or is now.
           `reset_clock` corrects it.
+
+        - `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` keeps it until
+          a person deletes the row. The first 100 are listed.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).problems()
@@ -3168,7 +3190,8 @@ class Store:
         """
     def record(self, target: str | os.PathLike[str] | typing.IO[str] | typing.IO[bytes]) -> Recording:
         """
-        Record every following change of the store, one JSON line per request or internal step, for `replay`.
+        Record every following change of the store, one JSON line per request or internal step, for `replay`. If another process has changed
+        the store, a line with the whole state precedes the next request of this store.
 
         Args:
             target: The path of a file, which is overwritten, or an object with `write`. It is called while the store is locked: it must
@@ -3192,8 +3215,8 @@ class Store:
         """
     def reset_clock(self, *, dry_run: bool = False) -> dict[str, typing.Any]:
         """
-        Set the last instant of the store, and all later stored instants, back to the system's clock, after that clock was
-        wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
+        Set the last instant of the store, and all later stored instants, back to its clock, the system's or the database's, after that
+        clock was wrong. `docs/time.md` describes the effect on deadlines, leases, retries and schedules. It reads the whole state into memory and writes
         it in one transaction; other processes that use the file continue with the new instant.
 
         Args:
@@ -3353,12 +3376,12 @@ class Store:
     @property
     def clock(self) -> Clock:
         """
-        The clock that it was created with, or its system clock.
+        The clock that it was created with, or the system's, or that of its database.
         """
     @property
     def clock_ahead(self) -> int:
         """
-        By how many ms the last instant of the store is ahead of the system's clock; 0 if it is not, or if the clock is a `ManualClock`.
+        By how many ms the last instant of the store is ahead of its clock; 0 if it is not, or if the clock is a `ManualClock`.
         """
     @property
     def closed(self) -> bool:
@@ -3383,7 +3406,7 @@ class Store:
     @property
     def path(self) -> str | None:
         """
-        The absolute path of its file; None in memory.
+        The absolute path of its file; None in memory and in a database.
         """
     @property
     def paused(self) -> bool:
@@ -3416,9 +3439,19 @@ class Store:
         Its schedules.
         """
     @property
+    def shared(self) -> bool:
+        """
+        Whether other processes can use it: it is in a file or in a database.
+        """
+    @property
     def tasks(self) -> Tasks:
         """
         Its tasks.
+        """
+    @property
+    def url(self) -> str | None:
+        """
+        The URL of its database, without passwords; None in memory and in a file.
         """
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
@@ -3463,6 +3496,21 @@ def cron_next(text: str, after: int, count: int = 1) -> list[int]:
         [900000, 1800000, 2700000]
     """
 
+def database_counts() -> dict[str, int]:
+    """
+    Return how much all stores of this process have used their databases since it started. Files are not counted.
+
+    Returns:
+        `open_connections` at present; `connections` that were opened, also in the place of lost ones; `round_trips` to a server;
+        `lock_timeouts`: transactions that waited for another writer longer than `busy_timeout`; `lost_commits`: commits whose answer was
+        lost, so that the server was asked for their outcome.
+
+    Example:
+        >>> rc.Store(clock=rc.ManualClock()).close()
+        >>> sorted(rc.database_counts())
+        ['connections', 'lock_timeouts', 'lost_commits', 'open_connections', 'round_trips']
+    """
+
 def job_state_names(state: str, gathering: bool = False) -> tuple[str, str]:
     """
     Return the names of a job's state in asynq and in horsies (JOBS 1): `Job.asynq_state` and `Job.horsies_state`.
@@ -3503,6 +3551,36 @@ def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]
         >>> forged = trace.getvalue().replace('"timeoutAt":1000', '"timeoutAt":2000', 1).splitlines()
         >>> rc.replay(forged).line
         2
+    """
+
+def schema_versions(url: str) -> tuple[str, int | None, int]:
+    """
+    Return the place of a store in PostgreSQL without passwords, the version of its tables (None: there are none), and the version of
+    this release. It changes nothing.
+
+    Args:
+        url: As of `Store`.
+
+    Raises:
+        Invalid: The URL cannot be parsed.
+        StoreError: The database cannot be reached, or its tables are damaged.
+        Unsupported: libpq is missing.
+
+    Example:
+        >>> from resonate_core._core import schema_versions
+        >>> schema_versions("postgresql://?schema=Mine")
+        Traceback (most recent call last):
+        resonate_core.errors.Invalid: path_or_url must be a URL that PostgreSQL's client accepts: schema must be 1 to 63 of a-z, 0-9 and _, got "Mine"
+    """
+
+def submission_problem(request: str) -> str | None:
+    """
+    Return why a request, as the JSON text of its envelope, cannot be submitted; None if it can.
+
+    Example:
+        >>> from resonate_core._core import submission_problem
+        >>> submission_problem('{"kind": "promise.get", "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "a"}}')
+        'a submitted request must change something, since no client gets its reply'
     """
 
 def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:

@@ -226,7 +226,7 @@ class InvariantViolation(ResonateError):
 
 
 class ClockWarning(RuntimeWarning):
-    """The last instant of an opened store is more than a minute ahead of the system's clock.
+    """The last instant of an opened store is more than a minute ahead of its clock.
 
     One of the two is wrong. `Store.clock_ahead` is the difference; `Store.reset_clock` and ``resonate-core clock reset`` correct the store.
 

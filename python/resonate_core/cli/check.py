@@ -1,4 +1,4 @@
-"""The check of a file. `check` is the one command that works without the extra `cli`: it needs only the standard library."""
+"""The check of a store. `check` is the one command that works without the extra `cli`: it needs only the standard library."""
 
 from __future__ import annotations
 
@@ -6,41 +6,67 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import resonate_core as rc
 from resonate_core._extras import how_to_install
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import clean
 
-__all__ = ["problems_of", "run_check_only"]
+__all__ = ["Checked", "checked", "run_check_only"]
 
 
-def problems_of(path: Path) -> tuple[list[str], str]:
-    """Return the problems of a file, one line each, and one line that sums them up.
+@dataclass(frozen=True)
+class Checked:
+    """The result of a check.
+
+    Attributes:
+        name: The path of the file, or the URL of the database without user and password.
+        problems: One line for each problem.
+        summary: One line about the whole store.
+    """
+
+    name: str
+    problems: list[str]
+    summary: str
+
+
+def checked(place: Place, **options: Any) -> Checked:
+    """Check a file or a database, which is only read.
+
+    Args:
+        place: The path of the file, or the URL of the database.
+        options: Of `resonate_core.Store`.
 
     Raises:
         Failure: It cannot be read as a store (USAGE).
     """
     counts: dict[str, dict[str, int] | int] | None = None
+    name = str(place) if isinstance(place, Path) else ""
     try:
-        problems = rc.check_file(path)
+        problems = rc.check_file(place) if isinstance(place, Path) else []
         # Damaged pages make every further reading a guess, and damaged rows cannot be read.
         if not any(problem.startswith(("integrity", "rows")) for problem in problems):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", rc.errors.ClockWarning)  # it is one of the problems
-                store = rc.Store(path, read_only=True)
+                store = rc.Store(place, read_only=True, **options)
             with store:
+                name = name or str(store.url)
                 problems += [f"{violation.name} ({violation.id}): {violation.detail}" for violation in store.check()]
                 counts = store.counts()
-    except rc.errors.StoreError as error:
-        raise Failure(str(error), Exit.USAGE) from error
+    except rc.ResonateError as error:
+        # The error of a damaged row does not name the store.
+        message = str(error) if not name or name in str(error) else f"{name}: {error}"
+        raise Failure(message, Exit.USAGE) from error
     if problems or counts is None:
-        return problems, f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        return Checked(name, problems, f"{name}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
     promises = counts["promises"]
     assert isinstance(promises, dict)
     total = sum(promises.values())
-    return [], f"{path}: sound; {total} promises, {counts['schedules']} schedules, {counts['messages']} messages"
+    return Checked(name, [], f"{name}: sound; {total} promises, {counts['schedules']} schedules, {counts['messages']} messages")
 
 
 def run_check_only(arguments: Sequence[str]) -> int:
@@ -54,21 +80,25 @@ def run_check_only(arguments: Sequence[str]) -> int:
         description=f"Only `check` works without typer. For every other command, {how_to_install('cli')}.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    checked = commands.add_parser(
+    check = commands.add_parser(
         "check",
-        help="check a store's file for damage",
-        description="SQLite's own integrity check, the schema, and every property of the state by name. "
-        "Exit status: 0 sound, 1 something is wrong, 2 the file cannot be read as a store.",
+        help="check a store for damage",
+        description="A file: SQLite's own integrity check, the schema, and every invariant of the state by name. "
+        "A database: every invariant by name. "
+        "Exit status: 0 sound, 1 something is wrong, 2 it cannot be read as a store.",
     )
-    checked.add_argument("file", type=Path)
+    check.add_argument("place", metavar="FILE", nargs="?", help="a store's file, or a URL postgresql://")
+    check.add_argument("--db", metavar="FILE", help="the same")
     try:
-        path: Path = parser.parse_args(arguments).file
+        given = parser.parse_args(arguments)
+        if (given.place is None) == (given.db is None):
+            check.error("give one of FILE and --db FILE")
     except SystemExit as ended:  # argparse has printed the reason
         return int(ended.code or 0)
     try:
-        problems, summary = problems_of(path)
+        found = checked(place_of(given.db, "--db") if given.place is None else place_of(given.place, "FILE"))
     except Failure as failure:
         print(failure.message, file=sys.stderr)
         return failure.code
-    print(*map(clean, problems), summary, sep="\n")
-    return Exit.FAILED if problems else Exit.DONE
+    print(*map(clean, found.problems), found.summary, sep="\n")
+    return Exit.FAILED if found.problems else Exit.DONE

@@ -14,11 +14,12 @@ import typer
 
 from resonate_core.cli import configuration
 from resonate_core.cli.exits import Exit, Failure, OutputClosed
+from resonate_core.cli.places import Place, place_of
 from resonate_core.cli.show import Output, length
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, UrlTarget
 from resonate_core.cli.values import duration, now
 
-__all__ = ["CONFIG", "JSON", "Session", "group", "on_file", "on_store"]
+__all__ = ["CONFIG", "DB", "JSON", "Session", "group", "on_file", "on_store", "place_with_options"]
 
 F = TypeVar("F", bound=Callable[..., None])
 _WHERE = "Which store"
@@ -32,12 +33,12 @@ CONFIG = Annotated[
         "--config", metavar="FILE", help="TOML file; default: RESONATE_CONFIG, then ./resonate.toml", rich_help_panel=_WHERE
     ),
 ]
-_DB = Annotated[
-    Path | None,
+DB = Annotated[
+    str | None,
     typer.Option(
         "--db",
         metavar="FILE",
-        help="a store's file; default: RESONATE_STORE__PATH, then store.path of the configuration",
+        help="a store's file, or a URL postgresql://; default: RESONATE_STORE__PATH, then store.path of the configuration",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -118,34 +119,47 @@ class Session:
 class StoreFlags:
     """The flags that name the store."""
 
-    db: Path | None
+    db: str | None
     url: str | None
     token: str | None
     config: Path | None
     dialect: str
 
 
-def _file(flags: StoreFlags) -> tuple[Path | None, dict[str, Any]]:
-    """Return the file and the options of its store: from flags, then the environment, then the configuration."""
-    file = configuration.config_file(flags.config)
+def _named(db: str | None, config: Path | None) -> tuple[str | None, dict[str, Any]]:
+    """Return the file or database and the options of its store: from flags, then the environment, then the configuration."""
+    file = configuration.config_file(config)
     if file is None and not configuration.has_environment("store"):
-        return flags.db, {}  # the usual case: nothing to read, and nothing to import for it
-    settings = configuration.load(file, {} if flags.db is None else {"store": {"path": flags.db}}).store
+        return db, {}  # the usual case: nothing to read, and nothing to import for it
+    settings = configuration.load(file, {} if db is None else {"store": {"path": db}}).store
     return settings.path, settings.options()
 
 
+def place_with_options(db: str | None, config: Path | None, name: str = "--db") -> tuple[Place, dict[str, Any]]:
+    """Return the file or database that a command uses, and the options of its store.
+
+    Args:
+        db: The place as it was given; None: that of the environment or the configuration.
+        config: The value of --config.
+        name: The name of the argument, for the error.
+
+    Raises:
+        Failure: None is named, or it is the URL of something else (USAGE).
+    """
+    place, options = _named(db, config)
+    if place is None:
+        raise Failure("which file? give --db FILE, or set RESONATE_STORE__PATH", Exit.USAGE)
+    return place_of(place, name), options
+
+
 def open_file(flags: StoreFlags, access: Access) -> FileTarget:
-    """Open the file, for commands that need one.
+    """Open the file or database, for commands that need one.
 
     Raises:
         Failure: None is named (USAGE), or it cannot be opened (UNREACHABLE).
     """
-    path, options = _file(flags)
-    if path is None:
-        raise Failure("which file? give --db FILE, or set RESONATE_STORE__PATH", Exit.USAGE)
-    if "://" in str(flags.db or ""):
-        raise Failure(f"--db: {str(flags.db)!r} is no file; a server is given with --url", Exit.USAGE)
-    return FileTarget(path, access, flags.dialect, **options)
+    place, options = place_with_options(flags.db, flags.config)
+    return FileTarget(place, access, flags.dialect, **options)
 
 
 def open_target(flags: StoreFlags, access: Access) -> Target:
@@ -166,7 +180,7 @@ def open_target(flags: StoreFlags, access: Access) -> Target:
         return UrlTarget(url, flags.dialect, flags.token or os.environ.get("RESONATE_TOKEN") or None)
     if flags.token is not None:
         raise Failure("--token is for a server: give --url too", Exit.USAGE)
-    if flags.db is None and _file(flags)[0] is None:
+    if flags.db is None and _named(None, flags.config)[0] is None:
         raise Failure("which store? give --db FILE or --url URL, or set RESONATE_STORE__PATH or RESONATE_URL", Exit.USAGE)
     return open_file(flags, access)
 
@@ -250,14 +264,14 @@ def on_store(
         more: Further parameters, which the function takes as keywords.
         typer_options: Of `typer.Typer.command`.
     """
-    where = [_parameter("db", _DB), _parameter("url", _URL), _parameter("token", _TOKEN)]
+    where = [_parameter("db", DB), _parameter("url", _URL), _parameter("token", _TOKEN)]
     choice = [_parameter("dialect", _DIALECT, DIALECTS[0])] if len(dialects) > 1 else []
     return _register(app, name, access, open_target, [*more, *where, *choice], **typer_options)
 
 
 def on_file(app: typer.Typer, name: str, access: Access, **typer_options: Any) -> Callable[[F], F]:
     """Make a function the command `name`, on a file only."""
-    return _register(app, name, access, open_file, [_parameter("db", _DB)], **typer_options)
+    return _register(app, name, access, open_file, [_parameter("db", DB)], **typer_options)
 
 
 def group(text: str) -> typer.Typer:

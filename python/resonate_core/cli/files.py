@@ -8,16 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli.check import problems_of
-from resonate_core.cli.command import JSON, Session, group, on_file, on_store
+from resonate_core.cli.check import checked
+from resonate_core.cli.command import CONFIG, DB, JSON, Session, group, on_file, on_store, place_with_options
+from resonate_core.cli.copying import copy
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.migration import migrate
+from resonate_core.cli.places import place_of
 from resonate_core.cli.show import Output, clean, confirmed, length, moment
 from resonate_core.cli.target import DIALECTS, Access, FileTarget, Target, refusal
 from resonate_core.cli.values import duration, instant, now
 
 __all__ = ["add_to"]
 
-_PANEL = "A store's file"
+_PANEL = "A store's file or database"
 _FILE = Annotated[Path, typer.Argument(metavar="FILE", help="a store's file", show_default=False)]
 
 
@@ -69,17 +72,31 @@ def messages(
     session.out.answer({"messages": _waiting(session.target, limit)})
 
 
-def check(file: _FILE, json: JSON = False) -> None:
-    """Look for damage: SQLite's own check, the schema, every property of the state.
+def check(
+    place: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="a store's file, or a URL postgresql://", show_default=False)
+    ] = None,
+    db: DB = None,
+    config: CONFIG = None,
+    json: JSON = False,
+) -> None:
+    """Look for damage in a file or database, and change nothing.
 
-    Exit code 0: sound; 1: damaged; 2: no store.
+    In a file: SQLite's own check, the schema, every invariant of the state. In a database, whose server checks its own pages: every
+    invariant. FILE is read without a configuration.
+
+    Exit code 0: sound; 1: damaged; 2: it cannot be read as a store.
     """
-    problems, summary = problems_of(file)
+    if place is not None and db is not None:
+        raise Failure("FILE and --db exclude each other", Exit.USAGE)
+    where, options = (place_of(place, "FILE"), {}) if place is not None else place_with_options(db, config)
+    found = checked(where, **options)
     if json:
-        Output(True).json({"file": str(file), "sound": not problems, "problems": problems})
+        kind = "file" if isinstance(where, Path) else "url"
+        Output(True).json({kind: found.name, "sound": not found.problems, "problems": found.problems})
     else:
-        print(*map(clean, problems), summary, sep="\n")
-    raise typer.Exit(Exit.FAILED if problems else Exit.DONE)
+        print(*map(clean, found.problems), found.summary, sep="\n")
+    raise typer.Exit(Exit.FAILED if found.problems else Exit.DONE)
 
 
 def backup(
@@ -122,6 +139,10 @@ def vacuum(session: Session) -> None:
     Others wait meanwhile.
     """
     assert isinstance(session.target, FileTarget)
+    if session.target.store.url is not None:  # the server knows what it took
+        session.target.store.vacuum()
+        session.out.line(f"{session.target.name}: vacuumed", {"url": session.target.name})
+        return
     path = Path(session.target.name)
     size = path.stat().st_size
     session.target.store.vacuum()
@@ -172,6 +193,8 @@ def add_to(app: typer.Typer) -> None:
     on_store(app, "messages", Access.READ, dialects=DIALECTS[:1])(messages)
     app.command("check", rich_help_panel=_PANEL)(check)
     app.command("backup", rich_help_panel=_PANEL)(backup)
+    app.command("copy", rich_help_panel=_PANEL)(copy)
+    app.command("migrate", rich_help_panel=_PANEL)(migrate)
     clock = group("The clock of a store's file.")
     clock.command("reset")(reset)
     app.add_typer(clock, name="clock", rich_help_panel=_PANEL)

@@ -15,6 +15,7 @@ from typing import Any
 import resonate_core as rc
 from resonate_core._server_client import NoEnvelope, ServerClient, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
+from resonate_core.cli.places import Place
 from resonate_core.cli.show import say
 
 __all__ = ["DIALECTS", "Access", "Envelope", "FileTarget", "Target", "UrlTarget"]
@@ -108,11 +109,11 @@ def refusal(status: int, data: Any) -> Failure:
 
 
 class FileTarget(Target):
-    """A store's file, used in this process.
+    """A store's file or database, used in this process.
 
     Args:
-        path: The file.
-        access: The access to it; READ and WRITE require that it exists.
+        place: The path of the file, or the URL of the database.
+        access: The access to it; READ and WRITE require that a file exists.
         dialect: The version that requests are in.
         options: Of `resonate_core.Store`.
 
@@ -120,19 +121,19 @@ class FileTarget(Target):
         Failure: It is missing, or cannot be opened (UNREACHABLE).
     """
 
-    def __init__(self, path: Path, access: Access, dialect: str = DIALECTS[0], **options: Any) -> None:
+    def __init__(self, place: Place, access: Access, dialect: str = DIALECTS[0], **options: Any) -> None:
         super().__init__(dialect)
-        self._path = path
+        self._place = place
         try:
-            missing = access is not Access.MAKE and not path.exists()
+            missing = isinstance(place, Path) and access is not Access.MAKE and not place.exists()
         except OSError as error:  # a folder that may not be looked into
-            raise Failure(f"{path}: {error.strerror}", Exit.UNREACHABLE) from error
+            raise Failure(f"{place}: {error.strerror}", Exit.UNREACHABLE) from error
         if missing:
-            raise Failure(f"there is no file {str(path)!r}", Exit.UNREACHABLE)
+            raise Failure(f"there is no file {str(place)!r}", Exit.UNREACHABLE)
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", rc.errors.ClockWarning)
-                self.store = rc.Store(path, read_only=access is Access.READ, **options)
+                self.store = rc.Store(place, read_only=access is Access.READ, **options)
         except rc.ResonateError as error:
             code = Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE
             raise Failure(str(error), code, error.status) from error
@@ -141,8 +142,8 @@ class FileTarget(Target):
 
     @property
     def name(self) -> str:
-        """The path as it was given."""
-        return str(self._path)
+        """The path as it was given, or the URL without passwords."""
+        return str(self.store.url or self._place)
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
         """One transaction for all of them."""

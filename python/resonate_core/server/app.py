@@ -64,9 +64,11 @@ class ResonateApp:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
+        in_database = store.url is not None
+        self.outcome_may_be_unknown = in_database  # the answer to a commit may be lost
         self.settings = settings
         self.random = Random()  # spreads the retries of pushes; a simulation seeds it
-        self.metrics = Metrics()
+        self.metrics = Metrics(in_database)
         server, limits = settings.server, settings.limits
         self._authorizer = Authorizer(settings.auth, server.debug, self.metrics)
         self._origins = Origins(server, self._authorizer.requires_tokens)
@@ -244,7 +246,7 @@ class ResonateApp:
         try:
             return await runtime.batcher.submit(envelope)
         except Exception as error:  # logged once, by the batcher
-            return _failed(envelope, error)
+            return _failed(envelope, error, self.outcome_may_be_unknown)
 
     async def _answer_unread(self, receive: Receive | None, send: Send, status: int, why: str) -> None:
         """Refuse a request whose body was not read to its end, and close its connection.
@@ -304,9 +306,11 @@ class ResonateApp:
         await runtime.poll.serve(*segments, prefix, receive, send)
 
 
-def _failed(envelope: Envelope, error: Exception) -> Answer:
+def _failed(envelope: Envelope, error: Exception, outcome_may_be_unknown: bool) -> Answer:
     if isinstance(error, StoreBusy):
         return 429, envelope.refusal(429, "the store is busy; nothing was done, try again in a second")
+    if outcome_may_be_unknown:
+        return 500, envelope.refusal(500, "the store failed; the server's log says why, and whether anything was done")
     return 500, envelope.refusal(500, "the store failed and nothing was done; the server's log says why")
 
 

@@ -117,7 +117,7 @@ class Batcher:
         self._scheduled = False
         searchers = [f"resonate-search-{number}" for number in range(_SEARCHES)]
         self._searches = _ReadThreads(store, self._answer, searchers, at_once=1)
-        reads_wait = store.path is not None and not in_order  # in memory there is no disk to wait for
+        reads_wait = store.shared and not in_order  # in memory there is no disk to wait for
         self._reads = _ReadThreads(store, self._answer, ["resonate-reads"], _MOST_REQUESTS) if reads_wait else None
 
     @property

@@ -52,15 +52,13 @@ class _WriteAheadLog:
     #: Seconds for which a change counts as new: two commits within one tick of the file system's clock may leave the same time stamp.
     _NEW = 0.2
 
-    def __init__(self, path: str | None) -> None:
-        self._path = None if path is None else f"{path}-wal"
+    def __init__(self, path: str) -> None:
+        self._path = f"{path}-wal"
         self._seen: tuple[int, int, int] | None = None
         self._changed = 0.0  # by the loop's time
 
     def may_have_changed(self) -> bool:
         """Return whether another process may have committed since the last call."""
-        if self._path is None:
-            return False
         try:
             now = os.stat(self._path)
         except OSError:  # the next read of the store raises the reason
@@ -73,7 +71,7 @@ class _WriteAheadLog:
 
 
 class Driver:
-    """Drives one store. Commits of this process wake it; it polls for commits of other processes to the same file.
+    """Drives one store. Commits of this process wake it; it polls for commits of other processes to the same file or database.
 
     It works in short rounds, between which requests run. Only a closed store ends it: a round that fails is logged and tried again.
 
@@ -97,7 +95,7 @@ class Driver:
         self.behind = False
         self._woken = asyncio.Event()
         self._ending = False
-        self._wal = _WriteAheadLog(store.path)
+        self._wal = _WriteAheadLog(store.path) if store.path is not None else None
         self._last = 0  # number of the last message that was read
         self._addresses: set[str] = set()  # addresses whose older messages the next round reads
         self._delivery: Delivery
@@ -148,7 +146,7 @@ class Driver:
                 await self._wait_for_work(round)
 
     async def _wait_for_work(self, round: _Round) -> None:
-        """Wait until a wake-up, until a step is due, or until another process may have written to the file."""
+        """Wait until a wake-up, until a step is due, or until another process may have written to the store."""
         due = None
         # A manual clock does not move by itself, and its caller ticks.
         if round.due is not None and not isinstance(self._store.clock, ManualClock):
@@ -160,7 +158,7 @@ class Driver:
             await self._wait(min(waits, default=None))
             if due is not None and due <= asyncio.get_running_loop().time():
                 return
-            if self._wal.may_have_changed():
+            if self._foreign_interval is not None and (self._wal is None or self._wal.may_have_changed()):
                 return
 
     async def _wait(self, seconds: float | None) -> None:

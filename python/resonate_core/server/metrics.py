@@ -12,6 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from .._core import database_counts
+
 __all__ = ["KINDS", "Metrics"]
 
 #: Every kind of both dialects; any other kind is counted as "unknown".
@@ -121,12 +123,40 @@ class _Jobs(Collector):
         )
 
 
-class Metrics:
-    """The counters of one app, in its own registry, so that several apps of a process do not share them."""
+class _Database(Collector):
+    """The use of databases by this process."""
 
-    def __init__(self) -> None:
+    _FAMILIES = (
+        ("open_connections", GaugeMetricFamily, "resonate_database_open_connections", "Open connections to databases."),
+        ("connections", CounterMetricFamily, "resonate_database_connections", "Connections that were opened."),
+        ("round_trips", CounterMetricFamily, "resonate_database_round_trips", "Round trips to a database."),
+        (
+            "lock_timeouts",
+            CounterMetricFamily,
+            "resonate_database_lock_timeouts",
+            "Transactions that waited too long for a writer.",
+        ),
+        ("lost_commits", CounterMetricFamily, "resonate_database_lost_commits", "Commits whose answer was lost."),
+    )
+
+    def collect(self) -> Iterator[Metric]:
+        counts = database_counts()
+        for key, family, name, text in self._FAMILIES:
+            yield family(name, text, value=counts[key])
+
+
+class Metrics:
+    """The counters of one app, in its own registry, so that several apps of a process do not share them.
+
+    Args:
+        in_database: Whether its store is in a database.
+    """
+
+    def __init__(self, in_database: bool = False) -> None:
         self.registry = CollectorRegistry()
         registry = self.registry
+        if in_database:
+            registry.register(_Database())
         requests = _Requests()
         registry.register(requests)
         self.jobs = _Jobs()
@@ -147,8 +177,11 @@ class Metrics:
         self.set_aside = Gauge(
             "resonate_schedules_set_aside", "Schedules that cannot be fired: their time zone is missing, say.", registry=registry
         )
+        self.submissions_refused = Gauge(
+            "resonate_submissions_refused", "Submitted requests that were refused, 100 at most.", registry=registry
+        )
         self.clock_ahead = Gauge(
-            "resonate_clock_ahead_seconds", "How far the last stored instant is ahead of the system's clock.", registry=registry
+            "resonate_clock_ahead_seconds", "How far the last stored instant is ahead of the store's clock.", registry=registry
         )
         self.deliveries = Counter(
             "resonate_deliveries", "Messages that left the store.", ["transport", "kind", "outcome"], registry=registry

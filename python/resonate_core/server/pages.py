@@ -33,7 +33,8 @@ _READY_TIMEOUT = 5
 #: What /ready says of a problem, by its name. It needs no token, so the text holds no id.
 _DETAILS = {
     "schedule_set_aside": "{count} of the schedules cannot be fired: `resonate-core check` names them and says why",
-    "clock_ahead": "the store has seen an instant ahead of the system's clock: `resonate-core check` says by how much",
+    "clock_ahead": "the store has seen an instant ahead of its clock: `resonate-core check` says by how much",
+    "submission_refused": "{count} of the submitted requests were refused: `resonate-core check` names them and says why",
 }
 
 
@@ -89,6 +90,7 @@ class Pages:
             jobs.queues = await call(store.queues.stats)
             problems = await call(store.problems)
             metrics.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
+            metrics.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))
             metrics.clock_ahead.set(await call(lambda: store.clock_ahead) / 1000)
         except StoreError as error:  # the other metrics show that the store fails
             _log.warning("the store failed: its metrics keep their previous values: %s", error)

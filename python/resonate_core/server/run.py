@@ -154,7 +154,7 @@ def serve_here(settings: Settings, listening: socket.socket) -> int:
             print(error, file=sys.stderr)
             return CANNOT_START
         server = _Server(config, app)
-        kept = settings.store.path or "memory, which ends with this process"
+        kept = store.url or settings.store.path or "memory, which ends with this process"
         _log.info("serving %s at %s (process %d)", kept, settings.server.url, os.getpid())
         # uvicorn raises its signal again after it has stopped, when the handler has nothing left to stop.
         for number in (signal.SIGINT, signal.SIGTERM):

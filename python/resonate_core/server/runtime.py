@@ -54,7 +54,7 @@ class Runtime:
         self.executor = SerialExecutor("resonate-store")
         self._acknowledging = SerialExecutor("resonate-acknowledge")
         self.body_timeout = BodyTimeout(body_timeout)
-        interval = delivery.foreign_interval_ms / 1000 if store.path is not None else None
+        interval = delivery.foreign_interval_ms / 1000 if store.shared else None
         self.driver = Driver(store, self.executor.call, metrics, interval)
         self.batcher = Batcher(store, metrics, lambda: self.driver.behind, in_order=store.debug)
         self.deliveries = Delivery(store, self._acknowledging.call, metrics, self.driver.wake, self.damper, streams.grace)

@@ -47,11 +47,14 @@ class _Table(BaseModel):
 class StoreSettings(_Table):
     """Where the state is stored, and its rules; see `resonate_core.Store`."""
 
-    path: Path | None = Field(default=None, description="the SQLite file; none: the store is in memory and ends with the process")
+    path: str | None = Field(
+        default=None,
+        description="the SQLite file, or the URL of a PostgreSQL database; none: the store is in memory and ends with the process",
+    )
     durability: Literal["full", "normal"] = Field(
         default="full", description="full: each request is synced to the disk before its reply"
     )
-    busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait while another process writes to the file")
+    busy_timeout_ms: int = Field(default=5000, ge=0, description="how long to wait while another process writes")
     rules: Literal["compatible", "strict"] = Field(default="compatible", description="compatible: every published client works")
     retry_timeout_ms: int | Literal["ttl"] = Field(
         default=5000, description="time until a delivered message is sent again if its task is still pending; or 'ttl'"
@@ -60,6 +63,11 @@ class StoreSettings(_Table):
         default="all", description="which missed occurrences of a schedule are made up"
     )
     unblock_retention_ms: int = Field(default=86_400_000, ge=0, description="undelivered unblocks are dropped after this time")
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _text_of_path(cls, given: Any) -> Any:
+        return os.fspath(given) if isinstance(given, os.PathLike) else given
 
     def options(self) -> dict[str, Any]:
         """The arguments of `resonate_core.Store` beside its path."""
@@ -267,7 +275,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _several_processes_share_a_file(self) -> Settings:
         if self.server.workers > 1 and self.store.path is None:
-            raise ValueError(f"server.workers must be 1 without a file, got {self.server.workers}: give store.path")
+            raise ValueError(f"server.workers must be 1 for a store in memory, got {self.server.workers}: give store.path")
         return self
 
     def of_worker(self, number: int) -> Settings:

@@ -69,17 +69,25 @@ def work_items(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[
             yield tuple(members)
 
 
-def run_round(parts: Parts, round: Round, before_claim: Callable[[], None] | None = None) -> None:
+def run_round(
+    parts: Parts,
+    round: Round,
+    before_claim: Callable[[], None] | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> None:
     """Do a round. If the store fails, the round ends early and holds the error; the rest stays in it, to be done later.
 
     Args:
         parts: Of the worker.
         round: The request; its results are written to it.
         before_claim: Called before jobs are claimed.
+        stopping: Whether the worker stops, so that nothing is claimed or started. It is asked once what ended is reported.
     """
     try:
         if round.ended:
             report(parts.client, round.ended, parts.counts)
+        if stopping():
+            return
         if round.room > 0:
             if before_claim is not None:
                 before_claim()

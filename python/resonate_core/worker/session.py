@@ -62,6 +62,7 @@ class Session:
         self.executor = Executor(parts, self.loop, self._wake)
         self._claimed: deque[WorkItem] = deque()  # they wait for their start
         self.stopping = False
+        self._stop_asked = False  # by any thread; the loop may not know it yet
         self.ready = asyncio.Event()
         self._stopped = asyncio.Event()
         self._pool = parts.environment.client_pool(parts.settings.name)
@@ -97,13 +98,14 @@ class Session:
 
     def stop(self, grace: float) -> None:
         """Claim no more, and end when what runs has ended, or after the grace (s). A second call can only make it shorter."""
-        self.stopping = True
+        self.stopping = self._stop_asked = True
         self.executor.stop(grace)
         self._stopped.set()
         self._wake.set()
 
     def stop_from_outside(self, grace: float) -> None:
-        """As `stop`, from any thread."""
+        """As `stop`, from any thread. No job is claimed once it has been called."""
+        self._stop_asked = True
         with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
             self.loop.call_soon_threadsafe(self.stop, grace)
 
@@ -191,7 +193,7 @@ class Session:
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
         try:
-            await self._call(run_round, self._parts, round, self._before_claim)
+            await self._call(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
         finally:
             self.executor.unreported.extendleft(reversed(round.ended))
             self._claimed = round.claimed

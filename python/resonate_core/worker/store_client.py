@@ -29,7 +29,7 @@ class StoreClient:
 
     def __init__(self, store: Store, owned: bool = False) -> None:
         self.store = store
-        self.blocking = store.path is not None
+        self.blocking = store.shared
         self.manual = isinstance(store.clock, ManualClock)
         self._owned = owned
         self._jobs = store.jobs

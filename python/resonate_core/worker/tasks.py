@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from .._core import wire_fields
 from ..errors import Invalid
+from ..submission import submit
 from .calling import Read, batch_caller, caller, is_async
 from .client import Client
 from .durations import milliseconds
 from .records import JobRecord
+from .wire import enqueue_data
 
 __all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask", "require_key"]
 
@@ -20,26 +23,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("resonate_core.worker")
 
-#: The options of a job that a task may have for all of its jobs (JOBS 2).
-OPTIONS = frozenset(
-    {
-        "queue",
-        "headers",
-        "tags",
-        "priority",
-        "timeout",
-        "retention",
-        "max_retries",
-        "retry_policy",
-        "on_exhausted",
-        "lifecycle",
-        "unique_for",
-        "good_for",
-        "group",
-    }
-)
 #: The options that only a single job may have.
 OF_ONE_JOB = frozenset({"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at"})
+_OPTIONS_OF_JOBS = {str(member["argument"]) for member in wire_fields()["job.enqueue"]} - {"type", "payload"}
+#: The options of a job that a task may have for all of its jobs (JOBS 2).
+OPTIONS = frozenset(_OPTIONS_OF_JOBS | {"headers"}) - OF_ONE_JOB
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -154,7 +142,7 @@ class WorkerTask(Generic[P, R]):
         """Enqueue a job for this handler.
 
         Args:
-            payload: What the handler gets: anything JSON-able, bytes, or a `Value`.
+            payload: The argument of the handler: anything JSON-able, bytes, or a `Value`.
             options: As of `store.jobs.enqueue`, over those of the task: id, queue, group, priority, process_in, process_at, timeout,
                 deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until, counted
                 from when the job can first run.
@@ -174,6 +162,33 @@ class WorkerTask(Generic[P, R]):
             ('scheduled', 65000)
         """
         return self._client().enqueue(self.type, payload, self._merged(options))
+
+    def submit(
+        self, connection: Any, payload: Any = None, *, schema: str = "resonate", **options: Any
+    ) -> int | Coroutine[Any, Any, int]:
+        """Enqueue a job in the caller's own transaction: it is enqueued if and only if that transaction commits.
+
+        Args:
+            connection: To the database of the store, as of `resonate_core.submit`; with an asynchronous one, await the result.
+            payload: The argument of the handler.
+            schema: The schema of the store.
+            options: As of `enqueue`; a ``process_in`` is counted from when the store runs the request.
+
+        Returns:
+            The number of the request.
+
+        Raises:
+            Invalid: The payload or an option cannot be written.
+            Unsupported: The connection is of another kind.
+
+        Example:
+            >>> worker = rc.worker.Worker()
+            >>> task = worker.task("hello")(print)
+            >>> task.submit(None, "world")
+            Traceback (most recent call last):
+            resonate_core.errors.Unsupported: connection must be one of psycopg, psycopg2, asyncpg, SQLAlchemy or Django, got None
+        """
+        return submit(connection, "job.enqueue", enqueue_data(self.type, payload, self._merged(options)), schema=schema)
 
     def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
         """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.
@@ -201,7 +216,7 @@ class WorkerTask(Generic[P, R]):
         """As `enqueue`, without blocking the event loop while the store commits.
 
         Args:
-            payload: What the handler gets.
+            payload: The argument of the handler.
             options: As of `enqueue`.
 
         Example:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from .._core import SystemClock, Value
+from .._core import SystemClock
 from .._server_client import BUSY, ServerClient, Unreachable, envelope
 from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal
-from .durations import milliseconds
 from .outcomes import Outcome
-from .records import JobRecord, camel, remote_job
+from .records import JobRecord, remote_job
+from .wire import enqueue_data, wire_value
 
 if TYPE_CHECKING:
     from .._core import Watch
 
 __all__ = ["UrlClient"]
-
-
-def _wire_value(value: Any, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A payload or a result as it is in an envelope."""
-    if isinstance(value, Value):
-        return value.to_dict()
-    made: dict[str, Any] = {} if headers is None else {"headers": dict(headers)}
-    if value is not None:
-        raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
-        made["data"] = base64.b64encode(raw).decode("ascii")
-    return made
 
 
 class UrlClient:
@@ -109,7 +96,7 @@ class UrlClient:
         return None
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
-        return remote_job(self.send("job.enqueue", _item(type, payload, options))["job"])
+        return remote_job(self.send("job.enqueue", enqueue_data(type, payload, options))["job"])
 
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """job.enqueue_many: each on its own; the first that is refused raises, and the others are enqueued."""
@@ -118,7 +105,7 @@ class UrlClient:
         ids = [None] * len(payloads) if ids is None else list(ids)
         if len(ids) != len(payloads):
             raise errors.Invalid(f"there are {len(ids)} ids for {len(payloads)} payloads")
-        items = [_item(type, payload, {**shared, "id": id}) for id, payload in zip(ids, payloads, strict=True)]
+        items = [enqueue_data(type, payload, {**shared, "id": id}) for id, payload in zip(ids, payloads, strict=True)]
         records = []
         for number, item in enumerate(self.send("job.enqueue_many", {"jobs": items})["jobs"]):
             if item["status"] >= 300:
@@ -141,7 +128,7 @@ class UrlClient:
         return self._many("job.start_many", [{"id": id, "version": version} for id, version in held], lease=lease)
 
     def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
-        items = [{"id": id, "version": version, "result": _wire_value(result)} for id, version, result in results]
+        items = [{"id": id, "version": version, "result": wire_value(result)} for id, version, result in results]
         return self._many("job.complete_many", items)
 
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
@@ -172,23 +159,6 @@ class UrlClient:
 
     def close(self) -> None:
         self._server.close()
-
-
-def _item(type: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of job.enqueue."""
-    headers = options.get("headers")
-    data: dict[str, Any] = {"type": type}
-    value = _wire_value(payload, headers)
-    if value:
-        data["payload"] = value
-    for name, given in options.items():
-        if name == "headers" or given is None:
-            continue
-        if name == "retention" and given == "kept":
-            data[name] = None
-        else:
-            data[camel(name)] = milliseconds(name, given) if isinstance(given, timedelta) else given
-    return data
 
 
 def _refused(status: int, answer: Any) -> errors.ResonateError:

@@ -1,0 +1,36 @@
+"""The place of a store, as a command line names it: the path of a file, or the URL of a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resonate_core.cli.exits import Exit, Failure
+
+__all__ = ["Place", "place_of"]
+
+Place = Path | str
+#: How the URLs of databases begin.
+_DATABASES = ("postgresql://", "postgres://")
+
+
+def place_of(text: str, name: str) -> Place:
+    """Return the path of a file, or the URL of a database as it is.
+
+    Args:
+        text: The place as it was given.
+        name: The name of the argument, for the error.
+
+    Raises:
+        Failure: It is the URL of something else (USAGE).
+
+    Example:
+        >>> from resonate_core.cli.places import place_of
+        >>> place_of("app.db", "FROM").name, place_of("postgresql://db.internal/app", "TO")
+        ('app.db', 'postgresql://db.internal/app')
+    """
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return Path(text)
+    if not text.startswith(_DATABASES):  # the rest of a URL may contain a password
+        raise Failure(f"{name} must be a store's file or a URL postgresql://, got a URL {scheme}://", Exit.USAGE)
+    return text
