@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,16 +17,11 @@ from . import python_doors, sdk_server
 from .http import load, measure as http
 from .jobs import measure as jobs
 from .picture import draw
-from .report import machine, table, verdict
+from .report import also_measured, machine, probe_figures, table, verdict
 from .tail import measure as tail
 from .targets import TARGETS
 
 _HTTP_ROUNDS = 2
-
-
-def probe_figures(*command: str) -> dict[str, float]:
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    return {row["name"]: row["value"] for row in map(json.loads, lines)}
 
 
 def main() -> int:
@@ -70,8 +64,7 @@ def main() -> int:
         f"SQLite: WAL, FULL or NORMAL as named; a write and fdatasync of a page takes {1e3 / figures['fdatasync of a page']:.2f} ms"
     )
     print(table(figures, TARGETS))
-    rest = sorted(set(figures) - {t.figure for t in TARGETS} - {t.bound for t in TARGETS})
-    print("also measured: " + "; ".join(f"{name} {figures[name]:,.4g}" for name in rest))
+    print(also_measured(figures, TARGETS))
     if over_http:
         print("\n" + http.how(_HTTP_ROUNDS, arguments.http_seconds, over_http))
         print(http.tables(over_http))

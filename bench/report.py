@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +21,18 @@ def machine() -> str:
         names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
         model = names[0] if names else model
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, resonate-sdk {version('resonate-sdk')}"
+
+
+def probe_figures(*command: str) -> dict[str, float]:
+    """The figures that a probe prints, by name."""
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return {row["name"]: row["value"] for row in map(json.loads, lines)}
+
+
+def also_measured(figures: dict[str, float], targets: Sequence[Target]) -> str:
+    """One line with the figures that no target names."""
+    rest = sorted(set(figures) - {target.figure for target in targets} - {target.bound for target in targets})
+    return "also measured: " + "; ".join(f"{name} {figures[name]:,.4g}" for name in rest)
 
 
 def table(figures: dict[str, float], targets: Sequence[Target]) -> str:

@@ -6,43 +6,26 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "machine/derive.hpp"
 #include "resonate/clock.hpp"
 #include "resonate/engine.hpp"
 #include "resonate/sqlite.hpp"
+#include "storage/row_columns.hpp"
 #include "storage/sqlite_file.hpp"
-#include "storage/sqlite_rows.hpp"
+#include "storage/sqlite_statements.hpp"
+#include "workload.hpp"
 
 namespace {
 
 using namespace resonate;
 namespace fs = std::filesystem;
-using Stopwatch = std::chrono::steady_clock;
+using namespace resonate::probe;
 
-constexpr Instant kFar = 4'000'000'000'000;
 constexpr int kRounds = 3;
-
-double seconds(const std::function<void()>& body) {
-  const auto start = Stopwatch::now();
-  body();
-  return std::chrono::duration<double>(Stopwatch::now() - start).count();
-}
-
-std::map<std::string, double> best;  // operations per second
-void count(const std::string& name, double operations, double took) {
-  double& rate = best[name];
-  rate = std::max(rate, operations / took);
-}
 
 // A new path in the folder for every measurement.
 fs::path folder;
@@ -51,45 +34,12 @@ std::string new_path() {
   return (folder / (std::to_string(++number) + ".db")).string();
 }
 
-PromiseCreate creation(const std::string& id) {
-  PromiseCreate create;
-  create.id = id;
-  create.timeout_at = kFar;
-  create.param.data = "eyJza3UiOiJ0ZWEiLCJjb3VudCI6Mn0=";
-  create.tags.set("resonate:external", "true");
-  return create;
-}
-Request create_request(const std::string& id) { return {DialectId::k2026_04_01, creation(id)}; }
-Request settle_request(const std::string& id) {
-  PromiseSettle settle;
-  settle.id = id;
-  settle.state = "resolved";
-  settle.value.data = "InNoaXBwZWQi";
-  return {DialectId::k2026_04_01, std::move(settle)};
-}
-std::string id_of(std::size_t number) { return "promise-" + std::to_string(number); }
-
 std::shared_ptr<Engine> open_engine(const std::string& path, Durability durability) {
   return Engine::create(open_sqlite_storage(path, {.durability = durability, .read_only = false, .busy_timeout = 5000}),
                         std::make_shared<ManualClock>(0), Options{});
 }
 
 // --- The bare loop ---------------------------------------------------------------
-
-RowRef row_of(std::size_t number) {
-  PromiseCreate create = creation(id_of(number));
-  Shared<PromiseSpec> promise_spec(new PromiseSpec);
-  promise_spec->id = create.id;
-  promise_spec->param = create.param;
-  promise_spec->tags = create.tags;
-  promise_spec->timeout_at = kFar;
-  derive_promise_spec(*promise_spec);
-  Shared<Row> row(new Row);
-  row->promise_spec = promise_spec;
-  row->external = true;
-  row->due = next_due(*row);
-  return row;
-}
 
 double bare_loop(Durability durability, std::size_t rows, std::size_t batch) {
   const auto file = SqliteFile::open(new_path(), {.durability = durability, .read_only = false, .busy_timeout = 5000});
@@ -118,34 +68,6 @@ double bare_loop(Durability durability, std::size_t rows, std::size_t batch) {
 
 // --- The engine ------------------------------------------------------------------
 
-void run(Engine& engine, std::size_t rows, std::size_t batch, Request (*request)(const std::string&)) {
-  std::vector<Request> requests;
-  for (std::size_t i = 0; i < rows;) {
-    if (batch == 1) {
-      engine.apply(request(id_of(i++)));
-      continue;
-    }
-    requests.clear();
-    for (const std::size_t end = std::min(rows, i + batch); i < end; ++i) requests.push_back(request(id_of(i)));
-    engine.apply(std::move(requests));
-    requests = {};
-  }
-}
-
-void task_cycles(Engine& engine, std::size_t cycles) {
-  for (std::size_t i = 0; i < cycles; ++i) {
-    PromiseCreate create = creation(id_of(i));
-    create.tags.set("resonate:target", "poll://any@workers");
-    engine.apply({DialectId::k2026_04_01, std::move(create)});
-    engine.apply({DialectId::k2026_04_01, TaskAcquire{.id = id_of(i), .version = 0, .pid = "worker", .ttl = 60'000}});
-    TaskFulfill fulfill{.id = id_of(i), .version = 1, .action = {}};
-    fulfill.action.id = id_of(i);
-    fulfill.action.state = "resolved";
-    fulfill.action.value.data = "InNoaXBwZWQi";
-    engine.apply({DialectId::k2026_04_01, std::move(fulfill)});
-  }
-}
-
 const char* name_of(Durability durability) { return durability == Durability::full ? "FULL" : "NORMAL"; }
 
 void one_caller(Durability durability) {
@@ -166,18 +88,9 @@ void one_caller(Durability durability) {
 }
 
 void sixteen_threads() {
-  constexpr std::size_t kThreads = 16;
   constexpr std::size_t kEach = 200;
   const auto engine = open_engine(new_path(), Durability::full);
-  const double took = seconds([&] {
-    std::vector<std::thread> threads;
-    for (std::size_t t = 0; t < kThreads; ++t)
-      threads.emplace_back([&engine, t] {
-        for (std::size_t i = 0; i < kEach; ++i) engine->apply(create_request(id_of(t * kEach + i)));
-      });
-    for (std::thread& thread : threads) thread.join();
-  });
-  count("SQLite create FULL, 16 threads", kThreads * kEach, took);
+  count("SQLite create FULL, 16 threads", 16 * kEach, create_by_threads(*engine, kEach));
 }
 
 void fsyncs() {
@@ -211,14 +124,13 @@ void growth() {
         engine = open_engine(path, Durability::normal);
         engine->tick();
       });
-      std::printf("{\"name\": \"SQLite open and first tick with 1M rows\", \"value\": %.6g, \"unit\": \"ms\"}\n", opened * 1e3);
-      std::printf("{\"name\": \"SQLite bytes a row at 1M\", \"value\": %.6g, \"unit\": \"bytes\"}\n",
-                  static_cast<double>(fs::file_size(path)) / static_cast<double>(live));
+      print("SQLite open and first tick with 1M rows", opened * 1e3, "ms");
+      print("SQLite bytes a row at 1M", static_cast<double>(fs::file_size(path)) / static_cast<double>(live), "bytes");
     }
     return took / 2000 * 1e6;
   };
-  std::printf("{\"name\": \"SQLite create NORMAL at 1k rows\", \"value\": %.6g, \"unit\": \"us\"}\n", cost(1'000, false));
-  std::printf("{\"name\": \"SQLite create NORMAL at 1M rows\", \"value\": %.6g, \"unit\": \"us\"}\n", cost(1'000'000, true));
+  print("SQLite create NORMAL at 1k rows", cost(1'000, false), "us");
+  print("SQLite create NORMAL at 1M rows", cost(1'000'000, true), "us");
 }
 
 }  // namespace
@@ -233,7 +145,6 @@ int main(int, char** arguments) {
     sixteen_threads();
   }
   growth();
-  for (const auto& [name, rate] : best)
-    std::printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"per s\"}\n", name.c_str(), rate);
+  print_best();
   return 0;
 }

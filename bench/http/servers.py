@@ -53,19 +53,27 @@ class Server:
     """A running server.
 
     Attributes:
-        served: A key of `SERVED`.
+        served: A key of `SERVED`, or another name.
         port: Where it listens.
+
+    Args:
+        served: The name of the echo or of the store, as in `SERVED`; it also names the file.
+        folder: For the file, if it serves one.
+        core: On which it stays, or None.
+        url: Of the database that it serves instead.
     """
 
-    def __init__(self, served: str, folder: Path, core: int | None) -> None:
+    def __init__(self, served: str, folder: Path, core: int | None, url: str | None = None) -> None:
         self.served = served
         self.port = free_port()
         if served == "echo":
             command = [sys.executable, "-m", "bench.http.echo", str(self.port)]
         else:
             command = [sys.executable, "-m", "resonate_core", "serve", "--port", str(self.port)]
-            command += ["--log-level", "error", *SERVED[served]]
-            if served.startswith("SQLite"):
+            command += ["--log-level", "error", *SERVED.get(served, [])]
+            if url is not None:
+                command += ["--db", url]
+            elif served.startswith("SQLite"):
                 command += ["--db", str(folder.absolute() / f"{served.split()[1]}.db")]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
         self.process = subprocess.Popen([*on_core(core), *command], env=clean, cwd=_ROOT, stdin=subprocess.DEVNULL)

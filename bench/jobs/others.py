@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from .. import go_program
 from ..http.servers import free_port
 from .calls import PAYLOAD
 from .timed import CPU, cpu_seconds
@@ -76,13 +77,7 @@ def build_asynq(folder: Path) -> Path | str:
     missing = [name for name in ("go", "redis-server") if shutil.which(name) is None]
     if missing:
         return f"asynq is not measured: this machine has no {' and no '.join(missing)}"
-    program = (folder / "asynq-bench").absolute()
-    made = subprocess.run(
-        ["go", "build", "-o", str(program), "."], cwd=_HERE / "asynq", capture_output=True, text=True, check=False
-    )
-    if made.returncode != 0:
-        return f"asynq is not measured: its program does not build: {(made.stderr.strip() or 'no word').splitlines()[-1]}"
-    return program
+    return go_program.build("asynq", _HERE / "asynq", folder)
 
 
 @contextlib.contextmanager
