@@ -16,6 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import pgbouncer
+import postgres_schemas
+import postgres_server
+from temporary_files import place_of_files
+
 SUBJECT = os.environ.get("RESONATE_TEST_SUBJECT", "store")
 """What the tests judge: "store" (the module), or "reference" (the Python model, which is thereby judged itself)."""
 
@@ -30,11 +37,11 @@ class BackEnd:
     """One storage.
 
     Attributes:
-        name: What the test ids show.
+        name: The name of the storage, which is in the ids of tests.
         open: Opens an empty store with the given options.
         missing: Why it cannot be used here, or None.
         check_each_step: Whether its stores check the invariants after each request and step. A durable store with `check=True`
-            runs no group commit, so that the stores in files check their whole state after each test instead.
+            runs no group commit, so that durable stores check their whole state after each test instead.
     """
 
     name: str
@@ -45,14 +52,6 @@ class BackEnd:
 
 _files = itertools.count()
 _folder: Path | None = None
-
-
-def place_of_files() -> Path | None:
-    """Where files of tests are made: in memory if there is room, since a disk takes 10 times as long for a new one; None: elsewhere."""
-    memory = Path("/dev/shm")
-    if "TMPDIR" in os.environ:
-        return None
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30 else None
 
 
 def new_file() -> Path:
@@ -70,11 +69,52 @@ def open_file(**options: Any) -> Any:
     return subject.Store(new_file(), **options)
 
 
+def open_in_postgres(**options: Any) -> Any:
+    """An empty store in a schema of the shared PostgreSQL server."""
+    return schemas_of_postgres().open(subject.Store, **options)
+
+
+def open_behind_pgbouncer(**options: Any) -> Any:
+    """An empty store in a schema of the shared PostgreSQL server, behind a pooler in transaction mode."""
+    return schemas_of_postgres().open(lambda url, **more: subject.Store(pgbouncer.shared().url(url), **more), **options)
+
+
+def schemas_of_postgres() -> postgres_schemas.Schemas:
+    """The schemas of this process on the shared PostgreSQL server, for tests that open stores by URL."""
+    return postgres_schemas.schemas(_make_tables)
+
+
+def _make_tables(url: str) -> None:
+    subject.Store(url, clock=subject.ManualClock(0)).close()
+
+
+def no_postgres() -> str | None:
+    """Why stores in PostgreSQL cannot be tested here, or None. Opens no store: see tests/mutants/forking.py."""
+    import resonate_core
+
+    if not hasattr(resonate_core.Store, "url"):
+        return "this build of resonate_core opens no URL of PostgreSQL"
+    return postgres_server.missing()
+
+
+POSTGRES = BackEnd("postgres", open_in_postgres, missing=no_postgres(), check_each_step=False)
+PGBOUNCER = BackEnd("pgbouncer", open_behind_pgbouncer, missing=POSTGRES.missing or pgbouncer.missing(), check_each_step=False)
+"""PostgreSQL behind a pooler. Not one of BACK_ENDS: only tests of what a pooler can change run on it."""
+
 BACK_ENDS = [
     BackEnd("memory" if SUBJECT == "store" else "reference", lambda **options: subject.Store(None, **options)),
 ]
 if SUBJECT == "store":
     BACK_ENDS.append(BackEnd("sqlite", open_file, check_each_step=False))
+    BACK_ENDS.append(POSTGRES)
+
+
+def require(back_end: BackEnd) -> None:
+    """Skips the test if a storage is missing; fails it if every storage is required."""
+    if back_end.missing is not None:
+        refuse = pytest.fail if os.environ.get("RESONATE_REQUIRE_BACK_ENDS") else pytest.skip
+        refuse(f"storage {back_end.name}: {back_end.missing}")
+
 
 ManualClock = subject.ManualClock
 Refused = subject.Refused if SUBJECT == "reference" else subject.errors.ResonateError

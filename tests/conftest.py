@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -14,7 +15,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from backends import BACK_ENDS, SUBJECT, BackEnd, ManualClock, Refused
+import postgres_server
+from backends import BACK_ENDS, PGBOUNCER, POSTGRES, SUBJECT, BackEnd, ManualClock, Refused, require, schemas_of_postgres
+from homes import HOMES, Home
 from property.session_summary import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and programs inherit that; those of the tests are to hear it.
@@ -24,22 +27,53 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Offers one PostgreSQL server to all processes of the run, and stops it at the end; the first test that needs it starts it."""
+    if SUBJECT == "store" and not hasattr(config, "workerinput"):
+        offer = contextlib.ExitStack()
+        offer.enter_context(postgres_server.offered())
+        config.add_cleanup(offer.close)
+
+
 def pytest_report_header() -> list[str]:
     """Says which storages are tested and which are not."""
     used = ", ".join(b.name for b in BACK_ENDS if b.missing is None)
     lines = [f"resonate subject: {SUBJECT}; storages: {used}"]
-    return lines + [f"resonate storage MISSING: {b.name} ({b.missing})" for b in BACK_ENDS if b.missing is not None]
+    return lines + [f"resonate storage MISSING: {b.name} ({b.missing})" for b in [*BACK_ENDS, PGBOUNCER] if b.missing is not None]
 
 
 @pytest.fixture(params=BACK_ENDS, ids=lambda b: b.name)
 def back_end(request: pytest.FixtureRequest) -> BackEnd:
     """Each storage in turn; a missing one is a visible skip, or a failure where all are required."""
     chosen: BackEnd = request.param
-    if chosen.missing is not None:
-        if os.environ.get("RESONATE_REQUIRE_BACK_ENDS"):
-            pytest.fail(f"storage {chosen.name} is required here: {chosen.missing}")
-        pytest.skip(f"storage {chosen.name}: {chosen.missing}")
+    require(chosen)
     return chosen
+
+
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("pgbouncer", marks=pytest.mark.full)])
+def home(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """Places for durable stores, in each durable storage in turn; the test closes the stores that it opens there.
+
+    To run in CI behind a pooler too, a test takes all homes: `parametrize("home", HOMES, indirect=True)`.
+    """
+    import resonate_core
+
+    for needed in (POSTGRES, PGBOUNCER):
+        if request.param == needed.name:
+            require(needed)
+    made = HOMES[request.param](resonate_core)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """The URL of a store on the shared PostgreSQL server, which no store has opened yet."""
+    require(POSTGRES)
+    schemas = schemas_of_postgres()
+    schema = schemas.take()
+    yield schemas.url(schema)
+    schemas.give_back(schema)
 
 
 OF_SCHEDULES_SET_ASIDE = ("schedule_set_aside", "schedule_cron_invalid", "schedule_template_invalid")
@@ -68,7 +102,7 @@ def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Ca
     """A factory of empty stores: `make_store(**options)`.
 
     Unless told otherwise a store has a manual clock at 0, and each test is also a test of PROTOCOL 6: the store checks the
-    invariants after each request and step, or, if it is in a file, as production runs it, after the test.
+    invariants after each request and step, or, if it is durable, as production runs it, after the test.
     """
     made = []
     to_check = []
@@ -78,18 +112,18 @@ def make_store(back_end: BackEnd, request: pytest.FixtureRequest) -> Iterator[Ca
 
     def make(**options: Any) -> Any:
         options.setdefault("clock", ManualClock(0))
-        if "check" not in options:
-            options["check"] = back_end.check_each_step
-            if not back_end.check_each_step:
-                to_check.append(len(made))
+        check_later = "check" not in options and not back_end.check_each_step
+        options.setdefault("check", back_end.check_each_step)
         made.append(back_end.open(**options))
+        if check_later:
+            to_check.append(made[-1])
         if recorded and options["check"]:
             recordings.append(_record(made[-1], request, len(made)))
         return made[-1]
 
     yield make
     try:
-        for store in (made[number] for number in to_check):
+        for store in to_check:
             assert store.closed or [one for one in store.check() if one.name not in OF_SCHEDULES_SET_ASIDE] == []
         for recording in recordings:
             recording.close()

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from doors import Ran, Run, Server, fill
 
 import resonate_core as rc
-from resonate_core.cli import main
+from command_line import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +36,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def run_it(*arguments: object, stdin: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Ran(code, said.out, said.err)
+        return run_command(capsys, *arguments)
 
     return run_it
 

@@ -8,27 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import resonate_core as rc
+from command_line import Ran
 
 FAR = 4_000_000_000_000
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Its one document."""
-        return json.loads(self.out)
-
-    @property
-    def error(self) -> Any:
-        """Its error, as JSON."""
-        return json.loads(self.err)
 
 
 Run = Callable[..., Ran]

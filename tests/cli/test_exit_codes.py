@@ -84,6 +84,7 @@ def test_no_store_is_named(run: Run, tmp_path: Path) -> None:
         ["invoke", "x", "-f", "f"],
         ["purge", "--older-than", "1d"],
         ["vacuum"],
+        ["migrate"],
         ["messages"],
         ["bench"],
     ],
@@ -110,6 +111,21 @@ def test_files_that_are_no_stores(run: Run, tmp_path: Path) -> None:
     assert run("check", tmp_path / "text.db").code == 2
     assert run("check", tmp_path / "missing.db").code == 2
     assert run("backup", tmp_path / "missing.db", tmp_path / "b.db").code == 3
+
+
+def test_check_takes_the_file_in_each_way(run: Run, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = run("check", db).out
+    assert run("check", "--db", db).out == sound
+    assert run("check").code == 2
+    assert run("check", db, "--db", db).err == "FILE and --db exclude each other\n"
+    for place in ("http://127.0.0.1:8001", "redis://:s3cret@h/0"):
+        for words, name in ((["check", place], "FILE"), (["check", "--db", place], "--db")):
+            ran = run(*words)
+            scheme = place.partition("://")[0]
+            assert (ran.code, ran.out) == (2, "")
+            assert ran.err == f"{name} must be a store's file or a URL postgresql://, got a URL {scheme}://\n"
+    monkeypatch.setenv("RESONATE_STORE__PATH", str(db))
+    assert run("check").out == sound
 
 
 def test_check_tells_damage(run: Run, db: Path) -> None:
@@ -246,6 +262,10 @@ def test_without_typer_check_is_still_there(db: Path) -> None:
 
     assert bare("check", str(db)).returncode == 0
     assert bare("check", "missing.db").returncode == 2
+    assert bare("check", "--db", str(db)).stdout == bare("check", str(db)).stdout
+    for arguments in ([], [str(db), "--db", str(db)], ["redis://h/0"], ["--db", "redis://h/0"]):
+        refused = bare("check", *arguments)
+        assert (refused.returncode, refused.stdout) == (2, "")
     other = bare("promises", "get", "x")
     assert other.returncode == 2
     assert "resonate-core[cli]" in bare("--help").stdout

@@ -6,12 +6,13 @@ import doctest
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from free_ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -73,13 +74,6 @@ def steady(text: str) -> str:
     for pattern, stands in CHANGING:
         text = pattern.sub(stands, text)
     return text
-
-
-def free_port() -> int:
-    """One that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl, which this machine has not")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from backends import SUBJECT, new_file
+from backends import SUBJECT
+from homes import Home
 
 if SUBJECT == "reference":
     pytest.skip("the model has no files, no traces and no purge", allow_module_level=True)
@@ -152,45 +153,43 @@ def test_a_trace_runs_again(client: JobClient, tmp_path: Path) -> None:
     assert replayed.ok, replayed
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
+# --- durable stores -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("reopen", ["once", "after every request"])
-def test_a_file_that_is_closed_and_opened_again(reopen: str) -> None:
-    path = new_file()
-    options: dict[str, Any] = {"check": True, "durability": "normal"}
-    clock = rc.ManualClock(0)
+def test_a_store_that_is_closed_and_opened_again(home: Home, reopen: str) -> None:
+    place = home.new_place()
     memory = JobClient(rc.Store(clock=rc.ManualClock(0), check=True))
     populate(memory)
-    client = JobClient(rc.Store(path, clock=clock, **options))
+    client = JobClient(home.open(place, clock=rc.ManualClock(0), check=True))
     populate(client)
     client.store.close()
-    client = JobClient(rc.Store(path, clock=rc.ManualClock(100), **options))
+    client = JobClient(home.open(place, clock=rc.ManualClock(100), check=True))
     assert records(client) == records(memory) and client.store.digest() == memory.store.digest()
     if reopen == "after every request":
-        client = Reopening(client, path, options)
+        client = Reopening(client, home, place)
     assert send_more_requests(client) == send_more_requests(memory)
     assert client.store.digest() == memory.store.digest() and client.store.check() == []
     client.store.close()
 
 
 class Reopening(JobClient):
-    """Closes and opens its file before each request."""
+    """Closes and opens its store before each request."""
 
-    def __init__(self, client: JobClient, path: Path, options: dict[str, Any]) -> None:
+    def __init__(self, client: JobClient, home: Home, place: Any) -> None:
         super().__init__(client.store, client.version)
-        self._path, self._options = path, options
+        self._home, self._place = home, place
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Any:
         at = self.store.now
         self.store.close()
-        self.store = rc.Store(self._path, clock=rc.ManualClock(at), **self._options)
+        self.store = self._home.open(self._place, clock=rc.ManualClock(at), check=True)
         return super().send(kind, data, now, **head)
 
 
-def test_two_stores_on_one_file() -> None:
+def test_two_stores_in_one_place(home: Home) -> None:
     """Each store sees the changes of the other: claims, results, settings of queues, unique keys, tokens of a rate."""
-    path = new_file()
+    place = home.new_place()
     clock = rc.ManualClock(0)
-    one, two = (JobClient(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one, two = (JobClient(home.open(place, clock=clock)) for _ in range(2))
     one.queue("set", concurrency=3, rate={"limit": 1, "per": 1_000, "burst": 4})
     for n in range(8):
         (one, two)[n % 2].enqueue(f"{n}", uniqueKey=f"k{n}").must()
@@ -213,11 +212,11 @@ def test_two_stores_on_one_file() -> None:
     two.store.close()
 
 
-def test_two_stores_gather_together() -> None:
+def test_two_stores_gather_together(home: Home) -> None:
     """Each store sees the jobs that join, leave and are claimed in the other."""
-    path = new_file()
+    place = home.new_place()
     clock = rc.ManualClock(0)
-    one, two = (JobClient(rc.Store(path, clock=clock, durability="normal")) for _ in range(2))
+    one, two = (JobClient(home.open(place, clock=clock)) for _ in range(2))
     one.queue("set", groups={"size": 4, "grace": 1_000})
     for n, id in enumerate("bcda"):
         (one, two)[n % 2].enqueue(id, group="g").must()

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,9 @@ from pathlib import Path
 import pytest
 from pages import DOCS
 
-SESSIONS = ("server.md", "security.md", "operations.md")
+from free_ports import free_port
+
+SESSIONS = ("server.md", "security.md", "operations.md", "postgresql.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "-- end of command --"
@@ -27,13 +28,6 @@ CHANGING = [
     (re.compile(r"\bprocess \d+"), "PROCESS"),
     (re.compile(r"\b\d{4,6} bytes"), "BYTES"),
 ]
-
-
-def free_port() -> int:
-    """One that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def commands(page: str) -> list[tuple[str, str]]:
@@ -75,7 +69,7 @@ def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
         start_new_session=True,
     )
     try:
-        printed, _ = shell.communicate(timeout=120)
+        printed, _ = shell.communicate(timeout=300)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)
@@ -90,8 +84,22 @@ def steady(text: str) -> str:
     return text
 
 
+#: The place of a store as postgresql.md shows it.
+SHOWN = "postgresql://db.internal/app?schema=resonate"
+
+
+@pytest.fixture
+def database(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The place of the store in DATABASE_URL, as a command shows it; for the pages that need none, that of the page."""
+    if name != "postgresql.md":
+        return SHOWN
+    url: str = request.getfixturevalue("postgres_url")
+    monkeypatch.setenv("DATABASE_URL", url)
+    return re.sub(r"//\w+@", "//", url)
+
+
 @pytest.mark.parametrize("name", SESSIONS)
-def test_the_session_of_a_page(name: str, tmp_path: Path) -> None:
+def test_the_session_of_a_page(name: str, tmp_path: Path, database: str) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     missing = [tool for tool in ("bash", "curl", "openssl") if f"$ {tool} " in page + "$ bash " and shutil.which(tool) is None]
     if missing:
@@ -102,12 +110,14 @@ def test_the_session_of_a_page(name: str, tmp_path: Path) -> None:
     assert len(set(ports.values())) == len(ports)
 
     def ours(text: str) -> str:
-        text = text.replace("--max-time 1 ", "--max-time 4 ")  # a machine that is busy gets more time to be right
+        # a machine that is busy gets more time to be right
+        text = text.replace("--max-time 1 ", "--max-time 4 ").replace("--retry 20 ", "--retry 60 ")
         return re.sub(r"\b800\d\b", lambda found: ports[found[0]], text)
 
     printed = outputs([ours(command) for command, _ in asked], tmp_path, ports["8001"])
     assert len(printed) == len(asked)
     for (command, expected), got in zip(asked, printed, strict=True):
-        wanted, seen = steady(ours(expected)), steady(got)
+        wanted, seen = steady(ours(expected)), steady(got.replace(database, SHOWN))
         same = doctest.OutputChecker().check_output(wanted, seen, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        assert same, f"$ {command}\n{seen}instead of\n{wanted}"
+        logs = "".join(f"\n{log.name}:\n{log.read_text()}" for log in sorted(tmp_path.glob("work/*.log")))
+        assert same, f"$ {command}\n{seen}instead of\n{wanted}{logs}"

@@ -17,6 +17,7 @@ import pytest
 from pages import DOCS, PAGES, ROOT, blocks
 
 import resonate_core
+from postgres_urls import plain, schema_of
 
 # Whole programs with what they print; they need the SDK, and tests/integration/sdk/test_docs.py runs them.
 PROGRAMS = {DOCS / "sdk.md"}
@@ -33,8 +34,15 @@ def run(test: doctest.DocTest, flags: int = doctest.ELLIPSIS) -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in PROGRAMS], ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_sessions_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sessions_of_a_page(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name == "postgresql.md":
+        url = request.getfixturevalue("postgres_url")
+        monkeypatch.setenv("DATABASE_URL", url)
+        monkeypatch.setenv("APP_DATABASE_URL", plain(url))
+        monkeypatch.setenv("STORE_SCHEMA", schema_of(url))
     names: dict[str, Any] = {}
     for block in blocks(page):
         assert block.is_session, f"{page.name}:{block.line}: a block that nobody runs: write it as a session with >>>"

@@ -45,7 +45,10 @@ FIRST: dict[str, list[str]] = {
 }
 THEN = ["tests/unit", "tests/fuzz", "tests/conformance sqlite", *MACHINES, *FORKED]
 
-SLICES = {"worker": ["tests/worker", "tests/integration/jobs"], "server": ["tests/server"]}
+SLICES = {
+    "worker": ["tests/worker", "tests/integration/jobs", "tests/regressions"],
+    "server": ["tests/server", "tests/regressions"],
+}
 """The tests that run on mutants of Python."""
 REST = ["tests/regressions", "tests/server", "tests/worker", "tests/integration/jobs", "tests/integration/sdk", "tests/cli"]
 """Further tests, for the mutants of C++ that no test has found yet."""

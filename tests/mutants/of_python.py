@@ -50,7 +50,7 @@ MUTANTS = [
     ),
     Mutant("a second stop can make the grace longer", "worker", "self.executor.stop(grace)", "self.executor.stop(grace + 60)"),
     Mutant(
-        "jobs of other workers' batches are run by themselves",
+        "a batch goes as one to a handler of single jobs",
         "worker",
         "lambda job: job.batch if «job.type in batched» else None",
         "True",
@@ -70,7 +70,7 @@ MUTANTS = [
     ),
     Mutant("a debug operation shares a transaction", "server", "if «self._waiting[0][0].debug»: return 1", "False"),
     Mutant(
-        "a task that another process acquired is offered again",
+        "an execute of an older version of a task is offered again",
         "server",
         'if task.state == "pending" and «task.version == message.version»:',
         "True",

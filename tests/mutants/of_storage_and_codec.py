@@ -37,9 +37,7 @@ MUTANTS = [
         "",
         statement=True,
     ),
-    Mutant(
-        "a row that was deleted stays in the cache", "storage", "else { «rows_.erase(change.before->id());»", "", statement=True
-    ),
+    Mutant("a row that was deleted stays in the cache", "storage", "else { «rows.erase(change.before->id());»", "", statement=True),
     Mutant(
         "a task of a reopened file is dispatched twice",
         "storage",
@@ -76,7 +74,12 @@ MUTANTS = [
         "(void)run_batch(*transaction, *ran, at, Atomicity::independent);",
         statement=True,
     ),
-    Mutant("an undone batch moves the clock", "storage", "undo(caller.replies, requests.size(), «before»)", "at"),
+    Mutant(
+        "an undone batch moves the clock",
+        "storage",
+        "«undo(caller.replies, requests.size(), before)»",
+        "(move_clock(at), undo(caller.replies, requests.size(), before))",
+    ),
     Mutant("the last control character is not escaped", "codec", "default: if («byte < 0x20»)", "byte < 0x1f"),
     Mutant(
         "the second half of a pair of surrogates loses a bit",

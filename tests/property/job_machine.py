@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis.stateful import initialize, rule
 
+from homes import PostgresSchemas
 from property import job_prelude
 from property.job_resolve import FAR_AHEAD, JobResolver
 from property.job_strategies import GROUP_STRATEGIES, any_job_operation, batches
@@ -33,6 +34,12 @@ class JobsAndModel(Machine):
 
 class JobsInTwoStoresAndModel(TwoStores, JobsAndModel):
     """The same machine with a store in memory and one in a file."""
+
+
+class JobsInPostgresAndModel(JobsInTwoStoresAndModel):
+    """The same machine with a store in memory and one in PostgreSQL."""
+
+    home = PostgresSchemas
 
 
 for _group, _operations in GROUP_STRATEGIES.items():

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import tempfile
-from pathlib import Path
 
-from backends import place_of_files
 from property.in_step import Clocks, Stores
 from property.script import Script
 
@@ -187,19 +184,22 @@ class Judge:
 
 
 class JudgeOfTwo(Judge):
-    """A judge of three: a store in memory, a store in a file, and the model."""
+    """A judge of three: a store in memory, a durable store, and the model.
+
+    Args:
+        home: Where the durable stores are.
+        others: As for `Judge`.
+    """
+
+    def __init__(self, home, *others):
+        self.home = home
+        super().__init__(*others)
 
     def new_clock(self, now):
         return Clocks(self.subject.ManualClock(now), self.subject.ManualClock(now))
 
     def new_store(self, clock):
-        if not hasattr(self, "folder"):
-            self.folder = tempfile.TemporaryDirectory(prefix="resonate-", dir=place_of_files())
-        return Stores(self.subject, self.new_path, clock, **self.options)
-
-    def new_path(self):
-        self.files = getattr(self, "files", 0) + 1
-        return Path(self.folder.name) / f"{self.files}.db"
+        return Stores(self.subject, self.home, clock, **self.options)
 
     def close_and_reopen(self):
         self.script.add("store.close(); store = rc.Store(path, clock=clock, **options)")
@@ -208,7 +208,7 @@ class JudgeOfTwo(Judge):
 
     def end(self):
         self.store.close()
-        self.folder.cleanup()
+        self.home.end()
 
 
 def plain_reply(reply):

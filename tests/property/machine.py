@@ -7,6 +7,7 @@ import copy
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from homes import Files, PostgresSchemas
 from property import pools, prelude
 from property.judge import Judge, JudgeOfTwo
 from property.resolve import Resolver, corrupt
@@ -132,12 +133,18 @@ class StoreAndModel(Machine):
 
 
 class TwoStores:
-    """A mixin for machines with a store in memory and one in a SQLite file, which a rule closes and opens again."""
+    """A mixin for machines with a store in memory and a durable one, which a rule closes and opens again.
+
+    Attributes:
+        home: Where the durable store is.
+    """
+
+    home = Files
 
     def make_judge(self, model, chosen):
         import resonate_core
 
-        return JudgeOfTwo(resonate_core, model, chosen, REACHED)
+        return JudgeOfTwo(self.home(resonate_core), resonate_core, model, chosen, REACHED)
 
     @rule()
     def close_and_reopen(self):
@@ -147,6 +154,12 @@ class TwoStores:
 
 class TwoStoresAndModel(TwoStores, StoreAndModel):
     """The same machine with a store in memory and one in a file."""
+
+
+class PostgresAndModel(TwoStoresAndModel):
+    """The same machine with a store in memory and one in PostgreSQL."""
+
+    home = PostgresSchemas
 
 
 def request_rule(group, operations):

@@ -13,14 +13,16 @@ SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
 os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # so that the workers of pytest-xdist use the same seed
 EXAMPLES = {"dev": 60, "ci": 500, "long": 400, "mutants": 500}
 STEPS = {"dev": 40, "ci": 40, "long": 70, "mutants": 40}
+OF_POSTGRES = 0.1
+"""The share of the examples that runs on PostgreSQL in CI: a step there takes many round trips."""
 # For a mutant, a difference is enough; finding the shortest example of it would take minutes.
 PHASES = (Phase.explicit, Phase.generate) if PROFILE == "mutants" else tuple(Phase)
 
 
-def chosen():
-    """The settings of one run with one seed."""
+def chosen(share=1):
+    """The settings of one run with one seed; `share` of the profile's examples run."""
     return settings(
-        max_examples=EXAMPLES[PROFILE],
+        max_examples=max(1, int(EXAMPLES[PROFILE] * share)),
         stateful_step_count=STEPS[PROFILE],
         deadline=None,
         database=None,

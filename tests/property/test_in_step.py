@@ -6,10 +6,9 @@ import resonate_core
 from property.in_step import Clocks, Stores
 
 
-def test_a_fork_of_what_has_seen_only_instant_zero_is_the_same_in_both(tmp_path):
+def test_a_fork_of_what_has_seen_only_instant_zero_is_the_same_in_both(home):
     clocks = Clocks(resonate_core.ManualClock(0), resonate_core.ManualClock(0))
-    names = iter(f"{number}.db" for number in range(9))
-    stores = Stores(resonate_core, lambda: tmp_path / next(names), clocks)
+    stores = Stores(resonate_core, home, clocks)
     create = {"id": "a", "timeoutAt": 100_000, "param": {}, "tags": {}}
     head = {"corrId": "1", "version": "2026-04-01"}
     stores.apply({"kind": "promise.create", "head": head, "data": create}, now=0)

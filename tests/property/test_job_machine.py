@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import seed, settings
+from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
+from backends import POSTGRES, require
 from property import profiles
-from property.job_machine import JobsAndModel, JobsInTwoStoresAndModel
+from property.job_machine import JobsAndModel, JobsInPostgresAndModel, JobsInTwoStoresAndModel
 from property.statistics import RUNS
 
 SHARE = 0.5
@@ -21,19 +22,22 @@ SHARE = 0.5
 
 @pytest.mark.timeout(profiles.SECONDS + 600)
 @pytest.mark.parametrize(
-    "base",
+    "base, share",
     # The second machine also finds what the first finds: it has the same store, and one in a file.
     [
-        pytest.param(JobsAndModel, id="memory", marks=pytest.mark.full),
-        pytest.param(JobsInTwoStoresAndModel, id="memory_and_sqlite"),
+        pytest.param(JobsAndModel, SHARE, id="memory", marks=pytest.mark.full),
+        pytest.param(JobsInTwoStoresAndModel, SHARE, id="memory_and_sqlite"),
+        pytest.param(JobsInPostgresAndModel, SHARE * profiles.OF_POSTGRES, id="memory_and_postgres"),
+        pytest.param(JobsInPostgresAndModel, SHARE, id="memory_and_postgres_all", marks=pytest.mark.full),
     ],
 )
-def test_the_engine_and_the_model_agree_on_jobs(base):
+def test_the_engine_and_the_model_agree_on_jobs(base, share):
+    if base is JobsInPostgresAndModel:
+        require(POSTGRES)
     machine = type(base.__name__, (base,), {"examples": 0, "steps": 0})
     begin = time.monotonic()
     first = number = profiles.SEED
-    chosen = profiles.chosen()
-    chosen = settings(chosen, max_examples=max(1, int(chosen.max_examples * SHARE)))
+    chosen = profiles.chosen(share)
     try:
         while True:
             run_state_machine_as_test(seed(number)(machine), settings=chosen)

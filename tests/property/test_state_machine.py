@@ -13,26 +13,34 @@ import pytest
 from hypothesis import seed
 from hypothesis.stateful import run_state_machine_as_test
 
+from backends import POSTGRES, require
 from property import profiles
-from property.machine import StoreAndModel, TwoStoresAndModel
+from property.machine import PostgresAndModel, StoreAndModel, TwoStoresAndModel
 from property.statistics import RUNS
 
 
 @pytest.mark.timeout(profiles.SECONDS + 600)
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
 @pytest.mark.parametrize(
-    "base",
+    "base, share",
     # The second machine also finds what the first finds: it has the same store, and one in a file.
-    [pytest.param(StoreAndModel, id="memory", marks=pytest.mark.full), pytest.param(TwoStoresAndModel, id="memory_and_sqlite")],
+    [
+        pytest.param(StoreAndModel, 1, id="memory", marks=pytest.mark.full),
+        pytest.param(TwoStoresAndModel, 1, id="memory_and_sqlite"),
+        pytest.param(PostgresAndModel, profiles.OF_POSTGRES, id="memory_and_postgres"),
+        pytest.param(PostgresAndModel, 1, id="memory_and_postgres_all", marks=pytest.mark.full),
+    ],
 )
-def test_the_engine_and_the_model_agree(base, rules):
+def test_the_engine_and_the_model_agree(base, share, rules):
+    if issubclass(base, PostgresAndModel):
+        require(POSTGRES)
     machine = type(f"{base.__name__}_{rules}", (base,), {"rule_set": rules, "examples": 0, "steps": 0})
     begin = time.monotonic()
     # A seed for each rule set, so that they get different operations.
     first = number = 2 * profiles.SEED + (rules == "strict")
     try:
         while True:
-            run_state_machine_as_test(seed(number)(machine), settings=profiles.chosen())
+            run_state_machine_as_test(seed(number)(machine), settings=profiles.chosen(share))
             # The two rule sets share the time.
             if time.monotonic() - begin >= profiles.SECONDS / 2:
                 break

@@ -105,7 +105,7 @@ class SlowCommits:
 
     def __init__(self, store: rc.Store) -> None:
         self.store = store
-        self.path = store.path
+        self.path, self.shared = store.path, store.shared
         self.go = threading.Event()
 
     def run(self, envelopes: list[Envelope]) -> list[Answer]:

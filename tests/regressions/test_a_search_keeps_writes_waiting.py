@@ -28,7 +28,7 @@ class SlowSearches:
 
     def __init__(self) -> None:
         self.store = rc.Store(clock=rc.ManualClock(1000))
-        self.path = self.store.path
+        self.path, self.shared = self.store.path, self.store.shared
         self.go = threading.Event()
 
     def run(self, envelopes: list[Envelope]) -> list[Answer]:

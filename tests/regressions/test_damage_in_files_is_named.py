@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,14 +82,46 @@ def test_an_unfinished_frame_is_no_damage(log: Path, tmp_path: Path, cut: int) -
     assert rc.check_file(path) == []
 
 
-def test_frames_of_an_earlier_round_are_no_damage(tmp_path: Path) -> None:
-    """After a checkpoint the log is written from its beginning again, and what it held stands behind."""
-
-    path = tmp_path / "app.db"
+@contextlib.contextmanager
+def second_round(path: Path) -> Iterator[rc.Store]:
+    """A store whose log was checkpointed: the next commits are written over its beginning, and the frames of before stand behind."""
     with rc.Store(path, clock=rc.ManualClock(0), durability="normal") as store:
         fill(store, 60)
         with contextlib.closing(sqlite3.connect(path)) as other:
             other.execute("PRAGMA wal_checkpoint(RESTART)")
+        yield store
+
+
+def test_a_commit_that_a_kill_tore_over_an_earlier_round_is_no_damage(tmp_path: Path) -> None:
+    """SQLite writes a frame's head, then its page: a kill between the two leaves the head of a commit before an old page."""
+    path = tmp_path / "app.db"
+    with second_round(path) as store:
+        before = path.with_name("app.db-wal").read_bytes()
+        store.promises.create("answered", FAR)
+        answered = store.digest()
+        store.promises.create_many([f"torn:{number}" for number in range(20)], FAR)
+        database, whole = path.read_bytes(), path.with_name("app.db-wal").read_bytes()
+    frame = 24 + int.from_bytes(whole[8:12], "big")
+    assert len(whole) == len(before)
+    written = [at for at in range(32, len(whole), frame) if whole[at + 8 : at + 16] == whole[16:24]]
+    page = slice(written[-1] + 24, written[-1] + frame)
+    assert int.from_bytes(whole[written[-1] + 4 : written[-1] + 8], "big") > 0, "the last frame is a commit"
+    assert len(written) > 2 and before[page] != whole[page]
+    copy = tmp_path / "torn.db"
+    put(copy, database, whole[: page.start] + before[page] + whole[page.stop :])
+    assert rc.check_file(copy) == []
+    assert digest_of(copy) == answered
+    flipped = bytearray(whole)
+    flipped[page.start] ^= 1
+    put(copy, database, bytes(flipped))
+    assert "1 commit from it on cannot be read" in str(rc.check_file(copy)[0])
+
+
+def test_frames_of_an_earlier_round_are_no_damage(tmp_path: Path) -> None:
+    """After a checkpoint the log is written from its beginning again, and what it held stands behind."""
+
+    path = tmp_path / "app.db"
+    with second_round(path) as store:
         size = path.with_name("app.db-wal").stat().st_size
         store.promises.create("one more", FAR)
         assert path.with_name("app.db-wal").stat().st_size == size

@@ -87,6 +87,21 @@ def test_an_execute_of_a_task_that_is_spent_goes_to_no_other_stream(spend: Any) 
             assert stale(live) == 20
 
 
+def test_only_the_newest_execute_of_a_released_task_goes_on() -> None:
+    with Store(retry_timeout=10**9) as store, serving(store, streams={"acknowledge_after": 60, "grace": 60}) as live:
+        with stream(live.port, "first") as events:
+            store.promises.create("t", FAR, tags=TAGS)
+            assert next_task(events) == ("t", 0)
+            acquired = store.tasks.acquire("t", 0, pid="w", ttl=60_000).task
+            store.tasks.release("t", acquired.version)
+            assert next_task(events) == ("t", acquired.version)
+        with stream(live.port, "second") as events:
+            assert next_task(events) == ("t", acquired.version), "the execute of the version before came again"
+            store.promises.create("last", FAR, tags=TAGS)
+            assert next_task(events) == ("last", 0)
+        assert stale(live) == 1
+
+
 def test_an_execute_that_nobody_acted_on_goes_to_the_next_stream() -> None:
     with Store(retry_timeout=10**9) as store, serving(store, streams={"acknowledge_after": 60, "grace": 60}) as live:
         store.promises.create("t", FAR, tags=TAGS)

@@ -21,7 +21,7 @@ class Runs:
         self.store = Store(clock=ManualClock(1000), debug=True)
         self.fails = fails
         self.kinds: list[list[str]] = []
-        self.path = self.store.path
+        self.path, self.shared = self.store.path, self.store.shared
 
     def run(self, envelopes: list[Envelope]) -> list[Answer]:
         self.kinds.append([envelope.kind for envelope in envelopes])

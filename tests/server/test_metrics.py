@@ -39,6 +39,27 @@ def app_of(store: Store, **tables: Any) -> ResonateApp:
     return create_app(store, push=PushSettings(enabled=False), **tables)
 
 
+def test_the_use_of_a_database_is_counted(postgres_url: str) -> None:
+    async def main() -> None:
+        with Store(clock=ManualClock(1000)) as store:
+            app = app_of(store)
+            async with app.lifespan():
+                assert not any("database" in name for name in await samples(app))
+        with Store(postgres_url, clock=ManualClock(1000)) as store:
+            app = app_of(store)
+            async with app.lifespan():
+                before = await samples(app)
+                await call(app, body=envelope("promise.create", {"id": "p", "timeoutAt": FAR}))
+                after = await samples(app)
+        assert after["resonate_database_open_connections"] >= 1
+        assert after["resonate_database_connections_total"] >= after["resonate_database_open_connections"]
+        assert after["resonate_database_round_trips_total"] >= before["resonate_database_round_trips_total"] + 2
+        for name in ("lock_timeouts", "lost_commits"):
+            assert after[f"resonate_database_{name}_total"] == before[f"resonate_database_{name}_total"]
+
+    asyncio.run(main())
+
+
 def test_requests_are_counted_by_kind_and_status() -> None:
     async def main() -> None:
         with Store(clock=ManualClock(1000)) as store:

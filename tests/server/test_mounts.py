@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,14 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from free_ports import free_port
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAR = 4_000_000_000_000
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def call(port: int, method: str, path: str, body: dict | None = None) -> tuple[int, dict]:

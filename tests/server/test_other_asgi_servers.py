@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from free_ports import free_port
 from resonate_core import Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
@@ -24,11 +24,6 @@ PATIENCE = 60
 
 def test_the_page_names_them() -> None:
     assert list(COMMANDS) == ["uvicorn", "granian", "hypercorn", "gunicorn"]
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return str(probe.getsockname()[1])
 
 
 def until_ready(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -48,7 +43,7 @@ def test_its_command_serves_the_app_until_sigterm(name: str, tmp_path: Path) -> 
     found = re.search(r"<!-- file: shop.py -->\n```\w*\n(.*?)^```$", SECTION, flags=re.DOTALL | re.MULTILINE)
     assert found is not None
     (tmp_path / "shop.py").write_text(found[1])
-    port, log = free_port(), tmp_path / "log"
+    port, log = str(free_port()), tmp_path / "log"
     command = COMMANDS[name].replace("8001", port)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with log.open("wb") as written:

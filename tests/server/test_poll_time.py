@@ -190,6 +190,44 @@ def test_a_vanished_reader_s_unconfirmed_messages_go_to_the_next_stream(play: Pl
     play(main())
 
 
+@pytest.mark.parametrize("end", ["left", "lifetime"])
+def test_a_message_that_is_being_taken_while_its_stream_ends_goes_to_the_next(
+    play: Play, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """A place in a stream is reserved, the message is taken out of the store in a thread, and meanwhile the stream ends."""
+
+    async def main() -> None:
+        taken, may_go_on = threading.Event(), threading.Event()
+        store = Store(clock=ManualClock(1000))
+        acknowledge = Store.acknowledge
+
+        def slowly(self: Store, numbers: Any) -> Any:
+            done = acknowledge(self, numbers)
+            taken.set()
+            assert may_go_on.wait(60)
+            return done
+
+        async with scene(store, streams=StreamSettings(lifetime=100, keepalive=3600)) as on:
+            first = await on.open("workers/w1")
+            await on.quiet()
+            with monkeypatch.context() as meanwhile:
+                meanwhile.setattr(Store, "acknowledge", slowly)
+                on.execute("t")
+                await on.until(taken.is_set)
+            if end == "left":
+                await first.leave()
+            else:
+                loop = asyncio.get_running_loop()
+                loop.seconds += 101  # type: ignore[attr-defined]
+                await on.until(first.task.done)
+            second = await on.open("workers/w2")
+            may_go_on.set()
+            await on.until(lambda: second.ids == ["t"])
+            assert first.ids == []
+
+    play(main())
+
+
 def test_an_execute_that_nobody_took_in_time_comes_again_by_its_timer(play: Play) -> None:
     async def main() -> None:
         async with scene(streams=StreamSettings(grace=5)) as on:

@@ -8,13 +8,14 @@ import http.server
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
+
+from free_ports import free_port
 
 FAR = 4_000_000_000_000
 PATIENCE = 60
@@ -26,9 +27,7 @@ class Workers:
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.path, self.log = folder / "app.db", folder / "log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = port or probe.getsockname()[1]
+        self.port = port or free_port()
         command = [sys.executable, "-m", "resonate_core", "serve", "--db", str(self.path), "--port", str(self.port)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
         environment |= settings or {}
@@ -194,7 +193,7 @@ def test_workers_need_a_file(tmp_path):
     command = [sys.executable, "-m", "resonate_core", "serve", "--port", "0", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
     assert done.returncode == 2
-    assert "server.workers must be 1 without a file, got 2" in done.stderr
+    assert "server.workers must be 1 for a store in memory, got 2" in done.stderr
 
 
 def test_a_worker_that_cannot_open_its_store_ends_them_all(tmp_path):

@@ -124,6 +124,15 @@ class TestEnvelopes:
         assert store.digest() == before
         assert statuses(store.apply([good, good], atomic=True)) == [200, 200]
 
+    def test_an_undone_batch_does_not_move_the_clock(self) -> None:
+        store = make()
+        later = request("promise.create", id="a", timeoutAt=1000)
+        later["head"]["resonate:debug_time"] = 500
+        assert statuses(store.apply([later, request("promise.get", id="nobody")], atomic=True)) == [409, 404]
+        assert store.now == 0
+        assert statuses(store.apply([later], atomic=True)) == [200]
+        assert store.now == 500
+
     def test_steps_run_between_requests(self) -> None:
         store = make()
         store.promises.create("a", 10, tags={"resonate:timer": "true"})

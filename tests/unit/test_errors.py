@@ -130,7 +130,7 @@ def test_an_option_of_the_wrong_type(options: dict[str, Any]) -> None:
         rc.Store(**options)
 
 
-@pytest.mark.parametrize("url", ["postgresql://localhost/x", "mysql://localhost/x"])
+@pytest.mark.parametrize("url", ["redis://localhost/x", "mysql://localhost/x"])
 def test_no_silent_memory(url: str) -> None:
     with pytest.raises(rc.Unsupported, match=url):
         rc.Store(url)

@@ -188,6 +188,32 @@ def test_a_promise_stays_as_long_as_a_task_has_to_be_told_of_it():
     assert store.purge(settled_before=20) == 2
 
 
+@pytest.mark.parametrize("kept_in", ["memory", "file"])
+def test_ids_that_were_purged_can_wait_for_each_other_again(path, kept_in):
+    with rc.Store(path if kept_in == "file" else None, clock=rc.ManualClock()) as store:
+        for _ in range(3):
+            store.promises.create("awaited", FAR, tags={"resonate:external": "true"})
+            version = store.tasks.create("worker", FAR, pid="one", ttl=5000, target="poll://any@w").task.version
+            assert store.tasks.suspend("worker", version, ["awaited"]).status == 200
+            store.promises.resolve("awaited")
+            store.take_messages()
+            version = store.tasks.acquire("worker", version, pid="one", ttl=5000).task.version
+            store.tasks.fulfill("worker", version)
+            store.clock.advance(10)
+            assert store.purge(settled_before=store.now) == 2
+        assert store.check() == []
+
+
+def test_groups_whose_type_and_name_read_alike_are_two_groups(path):
+    with open_store(path) as store:
+        store.queues.set("default", groups={"size": 2, "grace": 1000})
+        for type, group in (("a", "bc"), ("ab", "c")):
+            store.jobs.enqueue(type, group=group)
+        assert list(store.jobs.claim("default", 10, worker="w", lease=1000)) == []
+        store.jobs.enqueue("a", group="bc")
+        assert [job.type for job in store.jobs.claim("default", 10, worker="w", lease=1000)] == ["a", "a"]
+
+
 def test_two_stores_on_one_file_take_turns(path):
     with open_store(path, durability="normal") as one, open_store(path, durability="normal") as other:
         for number in range(50):
@@ -367,6 +393,10 @@ def test_a_file_of_a_released_version_opens(released, path):
         assert store.check() == []
         assert store.tasks.get("held").state == "acquired"
         store.promises.create("afterwards", FAR)
+        for schedule in store.schedules.search():
+            assert schedule.next_run_at in {
+                step.at for step in store.clock.advance_to(schedule.next_run_at) if step.id == schedule.id
+            }
     assert rc.check_file(path) == []
 
 

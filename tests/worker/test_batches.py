@@ -346,6 +346,17 @@ def test_jobs_of_a_batch_whose_handler_gets_one_each(worker: Worker, store: rc.S
     assert codes(store, unknown) == ["UnknownType"] * 3
 
 
+def test_one_worker_has_handlers_of_both_kinds(worker: Worker, store: rc.Store):
+    """Jobs of a batch go one by one to a handler of jobs, also where the same worker has a handler of batches for another type."""
+    batches: list[list[int]] = []
+    single: list[int] = []
+    together = worker.batch_task("together", group="g")(lambda payloads: batches.append(payloads)).enqueue_many(range(3))
+    alone = worker.task("alone", group="h")(single.append).enqueue_many(range(3))
+    drained = worker.run_until_idle()
+    assert batches == [[0, 1, 2]] and single == [0, 1, 2]
+    assert states(store, [*together, *alone]) == ["completed"] * 6 and len(drained) == 6
+
+
 def test_a_limit_does_not_split_a_batch(worker: Worker, store: rc.Store):
     calls = []
     task = worker.batch_task("t", group="g")(calls.append)

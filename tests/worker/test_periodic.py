@@ -66,7 +66,11 @@ def test_one_that_is_too_late_may_be_dropped(worker: Worker, store: rc.Store, cl
     worker.run_until_idle()
     clock.advance(HOUR + 600_000)
     assert len(worker.run_until_idle()) == 0
-    assert store.jobs.get(f"t@{HOUR}").state == "expired"
+    late = store.jobs.get(f"t@{HOUR}")
+    assert (late.state, late.good_until) == (
+        "expired",
+        HOUR + 600_000,
+    )  # counted from the occurrence, not from when it was enqueued
 
 
 def test_payload_and_options(worker: Worker, store: rc.Store):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 from waiting import until
 
 import resonate_core as rc
+from free_ports import free_port
 from resonate_core.worker import BatchContext, JobContext, JobError, Retry, Skip, Snooze, Worker
 from server.live_server import serving
 
@@ -302,11 +302,6 @@ def test_a_password_in_a_url_is_not_shown():
     worker = Worker("http://user:secret@127.0.0.1:1")
     assert "secret" not in repr(worker.client)
     worker.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
 
 
 def serve(path: Path, port: int) -> subprocess.Popen[bytes]:

@@ -1,8 +1,9 @@
-"""Adds the logs of the processes to the report of a failure, and prints the table of clients and programs at the end."""
+"""Adds the logs of the processes to the report of a failure, and prints the tables of clients and programs at the end."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from integration.clients.published import CLIENTS, version
-from integration.clients.scene import Scenes
+from integration.clients.scene import FILE, Scenes
 from integration.clients.table import PROGRAMS
 
 RESULTS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "skipped": "skipped"}
@@ -39,24 +40,24 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints the table: client × program."""
-    cells: dict[tuple[str, str], str] = {}
+    """Prints a table for each deployment: client × program."""
+    tables: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     limits = {(client, program.name): limit for program in PROGRAMS for client, limit in program.limits.items()}
     names = "|".join(re.escape(client.name) for client in sorted(CLIENTS, key=lambda client: -len(client.name)))
     for outcome, word in RESULTS.items():
         for report in terminalreporter.stats.get(outcome, []):
-            found = re.search(rf"clients/test_programs\.py::test_program\[({names})-(.*)\]$", report.nodeid)
+            found = re.search(rf"clients/test_programs\.py::test_program(?:_on_(\w+))?\[({names})-(.*)\]$", report.nodeid)
             if found:
                 seconds = f" {report.duration:.1f} s" if outcome == "passed" else ""
-                cells[found[1], found[2]] = word + seconds + (" (limit)" if found.groups() in limits else "")
-    if not cells:
-        return
-    terminalreporter.section("published clients")
-    _line(terminalreporter, "program", *(client.name for client in CLIENTS))
-    _line(terminalreporter, "", *("missing" if client.missing else version(client) for client in CLIENTS))
-    for name in dict.fromkeys(program.name for program in PROGRAMS):
-        _line(terminalreporter, name, *(cells.get((client.name, name), "not run") for client in CLIENTS))
-    for (client, program), limit in limits.items():
+                cell = (found[2], found[3])
+                tables[found[1] or FILE.name][cell] = word + seconds + (" (limit)" if cell in limits else "")
+    for deployment, cells in tables.items():
+        terminalreporter.section(f"published clients: {deployment}")
+        _line(terminalreporter, "program", *(client.name for client in CLIENTS))
+        _line(terminalreporter, "", *("missing" if client.missing else version(client) for client in CLIENTS))
+        for name in dict.fromkeys(program.name for program in PROGRAMS):
+            _line(terminalreporter, name, *(cells.get((client.name, name), "not run") for client in CLIENTS))
+    for (client, program), limit in limits.items() if tables else ():
         terminalreporter.write_line(f"limit of {client} in {program}: {limit.reason}")
 
 

@@ -1,13 +1,11 @@
-"""The server under test: a process with a file and a port, which can be stopped, killed and started again with both."""
+"""The server under test: a process with a store and a port, which can be stopped, killed and started again with both."""
 
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,25 +14,9 @@ from typing import Any
 
 import httpx
 
+from free_ports import free_port
+
 VERSION = "2026-04-01"
-
-# Below the ports that systems use for outgoing connections. A client that connects to such a port while no process listens there
-# can get the same port for itself, and would then be connected to itself.
-FIRST_PORT, LAST_PORT = 20_000, 32_000
-_ports = itertools.count(os.getpid() * 37)
-
-
-def free_port() -> int:
-    """A port on which no process listens now."""
-    for n in itertools.islice(_ports, LAST_PORT - FIRST_PORT):
-        port = FIRST_PORT + n % (LAST_PORT - FIRST_PORT)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError(f"no free port from {FIRST_PORT} to {LAST_PORT}")
 
 
 def clean_environment() -> dict[str, str]:
@@ -56,13 +38,14 @@ class ServerProcess:
     """One server.
 
     Args:
-        folder: The folder of its file and its log.
+        log: The file of its log.
+        place: The path or URL of its store.
         settings: Settings by their names in the environment, without the prefix: `STREAMS__LIFETIME`.
     """
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        self.path = folder / "server.db"
-        self.log = folder / "server.log"
+    def __init__(self, log: Path, place: Path | str, **settings: Any) -> None:
+        self.log = log
+        self.place = place
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.settings = {f"RESONATE_{name}": str(value) for name, value in settings.items()}
@@ -73,10 +56,10 @@ class ServerProcess:
     def command(self) -> list[str]:
         """The command that starts the server."""
         serve = [sys.executable, "-m", "resonate_core", "serve"]
-        return [*serve, "--db", str(self.path), "--host", "127.0.0.1", "--port", str(self.port)]
+        return [*serve, "--db", str(self.place), "--host", "127.0.0.1", "--port", str(self.port)]
 
     def start(self) -> ServerProcess:
-        """Starts the server on its file, which may exist, and waits until it is ready."""
+        """Starts the server on its store, which may exist, and waits until it is ready."""
         assert self.process is None, "it runs already"
         assert not self.ready(), f"somebody else serves on port {self.port}"
         with self.log.open("ab") as log:

@@ -1,8 +1,9 @@
-"""Sixteen worker loops in four processes on one SQLite file; the processes are killed and started again at random.
+"""Sixteen worker loops in four processes on one store; the processes are killed and started again at random.
 
-    python tests/integration/jobs/kill_workers.py --seconds 120 --seed 7
+    python tests/integration/jobs/kill_workers.py --seconds 120 --seed 7                 on a new SQLite file
+    python tests/integration/jobs/kill_workers.py --store postgresql://127.0.0.1/test --faults    on an empty store that may fail
 
-Prints the results of all jobs, from the file and from the lines that the workers write before and after each request. The exit
+Prints the results of all jobs, from the store and from the lines that the workers write before and after each request. The exit
 status is 1 if a job was lost, completed twice or held by two workers under one version, or if the store has broken invariants.
 """
 
@@ -16,10 +17,14 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import resonate_core as rc
+
+T = TypeVar("T")
 
 PROCESSES, THREADS = 4, 4
 ENDED = ("completed", "failed", "cancelled", "expired", "archived")
@@ -28,17 +33,17 @@ ENDED = ("completed", "failed", "cancelled", "expired", "archived")
 class Fleet:
     """The processes; each start has a new name."""
 
-    def __init__(self, path: Path, folder: Path, chance: random.Random) -> None:
-        self.path, self.folder, self.chance = path, folder, chance
+    def __init__(self, place: str, folder: Path, chance: random.Random, options: list[str]) -> None:
+        self.place, self.folder, self.chance, self.options = place, folder, chance, options
         self.running: list[subprocess.Popen[bytes]] = []
         self.kills = 0
         self._started = 0
 
     def start(self) -> None:
         name = f"p{self._started}"
-        command = [sys.executable, str(Path(__file__).with_name("worker_process.py")), str(self.path), str(self.folder), name]
+        command = [sys.executable, str(Path(__file__).with_name("worker_process.py")), self.place, str(self.folder), name]
         seed = self.chance.randrange(10**6)
-        self.running.append(subprocess.Popen([*command, str(seed), str(THREADS)]))
+        self.running.append(subprocess.Popen([*command, str(seed), str(THREADS), *self.options]))
         self._started += 1
 
     def kill_one(self) -> None:
@@ -65,7 +70,18 @@ class Fleet:
                 process.wait(60)
 
 
-def work(store: rc.Store, fleet: Fleet, seconds: float) -> list[str]:
+def sure(call: Callable[[], T], faults: bool) -> T:
+    """Makes a call that may be repeated, again while the store is unavailable."""
+    while True:
+        try:
+            return call()
+        except rc.StoreError:
+            if not faults:
+                raise
+            time.sleep(0.05)
+
+
+def work(store: rc.Store, fleet: Fleet, seconds: float, faults: bool) -> list[str]:
     """Enqueues jobs while processes are killed, then waits until all jobs have ended; returns their ids."""
     store.queues.set("quick", lifecycle="asynq", defaults={"retention": None})
     store.queues.set("narrow", concurrency=3, rate={"limit": 200, "per": 1_000, "burst": 20})
@@ -75,17 +91,18 @@ def work(store: rc.Store, fleet: Fleet, seconds: float) -> list[str]:
     end = time.monotonic() + seconds
     next_kill = time.monotonic() + 1.0
     while time.monotonic() < end:
-        if waiting(store) < 150:
+        if sure(lambda: waiting(store), faults) < 150:
             queue = fleet.chance.choice(("steps", "quick", "narrow"))
             new = [f"{queue}.{len(ids) + n}" for n in range(50)]
             policy = {"kind": "fixed", "intervals": [0, 20]}
-            store.jobs.enqueue_many("t", range(50), ids=new, queue=queue, max_retries=10_000, retry_policy=policy, timeout=60_000)
+            more = {"ids": new, "queue": queue, "max_retries": 10_000, "retry_policy": policy, "timeout": 60_000}
+            sure(lambda more=more: store.jobs.enqueue_many("t", range(50), **more), faults)
             ids += new
         if time.monotonic() >= next_kill:
             fleet.kill_one()
             next_kill = time.monotonic() + fleet.chance.uniform(0.1, 1.0)
         time.sleep(0.02)
-    while waiting(store):
+    while sure(lambda: waiting(store), faults):
         fleet.all_run()
         time.sleep(0.05)
     return ids
@@ -115,7 +132,7 @@ class Verdict:
 
 
 def judge(store: rc.Store, ids: list[str], folder: Path) -> Verdict:
-    """Compares the file with the logs."""
+    """Compares the store with the logs."""
     verdict = Verdict(jobs=len(ids))
     claims: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     lines: Counter[tuple[str, str, int]] = Counter()
@@ -162,22 +179,24 @@ def judge_one(job: rc.Job, acknowledged: list[int], lines: Counter[tuple[str, st
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=15, help="how long there are kills")
+    parser.add_argument("--store", help="path or URL of an empty store; without, a new SQLite file")
+    parser.add_argument("--faults", action="store_true", help="the database may fail: its errors are retried")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "logs"
         folder.mkdir()
-        path = Path(name) / "jobs.db"
-        fleet = Fleet(path, folder, random.Random(arguments.seed))
-        with rc.Store(path, durability="normal", busy_timeout=60_000) as store:
+        place = arguments.store or str(Path(name) / "jobs.db")
+        fleet = Fleet(place, folder, random.Random(arguments.seed), ["--faults"] if arguments.faults else [])
+        with rc.Store(place, durability="full" if arguments.faults else "normal", busy_timeout=60_000) as store:
             try:
-                ids = work(store, fleet, arguments.seconds)
+                ids = work(store, fleet, arguments.seconds, arguments.faults)
                 statuses = fleet.stop()
             finally:
                 fleet.end()
             verdict = judge(store, ids, folder)
-        verdict.wrong += rc.check_file(path)
+        verdict.wrong += [] if "://" in place else rc.check_file(place)
         if any(statuses):
             verdict.wrong.append(f"workers ended with {statuses}")
     print(

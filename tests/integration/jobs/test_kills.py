@@ -1,6 +1,6 @@
-"""kill -9 of processes that run jobs: a short run of kill_workers.py.
+"""kill -9 of processes that run jobs: runs of kill_workers.py on each storage; the long ones are for `scripts/test --full`.
 
-RESONATE_KILL_SECONDS sets the duration, RESONATE_KILL_SEED repeats a run.
+RESONATE_KILL_SECONDS sets the duration of the short runs, RESONATE_KILL_SEED repeats a run.
 """
 
 from __future__ import annotations
@@ -11,10 +11,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_every_job_completes_exactly_once_whoever_is_killed() -> None:
-    seconds = float(os.environ.get("RESONATE_KILL_SECONDS", "12"))
-    command = [sys.executable, str(Path(__file__).with_name("kill_workers.py")), "--seconds", str(seconds)]
+from homes import Home
+
+SHORT = float(os.environ.get("RESONATE_KILL_SECONDS", "12"))
+RUNS = [
+    pytest.param("sqlite", SHORT, id="sqlite"),
+    pytest.param("postgres", SHORT, id="postgres"),
+    pytest.param("postgres", 60, id="postgres_long", marks=pytest.mark.full),
+    pytest.param("pgbouncer", 20, id="pgbouncer_long", marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize(("home", "seconds"), RUNS, indirect=["home"])
+def test_every_job_completes_exactly_once_whoever_is_killed(home: Home, seconds: float) -> None:
+    program = Path(__file__).with_name("kill_workers.py")
+    command = [sys.executable, str(program), "--seconds", str(seconds), "--store", str(home.new_place())]
     if seed := os.environ.get("RESONATE_KILL_SEED"):
         command += ["--seed", seed]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 500)

@@ -129,7 +129,7 @@ def test_the_command_runs_it_again(tmp_path: Path) -> None:
 
 def test_the_same_over_http(tmp_path: Path) -> None:
     """The same with a server; the program uses the SDK's own connection, and the command runs over HTTP."""
-    server = ServerProcess(tmp_path).start()
+    server = ServerProcess(tmp_path / "server.log", tmp_path / "server.db").start()
 
     def post(ctx: Any, id: str, order: str) -> None:
         mail = {"id": id, "queue": "mail", "type": "email:send", "payload": encoded({"order": order}), "onExhausted": "archived"}

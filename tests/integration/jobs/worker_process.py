@@ -1,6 +1,8 @@
-"""One of several processes whose threads run the jobs of one file, until a file named "stop" exists or the process is killed.
+"""One of several processes whose threads run the jobs of one store, until a file named "stop" exists or the process is killed.
 
-    worker_process.py FILE FOLDER NAME SEED THREADS
+    worker_process.py STORE FOLDER NAME SEED THREADS
+
+A store in PostgreSQL may be unavailable for a while: a worker then leaves its jobs to their leases, and continues.
 
 Each thread writes a line to FOLDER/NAME for each thing that it does, in one write, before it continues. So a kill loses no line
 about work that was done before.
@@ -41,20 +43,26 @@ class Loop:
         self.name = name
         self.chance = random.Random(seed)
 
-    def run(self, stop: Path) -> None:
+    def run(self, stop: Path, excused: tuple[type[Exception], ...]) -> None:
         while not stop.exists():
-            count = self.chance.choice((1, 1, 2, 6))
-            jobs = self.store.jobs.claim(QUEUES, count, worker=self.name, lease=LEASE, strict=self.chance.random() < 0.1)
-            for job in jobs:
-                self.log.write("claimed", job.id, job.version, self.name)
-            held = list(jobs)
-            while held:
-                job = held.pop(0)
-                self.one(job)
-                if held and self.chance.random() < 0.5:
-                    self.store.jobs.heartbeat(self.name, [(other.id, other.version) for other in held])
-            if not jobs:
-                time.sleep(0.01)
+            try:
+                self.some(self.chance.choice((1, 1, 2, 6)))
+            except excused:
+                time.sleep(0.05)
+
+    def some(self, count: int) -> None:
+        """Claims jobs and runs them."""
+        jobs = self.store.jobs.claim(QUEUES, count, worker=self.name, lease=LEASE, strict=self.chance.random() < 0.1)
+        for job in jobs:
+            self.log.write("claimed", job.id, job.version, self.name)
+        held = list(jobs)
+        while held:
+            job = held.pop(0)
+            self.one(job)
+            if held and self.chance.random() < 0.5:
+                self.store.jobs.heartbeat(self.name, [(other.id, other.version) for other in held])
+        if not jobs:
+            time.sleep(0.01)
 
     def one(self, job: rc.Job) -> None:
         """Runs one attempt. If the worker has lost the job meanwhile, its requests are refused and it stops."""
@@ -82,16 +90,26 @@ class Loop:
             self.log.write("completed", job.id, job.version, self.name)
 
 
+def opened(path: str, excused: tuple[type[Exception], ...]) -> rc.Store:
+    """Opens the store, as often as it is unavailable."""
+    while True:
+        try:
+            return rc.Store(path, durability="full" if excused else "normal", busy_timeout=60_000)
+        except excused:
+            time.sleep(0.05)
+
+
 def main() -> None:
     path, folder, name, seed, threads = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
-    store = rc.Store(path, durability="normal", busy_timeout=60_000)
+    excused = (rc.StoreError,) if "--faults" in sys.argv else ()
+    store = opened(path, excused)
     log = Log(folder / name)
     loops = [Loop(store, log, f"{name}/{n}", seed * 100 + n) for n in range(threads)]
     failed: list[BaseException] = []
 
     def run(loop: Loop) -> None:
         try:
-            loop.run(folder / "stop")
+            loop.run(folder / "stop", excused)
         except BaseException as error:
             failed.append(error)
             raise

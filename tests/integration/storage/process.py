@@ -1,6 +1,6 @@
-"""One of several processes on one file: sends random requests and prints the requests and their answers.
+"""One of several processes on one store: sends random requests and prints the requests and their answers.
 
-process.py FILE NAME SEED REQUESTS
+process.py STORE NAME SEED REQUESTS
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import time
 
 import resonate_core as rc
 
-FAR = 10**12
+FAR = 4 * 10**12
+HEAD = {"corrId": "1", "version": "2026-04-01"}
 TASKS, PROMISES = 6, 6
+LIFE = 50
+"""The number of requests of a process after which all processes use other ids, since settled promises change no more."""
 
 
-def request(chance: random.Random, name: str) -> dict:
-    """A random request on one of a few promises and tasks that all processes use."""
-    task, promise = f"t{chance.randrange(TASKS)}", f"p{chance.randrange(PROMISES)}"
+def request(chance: random.Random, name: str, number: int) -> dict:
+    """A random request, the n-th of its process, on one of a few promises and tasks that all processes use."""
+    task, promise = (f"{kind}{chance.randrange(count)}.{number // LIFE}" for kind, count in (("t", TASKS), ("p", PROMISES)))
     version = chance.randrange(4)
+    settlement = {"id": task, "state": chance.choice(["resolved", "rejected"]), "value": {"data": name}}
     kind, data = chance.choice(
         [
             ("promise.create", {"id": promise, "timeoutAt": FAR, "param": {"data": name}, "tags": {}}),
@@ -31,11 +35,19 @@ def request(chance: random.Random, name: str) -> dict:
             ),
             ("task.acquire", {"id": task, "version": version, "pid": name, "ttl": FAR}),
             ("task.acquire", {"id": task, "version": version, "pid": name, "ttl": FAR}),
+            ("task.acquire", {"id": task, "version": version, "pid": name, "ttl": FAR}),
             ("task.release", {"id": task, "version": version}),
+            ("task.halt", {"id": task}),
+            ("task.continue", {"id": task}),
+            (
+                "task.fulfill",
+                {"id": task, "version": version, "action": {"kind": "promise.settle", "head": HEAD, "data": settlement}},
+            ),
+            ("task.get", {"id": task}),
             ("task.get", {"id": task}),
         ]
     )
-    return {"kind": kind, "head": {"corrId": "1", "version": "2026-04-01"}, "data": data}
+    return {"kind": kind, "head": HEAD, "data": data}
 
 
 def main() -> None:
@@ -44,8 +56,8 @@ def main() -> None:
     store = rc.Store(path, clock=rc.ManualClock(0), durability="normal", busy_timeout=60_000)
     print("ready", flush=True)
     sys.stdin.readline()
-    for _ in range(requests):
-        asked = request(chance, name)
+    for number in range(requests):
+        asked = request(chance, name, number)
         begin = time.monotonic_ns()
         told = store.apply(asked)
         print(json.dumps([begin, time.monotonic_ns(), asked, told]), flush=True)

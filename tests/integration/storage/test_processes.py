@@ -1,4 +1,4 @@
-"""Several processes on one file: their answers are those that one process would get for the same requests in some order."""
+"""Several processes on one store: their answers are those that one process would get for the same requests in some order."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 
 import resonate_core as rc
-from property.judge import plain_reply
+from homes import HOMES
+from integration.storage.linearizable import explanation
+from integration.storage.process import LIFE, PROMISES, TASKS
 from reference import Model
 
 HERE = Path(__file__).parent
 PROCESSES, REQUESTS = 8, 200
 
 
-def histories(path, seed):
+def histories(place, seed):
     """The requests and answers of each process, with the instants of both."""
-    command = [sys.executable, str(HERE / "process.py"), str(path)]
+    command = [sys.executable, str(HERE / "process.py"), str(place)]
     running = [
         subprocess.Popen(
             [*command, f"w{i}", str(seed + i), str(REQUESTS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -37,51 +39,19 @@ def histories(path, seed):
     return [[tuple(json.loads(line)) for line in output.splitlines()] for output in outputs]
 
 
-def explanation(histories, id):
-    """An order of all requests on one id that explains every answer, or None (Wing and Gong's search).
-
-    A request may be the next in the order if no other remaining request had ended before it began. The requests of a process
-    are in their order, so only the first remaining request of each process is a candidate.
-    """
-    queues = [[one for one in history if one[2]["data"]["id"] == id] for history in histories]
-    seen = set()
-
-    def search(model, places, order):
-        if all(place == len(queue) for place, queue in zip(places, queues)):
-            return order
-        state = (places, repr(model.snapshot()))
-        if state in seen:
-            return None
-        seen.add(state)
-        heads = [(queue[place], number) for number, (queue, place) in enumerate(zip(queues, places)) if place < len(queue)]
-        first_end = min(one[1] for one, _ in heads)
-        for (begin, _, asked, told), number in heads:
-            if begin > first_end:
-                continue
-            next_model = model.fork()
-            if plain_reply(next_model.apply(asked, None)) != plain_reply(told):
-                continue
-            found = search(next_model, tuple(place + (i == number) for i, place in enumerate(places)), [*order, asked])
-            if found is not None:
-                return found
-        return None
-
-    return search(Model(rules="compatible"), (0,) * len(queues), [])
-
-
 @pytest.mark.timeout(600)
-def test_a_sequential_run_explains_what_eight_processes_were_told(tmp_path):
+@pytest.mark.parametrize("home", HOMES, indirect=True)
+def test_a_sequential_run_explains_what_eight_processes_were_told(place):
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
-    path = tmp_path / "app.db"
-    told = histories(path, seed)
+    told = histories(place, seed)
     ids = sorted({one[2]["data"]["id"] for history in told for one in history})
-    assert len(ids) == 12
+    assert len(ids) == (TASKS + PROMISES) * REQUESTS // LIFE
     unexplained = [id for id in ids if explanation(told, id) is None]
     assert unexplained == [], f"seed {seed}"
-    with rc.Store(path, clock=rc.ManualClock()) as store:
+    with rc.Store(place, clock=rc.ManualClock()) as store:
         assert store.check() == []
-    assert rc.check_file(path) == []
+    assert not isinstance(place, Path) or rc.check_file(place) == []
 
 
 def test_the_search_finds_no_order_for_a_lost_update():

@@ -1,8 +1,8 @@
 """Writers that are killed: each sends requests to a store and prints every answer, until SIGKILL.
 
-    writer.py FILE KILLS SEED
+    writer.py STORE KILLS SEED
 
-Prints a line for every answer; `checker.py` compares the file with these lines.
+Prints a line for every answer; `checker.py` compares the store with these lines.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def _program(scene: Scene) -> str:
     blocks = code_blocks(scene.client.readme(), scene.client.language)
     (program,) = (block for block in blocks if "countdown" in block and f"from {module}" in block)
     assert URL in program
-    return program.replace(URL, scene.server.url)
+    return program.replace(URL, scene.url_of_workers)
 
 
 def _start(scene: Scene, name: str) -> PeerProcess:

@@ -1,0 +1,129 @@
+"""Three servers on one database, and 24 clients that use the same few ids.
+
+RESONATE_SERVERS_SEEDS sets the number of rounds, and RESONATE_SERVERS_SEED the seed of the first one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import secrets
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resonate_core as rc
+from integration.clients.server_process import ServerProcess
+from integration.storage.linearizable import explanation
+from integration.storage.process import request
+from property.judge import plain_reply
+
+SERVERS, CLIENTS, REQUESTS = 3, 24, 150
+SEEDS = int(os.environ.get("RESONATE_SERVERS_SEEDS", "40"))
+
+
+class Client(threading.Thread):
+    """Sends random requests to one server on one connection, and keeps them with their answers and the instants of both.
+
+    Args:
+        name: The name of the client, which is in its requests.
+        port: The port of its server.
+        seed: The seed of its random requests.
+        prefix: The beginning of all ids in its requests.
+    """
+
+    def __init__(self, name: str, port: int, seed: int, prefix: str) -> None:
+        super().__init__(name=name)
+        self.port = port
+        self.chance = random.Random(seed)
+        self.prefix = prefix
+        self.history: list[tuple[int, int, Any, Any]] = []
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        for number in range(REQUESTS):
+            asked = with_prefix(request(self.chance, self.name, number), self.prefix)
+            body = json.dumps(asked)
+            begin = time.monotonic_ns()
+            connection.request("POST", "/", body, {"content-type": "application/json"})
+            told = json.loads(connection.getresponse().read())
+            self.history.append((begin, time.monotonic_ns(), asked, told))
+        connection.close()
+
+
+def with_prefix(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
+    asked["data"]["id"] = prefix + asked["data"]["id"]
+    if "action" in asked["data"]:
+        asked["data"]["action"]["data"]["id"] = asked["data"]["id"]
+    return asked
+
+
+def without_instants(reply: Any) -> Any:
+    """An answer in which each instant that the server chose is 0."""
+    reply = plain_reply(reply)
+    promise = reply["data"].get("promise") if isinstance(reply["data"], dict) else None
+    for name in ("createdAt", "settledAt"):
+        if promise and promise.get(name) is not None:
+            promise[name] = 0
+    return reply
+
+
+def recount(store: rc.Store) -> dict[str, Any]:
+    """The numbers of `Store.counts`, counted from what searches return."""
+
+    def all_of(search: Any) -> list[Any]:
+        page = search(limit=1000)
+        found = list(page)
+        while page.cursor is not None:
+            page = search(limit=1000, cursor=page.cursor)
+            found += page
+        return found
+
+    return {
+        "promises": dict(Counter(promise.state for promise in all_of(store.promises.search))),
+        "tasks": dict(Counter(task.state for task in all_of(store.tasks.search))),
+        "messages": len(store.messages()),
+    }
+
+
+def round_of(seed: int, servers: list[ServerProcess]) -> tuple[int, int, list[str]]:
+    """Runs the clients; returns the numbers of requests and ids, and the ids whose histories have no explanation."""
+    prefix = f"s{seed}."
+    clients = [Client(f"c{n}", servers[n % SERVERS].port, 1000 * seed + n, prefix) for n in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    histories = [client.history for client in clients]
+    assert [len(history) for history in histories] == [REQUESTS] * CLIENTS, "a client ended early"
+    ids = sorted({one[2]["data"]["id"] for history in histories for one in history})
+    return CLIENTS * REQUESTS, len(ids), [id for id in ids if explanation(histories, id, without_instants) is None]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_a_sequential_run_explains_what_clients_of_three_servers_were_told(postgres_url: str, tmp_path: Path) -> None:
+    seed = int(os.environ.get("RESONATE_SERVERS_SEED", secrets.randbelow(10**6)))
+    servers = [ServerProcess(tmp_path / f"server{n}.log", postgres_url) for n in range(SERVERS)]
+    try:
+        for server in servers:
+            server.start()
+        for one in range(seed, seed + SEEDS):
+            begin = time.monotonic()
+            requests, ids, unexplained = round_of(one, servers)
+            print(f"seed {one}: {requests} requests, {ids} ids, {len(unexplained)} unexplained, {time.monotonic() - begin:.1f} s")
+            assert unexplained == [], f"seed {one}"
+    finally:
+        for server in servers:
+            server.stop()
+    with rc.Store(postgres_url) as store:
+        counts = store.counts()
+        print(counts)
+        assert counts == recount(store) | {"schedules": 0}
+        assert store.check() == []

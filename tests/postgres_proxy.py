@@ -1,0 +1,96 @@
+"""A proxy before a PostgreSQL server, which loses a connection at a chosen byte of a commit."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+import resonate_core as rc
+
+FAR = 10**15
+
+
+class Proxy:
+    """Forwards connections to a server; cuts one of them when it commits.
+
+    Args:
+        url: The URL of a store, on the server.
+        cut: How many bytes of the answers to the commit the client still gets. None: the commit does not reach the server.
+    """
+
+    COMMIT = b"COMMIT\0"
+
+    def __init__(self, url: str, cut: int | None) -> None:
+        parts = urlsplit(url)
+        self.target = (parts.hostname, parts.port)
+        self.cut = cut
+        self.armed = False
+        self.done = False
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        user = f"{parts.username}@" if parts.username else ""
+        self.port: int = self.listening.getsockname()[1]
+        self.url = urlunsplit(parts._replace(netloc=f"{user}127.0.0.1:{self.port}"))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listening.accept()
+                server = socket.create_connection(self.target)
+                cutting = threading.Event()
+                threading.Thread(target=self._forward, args=(client, server, cutting, True), daemon=True).start()
+                threading.Thread(target=self._forward, args=(server, client, cutting, False), daemon=True).start()
+
+    def _forward(self, source: socket.socket, target: socket.socket, cutting: threading.Event, asks: bool) -> None:
+        left = self.cut or 0
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if asks and self.armed and not self.done and self.COMMIT in data:
+                    self.done = True
+                    if self.cut is None:
+                        break
+                    cutting.set()
+                if not asks and cutting.is_set():
+                    target.sendall(data[:left])
+                    left -= len(data)
+                    if self.COMMIT in data:  # the server has committed
+                        break
+                    continue
+                target.sendall(data)
+        for one in (source, target):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def close(self) -> None:
+        """Ends it; the connections that it has stay."""
+        self.listening.close()
+
+
+def check_cut_commit(proxy: Proxy, url: str) -> None:
+    """Commits through a proxy that cuts the commit: the store's reply says what happened.
+
+    Args:
+        proxy: The proxy, which is closed afterwards.
+        url: The URL of a new store whose connections pass through the proxy.
+    """
+    with rc.Store(url, clock=rc.ManualClock(0)) as store:
+        store.promises.create("before", FAR)
+        lost = rc.database_counts()["lost_commits"]
+        proxy.armed = True
+        if proxy.cut is None:
+            with pytest.raises(rc.StoreError, match=r"commit failed.*this call changed nothing"):
+                store.promises.create("p", FAR)
+        else:
+            assert store.promises.create("p", FAR).state == "pending"
+        assert proxy.done
+        assert rc.database_counts()["lost_commits"] == lost + 1
+        store.promises.create("after", FAR)
+        found = {promise.id for promise in store.promises.search()}
+        assert found == {"before", "after"} | (set() if proxy.cut is None else {"p"})
+        assert store.check() == []
+    proxy.close()

@@ -1,0 +1,15 @@
+"""The parts of a store's URL, as other clients of PostgreSQL take them."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+
+def plain(url: str) -> str:
+    """The URL without our own parameters."""
+    return urlunsplit(urlsplit(url)._replace(query=""))
+
+
+def schema_of(url: str) -> str:
+    """The schema that the URL names."""
+    return parse_qs(urlsplit(url).query)["schema"][0]
