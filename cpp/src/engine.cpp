@@ -41,7 +41,8 @@ Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, O
     : storage_(std::move(storage)),
       durable_(storage_->durable()),
       clock_(std::move(clock)),
-      shares_manual_clock_(clock_->manual() && storage_->shares_clock()),
+      remote_(storage_->remote()),
+      shares_manual_clock_(clock_->manual() && remote_),
       options_(options),
       transaction_(std::make_unique<Transaction>()) {}
 
@@ -122,7 +123,7 @@ Reply Engine::run(Transaction& transaction, Request& request, Instant now) {
   Reply reply = Machine(set, now, request, options_).run(request.operation);
   if (options_.check && !read) require_properties(set, now, &kept->operation);
   if (trace_) transaction.events.push_back({std::move(kept), reply, {}, now});
-  if (!read) run_steps(transaction, now, kStepsPerRequest);
+  if (!read) run_steps(transaction, now, steps_after(request.operation));
   return reply;
 }
 
@@ -182,6 +183,11 @@ Reply Engine::apply(Request request, std::optional<Instant> now) {
   }
   if (access == Access::read && !now) {
     if (may_read_many(request.operation)) return search(request);
+    if (remote_) {  // a batch of one saves the round trip that loads the row
+      std::vector<Request> one;
+      one.push_back(std::move(request));
+      return std::move(apply(std::move(one), {}, Atomicity::independent).front());
+    }
     if (durable_) {
       std::vector<Reply> replies = read_on_snapshot({&request, 1});
       if (!replies.empty()) return std::move(replies.front());
@@ -216,13 +222,13 @@ std::vector<Reply> Engine::apply(std::vector<Request> requests, const std::vecto
     if (!replies.empty()) return replies;
   }
   std::lock_guard lock(mutex_);
+  Plan plan;
+  if (durable_)  // in memory, loading rows ahead saves nothing
+    for (const Request& request : requests) plan.add(request.operation);
+  if (remote_) plan.expect(*storage_);
   Scope transaction(*this, access);
   const Instant before = present();
-  if (durable_) {  // in memory, loading rows ahead saves nothing
-    Plan plan;
-    for (const Request& request : requests) plan.add(request.operation);
-    plan.load(transaction->set);
-  }
+  plan.load(transaction->set);
   if (durable_ && access == Access::write) run_submissions(*transaction, before);
   const Instant at = run_batch(*transaction, caller, before, atomicity);
   if (atomicity == Atomicity::all_or_nothing && !caller.replies.empty() && !caller.replies.back().ok()) {

@@ -59,7 +59,7 @@ Engine::Caller* Engine::run_group(Caller& first, Caller* last) {
       for (const Request& request : one->requests) plan.add(request.operation);
       if (one == last) break;
     }
-    storage_->expect(plan.rows());
+    if (remote_) plan.expect(*storage_);
     std::optional<Scope> begun;
     try {
       begun.emplace(*this, Access::write);

@@ -94,10 +94,8 @@ Reply Engine::search(Request& request) {
   return Machine(set, at, request, options_).run(request.operation);
 }
 
-// Returns a snapshot of a file whose writer is busy. Null: no writer is active, or the storage or a trace needs the lock.
-std::unique_ptr<Storage> Engine::begin_snapshot_if_busy() {
-  mutex_.refuse_owner();
-  if (!durable_ || traced_ || !mutex_.is_held()) return nullptr;
+// Returns null if the storage cannot be opened a second time.
+std::unique_ptr<Storage> Engine::begin_snapshot_of(Plan& plan) {
   std::unique_ptr<Storage> begun = idle_snapshot();
   if (!begun) {  // no idle snapshot yet
     std::lock_guard lock(mutex_);
@@ -105,6 +103,7 @@ std::unique_ptr<Storage> Engine::begin_snapshot_if_busy() {
     return begin_snapshot();
   }
   try {
+    if (remote_) plan.expect(*begun);
     begun->begin(Access::read);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::storage) throw;
@@ -113,15 +112,18 @@ std::unique_ptr<Storage> Engine::begin_snapshot_if_busy() {
   return begun;
 }
 
-// Answers short reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not.
+// Answers short reads from a snapshot if they would otherwise wait for a commit; returns nothing if they would not, or if the
+// storage or a trace needs the lock.
 std::vector<Reply> Engine::read_on_snapshot(std::span<Request> requests) {
-  std::unique_ptr<Storage> begun = begin_snapshot_if_busy();
+  mutex_.refuse_owner();
+  if (!durable_ || traced_ || !mutex_.is_held()) return {};
+  Plan plan;
+  for (const Request& request : requests) plan.add(request.operation);
+  std::unique_ptr<Storage> begun = begin_snapshot_of(plan);
   if (!begun) return {};
   const Snapshot snapshot(*this, std::move(begun));
   const Instant at = std::max(clock_->now(), snapshot.storage().counters().now);
   WorkingSet set(snapshot.storage());
-  Plan plan;
-  for (const Request& request : requests) plan.add(request.operation);
   plan.load(set);
   std::vector<Reply> replies;
   replies.reserve(requests.size());

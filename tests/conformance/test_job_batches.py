@@ -86,6 +86,18 @@ def test_complete_many(client: JobClient) -> None:
     assert [client.state(id) for id in "abcd"] == ["completed", "completed", "claimed", "absent"]
 
 
+def test_many_completed_jobs_without_retention_are_deleted_at_once(client: JobClient) -> None:
+    """A request that completes n jobs takes n steps more than others, so none of them is left to a later request."""
+    ids = [f"j{number:03}" for number in range(200)]
+    for id in ids:
+        client.enqueue(id, now=0, retention=0).must()
+    client.claim(200, now=0).must()
+    for id in ids:
+        client.start(id, now=1).must()
+    client.send("job.complete_many", {"jobs": [{"id": id, "version": 1} for id in ids]}, 5).must()
+    assert {client.state(id) for id in ids} == {"absent"}
+
+
 def test_start_many(client: JobClient) -> None:
     """Each item has the effect and the status of a single start; its lease is the request's, or else its claim's."""
     for id in ("a", "b", "c", "late"):

@@ -153,8 +153,7 @@ class Model:
         # A deep copy, because the steps that follow may change rows in the reply.
         reply = copy.deepcopy(wire.envelope(request.kind, request.corr_id, status, request.dialect, data))
         if request.kind not in READS:
-            # debug.start and debug.stop run all steps that are due, as a tick does.
-            steps.run(world, None if request.kind in ("debug.start", "debug.stop") else steps.BUDGET)
+            steps.run(world, steps.budget_after(request))
         return reply
 
     def apply_batch(self, envelopes, now=None, atomic=False):

@@ -22,7 +22,14 @@ RANKS = {
 }
 """The order of kinds at one instant."""
 BUDGET = 64
-"""The maximum number of steps that follow a request."""
+"""The maximum number of steps that follow most requests."""
+
+
+def budget_after(request):
+    """The maximum number of steps that follow the request; None: all that are due, as in a tick."""
+    if request.kind in ("debug.start", "debug.stop"):
+        return None
+    return BUDGET + (len(request.data["jobs"]) if request.kind == "job.complete_many" else 0)
 
 
 def begin(world):

@@ -46,6 +46,7 @@ struct TraceEvent {
 };
 using TraceSink = std::function<void(const TraceEvent&)>;
 
+class Plan;
 class WorkingSet;
 struct ClockReset;
 
@@ -192,7 +193,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Reply search(Request& request);
   void choose_on_snapshot(Request& request);
   std::vector<Reply> read_on_snapshot(std::span<Request> requests);
-  std::unique_ptr<Storage> begin_snapshot_if_busy();
+  std::unique_ptr<Storage> begin_snapshot_of(Plan& plan);
 
   void share_commit(Caller& caller);
   Caller* run_group(Caller& first, Caller* last);
@@ -232,6 +233,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Storage>> idle_;  // ended snapshots for reuse; destroyed before their storage
   const bool durable_;                          // storage_->durable()
   std::shared_ptr<Clock> clock_;
+  const bool remote_;               // as Storage::remote
   const bool shares_manual_clock_;  // with other machines: every move is stored
   Options options_;
   SubmissionDecoder decode_submission_ = nullptr;

@@ -131,14 +131,15 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // The next transaction will load these rows, some of which may not exist. A remote back end fetches them while it begins, in the
-  // same round trip. The keys must outlive the call of begin().
-  virtual void expect(std::span<const Lookup<RowRef>> /*rows*/) {}
+  // The next transaction will load these records, some of which may not exist. A remote back end fetches them while it begins, in
+  // the same round trip. The keys must outlive the call of begin().
+  virtual void expect(const Lookups& /*records*/) {}
   // Begins a transaction: until end(), all reads see one state. If other processes can write the same rows, Access::write admits
   // one writer at a time; Error (busy): another writer held the lock for the storage's whole busy timeout.
   virtual void begin(Access) {}
   virtual void end() noexcept {}
 
+  // Outside a transaction: those that were seen last.
   virtual Counters counters() = 0;
 
   // Loads records by key; a remote back end needs one round trip. A key may occur several times.
@@ -174,8 +175,9 @@ class Storage {
   const std::string& location() const noexcept { return location_; }
   // Returns whether another process has committed since this was last asked, as the last transaction saw it.
   virtual bool changed_elsewhere() { return false; }
-  // Returns whether several machines use it. Their manual clocks are then one: each move is stored, and read by the others.
-  virtual bool shares_clock() const noexcept { return false; }
+  // Returns whether it is a server that several machines use. Then every read costs a round trip, and the machines' manual clocks
+  // are one: each move is stored, and read by the others.
+  virtual bool remote() const noexcept { return false; }
   // Returns whether commits survive the process. Such commits are expensive, so callers share them.
   bool durable() const noexcept { return !location_.empty(); }
   // Returns the number of records, for reports.

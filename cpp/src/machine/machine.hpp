@@ -149,11 +149,14 @@ class Machine {
 // Makes the task pending, for requests and steps.
 void enter_pending(Row& row, Instant at);
 
-// The most internal steps that follow a request (PROTOCOL 4). The reference model uses the same number.
+// The most internal steps that follow most requests (PROTOCOL 4). The reference model uses the same number.
 inline constexpr std::size_t kStepsPerRequest = 64;
 // The most internal steps that run before a request. A claim runs this portion plus one step for each job that it asks for, because
 // steps that are due can make jobs runnable.
 std::size_t steps_before(const Operation& operation) noexcept;
+// The most internal steps that follow a request. Completions that arrive together get as many as they would alone, at least one
+// each, because a completed job without retention ends with one.
+std::size_t steps_after(const Operation& operation) noexcept;
 
 // Call it at the beginning of a tick and of each request that writes: stores that the store has seen `now`, deletes unblocks that
 // were queued too long ago (decision 7), and returns the last instant that the store has seen.

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <variant>
 
+#include "machine/job_groups.hpp"
+
 namespace resonate {
 namespace {
 
@@ -34,7 +36,11 @@ void name(const ScheduleGet& request, Plan& plan) { plan.schedule(request.id); }
 void name(const ScheduleCreate& request, Plan& plan) { plan.schedule(request.id); }
 void name(const ScheduleDelete& request, Plan& plan) { plan.schedule(request.id); }
 void name(const JobOrder& order, Plan& plan) {
-  if (order.id) plan.row(*order.id);
+  if (order.id) {
+    plan.row(*order.id);
+  } else {
+    plan.job_without_id();
+  }
   plan.queue(order.queue);
 }
 void name(const JobEnqueue& request, Plan& plan) { name(request.order.front(), plan); }
@@ -74,9 +80,28 @@ void Plan::queue(std::string_view name) {
   if (std::ranges::find(queues_, name, &Lookup<QueueRef>::key) == queues_.end()) queues_.push_back({name});
 }
 
+// Adds the rows of the ids that the jobs without an id will get, since a caller may have used one of them already.
+void Plan::generate_ids(std::int64_t after) {
+  if (jobs_without_id_ == 0 || after == generated_after_) return;
+  rows_.resize(rows_.size() - generated_.size());
+  generated_.clear();
+  generated_.reserve(jobs_without_id_);  // rows_ has views of them
+  generated_after_ = after;
+  while (generated_.size() < jobs_without_id_) {
+    after = saturating_add(after, 1);
+    generated_.push_back(generated_name("job", after));
+    row(generated_.back());
+  }
+}
+
+void Plan::expect(Storage& storage) {
+  generate_ids(storage.counters().jobs);
+  storage.expect(lookups());
+}
+
 void Plan::load(WorkingSet& set) {
-  if (rows_.size() + schedules_.size() + queues_.size() + edges_.size() < 2) return;
-  set.prefetch({.rows = rows_, .schedules = schedules_, .queues = queues_, .edges = edges_});
+  generate_ids(set.counters().jobs);
+  if (rows_.size() + schedules_.size() + queues_.size() + edges_.size() >= 2) set.prefetch(lookups());
 }
 
 }  // namespace resonate

@@ -2,7 +2,9 @@
 // working set loads the others on demand: those that a request finds by a search, and those that a record leads to.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,23 +17,32 @@ class Plan {
  public:
   // The operation must outlive the plan: its keys are views into it.
   void add(const Operation& operation);
-  // A single record is loaded on demand.
+  // Makes the storage fetch the records while it begins the next transaction.
+  void expect(Storage& storage);
+  // Loads the records. A single record is loaded on demand.
   void load(WorkingSet& set);
 
   // Adds a record; some of those that are named may not exist.
   void row(std::string_view id) { rows_.push_back({id}); }
   void schedule(std::string_view id) { schedules_.push_back({id}); }
   void queue(std::string_view name);
+  void job_without_id() { ++jobs_without_id_; }
   void edge(EdgeKind kind, std::string_view owner, std::string_view other) { edges_.push_back({kind, owner, other}); }
 
   std::span<const Lookup<RowRef>> rows() const noexcept { return rows_; }
   std::span<const Lookup<ScheduleRef>> schedules() const noexcept { return schedules_; }
 
  private:
+  void generate_ids(std::int64_t after);
+  Lookups lookups() noexcept { return {.rows = rows_, .schedules = schedules_, .queues = queues_, .edges = edges_}; }
+
   std::vector<Lookup<RowRef>> rows_;
   std::vector<Lookup<ScheduleRef>> schedules_;
   std::vector<Lookup<QueueRef>> queues_;
   std::vector<EdgeLookup> edges_;
+  std::size_t jobs_without_id_ = 0;
+  std::vector<std::string> generated_;  // their ids; they are the last of rows_
+  std::int64_t generated_after_ = -1;   // the number before the first of them
 };
 
 }  // namespace resonate

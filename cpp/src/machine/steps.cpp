@@ -184,6 +184,11 @@ std::size_t steps_before(const Operation& operation) noexcept {
   return claim ? kStepsPerRequest + static_cast<std::size_t>(claim->count) : 0;
 }
 
+std::size_t steps_after(const Operation& operation) noexcept {
+  const auto* completed = std::get_if<JobCompleteMany>(&operation);
+  return kStepsPerRequest + (completed ? completed->jobs.size() : 0);
+}
+
 std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& options) {
   while (const auto next = set.next_due(now)) {
     if (next->schedule) {

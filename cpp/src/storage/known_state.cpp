@@ -4,12 +4,6 @@
 
 namespace resonate {
 
-namespace {
-
-bool asks_for_oldest_unblock(const MessageRange& range) { return range.by == MessageRange::By::unblock && range.limit == 1; }
-
-}  // namespace
-
 bool changes_only_instant(const Changes& changes, const Counters& before) noexcept {
   return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
          changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
@@ -18,15 +12,32 @@ bool changes_only_instant(const Changes& changes, const Counters& before) noexce
 }
 
 std::optional<std::vector<MessageRef>> KnownState::messages_of(const MessageRange& range) const {
-  if (!asks_for_oldest_unblock(range) || !oldest_unblock_known) return std::nullopt;
-  if (oldest_unblock && oldest_unblock->seq <= range.after) return std::nullopt;
-  return oldest_unblock ? std::vector{oldest_unblock} : std::vector<MessageRef>();
+  using enum MessageRange::By;
+  if (range.by != unblock && (range.by != unblock_of || !all_unblocks_)) return std::nullopt;
+  std::vector<MessageRef> found;
+  for (const MessageRef& message : unblocks_) {
+    if (found.size() == range.limit) break;
+    if (message->seq > range.after && (range.by == unblock || message->id == range.text)) found.push_back(message);
+  }
+  if (!all_unblocks_ && found.size() < range.limit) return std::nullopt;
+  return found;
 }
 
 void KnownState::read(const MessageRange& range, const std::vector<MessageRef>& found) {
-  if (!asks_for_oldest_unblock(range) || range.after != 0) return;
-  oldest_unblock_known = true;
-  oldest_unblock = found.empty() ? nullptr : found.front();
+  if (range.by != MessageRange::By::unblock || range.after != 0) return;
+  all_unblocks_ = found.size() < range.limit;
+  unblocks_ = found;
+}
+
+void KnownState::keep_unblocks(const Changes& changes) {
+  const auto& removed = changes.messages_removed;
+  std::erase_if(unblocks_, [&](const MessageRef& message) { return std::ranges::find(removed, message->seq) != removed.end(); });
+  if (!all_unblocks_) return;
+  for (const MessageRef& message : changes.messages_added)
+    if (unblock_key(*message)) unblocks_.push_back(message);
+  if (unblocks_.size() <= kUnblocksKept) return;
+  unblocks_.resize(kUnblocksKept);
+  all_unblocks_ = false;
 }
 
 void KnownState::keep(const Changes& changes) {
@@ -45,16 +56,7 @@ void KnownState::keep(const Changes& changes) {
       queues.erase(change.before->name);
     }
   }
-  if (oldest_unblock_known) {
-    const auto& removed = changes.messages_removed;
-    if (!oldest_unblock) {
-      const auto first = std::find_if(changes.messages_added.begin(), changes.messages_added.end(),
-                                      [](const MessageRef& message) { return unblock_key(*message) != nullptr; });
-      if (first != changes.messages_added.end()) oldest_unblock = *first;
-    } else if (std::find(removed.begin(), removed.end(), oldest_unblock->seq) != removed.end()) {
-      oldest_unblock_known = false;
-    }
-  }
+  keep_unblocks(changes);
   counters = changes.counters;
 }
 
@@ -85,12 +87,12 @@ void KnownState::keep_first_due(const Changes& changes) {
 
 void KnownState::forget() {
   rows.clear();
-  version = -1;
+  version = kUnknown;
   counters = {};
   messages = 0;
   first_due.reset();
-  oldest_unblock_known = false;
-  oldest_unblock = nullptr;
+  unblocks_.clear();
+  all_unblocks_ = false;
   queues.clear();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "resonate/storage.hpp"
 #include "storage/row_cache.hpp"
@@ -15,17 +16,19 @@ namespace resonate {
 struct KnownState {
   static constexpr std::size_t kCachedBytes = std::size_t{64} << 20;
 
-  std::int64_t version = -1;  // of the state, as the storage counts them; -1: nothing is known
+  static constexpr std::int64_t kUnknown = -1;
+  static constexpr std::size_t kUnblocksKept = 64;  // a store whose messages are delivered has few
+
+  std::int64_t version = kUnknown;  // of the state, as the storage counts them; unknown: nothing else is known either
   Counters counters;
   std::int64_t messages = 0;  // the number of queued messages; stored, so that it need not be counted
   std::optional<Instant> first_due;
-  bool oldest_unblock_known = false;
-  MessageRef oldest_unblock;
   std::map<std::string, QueueRef, std::less<>> queues;
   RowCache rows{kCachedBytes};
   bool changed_elsewhere = false;  // see Storage
 
-  // Returns the messages of the range if they are known: every writing transaction asks for the oldest unblock.
+  // Returns the messages of the range if they are known: every writing transaction asks for the oldest unblock, and the end of a
+  // job's retention for those of its promise.
   std::optional<std::vector<MessageRef>> messages_of(const MessageRange& range) const;
   // Notes what was read for such a range.
   void read(const MessageRange& range, const std::vector<MessageRef>& found);
@@ -35,6 +38,10 @@ struct KnownState {
 
  private:
   void keep_first_due(const Changes& changes);
+  void keep_unblocks(const Changes& changes);
+
+  std::vector<MessageRef> unblocks_;  // the first ones
+  bool all_unblocks_ = false;         // there are no others
 };
 
 // Returns whether only the instant differs: a clock that moves is not worth a commit.

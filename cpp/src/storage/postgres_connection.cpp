@@ -137,6 +137,8 @@ void PostgresConnection::abandon() noexcept {
   }
   connection_ = nullptr;
   sent_.clear();
+  results_ = 0;
+  posted_ = 0;
 }
 
 void PostgresConnection::connect(const PostgresAddress& address) {
@@ -185,7 +187,7 @@ void PostgresConnection::give_up() {
   throw PostgresError("", why);
 }
 
-void PostgresConnection::send(const PostgresStatement& statement, const PostgresParameters& parameters) {
+std::size_t PostgresConnection::send(const PostgresStatement& statement, const PostgresParameters& parameters) {
   const Libpq& pq = libpq();
   if (!connection_) throw PostgresError("", "the connection is closed");
   const std::vector<const char*> values = parameters.values();
@@ -208,12 +210,36 @@ void PostgresConnection::send(const PostgresStatement& statement, const Postgres
   }
   if (!sent) give_up();
   sent_.push_back({});
+  return results_++;
 }
 
-void PostgresConnection::send(const char* text) {
+std::size_t PostgresConnection::send(const char* text) {
   if (!connection_) throw PostgresError("", "the connection is closed");
   if (!libpq().PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 1)) give_up();
   sent_.push_back({});
+  return results_++;
+}
+
+void PostgresConnection::post(const char* text) {
+  const Libpq& pq = libpq();
+  if (!connection_) throw PostgresError("", "the connection is closed");
+  if (!pq.PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 1) || !pq.PQpipelineSync(connection_) ||
+      pq.PQflush(connection_) < 0)
+    give_up();
+  ++posted_;
+}
+
+// Reads the end of a pipeline, and returns whether it was there.
+bool PostgresConnection::ends_pipeline() {
+  const PostgresResult sync(next());
+  return sync.get() && libpq().PQresultStatus(sync.get()) == PGRES_PIPELINE_SYNC;
+}
+
+void PostgresConnection::discard_posted() {
+  for (; posted_ > 0; --posted_) {
+    while (PGresult* const result = next()) libpq().PQclear(result);
+    if (!ends_pipeline()) throw PostgresError("", trimmed(libpq().PQerrorMessage(connection_)));
+  }
 }
 
 // The next result; null at the end of a statement's results.
@@ -237,6 +263,7 @@ std::vector<PostgresResult> PostgresConnection::run() {
   std::optional<PostgresError> failure;
   try {
     if (!pq.PQpipelineSync(connection_)) throw PostgresError("", trimmed(pq.PQerrorMessage(connection_)));
+    discard_posted();
     for (const Sent& one : sent_) {
       PostgresResult result(next());
       if (!result.get()) throw PostgresError("", trimmed(pq.PQerrorMessage(connection_)));
@@ -254,9 +281,7 @@ std::vector<PostgresResult> PostgresConnection::run() {
         results.push_back(std::move(result));
       }
     }
-    PostgresResult sync(next());
-    if (!sync.get() || pq.PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC)
-      throw failure ? *failure : PostgresError("", trimmed(pq.PQerrorMessage(connection_)));
+    if (!ends_pipeline()) throw failure ? *failure : PostgresError("", trimmed(pq.PQerrorMessage(connection_)));
   } catch (const PostgresError&) {
     abandon();
     throw;
@@ -270,6 +295,7 @@ std::vector<PostgresResult> PostgresConnection::run() {
     throw;
   }
   sent_.clear();
+  results_ = 0;
   if (failure) throw *failure;
   return results;
 }

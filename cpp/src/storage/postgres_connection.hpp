@@ -66,10 +66,12 @@ class PostgresConnection {
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
 
-  // Adds a statement to the next round trip. It must exist until then.
-  void send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
+  // Adds a statement to the next round trip, and returns the place of its result. The statement must exist until then.
+  std::size_t send(const PostgresStatement& statement, const PostgresParameters& parameters = {});
   // Adds a statement without parameters, which is not prepared.
-  void send(const char* text);
+  std::size_t send(const char* text);
+  // Sends a statement at once and does not wait for its result, which the next run() discards.
+  void post(const char* text);
   // Sends what was added, and returns the results in order. Throws PostgresError for the first statement that failed; the
   // statements after it were not run. An interrupt closes the connection.
   std::vector<PostgresResult> run();
@@ -87,12 +89,16 @@ class PostgresConnection {
   void connect(const PostgresAddress& address);
   void wait(bool for_writing, Duration& left, bool connecting);
   PGresult* next();
+  bool ends_pipeline();
+  void discard_posted();
   void abandon() noexcept;
   [[noreturn]] void give_up();
 
   PGconn* connection_ = nullptr;
   bool prepares_ = true;
   std::vector<Sent> sent_;
+  std::size_t results_ = 0;  // of sent_
+  int posted_ = 0;           // statements whose results were not read
   std::vector<const PostgresStatement*> prepared_;
 };
 

@@ -16,6 +16,11 @@ namespace resonate {
 
 namespace {
 
+Instant first_due_of(const PostgresResult& result) {
+  const PostgresRow row = result.row(0);
+  return row.is_null(0) ? kNever : row.integer(0);
+}
+
 Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
@@ -121,13 +126,8 @@ PostgresResult PostgresStorage::run(PostgresQuery which, const PostgresParameter
   return connection_->run(postgres_statement(which), parameters);
 }
 
-void PostgresStorage::expect(std::span<const Lookup<RowRef>> rows) {
-  expected_.clear();
-  for (const Lookup<RowRef>& row : rows) expected_.push_back(row.key);
-}
-
 void PostgresStorage::begin(Access access) {
-  const Ids expected = std::exchange(expected_, {});  // also if this fails: the ids are valid for this call alone
+  const Lookups expected = std::exchange(expected_, {});  // also if this fails: the keys are valid for this call alone
   if (access == Access::write && options_.read_only) throw read_only_error(location());
   guarded("begin", [&] {
     const bool had_one = connection_ != nullptr;
@@ -145,34 +145,36 @@ void PostgresStorage::begin(Access access) {
   });
 }
 
-void PostgresStorage::begin_once(Access access, const Ids& expected) {
+// One round trip: the lock, the counters, and what the transaction is going to read. If no other process writes, most of that is
+// known.
+void PostgresStorage::begin_once(Access access, const Lookups& expected) {
   const bool writes = access == Access::write;
+  if (others_write_ > 0) --others_write_;
+  const bool alone = others_write_ == 0;
   try {
     connection_->send(writes ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
-    if (writes && writer_ == 0) send(PostgresQuery::new_writer, {});
-    send(writes ? PostgresQuery::lock_counters : PostgresQuery::load_counters, {});
-    Ids ids;
-    for (const std::string_view id : expected)
-      if (!known_.rows.find(id)) ids.push_back(id);
-    if (!ids.empty()) send(PostgresQuery::load_rows, PostgresParameters().texts(ids));
+    const bool registers = writes && writer_ == 0;
+    const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
+    const std::size_t counters = send(writes ? PostgresQuery::lock_counters : PostgresQuery::load_counters);
+    const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
+    const bool asks_due = writes && !(alone && known_.first_due);
+    const bool asks_unblocks = writes && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
+    const std::size_t due = asks_due ? send(PostgresQuery::first_due) : 0;
+    const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
+    lookups_.find(expected, alone ? &known_ : nullptr);
+    lookups_.send(*connection_);
     in_transaction_ = true;
-    std::vector<PostgresResult> results = connection_->run();
-    const std::size_t counters = results.size() - (ids.empty() ? 1 : 2);
-    if (writes && writer_ == 0) writer_ = results[counters - 1].row(0).integer(0);
+    const std::vector<PostgresResult> results = connection_->run();
+    if (registers) writer_ = results[writer].row(0).integer(0);
     see_counters(results[counters]);
-    for (const std::string_view id : ids) fetched_.emplace(id, nullptr);
-    for (int at = 0; !ids.empty() && at < results.back().rows(); ++at) keep_row(read_row(results.back().row(at)));
+    if (asks_due) known_.first_due = first_due_of(results[due]);
+    if (asks_unblocks) keep_messages(unblocks, results[messages]);
+    lookups_.take(results, known_);
   } catch (...) {
     end();
     throw;
   }
-}
-
-// Keeps a row that was read when the transaction began.
-void PostgresStorage::keep_row(const RowRef& row) {
-  known_.rows.put(row);
-  fetched_[row->id()] = row;  // the cache may not hold all of them
 }
 
 // Detects commits of other processes and submissions, and learns the server's instant. A pooler may have passed the session's
@@ -190,6 +192,8 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   submission_waits_ = row.integer(7) != 0;
   const std::int64_t version = row.integer(0);
   if (version == known_.version) return;
+  constexpr int kLately = 32;
+  if (known_.version != KnownState::kUnknown) others_write_ = kLately;
   const Instant before = known_.counters.now;
   known_.forget();
   known_.version = version;
@@ -200,13 +204,13 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
 }
 
 void PostgresStorage::end() noexcept {
-  fetched_.clear();
+  lookups_.clear();
   if (!in_transaction_) return;
   in_transaction_ = false;
   try {
     const Uninterrupted uninterrupted;
     if (connection_ && !connection_->lost()) {
-      (void)connection_->run("ROLLBACK");
+      connection_->post("ROLLBACK");
       return;
     }
   } catch (const std::exception&) {  // a lost connection ends its transaction
@@ -222,91 +226,19 @@ Counters PostgresStorage::counters() {
 
 // One round trip for everything that is not known.
 void PostgresStorage::load_many(const Lookups& records) {
-  std::vector<std::string_view> ids;
-  std::vector<std::string_view> names;
-  std::vector<std::string_view> schedules;
-  std::vector<std::int64_t> kinds;
-  std::vector<std::string_view> owners;
-  std::vector<std::string_view> others;
-  for (Lookup<RowRef>& row : records.rows) {
-    if ((row.found = known_.rows.find(row.key))) continue;
-    const auto fetched = fetched_.find(std::string(row.key));
-    if (fetched == fetched_.end()) {
-      ids.push_back(row.key);
-    } else {
-      row.found = fetched->second;
-    }
-  }
-  for (Lookup<QueueRef>& queue : records.queues) {
-    const auto known = known_.queues.find(queue.key);
-    if (known != known_.queues.end()) {
-      queue.found = known->second;
-    } else {
-      names.push_back(queue.key);
-    }
-  }
-  for (const Lookup<ScheduleRef>& schedule : records.schedules) schedules.push_back(schedule.key);
-  for (const EdgeLookup& edge : records.edges) {
-    kinds.push_back(static_cast<std::int64_t>(edge.kind));
-    owners.push_back(edge.owner);
-    others.push_back(edge.other);
-  }
-  if (ids.empty() && names.empty() && schedules.empty() && kinds.empty()) return;
-  guarded("read", [&] {
-    if (!ids.empty()) send(PostgresQuery::load_rows, PostgresParameters().texts(ids));
-    if (!names.empty()) send(PostgresQuery::load_queues, PostgresParameters().texts(names));
-    if (!schedules.empty()) send(PostgresQuery::load_schedules, PostgresParameters().texts(schedules));
-    if (!kinds.empty()) send(PostgresQuery::load_edges, PostgresParameters().integers(kinds).texts(owners).texts(others));
-    const std::vector<PostgresResult> results = connection_->run();
-    auto result = results.begin();
-    if (!ids.empty()) {
-      std::unordered_map<std::string_view, RowRef> loaded;  // the cache may not hold all of them
-      for (int at = 0; at < result->rows(); ++at) {
-        RowRef row = read_row(result->row(at));
-        known_.rows.put(row);
-        loaded.emplace(row->id(), row);
-      }
-      ++result;
-      for (Lookup<RowRef>& row : records.rows)
-        if (const auto found = loaded.find(row.key); !row.found && found != loaded.end()) row.found = found->second;
-    }
-    if (!names.empty()) {
-      for (int at = 0; at < result->rows(); ++at) {
-        QueueRef queue = queue_of_json(result->row(at).text(0));
-        known_.queues[queue->name] = queue;
-      }
-      ++result;
-      for (Lookup<QueueRef>& queue : records.queues)
-        if (const auto known = known_.queues.find(queue.key); known != known_.queues.end()) queue.found = known->second;
-    }
-    if (!schedules.empty()) {
-      for (int at = 0; at < result->rows(); ++at) {
-        const ScheduleRef found = read_schedule(result->row(at));
-        for (Lookup<ScheduleRef>& schedule : records.schedules)  // an id may be listed twice
-          if (schedule.key == found->id) schedule.found = found;
-      }
-      ++result;
-    }
-    if (!kinds.empty()) {
-      for (int at = 0; at < result->rows(); ++at) {
-        const PostgresRow found = result->row(at);
-        for (EdgeLookup& edge : records.edges)
-          if (static_cast<std::int64_t>(edge.kind) == found.integer(0) && edge.owner == found.text(1) &&
-              edge.other == found.text(2))
-            edge.found = true;
-      }
-    }
-  });
+  lookups_.find(records, &known_);
+  if (lookups_.missing())
+    guarded("read", [&] {
+      lookups_.send(*connection_);
+      const std::vector<PostgresResult> results = connection_->run();
+      lookups_.take(results, known_);
+    });
+  lookups_.fill(records);
 }
 
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
-  if (!known_.first_due) {
-    known_.first_due = guarded("read", [&] {
-      const PostgresResult first = run(PostgresQuery::first_due);
-      return first.row(0).is_null(0) ? kNever : first.row(0).integer(0);
-    });
-  }
+  if (!known_.first_due) known_.first_due = guarded("read", [&] { return first_due_of(run(PostgresQuery::first_due)); });
   return *known_.first_due;
 }
 
@@ -356,24 +288,31 @@ std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
   });
 }
 
+std::size_t PostgresStorage::send_range(const MessageRange& range) {
+  constexpr std::array kRanges = {PostgresQuery::messages, PostgresQuery::messages_to, PostgresQuery::messages_to_prefix,
+                                  PostgresQuery::unblocks, PostgresQuery::unblocks_of};
+  PostgresParameters parameters;
+  bind_message_range(parameters, range);
+  return send(kRanges[static_cast<std::size_t>(range.by)], parameters);
+}
+
+std::vector<MessageRef> PostgresStorage::keep_messages(const MessageRange& range, const PostgresResult& result) {
+  std::vector<MessageRef> found;
+  for (int at = 0; at < result.rows() && found.size() < range.limit; ++at) {
+    MessageRef message = read_message(result.row(at));
+    if (range.by == MessageRange::By::prefix && !message->address.starts_with(range.text)) break;
+    found.push_back(std::move(message));
+  }
+  known_.read(range, found);
+  return found;
+}
+
 std::vector<MessageRef> PostgresStorage::messages(const MessageRange& range) {
-  using enum MessageRange::By;
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   if (auto known = known_.messages_of(range)) return *std::move(known);
   return guarded("read", [&] {
-    constexpr std::array kRanges = {PostgresQuery::messages, PostgresQuery::messages_to, PostgresQuery::messages_to_prefix,
-                                    PostgresQuery::unblocks, PostgresQuery::unblocks_of};
-    PostgresParameters parameters;
-    bind_message_range(parameters, range);
-    const PostgresResult result = run(kRanges[static_cast<std::size_t>(range.by)], parameters);
-    std::vector<MessageRef> found;
-    for (int at = 0; at < result.rows() && found.size() < range.limit; ++at) {
-      MessageRef message = read_message(result.row(at));
-      if (range.by == prefix && !message->address.starts_with(range.text)) break;
-      found.push_back(std::move(message));
-    }
-    known_.read(range, found);
-    return found;
+    send_range(range);
+    return keep_messages(range, connection_->run().front());
   });
 }
 

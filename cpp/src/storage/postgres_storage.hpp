@@ -6,16 +6,15 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "resonate/interruption.hpp"
 #include "resonate/postgres.hpp"
 #include "storage/known_state.hpp"
 #include "storage/open_connections.hpp"
+#include "storage/postgres_lookups.hpp"
 #include "storage/postgres_statements.hpp"
 
 namespace resonate {
@@ -25,7 +24,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresStorage(PostgresAddress address, PostgresOptions options);
   ~PostgresStorage() override;
 
-  void expect(std::span<const Lookup<RowRef>> rows) override;
+  void expect(const Lookups& records) override { expected_ = records; }
   void begin(Access access) override;
   void end() noexcept override;
 
@@ -39,7 +38,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::vector<MessageRef> messages(const MessageRange& range) override;
   std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
-  bool shares_clock() const noexcept override { return true; }
+  bool remote() const noexcept override { return true; }
   void write(const Changes& changes) override;
   void vacuum() override;
   std::size_t count(Table table) override;
@@ -54,14 +53,16 @@ class PostgresStorage final : public Storage, private OpenConnection {
   auto guarded(const char* action, Body body);
   [[noreturn]] void fail(const char* action, const PostgresError& error);
   void connect();
-  using Ids = std::vector<std::string_view>;
-  void begin_once(Access access, const Ids& expected = {});
+  void begin_once(Access access, const Lookups& expected = {});
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
-  void keep_row(const RowRef& row);
+  std::size_t send_range(const MessageRange& range);
+  std::vector<MessageRef> keep_messages(const MessageRange& range, const PostgresResult& result);
   PostgresResult run(PostgresQuery which, const PostgresParameters& parameters = {});
-  void send(PostgresQuery which, const PostgresParameters& parameters) { connection_->send(postgres_statement(which), parameters); }
+  std::size_t send(PostgresQuery which, const PostgresParameters& parameters = {}) {
+    return connection_->send(postgres_statement(which), parameters);
+  }
   void send_rows(const std::vector<RowChange>& changes);
   void send_submissions(const std::vector<Submission>& ended);
   void send_changes(const Changes& changes);
@@ -73,10 +74,11 @@ class PostgresStorage final : public Storage, private OpenConnection {
   PostgresOptions options_;
   std::unique_ptr<PostgresConnection> connection_;
   KnownState known_;
-  Ids expected_;                                     // what the next transaction will load; its begin takes it
-  std::unordered_map<std::string, RowRef> fetched_;  // rows that were fetched when the transaction began; null: there is none
-  std::int64_t writer_ = 0;                          // our row in writers; 0: nothing was written yet
-  std::int64_t batch_ = 0;                           // the number of our last transaction
+  Lookups expected_;               // what the next transaction will load; its begin takes it
+  PostgresLookups lookups_;        // of this transaction
+  int others_write_ = 0;           // not 0: another process has committed lately, as one of so many transactions has seen
+  std::int64_t writer_ = 0;        // our row in writers; 0: nothing was written yet
+  std::int64_t batch_ = 0;         // the number of our last transaction
   Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
   bool submission_waits_ = false;  // when the transaction began

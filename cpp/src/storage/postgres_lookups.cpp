@@ -1,0 +1,99 @@
+#include "storage/postgres_lookups.hpp"
+
+#include "codec/jobs_json.hpp"
+#include "storage/postgres_statements.hpp"
+#include "storage/row_columns.hpp"
+
+namespace resonate {
+
+namespace {
+
+// Finds a record, or lists its key.
+template <class Ref, class KnownOne>
+void find_one(Lookup<Ref>& record, std::unordered_map<std::string, Ref>& loaded, std::vector<std::string_view>& missing,
+              KnownOne known) {
+  const auto place = loaded.find(std::string(record.key));
+  record.found = place == loaded.end() ? known(record.key) : place->second;
+  if (record.found || place != loaded.end()) return;
+  missing.push_back(record.key);
+  loaded.emplace(record.key, nullptr);  // a key that is given twice is loaded once
+}
+
+template <class Ref>
+void fill_all(std::span<Lookup<Ref>> records, const std::unordered_map<std::string, Ref>& loaded) {
+  for (Lookup<Ref>& record : records)
+    if (!record.found) record.found = loaded.find(std::string(record.key))->second;
+}
+
+}  // namespace
+
+void PostgresLookups::find(const Lookups& records, KnownState* known) {
+  for (Lookup<RowRef>& row : records.rows)
+    find_one(row, rows_, ids_, [known](std::string_view id) { return known ? known->rows.find(id) : nullptr; });
+  for (Lookup<QueueRef>& queue : records.queues)
+    find_one(queue, queues_, names_, [known](std::string_view name) -> QueueRef {
+      if (!known) return nullptr;
+      const auto found = known->queues.find(name);
+      return found == known->queues.end() ? nullptr : found->second;
+    });
+  for (Lookup<ScheduleRef>& schedule : records.schedules)
+    find_one(schedule, schedules_, schedule_ids_, [](std::string_view) { return nullptr; });
+  for (const EdgeLookup& edge : records.edges) {
+    if (!edges_.emplace(EdgeKey(edge.kind, edge.owner, edge.other), false).second) continue;
+    edge_kinds_.push_back(static_cast<std::int64_t>(edge.kind));
+    edge_owners_.push_back(edge.owner);
+    edge_others_.push_back(edge.other);
+  }
+}
+
+void PostgresLookups::send(PostgresConnection& connection) const {
+  const auto load = [&connection](PostgresQuery which, const std::vector<std::string_view>& keys) {
+    if (!keys.empty()) connection.send(postgres_statement(which), PostgresParameters().texts(keys));
+  };
+  load(PostgresQuery::load_rows, ids_);
+  load(PostgresQuery::load_queues, names_);
+  load(PostgresQuery::load_schedules, schedule_ids_);
+  if (!edge_kinds_.empty())
+    connection.send(postgres_statement(PostgresQuery::load_edges),
+                    PostgresParameters().integers(edge_kinds_).texts(edge_owners_).texts(edge_others_));
+}
+
+void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& known) {
+  const int sent = !ids_.empty() + !names_.empty() + !schedule_ids_.empty() + !edge_kinds_.empty();
+  auto result = results.end() - sent;
+  const auto each = [&result](bool was_sent, auto read) {
+    if (!was_sent) return;
+    for (int at = 0; at < result->rows(); ++at) read(result->row(at));
+    ++result;
+  };
+  each(!ids_.empty(), [&](const PostgresRow& found) {
+    const RowRef row = read_row(found);
+    known.rows.put(row);
+    rows_[row->id()] = row;
+  });
+  each(!names_.empty(), [&](const PostgresRow& found) {
+    const QueueRef queue = queue_of_json(found.text(0));
+    known.queues[queue->name] = queue;
+    queues_[queue->name] = queue;
+  });
+  each(!schedule_ids_.empty(), [&](const PostgresRow& found) {
+    const ScheduleRef schedule = read_schedule(found);
+    schedules_[schedule->id] = schedule;
+  });
+  each(!edge_kinds_.empty(), [&](const PostgresRow& found) {
+    edges_[EdgeKey(static_cast<EdgeKind>(found.integer(0)), found.text(1), found.text(2))] = true;
+  });
+  for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
+  edge_kinds_.clear();
+}
+
+void PostgresLookups::fill(const Lookups& records) const {
+  fill_all(records.rows, rows_);
+  fill_all(records.queues, queues_);
+  fill_all(records.schedules, schedules_);
+  for (EdgeLookup& edge : records.edges) edge.found = edges_.find(EdgeKey(edge.kind, edge.owner, edge.other))->second;
+}
+
+void PostgresLookups::clear() { *this = {}; }
+
+}  // namespace resonate

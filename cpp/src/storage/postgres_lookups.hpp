@@ -1,0 +1,50 @@
+// PostgresLookups: the records that a transaction looks up by key, loaded in one round trip each time.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/known_state.hpp"
+#include "storage/postgres_connection.hpp"
+
+namespace resonate {
+
+class PostgresLookups {
+ public:
+  // Finds the records that this transaction has loaded or that are known, and lists the others for send(). Without `known`, all
+  // that were not loaded are listed. Keys must be valid until take().
+  void find(const Lookups& records, KnownState* known);
+  bool missing() const noexcept { return !(ids_.empty() && names_.empty() && schedule_ids_.empty() && edge_kinds_.empty()); }
+  // Adds the statements that load what is listed to the next round trip.
+  void send(PostgresConnection& connection) const;
+  // Takes their results, the last ones of a round trip, and empties the list.
+  void take(std::span<const PostgresResult> results, KnownState& known);
+  // Sets the records that find() has not found.
+  void fill(const Lookups& records) const;
+  // At the end of a transaction.
+  void clear();
+
+ private:
+  using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
+  // What was loaded; null or false: it does not exist.
+  template <class Ref>
+  using Loaded = std::unordered_map<std::string, Ref>;
+  Loaded<RowRef> rows_;
+  Loaded<QueueRef> queues_;
+  Loaded<ScheduleRef> schedules_;
+  std::map<EdgeKey, bool> edges_;
+  // What is to be loaded.
+  std::vector<std::string_view> ids_;
+  std::vector<std::string_view> names_;
+  std::vector<std::string_view> schedule_ids_;
+  std::vector<std::int64_t> edge_kinds_;
+  std::vector<std::string_view> edge_owners_;
+  std::vector<std::string_view> edge_others_;
+};
+
+}  // namespace resonate

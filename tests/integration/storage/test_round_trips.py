@@ -1,0 +1,98 @@
+"""The number of round trips to PostgreSQL depends on the calls, not on the number of records in them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+import resonate_core as rc
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[rc.Store]:
+    with rc.Store(postgres_url) as store:
+        store.queues.set("default", lifecycle="asynq")
+        store.jobs.enqueue("first", {})  # the connection and what a process reads once
+        yield store
+
+
+@contextlib.contextmanager
+def counted(round_trips: int) -> Iterator[None]:
+    """Requires that the block takes so many round trips, also if it raises."""
+    before = rc.database_counts()["round_trips"]
+    try:
+        yield
+    finally:
+        assert rc.database_counts()["round_trips"] - before == round_trips
+
+
+def test_calls_of_one_record(store: rc.Store) -> None:
+    with counted(2):
+        store.promises.create("a", timeout=HOUR)
+    with counted(1):
+        store.promises.get("a")
+    with pytest.raises(rc.NotFound), counted(1):
+        store.promises.get("none")
+    with counted(2):
+        store.promises.resolve("a")
+    with counted(2):
+        store.jobs.enqueue("t", {})
+
+
+@pytest.mark.parametrize("count", [1, 100, 1000])
+def test_jobs_at_once(store: rc.Store, count: int) -> None:
+    with counted(2):
+        store.jobs.enqueue_many("t", [{}] * count)
+    with counted(3):
+        claimed = store.jobs.claim("default", count, worker="w", lease=HOUR)
+    done = [(job.id, job.version, None) for job in claimed]
+    with counted(2):
+        store.jobs.complete_many(done)
+    assert store.queues.stats()[0]["counts"]["completed"] == 0  # without retention they are deleted in the same commit
+
+
+def test_undelivered_messages_are_read_once(store: rc.Store) -> None:
+    """A finished job is kept while an unblock of its promise waits, which is looked up for each of them."""
+    for name in ("a", "b", "c"):
+        store.promises.create(name, timeout=HOUR)
+        store.promises.register_listener(name, "poll://any@g/1")
+        store.promises.resolve(name)
+    assert len(store.messages()) == 3
+    store.jobs.enqueue_many("t", [{}] * 100)
+    claimed = store.jobs.claim("default", 100, worker="w", lease=HOUR)
+    with counted(2):
+        store.jobs.complete_many([(job.id, job.version, None) for job in claimed])
+
+
+def test_beside_another_writer(store: rc.Store, postgres_url: str) -> None:
+    """What the other process may have changed is read again, in the round trip that begins the transaction."""
+    with rc.Store(postgres_url) as other:
+        for number in range(3):
+            other.promises.create(f"a{number}", timeout=HOUR)
+            store.promises.create(f"b{number}", timeout=HOUR)
+        other.promises.create("a", timeout=HOUR)
+        with counted(2):
+            store.promises.resolve("a")
+        other.promises.create("b", timeout=HOUR)
+        with counted(2):
+            store.jobs.enqueue_many("t", [{}] * 100)
+        other.jobs.enqueue("t", {})
+        with counted(3):  # one more: other ids than expected are generated
+            store.jobs.enqueue_many("t", [{}] * 100)
+
+
+def test_generated_ids_skip_those_that_exist(store: rc.Store, postgres_url: str) -> None:
+    first = store.jobs.enqueue("t", {}).id
+    number = int(first.removeprefix("job:"), 16)
+    taken = [f"job:{number + step:016x}" for step in (1, 3)]
+    for id in taken:
+        store.promises.create(id, timeout=HOUR)
+    named = [job.id for job in store.jobs.enqueue_many("t", [{}] * 3)]
+    assert named == [f"job:{number + step:016x}" for step in (2, 4, 5)]
+    with rc.Store(postgres_url) as other:
+        assert other.jobs.enqueue("t", {}).id == f"job:{number + 6:016x}"
+    assert store.jobs.enqueue("t", {}).id == f"job:{number + 7:016x}"
