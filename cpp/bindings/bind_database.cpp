@@ -12,6 +12,7 @@
 #include "fork_safety.hpp"
 #include "gil.hpp"
 #include "resonate/postgres.hpp"
+#include "resonate/sqlite.hpp"
 
 namespace resonate::python {
 
@@ -29,10 +30,15 @@ py::typing::Dict<py::str, py::int_> counts() {
 }
 
 std::tuple<std::string, std::optional<std::int64_t>, std::int64_t> versions(const py::str& given) {
-  const std::string url(text(given, "url"));
+  const std::string place(text(given, "path_or_url"));
   const OutsidePython outside;
-  SchemaVersions versions = postgres_schema_versions(url);
+  SchemaVersions versions = is_postgres_url(place) ? postgres_schema_versions(place) : sqlite_schema_versions(place);
   return {std::move(versions.location), versions.found, versions.newest};
+}
+
+std::tuple<std::string, int> library() {
+  SqliteLibrary used = sqlite_library();
+  return {std::move(used.source_id), used.open_files};
 }
 
 }  // namespace
@@ -51,16 +57,25 @@ Example:
     >>> sorted(rc.database_counts())
     ['connections', 'lock_timeouts', 'lost_commits', 'open_connections', 'round_trips']
 )doc");
-  module.def("schema_versions", &versions, py::arg("url"), R"doc(
-Return the place of a store in PostgreSQL without passwords, the version of its tables (None: there are none), and the version of
-this release. It changes nothing.
+  module.def("sqlite_library", &library, R"doc(
+Return the source id of the SQLite library that stores use, and how many files they have open.
+
+Example:
+    >>> from resonate_core._core import sqlite_library
+    >>> source_id, open_files = sqlite_library()
+    >>> source_id.startswith("20"), open_files >= 0
+    (True, True)
+)doc");
+  module.def("schema_versions", &versions, py::arg("path_or_url"), R"doc(
+Return the place of a store (of a URL without passwords), the version of its tables (None: there are none), and the version of this
+release. It changes nothing.
 
 Args:
-    url: As of `Store`.
+    path_or_url: As of `Store`.
 
 Raises:
     Invalid: The URL cannot be parsed.
-    StoreError: The database cannot be reached, or its tables are damaged.
+    StoreError: The file or the database cannot be read, its tables are damaged, or a newer release has made them.
     Unsupported: libpq is missing.
 
 Example:

@@ -349,10 +349,10 @@ TEST(GroupFiles, ThatAreDamagedAreNamed) {
   };
   EXPECT_EQ(problem("SELECT 1"), "none");
   const auto names = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
-  EXPECT_PRED2(names, problem("UPDATE promises SET job = json_remove(job, '$.batch')"), "gathering");
-  EXPECT_PRED2(names, problem("UPDATE promises SET job = json_set(job, '$.flight', 1)"), "flight");
-  EXPECT_PRED2(names, problem("UPDATE schedules SET job = '{}'"), "type is missing");
-  EXPECT_PRED2(names, problem("UPDATE schedules SET job = '{'"), "schedule");
+  EXPECT_PRED2(names, problem("UPDATE resonate_promises SET job = json_remove(job, '$.batch')"), "gathering");
+  EXPECT_PRED2(names, problem("UPDATE resonate_promises SET job = json_set(job, '$.flight', 1)"), "flight");
+  EXPECT_PRED2(names, problem("UPDATE resonate_schedules SET job = '{}'"), "type is missing");
+  EXPECT_PRED2(names, problem("UPDATE resonate_schedules SET job = '{'"), "schedule");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class SqliteMigrations : public ::testing::Test {
     while (tables.executeStep()) {
       const std::string table = tables.getColumn(0);
       const std::string columns = columns_of(file, table);
-      file.exec("INSERT INTO main." + table + " (" + columns + ") SELECT " + columns + " FROM today." + table);
+      file.exec("INSERT INTO main." + table + " (" + columns + ") SELECT " + columns + " FROM today.resonate_" + table);
     }
     if (version >= 2 && version <= 4)  // these schemas store the two columns for every job
       file.exec(R"(UPDATE promises SET enqueued_at = coalesce(enqueued_at, 0), job_state = (SELECT key FROM json_each(
@@ -55,7 +55,8 @@ class SqliteMigrations : public ::testing::Test {
   void expect_as_today(const std::string& path) {
     SQLite::Database file(path, SQLite::OPEN_READWRITE);
     file.exec("ATTACH '" + today + "' AS today");
-    for (const std::string table : {"promises", "messages", "schedules", "edges", "queues"}) {
+    for (const std::string name : {"promises", "messages", "schedules", "edges", "queues"}) {
+      const std::string table = "resonate_" + name;
       const std::string columns = columns_of(file, table);
       for (const auto& [one, other] : {std::pair("main", "today"), std::pair("today", "main")})
         EXPECT_EQ(file.execAndGet("SELECT count(*) FROM (SELECT " + columns + " FROM " + one + "." + table + " EXCEPT SELECT " +
@@ -73,7 +74,7 @@ class SqliteMigrations : public ::testing::Test {
     store.expect_no_violations();
     EXPECT_TRUE(check_sqlite_file(path).empty());
     expect_as_today(path);
-    EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), sqlite_schema_version());
+    EXPECT_EQ(sqlite_schema_versions(path).found, sqlite_schema_version());
     return store;
   }
 
@@ -172,9 +173,9 @@ TEST_F(SqliteMigrations, NeedAStoreThatMayWrite) {
       open_sqlite_storage(path, {.durability = Durability::full, .read_only = true});
       ADD_FAILURE() << version;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("its schema version must be 5, got " + std::to_string(version)), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("its schema version must be 6, got " + std::to_string(version)), std::string::npos);
     }
-    EXPECT_EQ(SQLite::Database(path).execAndGet("PRAGMA user_version").getInt64(), version);
+    EXPECT_EQ(sqlite_schema_versions(path).found, version);
   }
 }
 

@@ -135,16 +135,16 @@ TEST_F(SqliteStorageTest, FilesThatAreNotAStoresAreLeftAsTheyWere) {
                                       "so that there is a header to look at.";
   {
     SQLite::Database other(path("other.db"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    other.exec("CREATE TABLE t (a); PRAGMA application_id = 7");
+    other.exec("CREATE TABLE resonate_edges (a)");
     SQLite::Database plain(path("plain.db"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    plain.exec("CREATE TABLE t (a)");
+    plain.exec("CREATE TABLE t (a); CREATE INDEX promises_by_due ON t (a)");
   }
   { open(path("newer.db")); }
   SQLite::Database(path("newer.db"), SQLite::OPEN_READWRITE)
-      .exec("PRAGMA user_version = " + std::to_string(sqlite_schema_version() + 1) + "; PRAGMA wal_checkpoint(TRUNCATE)");
+      .exec("UPDATE resonate_store_version SET version = version + 1; PRAGMA wal_checkpoint(TRUNCATE)");
   const std::vector<std::pair<std::string, std::string>> cases = {{"notes.txt", "not a SQLite database"},
-                                                                  {"other.db", "another program's database"},
-                                                                  {"plain.db", "another program's database"},
+                                                                  {"other.db", "needs the name \"resonate_edges\""},
+                                                                  {"plain.db", "needs the name \"promises_by_due\""},
                                                                   {"newer.db", "newer release"}};
   for (const auto& [name, cause] : cases) {
     const std::string before = bytes_of(path(name));

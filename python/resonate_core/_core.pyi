@@ -52,6 +52,7 @@ __all__: list[str] = [
     "job_state_names",
     "replay",
     "schema_versions",
+    "sqlite_library",
     "submission_problem",
     "wire_fields",
 ]
@@ -3553,17 +3554,17 @@ def replay(trace: str | os.PathLike[str] | collections.abc.Iterable[str | bytes]
         2
     """
 
-def schema_versions(url: str) -> tuple[str, int | None, int]:
+def schema_versions(path_or_url: str) -> tuple[str, int | None, int]:
     """
-    Return the place of a store in PostgreSQL without passwords, the version of its tables (None: there are none), and the version of
-    this release. It changes nothing.
+    Return the place of a store (of a URL without passwords), the version of its tables (None: there are none), and the version of this
+    release. It changes nothing.
 
     Args:
-        url: As of `Store`.
+        path_or_url: As of `Store`.
 
     Raises:
         Invalid: The URL cannot be parsed.
-        StoreError: The database cannot be reached, or its tables are damaged.
+        StoreError: The file or the database cannot be read, its tables are damaged, or a newer release has made them.
         Unsupported: libpq is missing.
 
     Example:
@@ -3571,6 +3572,17 @@ def schema_versions(url: str) -> tuple[str, int | None, int]:
         >>> schema_versions("postgresql://?schema=Mine")
         Traceback (most recent call last):
         resonate_core.errors.Invalid: path_or_url must be a URL that PostgreSQL's client accepts: schema must be 1 to 63 of a-z, 0-9 and _, got "Mine"
+    """
+
+def sqlite_library() -> tuple[str, int]:
+    """
+    Return the source id of the SQLite library that stores use, and how many files they have open.
+
+    Example:
+        >>> from resonate_core._core import sqlite_library
+        >>> source_id, open_files = sqlite_library()
+        >>> source_id.startswith("20"), open_files >= 0
+        (True, True)
     """
 
 def submission_problem(request: str) -> str | None:

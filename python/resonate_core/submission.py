@@ -10,19 +10,22 @@ import json
 import re
 from collections.abc import Coroutine, Mapping
 from contextlib import closing, nullcontext
+from functools import cache
 from typing import Any
 
-from ._core import submission_problem
+from ._core import sqlite_library, submission_problem
 from ._server_client import VERSION, envelope
 from .errors import Invalid, Unsupported
 
 __all__ = ["submit"]
 
+#: The schema of a store whose URL names none.
+DEFAULT_SCHEMA = "resonate"
 _SCHEMA = re.compile(r"[a-z0-9_]{1,63}")
 
 
 def submit(
-    connection: Any, kind: str, data: Mapping[str, Any], *, schema: str = "resonate", version: str = VERSION
+    connection: Any, kind: str, data: Mapping[str, Any], *, schema: str = DEFAULT_SCHEMA, version: str = VERSION
 ) -> int | Coroutine[Any, Any, int]:
     """Write a request to the store on a connection of the caller's, in its present transaction.
 
@@ -30,15 +33,15 @@ def submit(
     the transaction is rolled back, nothing happens. The shape of the request is checked at once. A request that the store refuses
     when it runs it (as with status 409) is kept with the status, and `Store.problems` lists it; later requests run.
 
-    The connection must be one to the database of the store: of psycopg, psycopg2, asyncpg, SQLAlchemy (also a session) or Django. With
-    an asynchronous one, await the result. Its role needs USAGE on the store's schema. The tables must be there: the first process that
-    opens the store makes them.
+    The connection must be one to the database of the store: for PostgreSQL of psycopg, psycopg2, asyncpg, SQLAlchemy (also a session)
+    or Django; for a file of sqlite3, aiosqlite, SQLAlchemy or Django. With an asynchronous one, await the result. On PostgreSQL its
+    role needs USAGE on the store's schema. The tables must be there: the first process that opens the store makes them.
 
     Args:
         connection: An open connection, session or cursor.
         kind: Of the request, such as ``promise.create`` or ``job.enqueue`` (PROTOCOL 5, JOBS 5).
         data: Its data, as on the wire.
-        schema: The schema of the store.
+        schema: The schema of the store in PostgreSQL; a file has none.
         version: The dialect of the request.
 
     Returns:
@@ -49,9 +52,17 @@ def submit(
         Unsupported: The connection is of another kind.
 
     Example:
-        >>> rc.submit(None, "promise.create", {"id": "order:1", "timeoutAt": 2_000_000_000_000})
-        Traceback (most recent call last):
-        resonate_core.errors.Unsupported: connection must be one of psycopg, psycopg2, asyncpg, SQLAlchemy or Django, got None
+        >>> import contextlib, pathlib, sqlite3, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "shop.db"
+        ...     with rc.Store(path) as store, contextlib.closing(sqlite3.connect(path)) as shop:
+        ...         _ = shop.execute("CREATE TABLE orders (id TEXT)")
+        ...         with shop:
+        ...             _ = shop.execute("INSERT INTO orders VALUES ('order:1')")
+        ...             _ = rc.submit(shop, "job.enqueue", {"type": "mail", "payload": {"data": "Im9yZGVyOjEi"}})
+        ...         _ = store.tick()
+        ...         [job.payload.json() for job in store.jobs.search()]
+        ['order:1']
     """
     if not isinstance(kind, str) or not kind:
         raise Invalid(f"kind must be the name of a request, got {kind!r}")
@@ -71,26 +82,66 @@ def submit(
 
 def _send(connection: Any, schema: str, request: str) -> int | Coroutine[Any, Any, int]:
     library = type(connection).__module__.partition(".")[0]
-    call = f"SELECT {schema}.submit({{}}) AS number"
     if library == "sqlalchemy":
         from sqlalchemy import text
 
-        statement = text(call.format("CAST(:request AS jsonb)"))
+        bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
+        statement = text(_call(bind.dialect.name == "sqlite", schema).format("CAST(:request AS jsonb)", ":request"))
         if inspect.iscoroutinefunction(connection.execute):
             return _scalar_of(connection.execute(statement, {"request": request}))
         return int(connection.execute(statement, {"request": request}).scalar_one())
+    call = _call(library in ("sqlite3", "aiosqlite") or _vendor(connection) == "sqlite", schema)
     if library == "asyncpg" and hasattr(connection, "is_in_transaction"):  # a pool has none: its connections are not the caller's
         return _number_of(connection.fetchval(call.format("$1::text::jsonb"), request))
-    call = call.format("%s::text::jsonb")
-    if hasattr(connection, "execute") and inspect.iscoroutinefunction(connection.execute):
+    call = call.format("%s::text::jsonb", "?" if library in ("sqlite3", "aiosqlite") else "%s")
+    if library == "aiosqlite" or (hasattr(connection, "execute") and inspect.iscoroutinefunction(connection.execute)):
         return _row_of(connection, call, request)
-    if library == "sqlite3" or not (hasattr(connection, "cursor") or hasattr(connection, "fetchone")):
+    makes_cursors = callable(getattr(connection, "cursor", None))
+    if not (makes_cursors or hasattr(connection, "fetchone")):
         shown = None if connection is None else type(connection).__qualname__
-        raise Unsupported(f"connection must be one of psycopg, psycopg2, asyncpg, SQLAlchemy or Django, got {shown}")
-    is_cursor = not hasattr(connection, "cursor")
-    with nullcontext(connection) if is_cursor else closing(connection.cursor()) as cursor:
+        raise Unsupported(f"connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got {shown}")
+    with closing(connection.cursor()) if makes_cursors else nullcontext(connection) as cursor:
         cursor.execute(call, [request])
-        return _number_in(cursor.fetchone())
+        return _number_in(cursor.fetchall()[0])
+
+
+def _refuse_other_library() -> None:
+    """Refuse a connection whose SQLite library does not know the locks of the stores of this process.
+
+    Raises:
+        Unsupported: It is another copy of the library, and a store of this process has a file open.
+    """
+    ours, open_files = sqlite_library()
+    if open_files and (other := _source_id()) != ours:
+        raise Unsupported(
+            f"connection must use the SQLite library of resonate_core ({ours}) while a store of this process has a file open, got another "
+            f"copy ({other}): two copies lose each other's locks. Open the store in another process, or use a Python that is built "
+            "with the system's SQLite"
+        )
+
+
+@cache
+def _source_id() -> str:
+    """The source id of Python's SQLite library, which Django, SQLAlchemy and aiosqlite use, too."""
+    import sqlite3  # few callers need it
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        return str(connection.execute("SELECT sqlite_source_id()").fetchone()[0])
+
+
+def _call(is_file: bool, schema: str) -> str:
+    """The statement, with a place for the request in PostgreSQL and one for that in SQLite."""
+    if not is_file:
+        return f"SELECT {schema}.submit({{0}}) AS number"
+    _refuse_other_library()
+    if schema != DEFAULT_SCHEMA:
+        raise Invalid(f"schema must be {DEFAULT_SCHEMA!r} for a file, which has no schemas, got {schema!r}")
+    return "INSERT INTO resonate_inbox (request) VALUES ({1}) RETURNING number"
+
+
+def _vendor(connection: Any) -> str | None:
+    """The database of a connection or cursor of Django."""
+    return getattr(getattr(connection, "db", connection), "vendor", None)
 
 
 def _number_in(row: Any) -> int:
@@ -108,4 +159,4 @@ async def _scalar_of(result: Any) -> int:
 
 async def _row_of(connection: Any, call: str, request: str) -> int:
     cursor = await connection.execute(call, [request])
-    return _number_in(await cursor.fetchone())
+    return _number_in(next(iter(await cursor.fetchall())))

@@ -130,7 +130,7 @@ def test_check_takes_the_file_in_each_way(run: Run, db: Path, monkeypatch: pytes
 
 def test_check_tells_damage(run: Run, db: Path) -> None:
     with closing(sqlite3.connect(db, isolation_level=None)) as other:
-        other.execute("UPDATE promises SET settled_at = 5 WHERE id = 'open'")
+        other.execute("UPDATE resonate_promises SET settled_at = 5 WHERE id = 'open'")
     ran = run("check", db, "--json")
     assert (ran.code, ran.json["sound"]) == (1, False)
     assert any("(open)" in problem for problem in ran.json["problems"])

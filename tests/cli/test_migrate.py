@@ -11,7 +11,7 @@ import pytest
 from doors import Run
 
 import resonate_core as rc
-from resonate_core.cli.migration import mark_of
+from resonate_core._core import schema_versions
 
 OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
 
@@ -22,30 +22,36 @@ def old(tmp_path: Path) -> Path:
     return Path(shutil.copy(OLD, tmp_path / "old.db"))
 
 
+def version_of(path: Path) -> int:
+    shown, found, newest = schema_versions(str(path))
+    assert (shown, found) == (str(path), newest)
+    return newest
+
+
 @pytest.fixture
 def newest(tmp_path: Path) -> int:
     """The schema version of this release."""
     rc.Store(tmp_path / "new.db").close()
-    return mark_of(tmp_path / "new.db").version
+    return version_of(tmp_path / "new.db")
 
 
 def test_an_older_file_is_migrated(run: Run, old: Path, newest: int) -> None:
     with pytest.raises(rc.StoreError, match="read-only store cannot migrate"):
         rc.Store(old, read_only=True)
     assert run("migrate", "--db", old).out == f"{old}: migrated from schema version 1 to {newest}\n"
-    assert mark_of(old).version == newest
+    assert version_of(old) == newest
     assert run("check", old).code == 0
     assert run("migrate", "--db", old).out == f"{old}: up to date, schema version {newest}\n"
 
 
 def test_the_instant_stays(run: Run, old: Path) -> None:
-    def instant() -> int:
+    def instant(table: str) -> int:
         with contextlib.closing(sqlite3.connect(old)) as file:
-            return int(file.execute("SELECT now FROM counters").fetchone()[0])
+            return int(file.execute(f"SELECT now FROM {table}").fetchone()[0])
 
-    before = instant()
+    before = instant("counters")
     assert run("migrate", "--db", old).code == 0
-    assert instant() == before
+    assert instant("resonate_counters") == before
 
 
 def test_a_preview_changes_nothing(run: Run, old: Path, newest: int) -> None:
@@ -66,7 +72,8 @@ def test_the_file_of_the_environment(run: Run, old: Path, newest: int, monkeypat
 @pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["", "dry"])
 def test_a_file_of_a_newer_release_is_refused(run: Run, db: Path, newest: int, options: list[str]) -> None:
     with contextlib.closing(sqlite3.connect(db, isolation_level=None)) as file:
-        file.execute(f"PRAGMA user_version = {newest + 1}")
+        file.execute("UPDATE resonate_store_version SET version = ?", [newest + 1])
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = db.read_bytes()
     ran = run("migrate", "--db", db, *options)
     assert (ran.code, ran.out) == (3, "")
@@ -82,10 +89,10 @@ def test_what_is_no_store(run: Run, tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "empty.db").touch()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for name, reason in (
-        ("other", "another program's database"),
+        ("other", "it contains no store"),
         ("text", "database"),
-        ("empty", "it is empty"),
-        ("no", "no file"),
+        ("empty", "it contains no store"),
+        ("no", "the file does not exist"),
     ):
         ran = run("migrate", "--db", tmp_path / f"{name}.db", *options)
         assert (ran.code, ran.out) == (3, "")

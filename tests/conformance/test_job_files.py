@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ if SUBJECT == "reference":
 import resonate_core as rc
 from conformance.job_groups import enqueue_batch
 from conformance.job_wire import JOB, JobClient
+from older_files import give_older_schema
 
 OLD = Path(__file__).parents[1] / "data" / "store-0.1.0.db"
 
@@ -64,27 +63,7 @@ def test_a_file_of_before_there_were_groups(tmp_path: Path) -> None:
         client.enqueue("old-later", processAt=500).must()
         client.schedule("s").must()
         before, schedule = client.send("job.search", {}).data, client.send("schedule.get", {"id": "s"}).data
-    with contextlib.closing(sqlite3.connect(path)) as file:
-        file.executescript("""
-            UPDATE promises SET job_state = coalesce(job_state, 1), enqueued_at = coalesce(enqueued_at, 0) WHERE job IS NOT NULL;
-            DROP INDEX promises_by_batch;
-            ALTER TABLE promises DROP COLUMN batch_key;
-            ALTER TABLE schedules DROP COLUMN job;
-            DROP INDEX messages_by_address;
-            DROP INDEX messages_unblock;
-            DROP INDEX messages_unblock_by_id;
-            ALTER TABLE messages DROP COLUMN unblock_of;
-            CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
-            CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
-            ALTER TABLE promises DROP COLUMN execute_waits;
-            ALTER TABLE counters DROP COLUMN messages;
-            DROP INDEX schedules_by_due;
-            DROP INDEX schedules_set_aside;
-            ALTER TABLE schedules DROP COLUMN due_at;
-            ALTER TABLE schedules DROP COLUMN problem;
-            CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
-            PRAGMA user_version = 2;
-        """)
+    give_older_schema(path, 2)
     with pytest.raises(rc.ResonateError, match="read-only"):
         rc.Store(path, clock=rc.ManualClock(0), read_only=True)
     with rc.Store(path, clock=rc.ManualClock(0), check=True) as store:

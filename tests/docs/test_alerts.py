@@ -142,7 +142,7 @@ def lose_a_time_zone(on: Served) -> None:
     every_second = {"id": "s", "cron": "* * * * * *", "promiseId": "s.{{.timestamp}}", "promiseTimeout": 1000}
     assert on.ask("schedule.create", every_second) == 200
     with on.held_by_a_neighbour() as other:
-        other.execute("UPDATE schedules SET cron = 'CRON_TZ=Nowhere/Gone * * * * * *'")
+        other.execute("UPDATE resonate_schedules SET cron = 'CRON_TZ=Nowhere/Gone * * * * * *'")
         other.execute("COMMIT")
 
 

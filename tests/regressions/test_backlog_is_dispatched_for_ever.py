@@ -6,8 +6,6 @@ and the timer is armed when the message is taken (PROTOCOL 4).
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 
 import resonate_core as rc
 from conformance.wire import ADDRESS, DialectClient, executes, stored_task
+from older_files import give_older_schema
 from resonate_core import ManualClock, Store
 
 DEADLINE = 900_000
@@ -206,24 +205,7 @@ def test_tasks_of_an_older_file_are_sent_once_more_and_rest(tmp_path: Path) -> N
         for id in ("taken", "waits"):
             store.promises.create(id, timeout=DEADLINE, tags={"resonate:target": ADDRESS})
         assert len(store.take_messages(limit=1)) == 1
-    with contextlib.closing(sqlite3.connect(file)) as older:
-        older.executescript("""
-            DROP INDEX messages_by_address;
-            DROP INDEX messages_unblock;
-            DROP INDEX messages_unblock_by_id;
-            ALTER TABLE messages DROP COLUMN unblock_of;
-            CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
-            CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
-            ALTER TABLE promises DROP COLUMN execute_waits;
-            ALTER TABLE counters DROP COLUMN messages;
-            UPDATE promises SET due_at = retry_at, due_kind = 3;
-            DROP INDEX schedules_by_due;
-            DROP INDEX schedules_set_aside;
-            ALTER TABLE schedules DROP COLUMN due_at;
-            ALTER TABLE schedules DROP COLUMN problem;
-            CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
-            PRAGMA user_version = 3;
-        """)
+    give_older_schema(file, 3, "UPDATE promises SET due_at = retry_at, due_kind = 3;")
     with Store(file, clock=ManualClock(7_000), check=True) as store:
         assert (store.outbox_counts()["waiting"], store.next_due()) == (1, 7_000)
         assert [(step.kind, step.id) for step in store.tick()] == [("dispatch", "taken"), ("dispatch", "waits")]

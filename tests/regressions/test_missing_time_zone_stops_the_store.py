@@ -178,7 +178,7 @@ def test_a_template_that_cannot_be_read_from_a_file_is_kept_as_it_was(tmp_path: 
         store.schedules.create("s", THERE, promise_timeout=HOUR, job={"type": "t"})
     later = '{"class":"t"}'
     with sqlite3.connect(path) as file:
-        file.execute("UPDATE schedules SET job = ?", [later])
+        file.execute("UPDATE resonate_schedules SET job = ?", [later])
     file.close()
     with rc.Store(path, clock=rc.ManualClock(0)) as store:
         assert [step.kind for step in store.tick(HOUR)] == ["schedule_set_aside"]
@@ -189,7 +189,7 @@ def test_a_template_that_cannot_be_read_from_a_file_is_kept_as_it_was(tmp_path: 
             copy.restore(store.snapshot(), check=False)
             assert copy.digest() == store.digest()
     with sqlite3.connect(path) as file:
-        assert file.execute("SELECT job FROM schedules").fetchall() == [(later,)]
+        assert file.execute("SELECT job FROM resonate_schedules").fetchall() == [(later,)]
     file.close()
 
 
@@ -200,11 +200,13 @@ def test_two_processes_of_one_file_of_which_one_has_the_zone(tmp_path: Path) -> 
     store.schedules.create("s", THERE, promise_timeout=10 * HOUR)
     other = sqlite3.connect(path)
     with other:
-        other.execute("UPDATE schedules SET cron = ?", [GONE])
+        other.execute("UPDATE resonate_schedules SET cron = ?", [GONE])
     assert [step.kind for step in store.tick(HOUR)] == ["schedule_set_aside"]
-    assert other.execute("SELECT problem, due_at, next_run_at FROM schedules").fetchall() == [(PROBLEM, HOUR + MINUTE, HOUR)]
+    assert other.execute("SELECT problem, due_at, next_run_at FROM resonate_schedules").fetchall() == [
+        (PROBLEM, HOUR + MINUTE, HOUR)
+    ]
     with other:
-        other.execute("UPDATE schedules SET cron = ?", [THERE])
+        other.execute("UPDATE resonate_schedules SET cron = ?", [THERE])
     other.close()
     assert [step.kind for step in store.clock.advance(MINUTE)] == ["schedule"]  # type: ignore[attr-defined]
     store.close()

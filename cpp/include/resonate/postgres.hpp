@@ -30,12 +30,7 @@ inline bool is_postgres_url(std::string_view path_or_url) noexcept {
 // Error (storage): the database cannot be reached, or its tables are not ours. Error (unsupported): libpq is missing.
 std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options);
 
-// The version of a store's tables (none: there are no tables) and that of this release. Reads only. Errors as above.
-struct SchemaVersions {
-  std::string location;  // the URL without passwords
-  std::optional<std::int64_t> found;
-  std::int64_t newest = 0;
-};
+// Reads only. Errors as above.
 SchemaVersions postgres_schema_versions(const std::string& url);
 
 // The use of databases by all stores of this process, since its start.

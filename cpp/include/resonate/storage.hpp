@@ -139,7 +139,7 @@ class Storage {
   virtual void begin(Access) {}
   virtual void end() noexcept {}
 
-  // Outside a transaction: those that were seen last.
+  // Outside a transaction: those of the last one.
   virtual Counters counters() = 0;
 
   // Loads records by key; a remote back end needs one round trip. A key may occur several times.
@@ -220,6 +220,13 @@ class StorageTransaction {
 
  private:
   Storage& storage_;
+};
+
+// The version of a store's tables (none: there are no tables) and that of this release.
+struct SchemaVersions {
+  std::string location;  // the path of the file, or the URL without passwords
+  std::optional<std::int64_t> found;
+  std::int64_t newest = 0;
 };
 
 std::unique_ptr<Storage> make_memory_storage();

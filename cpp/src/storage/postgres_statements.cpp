@@ -147,7 +147,7 @@ const PostgresStatement& postgres_range(Index index) {
   static const auto all = [] {
     std::array<PostgresStatement, kIndexes> made;
     for (std::size_t at = 0; at < made.size(); ++at)
-      made[at] = {"r" + std::to_string(at), numbered(select_range(static_cast<Index>(at)))};
+      made[at] = {"r" + std::to_string(at), numbered(select_range("promises", static_cast<Index>(at)))};
     return made;
   }();
   return all[place_of(index)];

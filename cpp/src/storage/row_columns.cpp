@@ -15,9 +15,9 @@ std::string select_from(std::string_view table, std::span<const SqlColumn> colum
   return "SELECT " + list_of(columns) + " FROM " + std::string(table) + " WHERE ";
 }
 
-std::string select_range(Index index) {
+std::string select_range(std::string_view table, Index index) {
   const IndexColumns& columns = kIndexColumns[place_of(index)];
-  std::string sql = select_from("promises", kRowColumns);
+  std::string sql = select_from(table, kRowColumns);
   std::string order;
   std::string place;
   for (const char* column : {columns.queue, columns.text})

@@ -108,7 +108,7 @@ std::string list_of(std::span<const SqlColumn> columns, std::string_view prefix 
 std::string select_from(std::string_view table, std::span<const SqlColumn> columns);
 // Selects the rows of a range of an index. The parameters are question marks, as far as the index has them: queue, text, the last
 // major, the place after which the range begins; then an id and a limit.
-std::string select_range(Index index);
+std::string select_range(std::string_view table, Index index);
 
 // The dialect's date as a number: 20260401.
 std::int64_t dialect_number(DialectId dialect) noexcept;

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "codec/jobs_json.hpp"
 #include "machine/quoted.hpp"
@@ -16,33 +17,21 @@ namespace resonate {
 
 namespace {
 
-// Returns the tables and indexes of a schema by name, with the SQL that created them.
-std::map<std::string, std::string> schema_of(SQLite::Database& database) {
-  std::map<std::string, std::string> found;
-  SQLite::Statement rows(database, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL");
-  while (rows.executeStep()) found[rows.getColumn(0).getString()] = rows.getColumn(1).getString();
-  return found;
-}
-
-std::map<std::string, std::string> expected_schema() {
-  SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-  for (const char* migration : sqlite_migrations()) scratch.exec(migration);
-  return schema_of(scratch);
-}
-
+// Other tables belong to the application that has its file with the store.
 void compare_schemas(SQLite::Database& database, std::vector<std::string>& problems) {
-  const auto expected = expected_schema();
-  const auto found = schema_of(database);
-  for (const auto& [name, sql] : expected) {
-    const auto at = found.find(name);
-    if (at == found.end()) {
-      problems.push_back("schema: " + name + " is missing");
-    } else if (at->second != sql) {
-      problems.push_back("schema: " + name + " differs from this version's schema");
+  std::map<std::string, const SqliteObject*> expected;
+  for (const SqliteObject& object : sqlite_schema()) expected[object.name] = &object;
+  std::set<std::string> found;
+  for (const SqliteObject& object : sqlite_objects(database)) {
+    found.insert(object.name);
+    if (const auto ours = expected.find(object.name); ours == expected.end()) {
+      if (expected.contains(object.table)) problems.push_back("schema: " + object.name + " does not belong to a store");
+    } else if (ours->second->sql != object.sql) {
+      problems.push_back("schema: " + object.name + " differs from this version's schema");
     }
   }
-  for (const auto& [name, sql] : found)
-    if (!expected.contains(name)) problems.push_back("schema: " + name + " does not belong to a store");
+  for (const auto& [name, object] : expected)
+    if (!found.contains(name)) problems.push_back("schema: " + name + " is missing");
 }
 
 // The most rows that are reported; SQLite's integrity_check also reports at most 100 problems.
@@ -82,10 +71,10 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
     rows.integer(0).integer(kAll);
     each(rows, "message", [&] { (void)read_message(rows.row()); });
   }
-  SQLite::Statement of_queues(database, "SELECT name, body FROM queues");
+  SQLite::Statement of_queues(database, "SELECT name, body FROM resonate_queues");
   Query queues(of_queues);
   each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
-  SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM edges");
+  SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM resonate_edges");
   Query edges(of_edges);
   each(edges, "edge of", [&] {
     (void)edges.text_at(0);

@@ -188,8 +188,12 @@ SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Ab
       database_(connect(path, options, absent == Absent::make && !options.read_only, opened_immutable_.has_value())) {
   sqlite3_busy_handler(database_.getHandle(), &on_busy, this);
   sqlite3_progress_handler(database_.getHandle(), kStepsPerInterruptCheck, &on_progress, this);
+}
+
+template <class Body>
+auto SqliteFile::opening(Body body) {
   try {
-    prepare(options);
+    return body();
   } catch (const SQLite::Exception& error) {
     fail("open", error);
   }
@@ -198,8 +202,22 @@ SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Ab
 std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent) {
   NewFileGuard guard(path);
   std::unique_ptr<SqliteFile> file(new SqliteFile(path, options, absent));
+  file->opening([&] { file->prepare(options); });
   guard.keep();
   return file;
+}
+
+std::int64_t SqliteFile::version_of(const std::string& path) {
+  SqliteFile file(path, {.durability = Durability::full, .read_only = true}, Absent::refuse);
+  return file.opening([&] { return file.stored_version(); });
+}
+
+SqliteLibrary sqlite_library() { return {sqlite3_sourceid(), SqliteFile::open_count()}; }
+
+SchemaVersions sqlite_schema_versions(const std::string& given) {
+  const std::string path = absolute_path(given);
+  const std::int64_t found = SqliteFile::version_of(path);
+  return {path, found > 0 ? std::optional(found) : std::nullopt, sqlite_schema_version()};
 }
 
 bool SqliteFile::is_outdated() const noexcept {
@@ -210,15 +228,20 @@ void SqliteFile::run(const char* sql) { database_.exec(sql); }
 
 std::int64_t SqliteFile::number(const char* sql) { return database_.execAndGet(sql).getInt64(); }
 
-void SqliteFile::require_store_file(std::int64_t version) {
-  const std::int64_t application = number("PRAGMA application_id");
-  if (application != kSqliteApplicationId)
-    refuse(path_, "it is another program's database: its application id must be " + std::to_string(kSqliteApplicationId) +
-                      ", got " + std::to_string(application));
-  if (version < 1) refuse_schema(version, "which no release has written");
+// The schema version of the store in the file, of this release or an earlier one; 0: the file holds no store.
+std::int64_t SqliteFile::stored_version() {
+  std::int64_t version = 0;
+  if (number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'resonate_store_version'") > 0) {
+    version = number("SELECT max(version) FROM resonate_store_version");
+    if (version < kVersionInTable) refuse_schema(version, "which no release has written");
+  } else if (number("PRAGMA application_id") == kSqliteApplicationId) {
+    version = number("PRAGMA user_version");
+    if (version < 1 || version == kVersionInTable) refuse_schema(version, "which no release has written");
+  }
   if (version > sqlite_schema_version())
     refuse(path_, "its schema version must be at most " + std::to_string(sqlite_schema_version()) + ", got " +
                       std::to_string(version) + ": a newer release has written it");
+  return version;
 }
 
 void SqliteFile::refuse_schema(std::int64_t version, const std::string& why) const {
@@ -226,41 +249,52 @@ void SqliteFile::refuse_schema(std::int64_t version, const std::string& why) con
                     ": another program has changed it, or it is damaged; use a backup");
 }
 
-// Checks that the file is a store, and of a known version, before anything is written to it.
+// The tables of an application may have names that the store needs.
+void SqliteFile::refuse_names_in_use() {
+  for (const SqliteObject& found : sqlite_objects(database_))
+    for (const SqliteObject& needed : sqlite_schema())
+      if (found.name == needed.name)
+        refuse(path_, "a store needs the name " + resonate::quoted(found.name) + ", which is in use in this file");
+}
+
+// Checks the version and the names of the tables before anything is written to the file.
 void SqliteFile::prepare(const SqliteOptions& options) {
   run("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
   // With a write-ahead log, EXTRA equals FULL. Before there is one, EXTRA also syncs the folder, so that a deleted journal cannot
   // reappear after a power failure.
   run("PRAGMA synchronous = EXTRA");
-  const std::int64_t version = number("PRAGMA user_version");
-  const bool empty = version == 0 && number("PRAGMA application_id") == 0 && number("SELECT count(*) FROM sqlite_schema") == 0;
-  if (!empty) require_store_file(version);
+  const std::int64_t version = stored_version();
   if (options.read_only) {
-    if (empty) refuse(path_, "it is empty, and a read-only store creates no tables");
+    if (version == 0) refuse(path_, "it contains no store, and a read-only store creates no tables");
     if (version < sqlite_schema_version())
       refuse(path_, "its schema version must be " + std::to_string(sqlite_schema_version()) + ", got " + std::to_string(version) +
                         ": a read-only store cannot migrate it; open it for writing once");
     return;
   }
+  if (version == 0) refuse_names_in_use();
   if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
     refuse(path_, "its file system does not support a write-ahead log (journal mode " + mode + ")");
-  if (version < sqlite_schema_version()) migrate(empty);
+  if (version < sqlite_schema_version()) migrate();
   if (options.durability == Durability::normal) run("PRAGMA synchronous = NORMAL");
 }
 
-void SqliteFile::migrate(bool was_empty) {
+void SqliteFile::migrate() {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
   // Reads the version again under the lock: another process may have migrated the file meanwhile, perhaps to a newer version.
-  const std::int64_t version = number("PRAGMA user_version");
-  if (version > 0 || !was_empty) require_store_file(version);
+  const std::int64_t version = stored_version();
+  if (version == sqlite_schema_version()) return;
+  const bool is_ours = version > 0 ? version < kVersionInTable : number("SELECT count(*) FROM sqlite_schema") == 0;
   try {
-    for (std::int64_t next = version; next < sqlite_schema_version(); ++next)
+    if (version == 0) run(sqlite_creation().c_str());
+    for (std::int64_t next = version; version > 0 && next < sqlite_schema_version(); ++next)
       run(sqlite_migrations()[static_cast<std::size_t>(next)]);
   } catch (const SQLite::Exception& error) {
     if (error.getErrorCode() != SQLITE_ERROR) throw;
-    refuse_schema(version, "and its tables are not of that version (" + std::string(error.what()) + ")");
+    if (version > 0) refuse_schema(version, "and its tables are not of that version (" + std::string(error.what()) + ")");
+    refuse(path_, "the tables of a store cannot be made: " + std::string(error.what()));
   }
-  if (version < sqlite_schema_version()) {
+  run(("UPDATE resonate_store_version SET version = " + std::to_string(sqlite_schema_version())).c_str());
+  if (is_ours) {  // in a file that the store has made, so that releases which do not know the table refuse it
     run(("PRAGMA user_version = " + std::to_string(sqlite_schema_version())).c_str());
     run(("PRAGMA application_id = " + std::to_string(kSqliteApplicationId)).c_str());
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -35,6 +36,10 @@ class SqliteFile {
  public:
   enum class Absent : std::uint8_t { make, refuse };
   static std::unique_ptr<SqliteFile> open(const std::string& path, const SqliteOptions& options, Absent absent = Absent::make);
+  // The number of files that this process has open.
+  static int open_count() noexcept { return open_files; }
+  // The version of the store in an existing file; 0: it holds none.
+  static std::int64_t version_of(const std::string& path);
 
   const std::string& path() const noexcept { return path_; }
   SQLite::Database& database() noexcept { return database_; }
@@ -52,9 +57,12 @@ class SqliteFile {
  private:
   SqliteFile(const std::string& path, const SqliteOptions& options, Absent absent);
   [[noreturn]] void refuse_schema(std::int64_t version, const std::string& why) const;
+  template <class Body>
+  auto opening(Body body);
   void prepare(const SqliteOptions& options);
-  void migrate(bool was_empty);
-  void require_store_file(std::int64_t version);
+  void migrate();
+  std::int64_t stored_version();
+  void refuse_names_in_use();
   void run(const char* sql);             // for statements without parameters and results
   std::int64_t number(const char* sql);  // returns the first column of the first row
   // Callbacks for sqlite3_busy_handler and sqlite3_progress_handler.
@@ -62,6 +70,15 @@ class SqliteFile {
   static int on_progress(void* file) noexcept;
   bool interrupted(Pause pause) noexcept;
 
+  struct Counted {
+    Counted() noexcept { ++open_files; }
+    ~Counted() { --open_files; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+  };
+  static inline std::atomic<int> open_files = 0;
+
+  Counted counted_;
   std::string path_;
   Duration busy_timeout_;
   Duration waited_ = 0;  // by the present statement

@@ -177,10 +177,72 @@ CREATE INDEX messages_unblock ON messages (seq) WHERE unblock_of IS NOT NULL;
 CREATE INDEX messages_unblock_by_id ON messages (unblock_of, seq) WHERE unblock_of IS NOT NULL;
 )sql";
 
-constexpr std::array<const char*, 5> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys};
+// Names of our own, so that a store can be in the file of an application, beside the application's tables. Indexes keep their
+// names: SQLite cannot rename them. inbox: requests that programs submit in transactions of their own (decision 19). Numbers rise
+// in the order of insertion.
+//   status  the status of a request that was refused when it ran; NULL: it has not run
+// store_version: one row. PRAGMA user_version belongs to the application.
+constexpr const char* kOwnNames = R"sql(
+ALTER TABLE promises RENAME TO resonate_promises;
+ALTER TABLE schedules RENAME TO resonate_schedules;
+ALTER TABLE edges RENAME TO resonate_edges;
+ALTER TABLE messages RENAME TO resonate_messages;
+ALTER TABLE queues RENAME TO resonate_queues;
+ALTER TABLE counters RENAME TO resonate_counters;
+CREATE TABLE resonate_inbox (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  request TEXT NOT NULL,
+  submitted_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  status INTEGER,
+  error TEXT
+) STRICT;
+CREATE INDEX resonate_inbox_waiting ON resonate_inbox (number) WHERE status IS NULL;
+CREATE INDEX resonate_inbox_refused ON resonate_inbox (number) WHERE status IS NOT NULL;
+CREATE TABLE resonate_store_version (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  version INTEGER NOT NULL
+) STRICT;
+INSERT INTO resonate_store_version VALUES (1, 0);
+)sql";
+
+constexpr std::array<const char*, 6> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames};
+
+// What the migrations insert into new tables.
+constexpr const char* kFirstRows =
+    "INSERT INTO resonate_counters (one, sequence, now, dropped) VALUES (1, 0, 0, 0);"
+    "INSERT INTO resonate_store_version VALUES (1, 0);";
 
 }  // namespace
 
+std::vector<SqliteObject> sqlite_objects(SQLite::Database& database) {
+  std::vector<SqliteObject> found;
+  SQLite::Statement rows(
+      database,
+      "SELECT name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE "
+      "'\\' ORDER BY type DESC, name");  // tables before their indexes
+  while (rows.executeStep())
+    found.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(), rows.getColumn(2).getString()});
+  return found;
+}
+
 std::span<const char* const> sqlite_migrations() noexcept { return kMigrations; }
+
+const std::vector<SqliteObject>& sqlite_schema() {
+  static const std::vector<SqliteObject> made = [] {
+    SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const char* migration : kMigrations) scratch.exec(migration);
+    return sqlite_objects(scratch);
+  }();
+  return made;
+}
+
+const std::string& sqlite_creation() {
+  static const std::string text = [] {
+    std::string made;
+    for (const SqliteObject& object : sqlite_schema()) made += object.sql + ";";
+    return made + kFirstRows;
+  }();
+  return text;
+}
 
 }  // namespace resonate

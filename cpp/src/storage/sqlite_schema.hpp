@@ -1,17 +1,33 @@
 // The tables of a store's file, by schema version.
 #pragma once
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace resonate {
 
-// The value of `PRAGMA application_id` that marks a file as a store: "Rsnt".
+// The value of `PRAGMA application_id` that marks a file that a store has made: "Rsnt".
 inline constexpr std::int64_t kSqliteApplicationId = 0x52736e74;
+// The first version that is in a table of the store. Earlier ones are in `PRAGMA user_version`, of files that a store has made.
+inline constexpr std::int64_t kVersionInTable = 6;
 
-// kMigrations[v] migrates schema v to v + 1; version 0 is an empty file.
+// A table or an index, with the table that it belongs to and the SQL that made it.
+struct SqliteObject {
+  std::string name;
+  std::string table;
+  std::string sql;
+};
+std::vector<SqliteObject> sqlite_objects(SQLite::Database& database);
+
+// sqlite_migrations()[v] migrates schema v to v + 1, in a file that a store has made; version 0 is an empty file.
 std::span<const char* const> sqlite_migrations() noexcept;
 inline std::int64_t sqlite_schema_version() noexcept { return static_cast<std::int64_t>(sqlite_migrations().size()); }
+// The objects of the newest schema, and the SQL that makes them in a file that may hold other tables.
+const std::vector<SqliteObject>& sqlite_schema();
+const std::string& sqlite_creation();
 
 }  // namespace resonate

@@ -21,11 +21,11 @@ std::string values_of(std::span<const SqlColumn> columns) { return "(" + repeate
 
 // OR ROLLBACK: any failure undoes the whole transaction, so SQLite needs no statement journal to undo the statement alone.
 std::string insert_rows(std::span<const SqlColumn> columns, std::size_t rows) {
-  return "INSERT OR ROLLBACK INTO promises (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
+  return "INSERT OR ROLLBACK INTO resonate_promises (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
 }
 
 std::string update_row(std::span<const SqlColumn> columns) {
-  return "UPDATE promises SET (" + list_of(columns) + ") = " + values_of(columns) + " WHERE id = ?";
+  return "UPDATE resonate_promises SET (" + list_of(columns) + ") = " + values_of(columns) + " WHERE id = ?";
 }
 
 std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
@@ -33,17 +33,18 @@ std::string insert_into(const std::string& table, std::span<const SqlColumn> col
 }
 
 std::string text_of(Sql which) {
-  const std::string rows = select_from("promises", kRowColumns);
-  const std::string schedules = select_from("schedules", kScheduleColumns);
-  const std::string messages = select_from("messages", kMessageColumns);
+  const std::string rows = select_from("resonate_promises", kRowColumns);
+  const std::string schedules = select_from("resonate_schedules", kScheduleColumns);
+  const std::string messages = select_from("resonate_messages", kMessageColumns);
+  const std::string waiting = "SELECT EXISTS (SELECT 1 FROM resonate_inbox WHERE status IS NULL)";
   switch (which) {
     case Sql::begin_read: return "BEGIN";
     case Sql::begin_write: return "BEGIN IMMEDIATE";
     case Sql::commit: return "COMMIT";
     case Sql::rollback: return "ROLLBACK";
     case Sql::data_version: return "PRAGMA data_version";
-    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages FROM counters";
-    case Sql::store_counters: return "UPDATE counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
+    case Sql::load_counters: return "SELECT sequence, now, dropped, jobs, messages, (" + waiting + ") FROM resonate_counters";
+    case Sql::store_counters: return "UPDATE resonate_counters SET sequence = ?, now = ?, dropped = ?, jobs = ?, messages = ?";
     case Sql::load_row: return rows + "id = ?";
     case Sql::load_rows: return rows + "id IN (" + repeated("?", kRowsAtOnce) + ")";
     case Sql::insert_row: return insert_rows(kPlainColumns, 1);
@@ -56,32 +57,39 @@ std::string text_of(Sql which) {
     case Sql::update_row_due_pid: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns));
     case Sql::update_job_row: return update_row(joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns));
     case Sql::update_job_progress: return update_row(joined(kStateColumns, kDueColumns, kJobProgressColumns));
-    case Sql::delete_row: return "DELETE FROM promises WHERE id = ?";
-    case Sql::delete_rows: return "DELETE FROM promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
-    case Sql::load_queue: return "SELECT body FROM queues WHERE name = ?";
-    case Sql::queues: return "SELECT body FROM queues ORDER BY name";
-    case Sql::replace_queue: return "INSERT OR REPLACE INTO queues (name, body) VALUES (?, ?)";
-    case Sql::delete_queue: return "DELETE FROM queues WHERE name = ?";
-    case Sql::count_rows: return "SELECT count(*) FROM promises";
-    case Sql::first_due_row: return "SELECT min(due_at) FROM promises WHERE due_at IS NOT NULL";
-    case Sql::first_due_schedule: return "SELECT min(due_at) FROM schedules WHERE due_at IS NOT NULL";
+    case Sql::delete_row: return "DELETE FROM resonate_promises WHERE id = ?";
+    case Sql::delete_rows: return "DELETE FROM resonate_promises WHERE id IN (" + repeated("?", kRowsAtOnce) + ")";
+    case Sql::load_queue: return "SELECT body FROM resonate_queues WHERE name = ?";
+    case Sql::queues: return "SELECT body FROM resonate_queues ORDER BY name";
+    case Sql::replace_queue: return "INSERT OR REPLACE INTO resonate_queues (name, body) VALUES (?, ?)";
+    case Sql::delete_queue: return "DELETE FROM resonate_queues WHERE name = ?";
+    case Sql::count_rows: return "SELECT count(*) FROM resonate_promises";
+    case Sql::first_due_row: return "SELECT min(due_at) FROM resonate_promises WHERE due_at IS NOT NULL";
+    case Sql::first_due_schedule: return "SELECT min(due_at) FROM resonate_schedules WHERE due_at IS NOT NULL";
     case Sql::load_schedule: return schedules + "id = ?";
-    case Sql::replace_schedule: return "INSERT OR REPLACE " + insert_into("schedules", kScheduleColumns);
-    case Sql::delete_schedule: return "DELETE FROM schedules WHERE id = ?";
+    case Sql::replace_schedule: return "INSERT OR REPLACE " + insert_into("resonate_schedules", kScheduleColumns);
+    case Sql::delete_schedule: return "DELETE FROM resonate_schedules WHERE id = ?";
     case Sql::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
     case Sql::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
     case Sql::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
-    case Sql::edges: return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::has_edge: return "SELECT 1 FROM edges WHERE kind = ? AND owner = ? AND other = ?";
-    case Sql::insert_edge: return "INSERT " + insert_into("edges", kEdgeColumns);
-    case Sql::delete_edge: return "DELETE FROM edges WHERE kind = ? AND owner = ? AND seq = ?";
+    case Sql::edges:
+      return "SELECT seq, other, dialect FROM resonate_edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::has_edge: return "SELECT 1 FROM resonate_edges WHERE kind = ? AND owner = ? AND other = ?";
+    case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", kEdgeColumns);
+    case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
     case Sql::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
     case Sql::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case Sql::insert_message: return "INSERT " + insert_into("messages", joined(kMessageColumns, kMessageKeys));
-    case Sql::delete_message: return "DELETE FROM messages WHERE seq = ?";
+    case Sql::insert_message: return "INSERT " + insert_into("resonate_messages", joined(kMessageColumns, kMessageKeys));
+    case Sql::delete_message: return "DELETE FROM resonate_messages WHERE seq = ?";
+    case Sql::submission_waits: return waiting;
+    case Sql::waiting_submissions: return "SELECT number, request FROM resonate_inbox WHERE status IS NULL ORDER BY number LIMIT ?";
+    case Sql::refused_submissions:
+      return "SELECT number, status, error FROM resonate_inbox WHERE status IS NOT NULL ORDER BY number LIMIT ?";
+    case Sql::delete_submission: return "DELETE FROM resonate_inbox WHERE number = ?";
+    case Sql::refuse_submission: return "UPDATE resonate_inbox SET status = ?, error = ? WHERE number = ?";
     case Sql::count: break;
   }
   return "";
@@ -105,7 +113,7 @@ SQLite::Statement& SqliteStatements::operator[](Sql which) {
 
 SQLite::Statement& SqliteStatements::range(Index index) {
   std::optional<SQLite::Statement>& slot = ranges_[place_of(index)];
-  if (!slot) slot.emplace(database_, select_range(index));
+  if (!slot) slot.emplace(database_, select_range("resonate_promises", index));
   return *slot;
 }
 

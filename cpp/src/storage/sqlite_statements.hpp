@@ -63,6 +63,11 @@ enum class Sql : std::uint8_t {
   unblocks_of,
   insert_message,
   delete_message,
+  submission_waits,
+  waiting_submissions,
+  refused_submissions,
+  delete_submission,
+  refuse_submission,
   count  // of Sql
 };
 

@@ -96,6 +96,7 @@ void SqliteStorage::detect_other_commits() {
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
   known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
   known_.messages = stored.integer_at(4);
+  submission_waits_ = stored.integer_at(5) != 0;
   known_.version = seen;
   known_.changed_elsewhere = true;
   if (known_.counters.now < before) unsaved_now_ = kUnset;  // the file's clock was set back, so unsaved_now_ is outdated
@@ -177,6 +178,7 @@ ScheduleRef SqliteStorage::read_one_schedule(std::string_view id) {
 }
 
 Instant SqliteStorage::first_due() {
+  if (submission_waits_) return kAtOnce;
   if (!known_.first_due) {
     known_.first_due = guarded("read", [&] {
       Instant first = kNever;
@@ -246,6 +248,27 @@ std::vector<MessageRef> SqliteStorage::messages(const MessageRange& range) {
       found.push_back(std::move(message));
     }
     known_.read(range, found);
+    return found;
+  });
+}
+
+std::vector<Submission> SqliteStorage::submissions(SubmissionState state, std::size_t limit) {
+  const bool waiting = state == SubmissionState::waiting;
+  if (waiting && !submission_waits_) return {};
+  return guarded("read", [&] {
+    std::vector<Submission> found;
+    Query submissions = query(waiting ? Sql::waiting_submissions : Sql::refused_submissions);
+    submissions.limit(limit);
+    while (submissions.step()) {
+      Submission& one = found.emplace_back();
+      one.number = submissions.integer_at(0);
+      if (waiting) {
+        one.text = submissions.row().bytes(1);  // a text that is not UTF-8 is refused like any other that is no request
+      } else {
+        one.status = static_cast<int>(submissions.integer_at(1));
+        one.error = submissions.text_at(2);
+      }
+    }
     return found;
   });
 }

@@ -35,6 +35,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::vector<QueueRef> queues() override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
+  std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
   void write(const Changes& changes) override;
   void vacuum() override;
   std::size_t count(Table table) override;
@@ -54,6 +55,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void update_row(const Row& before, const Row& after);
   template <class Bind>
   void write_each(std::span<const Row* const> rows, Sql one, Sql many, Bind bind);
+  void end_submissions(const std::vector<Submission>& ended);
   void write_all(const Changes& changes);
   void commit(const Changes& changes);
   Query query(Sql which) { return Query((*statements_)[which]); }
@@ -67,7 +69,8 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::optional<LogIndex> log_index_;
   std::optional<SqliteStatements> statements_;
   KnownState known_;
-  Instant unsaved_now_ = kUnset;  // an instant that no commit has stored yet; the next commit or the destructor writes it
+  Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
+  bool submission_waits_ = false;  // as of the last commit that was seen
   bool in_transaction_ = false;
 };
 

@@ -64,6 +64,21 @@ void SqliteStorage::update_row(const Row& before, const Row& after) {
   update.text(after.id()).run();
 }
 
+// Deletes what has run, and keeps the status of what was refused.
+void SqliteStorage::end_submissions(const std::vector<Submission>& ended) {
+  if (ended.empty()) return;
+  for (const Submission& one : ended) {
+    if (one.status == 0) {
+      query(Sql::delete_submission).integer(one.number).run();
+    } else {
+      query(Sql::refuse_submission).integer(one.status).copied(one.error).integer(one.number).run();
+    }
+  }
+  Query waits = query(Sql::submission_waits);
+  (void)waits.step();
+  submission_waits_ = waits.integer_at(0) != 0;
+}
+
 void SqliteStorage::write_all(const Changes& changes) {
   if (changes.replaces_all) clear();
   write_rows(changes.rows);
@@ -97,6 +112,7 @@ void SqliteStorage::write_all(const Changes& changes) {
     bind_message(insert, *message);
     insert.run();
   }
+  end_submissions(changes.submissions_ended);
   const Counters& counters = changes.counters;
   Query stored = query(Sql::store_counters);
   stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs).integer(messages).run();
@@ -129,7 +145,7 @@ void SqliteStorage::commit(const Changes& changes) {
 
 void SqliteStorage::clear() {
   for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
-    file_->database().exec(std::string("DELETE FROM ") + table);
+    file_->database().exec(std::string("DELETE FROM resonate_") + table);
   forget();
   unsaved_now_ = kUnset;
 }

@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from .._core import wire_fields
 from ..errors import Invalid
-from ..submission import submit
+from ..submission import DEFAULT_SCHEMA, submit
 from .calling import Read, batch_caller, caller, is_async
 from .client import Client
 from .durations import milliseconds
@@ -164,14 +164,14 @@ class WorkerTask(Generic[P, R]):
         return self._client().enqueue(self.type, payload, self._merged(options))
 
     def submit(
-        self, connection: Any, payload: Any = None, *, schema: str = "resonate", **options: Any
+        self, connection: Any, payload: Any = None, *, schema: str = DEFAULT_SCHEMA, **options: Any
     ) -> int | Coroutine[Any, Any, int]:
         """Enqueue a job in the caller's own transaction: it is enqueued if and only if that transaction commits.
 
         Args:
             connection: To the database of the store, as of `resonate_core.submit`; with an asynchronous one, await the result.
             payload: The argument of the handler.
-            schema: The schema of the store.
+            schema: The schema of the store in PostgreSQL; a file has none.
             options: As of `enqueue`; a ``process_in`` is counted from when the store runs the request.
 
         Returns:
@@ -186,7 +186,7 @@ class WorkerTask(Generic[P, R]):
             >>> task = worker.task("hello")(print)
             >>> task.submit(None, "world")
             Traceback (most recent call last):
-            resonate_core.errors.Unsupported: connection must be one of psycopg, psycopg2, asyncpg, SQLAlchemy or Django, got None
+            resonate_core.errors.Unsupported: connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got None
         """
         return submit(connection, "job.enqueue", enqueue_data(self.type, payload, self._merged(options)), schema=schema)
 

@@ -273,5 +273,5 @@ def test_what_is_no_request_is_refused_before_it_is_sent(arguments: dict[str, An
 
 @pytest.mark.parametrize("connection", [None, object()])
 def test_what_is_no_connection_is_refused(connection: object) -> None:
-    with pytest.raises(rc.Unsupported, match="connection must be one of psycopg"):
+    with pytest.raises(rc.Unsupported, match="connection must be of sqlite3"):
         rc.submit(connection, "promise.create", promise("a"))

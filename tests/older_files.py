@@ -1,0 +1,44 @@
+"""SQL that gives a file of this release the schema of an earlier one. Each text leads to the version before."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+_TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
+
+_STEPS = {
+    5: "".join(f"ALTER TABLE resonate_{name} RENAME TO {name};" for name in _TABLES)
+    + "DROP TABLE resonate_inbox; DROP TABLE resonate_store_version;",
+    4: """
+        UPDATE promises SET job_state = coalesce(job_state, 1), enqueued_at = coalesce(enqueued_at, 0) WHERE job IS NOT NULL;
+        DROP INDEX messages_unblock;
+        DROP INDEX messages_unblock_by_id;
+        ALTER TABLE messages DROP COLUMN unblock_of;
+        CREATE INDEX messages_unblock ON messages (seq) WHERE kind = 1;
+        CREATE INDEX messages_unblock_by_id ON messages (id, seq) WHERE kind = 1;
+    """,
+    3: """
+        DROP INDEX messages_by_address;
+        ALTER TABLE promises DROP COLUMN execute_waits;
+        ALTER TABLE counters DROP COLUMN messages;
+        DROP INDEX schedules_by_due;
+        DROP INDEX schedules_set_aside;
+        ALTER TABLE schedules DROP COLUMN due_at;
+        ALTER TABLE schedules DROP COLUMN problem;
+        CREATE INDEX schedules_by_next_run ON schedules (next_run_at, id) WHERE next_run_at IS NOT NULL;
+    """,
+    2: """
+        DROP INDEX promises_by_batch;
+        ALTER TABLE promises DROP COLUMN batch_key;
+        ALTER TABLE schedules DROP COLUMN job;
+    """,
+}
+
+
+def give_older_schema(path: Path, version: int, also: str = "") -> None:
+    """Gives the file the schema of this version, 2 to 5, and then runs `also`."""
+    steps = "".join(text for to, text in _STEPS.items() if to >= version)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.executescript(f"{steps} {also} PRAGMA user_version = {version};")
