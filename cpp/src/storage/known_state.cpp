@@ -1,6 +1,7 @@
 #include "storage/known_state.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace resonate {
 
@@ -40,8 +41,35 @@ void KnownState::keep_unblocks(const Changes& changes) {
   all_unblocks_ = false;
 }
 
+namespace {
+
+bool from_the_beginning(const RowRange& range) {
+  return range.after.major == kFirstPlace && range.after.minor == kFirstPlace && range.after.id.empty();
+}
+
+}  // namespace
+
+RowRange KnownState::narrowed(RowRange range) const {
+  if (!from_the_beginning(range)) return range;
+  if (range.index == Index::due) range.after.major = due_floor;
+  if (const auto first = first_claims_.find(range.queue); range.index == Index::claim && first != first_claims_.end())
+    std::tie(range.after.major, range.after.minor) = first->second;
+  return range;
+}
+
+void KnownState::read(const RowRange& range, const std::vector<RowRef>& found) {
+  if (range.index != Index::claim || !from_the_beginning(range) || range.until != RowRange().until || range.limit == 0) return;
+  if (found.empty()) {
+    first_claims_[range.queue] = {kNever, kNever};
+  } else {
+    const IndexPlace place = place_in(range, *found.front());
+    first_claims_[range.queue] = {place.major, place.minor};
+  }
+}
+
 void KnownState::keep(const Changes& changes) {
   keep_first_due(changes);
+  keep_first_claims(changes);
   for (const RowChange& change : changes.rows) {
     if (change.after) {
       rows.put(change.after);
@@ -60,10 +88,19 @@ void KnownState::keep(const Changes& changes) {
   counters = changes.counters;
 }
 
+void KnownState::keep_first_claims(const Changes& changes) {
+  if (first_claims_.empty()) return;
+  for (const RowChange& change : changes.rows) {
+    const auto key = change.after ? index_key<Index::claim>(*change.after) : std::nullopt;
+    const auto first = key ? first_claims_.find(*key->queue) : first_claims_.end();
+    if (first != first_claims_.end()) first->second = std::min(first->second, {key->major, key->minor});
+  }
+}
+
 void KnownState::keep_first_due(const Changes& changes) {
-  if (!first_due) return;
-  Instant first = *first_due;
-  bool first_gone = false;
+  const Instant was = first_due.value_or(due_floor);
+  Instant first = was;
+  bool first_gone = !first_due;
   const auto see = [&](std::optional<Instant> before, std::optional<Instant> after) {
     if (before == first && after != before) first_gone = true;
     if (after) first = std::min(first, *after);
@@ -78,7 +115,8 @@ void KnownState::keep_first_due(const Changes& changes) {
   };
   for (const RowChange& change : changes.rows) see(of_row(change.before), of_row(change.after));
   for (const ScheduleChange& change : changes.schedules) see(of_schedule(change.before), of_schedule(change.after));
-  if (first_gone && first == *first_due) {
+  due_floor = first;
+  if (first_gone && first == was) {
     first_due.reset();  // unknown: other rows may be due at that instant, or the next one may be later
   } else {
     first_due = first;
@@ -91,6 +129,8 @@ void KnownState::forget() {
   counters = {};
   messages = 0;
   first_due.reset();
+  due_floor = kAtOnce;
+  first_claims_.clear();
   unblocks_.clear();
   all_unblocks_ = false;
   queues.clear();

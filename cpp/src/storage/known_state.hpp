@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "resonate/storage.hpp"
@@ -23,6 +24,7 @@ struct KnownState {
   Counters counters;
   std::int64_t messages = 0;  // the number of queued messages; stored, so that it need not be counted
   std::optional<Instant> first_due;
+  Instant due_floor = kAtOnce;  // no row is due earlier
   std::map<std::string, QueueRef, std::less<>> queues;
   RowCache rows{kCachedBytes};
   bool changed_elsewhere = false;  // see Storage
@@ -32,14 +34,21 @@ struct KnownState {
   std::optional<std::vector<MessageRef>> messages_of(const MessageRange& range) const;
   // Notes what was read for such a range.
   void read(const MessageRange& range, const std::vector<MessageRef>& found);
+  // The range without the places at its beginning that are known to be empty. An index of PostgreSQL keeps the entries of rows that
+  // have left it until no transaction can see them, and a scan reads all of them.
+  RowRange narrowed(RowRange range) const;
+  void read(const RowRange& range, const std::vector<RowRef>& found);
   // Notes what a transaction of this storage has committed, except `messages` and `version`.
   void keep(const Changes& changes);
   void forget();
 
  private:
   void keep_first_due(const Changes& changes);
+  void keep_first_claims(const Changes& changes);
   void keep_unblocks(const Changes& changes);
 
+  // By queue: no job that can be claimed comes before this place.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>, std::less<>> first_claims_;
   std::vector<MessageRef> unblocks_;  // the first ones
   bool all_unblocks_ = false;         // there are no others
 };

@@ -9,9 +9,14 @@ namespace {
 
 // The columns are those of the SQLite file (sqlite_schema.cpp), with the same meaning. Texts are compared bytewise, the order of
 // the protocol.
-//   counters.version  rises with every commit: what a process has read is true as long as it does not change. A step is one
-//     more than the clock's microseconds: if a failover loses commits, those in their place have other versions.
+//   write_lock  one row, which a transaction that writes locks first
+//   counters  the row with the highest version is valid; the version rises with every commit, so what a process has read is true
+//     as long as it does not change. A step is one more than the clock's microseconds: if a failover loses commits, those in their
+//     place have other versions.
 //   writers.batch  the last transaction of a writer, so that it can find out whether a COMMIT happened whose answer was lost
+//   queues.version  the highest one of a name is valid
+// What every commit changes is inserted under a higher key, and the old row deleted by its whole key: nothing reads the dead
+// versions, which accumulate while any client of the server has a transaction open (a backup, a report).
 // fillfactor leaves free space in each page: PostgreSQL then updates a row without writing to its indexes (a HOT update) if no
 // indexed column changes.
 constexpr const char* kFirst = R"sql(
@@ -108,26 +113,33 @@ CREATE INDEX messages_unblock ON messages (seq) WHERE unblock_of IS NOT NULL;
 CREATE INDEX messages_unblock_by_id ON messages (unblock_of, seq) WHERE unblock_of IS NOT NULL;
 
 CREATE TABLE queues (
-  name text COLLATE "C" NOT NULL PRIMARY KEY,
-  body text NOT NULL
+  name text COLLATE "C" NOT NULL,
+  version bigint NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (name, version)
 );
 
+CREATE TABLE write_lock (
+  one smallint NOT NULL PRIMARY KEY CHECK (one = 1)
+);
+INSERT INTO write_lock VALUES (1);
+
 CREATE TABLE counters (
-  one smallint NOT NULL PRIMARY KEY CHECK (one = 1),
-  version bigint NOT NULL,
+  version bigint NOT NULL PRIMARY KEY,
   sequence bigint NOT NULL,
   now bigint NOT NULL,
   dropped bigint NOT NULL,
   jobs bigint NOT NULL,
   messages bigint NOT NULL
-) WITH (fillfactor = 10);
-INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 0);
+);
+INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0);
 
 CREATE TABLE writers (
-  id bigint NOT NULL PRIMARY KEY,
+  id bigint NOT NULL,
   batch bigint NOT NULL,
-  used_at timestamptz NOT NULL DEFAULT now()
-) WITH (fillfactor = 50);
+  used_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (id, batch)
+);
 CREATE SEQUENCE writer_ids;
 
 CREATE TABLE store_version (

@@ -13,6 +13,7 @@ namespace {
 constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kJobColumns);
 constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
 constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
+constexpr std::array kQueueColumns = {"name"_text, "version"_integer, "body"_text};
 constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
 
 // unnest($1::bigint[], $2::text[], ...)
@@ -54,40 +55,39 @@ std::string numbered(std::string_view text) {
   return made;
 }
 
-// The counters, the server's instant, whether a submission waits, and the schema that the tables are found in.
-std::string counters_from(const std::string& source) {
-  return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
-         "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text FROM " +
-         source;
-}
-
 std::string text_of(PostgresQuery which) {
   const std::string rows = select_from("promises", kRowColumns);
   const std::string schedules = select_from("schedules", kScheduleColumns);
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
-    case PostgresQuery::load_counters: return counters_from("counters");
-    // The subquery ends once the lock is held, so the clock is read after that. A process that stands still in a transaction loses
-    // it, or it would stop all others.
-    case PostgresQuery::lock_counters:
-      return counters_from(
-          "(SELECT * FROM counters FOR UPDATE) AS locked, set_config('idle_in_transaction_session_timeout', '10s', "
-          "true)");
+    // A process that stands still in a transaction loses it, or it would stop all others.
+    case PostgresQuery::lock:
+      return "SELECT set_config('idle_in_transaction_session_timeout', '10s', true) FROM write_lock FOR UPDATE";
+    // A statement after the lock sees the last commit, and the clock as of then.
+    case PostgresQuery::load_counters:
+      return "SELECT version, sequence, now, dropped, jobs, messages, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, "
+             "EXISTS (SELECT FROM inbox WHERE status IS NULL)::integer, current_schema()::text FROM counters ORDER BY version DESC "
+             "LIMIT 1";
+    // Without the row that this transaction has read, the new version is NULL, which the table refuses.
     case PostgresQuery::store_counters:
       return "WITH gone AS (DELETE FROM messages WHERE seq = ANY (?::bigint[]) RETURNING 1), noted AS (INSERT INTO writers (id, "
-             "batch) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, used_at = now()) UPDATE counters SET "
-             "version = version + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, sequence = ?, now = ?, "
-             "dropped = ?, jobs = ?, messages = messages + ? - (SELECT count(*) FROM gone) RETURNING version, messages";
-    case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ?";
-    case PostgresQuery::new_writer: return "SELECT nextval('writer_ids')";
-    case PostgresQuery::forget_writers: return "DELETE FROM writers WHERE used_at < now() - interval '30 days'";
+             "batch) VALUES (?, ?)), forgotten AS (DELETE FROM writers WHERE id = ? AND batch = ?), old AS (DELETE FROM counters "
+             "WHERE version = ? RETURNING version, messages) INSERT INTO counters (version, sequence, now, dropped, jobs, "
+             "messages) "
+             "SELECT (SELECT version FROM old) + 1 + extract(microseconds FROM clock_timestamp())::bigint % 1000000, ?, ?, ?, ?, "
+             "(SELECT messages FROM old) + ? - (SELECT count(*) FROM gone) RETURNING version, messages";
+    case PostgresQuery::last_batch: return "SELECT batch FROM writers WHERE id = ? ORDER BY batch DESC LIMIT 1";
+    case PostgresQuery::new_writer:
+      return "WITH unused AS (DELETE FROM writers WHERE used_at < now() - interval '30 days') SELECT nextval('writer_ids')";
     case PostgresQuery::lock_timeout: return "SELECT set_config('lock_timeout', ?, ?::boolean)";
     // A new table has no statistics: the planner would read it whole, as if it were still empty. All reads of rows have an index.
     case PostgresQuery::session:
       return "SELECT set_config('search_path', ?, ?::boolean), set_config('enable_seqscan', 'off', ?::boolean), set_config('jit', "
              "'off', ?::boolean)";
     case PostgresQuery::load_rows: return rows + "id = ANY (?::text[])";
-    case PostgresQuery::load_queues: return "SELECT body FROM queues WHERE name = ANY (?::text[])";
+    case PostgresQuery::load_queues:
+      return "SELECT newest.body FROM unnest(?::text[]) AS wanted (name), LATERAL (SELECT body FROM queues WHERE queues.name = "
+             "wanted.name COLLATE \"C\" ORDER BY version DESC LIMIT 1) AS newest";
     case PostgresQuery::load_schedules: return schedules + "id = ANY (?::text[])";
     case PostgresQuery::load_edges:
       return "SELECT kind, owner, other FROM edges WHERE (kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], "
@@ -96,12 +96,15 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::update_rows: return update_rows();
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
-    case PostgresQuery::first_due: return "SELECT least((SELECT min(due_at) FROM promises), (SELECT min(due_at) FROM schedules))";
+    case PostgresQuery::first_due:
+      return "SELECT least((SELECT min(due_at) FROM promises WHERE due_at >= ?), (SELECT min(due_at) FROM schedules))";
     case PostgresQuery::queues: return "SELECT body FROM queues ORDER BY name";
-    case PostgresQuery::replace_queues:
-      return "INSERT INTO queues (name, body) SELECT * FROM unnest(?::text[], ?::text[]) ON CONFLICT (name) DO UPDATE SET body = "
-             "excluded.body";
-    case PostgresQuery::delete_queues: return "DELETE FROM queues WHERE name = ANY (?::text[])";
+    case PostgresQuery::insert_queues: return insert_into("queues", kQueueColumns);
+    case PostgresQuery::delete_queues:
+      return "DELETE FROM queues USING unnest(?::text[]) AS changed (name) WHERE queues.name = changed.name COLLATE \"C\" AND "
+             "queues.version = (SELECT version FROM queues AS newest WHERE newest.name = changed.name COLLATE \"C\" ORDER BY "
+             "version "
+             "DESC LIMIT 1)";
     case PostgresQuery::replace_schedules: return replace_schedules();
     case PostgresQuery::delete_schedules: return "DELETE FROM schedules WHERE id = ANY (?::text[])";
     case PostgresQuery::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
@@ -160,6 +163,7 @@ std::span<const SqlColumn> columns_of(PostgresQuery which) {
     case PostgresQuery::replace_schedules: return kScheduleColumns;
     case PostgresQuery::insert_edges: return kEdgeColumns;
     case PostgresQuery::insert_messages: return kInsertedMessages;
+    case PostgresQuery::insert_queues: return kQueueColumns;
     default: return {};
   }
 }

@@ -11,12 +11,11 @@
 namespace resonate {
 
 enum class PostgresQuery : std::uint8_t {
-  load_counters,
-  lock_counters,  // the transaction becomes the only writer
+  lock,           // the transaction becomes the only writer
+  load_counters,  // with the server's instant, whether a submission waits, and the schema that the tables are found in
   store_counters,
   last_batch,
   new_writer,
-  forget_writers,
   lock_timeout,  // of the session or of this transaction
   session,       // search_path and settings of the planner
   load_rows,
@@ -29,7 +28,7 @@ enum class PostgresQuery : std::uint8_t {
   count_rows,
   first_due,
   queues,
-  replace_queues,
+  insert_queues,
   delete_queues,
   replace_schedules,
   delete_schedules,
@@ -56,7 +55,7 @@ const PostgresStatement& postgres_statement(PostgresQuery which);
 // The rows of a range of the index.
 const PostgresStatement& postgres_range(Index index);
 // The columns that a statement takes as arrays, in order: insert_rows, update_rows, replace_schedules, insert_edges,
-// insert_messages.
+// insert_messages, insert_queues.
 std::span<const SqlColumn> columns_of(PostgresQuery which);
 
 }  // namespace resonate

@@ -16,11 +16,6 @@ namespace resonate {
 
 namespace {
 
-Instant first_due_of(const PostgresResult& result) {
-  const PostgresRow row = result.row(0);
-  return row.is_null(0) ? kNever : row.integer(0);
-}
-
 Error read_only_error(const std::string& shown) {
   return Error(ErrorCode::read_only, "store " + resonate::quoted(shown) + " was opened read-only and cannot be changed");
 }
@@ -156,19 +151,22 @@ void PostgresStorage::begin_once(Access access, const Lookups& expected) {
     if (!address_.prepared || session_timeout_ != options_.busy_timeout) send_settings(Scope::transaction);
     const bool registers = writes && writer_ == 0;
     const std::size_t writer = registers ? send(PostgresQuery::new_writer) : 0;
-    const std::size_t counters = send(writes ? PostgresQuery::lock_counters : PostgresQuery::load_counters);
+    const std::size_t lock = writes ? send(PostgresQuery::lock) : 0;
+    const std::size_t counters = send(PostgresQuery::load_counters);
     const MessageRange unblocks{.by = MessageRange::By::unblock, .limit = KnownState::kUnblocksKept};
     const bool asks_due = writes && !(alone && known_.first_due);
     const bool asks_unblocks = writes && !(alone && known_.messages_of({.by = MessageRange::By::unblock, .limit = 1}));
-    const std::size_t due = asks_due ? send(PostgresQuery::first_due) : 0;
+    const Instant floor = alone ? known_.due_floor : kAtOnce;
+    const std::size_t due = asks_due ? send_first_due(floor) : 0;
     const std::size_t messages = asks_unblocks ? send_range(unblocks) : 0;
     lookups_.find(expected, alone ? &known_ : nullptr);
     lookups_.send(*connection_);
     in_transaction_ = true;
     const std::vector<PostgresResult> results = connection_->run();
     if (registers) writer_ = results[writer].row(0).integer(0);
+    if (writes && results[lock].rows() != 1) throw Error(ErrorCode::storage, problem("it is damaged: it has no write_lock"));
     see_counters(results[counters]);
-    if (asks_due) known_.first_due = first_due_of(results[due]);
+    if (asks_due && floor == (alone ? known_.due_floor : kAtOnce)) keep_first_due(results[due]);  // else it was outdated
     if (asks_unblocks) keep_messages(unblocks, results[messages]);
     lookups_.take(results, known_);
   } catch (...) {
@@ -190,7 +188,7 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   }
   if (options_.clock) options_.clock->learn(row.integer(6));
   submission_waits_ = row.integer(7) != 0;
-  const std::int64_t version = row.integer(0);
+  const std::int64_t version = version_ = row.integer(0);
   if (version == known_.version) return;
   constexpr int kLately = 32;
   if (known_.version != KnownState::kUnknown) others_write_ = kLately;
@@ -236,9 +234,22 @@ void PostgresStorage::load_many(const Lookups& records) {
   lookups_.fill(records);
 }
 
+std::size_t PostgresStorage::send_first_due(Instant floor) {
+  return send(PostgresQuery::first_due, PostgresParameters().integer(floor));
+}
+
+void PostgresStorage::keep_first_due(const PostgresResult& result) {
+  const PostgresRow row = result.row(0);
+  known_.first_due = known_.due_floor = row.is_null(0) ? kNever : row.integer(0);
+}
+
 Instant PostgresStorage::first_due() {
   if (submission_waits_) return kAtOnce;
-  if (!known_.first_due) known_.first_due = guarded("read", [&] { return first_due_of(run(PostgresQuery::first_due)); });
+  if (!known_.first_due)
+    guarded("read", [&] {
+      send_first_due(known_.due_floor);
+      keep_first_due(connection_->run().front());
+    });
   return *known_.first_due;
 }
 
@@ -246,7 +257,7 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   return guarded("read", [&] {
     PostgresParameters parameters;
-    bind_range(parameters, range);
+    bind_range(parameters, known_.narrowed(range));
     const PostgresResult result = connection_->run(postgres_range(range.index), parameters);
     std::vector<RowRef> found;
     found.reserve(static_cast<std::size_t>(result.rows()));
@@ -259,6 +270,7 @@ std::vector<RowRef> PostgresStorage::rows(const RowRange& range) {
       if (!row) known_.rows.put(row = read_row(result.row(at)));
       found.push_back(std::move(row));
     }
+    known_.read(range, found);
     return found;
   });
 }
@@ -353,7 +365,7 @@ void PostgresStorage::vacuum() {
   if (options_.read_only) throw read_only_error(location());
   guarded("vacuum", [&] {
     if (!connection_) connect();
-    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "counters", "writers"})
+    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "counters", "writers", "inbox"})
       connection_->run(("VACUUM ANALYZE " + address_.schema + "." + table).c_str());
   });
 }

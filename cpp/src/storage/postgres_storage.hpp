@@ -1,6 +1,6 @@
 // PostgresStorage: the tables of postgres_schema.cpp. Any number of processes on any number of machines use them at once.
 //
-// A transaction that writes first locks the row of counters, so there is one writer at a time; readers see the last commit and do
+// A transaction that writes first locks the row of write_lock, so there is one writer at a time; readers see the last commit and do
 // not wait. counters.version rises with every commit. As long as it does not change, what a process has read is still true, and is
 // not read again.
 #pragma once
@@ -57,6 +57,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   enum class Scope : std::uint8_t { session, transaction };
   void send_settings(Scope scope);
   void see_counters(const PostgresResult& result);
+  std::size_t send_first_due(Instant floor);
+  void keep_first_due(const PostgresResult& result);
   std::size_t send_range(const MessageRange& range);
   std::vector<MessageRef> keep_messages(const MessageRange& range, const PostgresResult& result);
   PostgresResult run(PostgresQuery which, const PostgresParameters& parameters = {});
@@ -79,6 +81,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   int others_write_ = 0;           // not 0: another process has committed lately, as one of so many transactions has seen
   std::int64_t writer_ = 0;        // our row in writers; 0: nothing was written yet
   std::int64_t batch_ = 0;         // the number of our last transaction
+  std::int64_t version_ = 0;       // of the state that this transaction sees
   Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
   bool submission_waits_ = false;  // when the transaction began

@@ -15,7 +15,6 @@ namespace {
 // The most rows of one statement: a message of the protocol is held in memory as a whole.
 constexpr std::size_t kRowsOfStatement = 2000;
 
-constexpr std::array kQueueColumns = {"name"_text, "body"_text};
 constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};
 constexpr std::array kEdgeKeyColumns = {"kind"_integer, "owner"_text, "seq"_integer};
 
@@ -92,16 +91,13 @@ void PostgresStorage::send_changes(const Changes& changes) {
   if (schedules.rows() > 0) send(PostgresQuery::replace_schedules, schedules.parameters());
 
   gone.clear();
-  PostgresColumns queues(kQueueColumns);
+  PostgresColumns queues(columns_of(PostgresQuery::insert_queues));
   for (const QueueChange& change : changes.queues) {
-    if (change.after) {
-      queues.text(change.after->name).text(queue_to_json(*change.after));
-    } else if (change.before) {
-      gone.push_back(change.before->name);
-    }
+    if (change.before && !changes.replaces_all) gone.push_back(change.before->name);
+    if (change.after) queues.text(change.after->name).integer(version_).text(queue_to_json(*change.after));
   }
   if (!gone.empty()) send(PostgresQuery::delete_queues, PostgresParameters().texts(gone));
-  if (queues.rows() > 0) send(PostgresQuery::replace_queues, queues.parameters());
+  if (queues.rows() > 0) send(PostgresQuery::insert_queues, queues.parameters());
 
   if (!changes.edges_removed.empty()) {
     PostgresColumns removed(kEdgeKeyColumns);
@@ -122,13 +118,10 @@ void PostgresStorage::send_changes(const Changes& changes) {
   send_submissions(changes.submissions_ended);
   const Counters& counters = changes.counters;
   PostgresParameters stored;
-  stored.integers(changes.messages_removed)
-      .integer(writer_)
-      .integer(++batch_)
-      .integer(counters.sequence)
-      .integer(counters.now)
-      .integer(counters.dropped);
-  stored.integer(counters.jobs).integer(static_cast<std::int64_t>(changes.messages_added.size()));
+  stored.integers(changes.messages_removed).integer(writer_).integer(batch_ + 1).integer(writer_).integer(batch_).integer(version_);
+  stored.integer(counters.sequence).integer(counters.now).integer(counters.dropped).integer(counters.jobs);
+  stored.integer(static_cast<std::int64_t>(changes.messages_added.size()));
+  ++batch_;
   send(PostgresQuery::store_counters, stored);
 }
 

@@ -78,7 +78,7 @@ def test_a_session_that_gets_the_schema_of_another_store() -> None:
                 f"""SET search_path TO {schema_of(own_url)};
                 CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS
                 $$ BEGIN PERFORM set_config('search_path', '{other_schema}', false); RETURN NULL; END $$;
-                CREATE TRIGGER leave AFTER INSERT ON promises EXECUTE FUNCTION leave()"""
+                CREATE TRIGGER leave AFTER INSERT ON counters EXECUTE FUNCTION leave()"""
             )
             store.promises.create("b", FAR)
             with pytest.raises(rc.StoreError, match=f'in the schema "{other_schema}"; this call changed nothing.*prepared=no'):
@@ -106,7 +106,7 @@ def test_another_process_that_stands_still_in_a_transaction(url: str) -> None:
     with rc.Store(url, clock=rc.ManualClock(0), busy_timeout=200) as store:
         store.promises.create("a", FAR)
         other = libpq.Connection(plain(url))
-        other.execute(f"BEGIN; SELECT * FROM {schema_of(url)}.counters FOR UPDATE")
+        other.execute(f"BEGIN; SELECT * FROM {schema_of(url)}.write_lock FOR UPDATE")
         waited = rc.database_counts()["lock_timeouts"]
         with pytest.raises(rc.StoreBusy, match=r"lock timeout.*this call changed nothing"):
             store.promises.create("b", FAR)
