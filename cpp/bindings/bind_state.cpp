@@ -68,13 +68,23 @@ Return the problems that the store works around and a person should solve, by na
 - `clock_ahead`: the last stored instant is more than a minute ahead of the store's clock: that clock was wrong then, or is now.
   `reset_clock` corrects it.
 
-- `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` keeps it until
-  a person deletes the row. The first 100 are listed.
+- `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` (of a file:
+  `resonate_inbox`) keeps it until a person deletes the row. The first 100 are listed.
 
 Example:
     >>> rc.Store(clock=rc.ManualClock()).problems()
     []
 )doc")
+      .def_property_readonly(
+          "submissions_waiting",
+          [](const StoreHandle& self) {
+            constexpr std::size_t kMost = 1000;
+            return open(self).without_gil([](Engine& engine) {
+              return engine.with_storage(
+                  [](Storage& storage) { return storage.submissions(Storage::SubmissionState::waiting, kMost).size(); });
+            });
+          },
+          "The number of requests that programs wrote with `submit` and that have not run yet, at most 1000.")
       .def_property_readonly(
           "clock_ahead",
           [](const StoreHandle& self) { return open(self).without_gil([](Engine& engine) { return engine.clock_ahead(); }); },

@@ -173,7 +173,7 @@ TEST_F(SqliteStorageTest, ADamagedFileIsNoticed) {
   EXPECT_NE(refusal([&] { open(path("short.db")); }).second.find("damaged"), std::string::npos);
   {
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(static_cast<std::streamoff>(size / 2));
+    file.seekp(static_cast<std::streamoff>(size - 4096));
     file << std::string(4096, 'x');
   }
   EXPECT_FALSE(check_sqlite_file(path()).empty());
@@ -181,11 +181,12 @@ TEST_F(SqliteStorageTest, ADamagedFileIsNoticed) {
 
 TEST_F(SqliteStorageTest, ASchemaThatIsNotOursIsNamed) {
   { open(path()); }
-  SQLite::Database(path(), SQLite::OPEN_READWRITE).exec("DROP INDEX promises_by_due; CREATE TABLE stray (a)");
+  SQLite::Database(path(), SQLite::OPEN_READWRITE)
+      .exec("DROP INDEX promises_by_due; CREATE INDEX stray ON resonate_promises (id); CREATE TABLE of_the_application (a)");
   const std::vector<std::string> problems = check_sqlite_file(path());
   ASSERT_EQ(problems.size(), 2u);
-  EXPECT_EQ(problems[0], "schema: promises_by_due is missing");
-  EXPECT_EQ(problems[1], "schema: stray does not belong to a store");
+  EXPECT_EQ(problems[0], "schema: stray does not belong to a store");
+  EXPECT_EQ(problems[1], "schema: promises_by_due is missing");
 }
 
 TEST_F(SqliteStorageTest, ABackupIsCompleteAndReplacesNothing) {

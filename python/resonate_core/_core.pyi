@@ -3155,8 +3155,8 @@ class Store:
         - `clock_ahead`: the last stored instant is more than a minute ahead of the store's clock: that clock was wrong then, or is now.
           `reset_clock` corrects it.
 
-        - `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` keeps it until
-          a person deletes the row. The first 100 are listed.
+        - `submission_refused`: a request that a program wrote with `submit` was refused when it ran. Its row in the table `inbox` (of a file:
+          `resonate_inbox`) keeps it until a person deletes the row. The first 100 are listed.
 
         Example:
             >>> rc.Store(clock=rc.ManualClock()).problems()
@@ -3443,6 +3443,11 @@ class Store:
     def shared(self) -> bool:
         """
         Whether other processes can use it: it is in a file or in a database.
+        """
+    @property
+    def submissions_waiting(self) -> int:
+        """
+        The number of requests that programs wrote with `submit` and that have not run yet, at most 1000.
         """
     @property
     def tasks(self) -> Tasks:

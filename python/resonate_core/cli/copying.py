@@ -56,12 +56,18 @@ def copy(source: _FROM, target: _TO, config: CONFIG = None, json: JSON = False) 
     """Copy a whole store into a new file or an empty store: between files and databases, in both directions.
 
     Promises, tasks, jobs, queues, schedules, messages and the instant are the same afterwards. The copy is one transaction; if it
-    fails, TO is left empty. The whole state passes through memory. Stop the servers of both stores before.
+    fails, TO is left empty. The whole state passes through memory. Stop the servers of both stores before. Requests that were written
+    with `submit` must have run.
     """
     read_from, options = place_with_options(source, config, "FROM")
     write_to, _ = place_with_options(target, config, "TO")
     with FileTarget(read_from, Access.READ, **options) as old:
         assert isinstance(old, FileTarget)
+        if waiting := old.store.submissions_waiting:
+            raise Failure(
+                f"FROM must have no submitted request that waits to run, got {waiting}: run them with a server or Store.tick()",
+                Exit.CONFLICT,
+            )
         # The state at one instant: other processes may write meanwhile. On a manual clock no time passes, and so no timer fires.
         with old.store.fork(rc.ManualClock()) as state:
             snapshot, digest = state.snapshot(), state.digest()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import resonate_core as rc
@@ -16,6 +19,7 @@ from backends import POSTGRES, require, schemas_of_postgres
 from conformance.job_scenes import populate, send_more_requests
 from conformance.job_wire import JobClient
 from homes import HOMES, Home
+from postgres_urls import plain, schema_of
 from resonate_core.cli import copying
 
 FAR = 10**15
@@ -54,6 +58,31 @@ def places(homes: tuple[Home, Home]) -> tuple[Any, Any]:
         store.schedules.create("every second", "* * * * * *", promise_id="s.{{.timestamp}}", promise_timeout=10)
         store.tick(7000)  # the lease has expired, and occurrences were created
     return place, target.new_place()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_submitted_request_that_waits_is_not_lost(storage: str, tmp_path: Path, run: Run) -> None:
+    if storage == POSTGRES.name:
+        require(POSTGRES)
+    home = HOMES[storage](rc)
+    place = home.new_place()
+    opened(place).close()
+    connect = sqlite3.connect if storage == "sqlite" else lambda url: psycopg.connect(plain(url))
+    with contextlib.closing(connect(place)) as connection:
+        schema = "resonate" if storage == "sqlite" else schema_of(place)
+        rc.submit(connection, "promise.create", {"id": "a", "timeoutAt": FAR}, schema=schema)
+        connection.commit()
+    ran = run("copy", place, tmp_path / "copy.db")
+    assert ran.code == 5
+    assert "FROM must have no submitted request that waits to run, got 1" in ran.err
+    with opened(place) as store:
+        assert store.submissions_waiting == 1
+        store.tick()
+        assert store.submissions_waiting == 0
+    assert run("copy", place, tmp_path / "copy.db").code == 0
+    with opened(tmp_path / "copy.db") as copy:
+        assert copy.promises.get("a").state == "pending"
+    home.end()
 
 
 def opened(place: Any, **options: Any) -> Any:
