@@ -65,7 +65,14 @@ PostgresStorage::~PostgresStorage() {
 void PostgresStorage::connect() {
   auto connection = std::make_unique<PostgresConnection>(address_);
   const bool writes = !options_.read_only;
-  prepare_postgres_schema(*connection, address_, writes);
+  try {
+    prepare_postgres_schema(*connection, address_, writes);
+  } catch (const PostgresError&) {
+    // A pooler may have given us a connection that the server had just ended. A migration that was committed is found.
+    if (!connection->lost()) throw;
+    connection = std::make_unique<PostgresConnection>(address_);
+    prepare_postgres_schema(*connection, address_, writes);
+  }
   connection_ = std::move(connection);
   if (address_.prepared) {  // without: the pooler gives each transaction another connection
     send_settings(Scope::session);

@@ -47,6 +47,20 @@ def test_a_connection_that_is_lost_in_a_commit(url: str, cut: int | None) -> Non
     check_cut_commit(proxy, proxy.url)
 
 
+class LosesTheFirstQuery(Proxy):
+    COMMIT = b"store_version"
+
+
+def test_a_connection_that_is_lost_while_a_store_opens(postgres_url: str) -> None:
+    """A pooler may hand out a connection that the server has just ended; opening a store then failed."""
+    proxy = LosesTheFirstQuery(postgres_url, None)
+    proxy.armed = True
+    with rc.Store(proxy.url, clock=rc.ManualClock(0)) as store:
+        assert proxy.done
+        assert store.promises.create("a", FAR).state == "pending"
+    proxy.close()
+
+
 def test_commits_that_a_failover_lost_while_the_connection_stayed(postgres_url: str) -> None:
     """Behind a pooler a store keeps its connection when a standby takes over that lacks the last commits."""
     clock = rc.ManualClock(0)
