@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "machine/text_hash.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate {
@@ -266,10 +267,6 @@ class WorkingSet {
   bool checking_ = false;        // checkpoint() was called
   std::map<std::string, ScheduleEntry, std::less<>> schedules_;
   std::map<std::string, QueueEntry, std::less<>> queues_of_jobs_;
-  struct TextHash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
-  };
   std::unordered_set<std::string, TextHash, std::equal_to<>> absent_;  // ids that do not exist in storage
 
   std::vector<Entry*> touched_;             // changed rows in order of change, with repetitions

@@ -13,7 +13,7 @@ namespace resonate {
 
 // Throws: the column `at` holds a number that no member of its enumeration has.
 [[noreturn]] void refuse_number(int at, std::int64_t number);
-// A Source gives the columns by number: is_null(i), integer(i) and text(i).
+// A Source gives the columns by number: is_null(i), integer(i), text(i) and bytes(i).
 template <class Source>
 class Columns {
  public:
@@ -26,6 +26,7 @@ class Columns {
   }
   Instant instant() { return optional_integer().value_or(kUnset); }
   std::string text() { return std::string(source_.text(at_++)); }
+  std::string bytes() { return source_.bytes(at_++); }  // a text that may be no UTF-8
   std::optional<std::string> optional_text() {
     return optional([](Source& source, int at) { return std::string(source.text(at)); });
   }

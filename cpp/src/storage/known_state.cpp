@@ -5,11 +5,44 @@
 
 namespace resonate {
 
+namespace {
+
 bool changes_only_instant(const Changes& changes, const Counters& before) noexcept {
   return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
          changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
          changes.messages_removed.empty() && changes.submissions_ended.empty() && changes.counters.sequence == before.sequence &&
          changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
+}
+
+bool from_the_beginning(const RowRange& range) {
+  return range.after.major == kFirstPlace && range.after.minor == kFirstPlace && range.after.id.empty();
+}
+
+}  // namespace
+
+Counters KnownState::present() const noexcept {
+  Counters present = counters;
+  present.now = std::max(present.now, unsaved_now);
+  return present;
+}
+
+bool KnownState::keeps_instant(const Changes& changes) noexcept {
+  if (!changes_only_instant(changes, counters)) return false;
+  unsaved_now = std::max(unsaved_now, changes.counters.now);
+  return true;
+}
+
+std::optional<Changes> KnownState::unsaved_changes() const {
+  if (counters.now >= unsaved_now) return std::nullopt;
+  Changes changes;
+  changes.counters = present();
+  changes.stores_instant = true;
+  return changes;
+}
+
+QueueRef KnownState::find_queue(std::string_view name) const {
+  const auto found = queues.find(name);
+  return found == queues.end() ? nullptr : found->second;
 }
 
 std::optional<std::vector<MessageRef>> KnownState::messages_of(const MessageRange& range) const {
@@ -40,14 +73,6 @@ void KnownState::keep_unblocks(const Changes& changes) {
   unblocks_.resize(kUnblocksKept);
   all_unblocks_ = false;
 }
-
-namespace {
-
-bool from_the_beginning(const RowRange& range) {
-  return range.after.major == kFirstPlace && range.after.minor == kFirstPlace && range.after.id.empty();
-}
-
-}  // namespace
 
 RowRange KnownState::narrowed(RowRange range) const {
   if (!from_the_beginning(range)) return range;
@@ -121,6 +146,15 @@ void KnownState::keep_first_due(const Changes& changes) {
   } else {
     first_due = first;
   }
+}
+
+void KnownState::renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages) {
+  if (stored.now < counters.now) unsaved_now = kUnset;  // the clock was set back
+  forget();
+  version = committed;
+  counters = stored;
+  messages = stored_messages;
+  changed_elsewhere = true;
 }
 
 void KnownState::forget() {

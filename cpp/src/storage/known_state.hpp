@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,18 @@ struct KnownState {
   std::map<std::string, QueueRef, std::less<>> queues;
   RowCache rows{kCachedBytes};
   bool changed_elsewhere = false;  // see Storage
+  // An instant that no commit has stored yet; the next commit stores it, or the destructor of the storage. kUnset: there is none.
+  Instant unsaved_now = kUnset;
+
+  // The counters with the unsaved instant.
+  Counters present() const noexcept;
+  // Keeps the instant of the changes if nothing else changes, since a clock that moves is not worth a commit. Returns whether it
+  // did.
+  bool keeps_instant(const Changes& changes) noexcept;
+  // The changes that store the unsaved instant; none if a stored one is as late.
+  std::optional<Changes> unsaved_changes() const;
+  // Returns the queue; null if it is not known.
+  QueueRef find_queue(std::string_view name) const;
 
   // Returns the messages of the range if they are known: every writing transaction asks for the oldest unblock, and the end of a
   // job's retention for those of its promise.
@@ -40,6 +53,8 @@ struct KnownState {
   void read(const RowRange& range, const std::vector<RowRef>& found);
   // Notes what a transaction of this storage has committed, except `messages` and `version`.
   void keep(const Changes& changes);
+  // Another connection has committed: only this is known now.
+  void renew(std::int64_t committed, const Counters& stored, std::int64_t stored_messages);
   void forget();
 
  private:
@@ -52,8 +67,5 @@ struct KnownState {
   std::vector<MessageRef> unblocks_;  // the first ones
   bool all_unblocks_ = false;         // there are no others
 };
-
-// Returns whether only the instant differs: a clock that moves is not worth a commit.
-bool changes_only_instant(const Changes& changes, const Counters& before) noexcept;
 
 }  // namespace resonate

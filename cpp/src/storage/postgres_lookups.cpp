@@ -10,9 +10,8 @@ namespace {
 
 // Finds a record, or lists its key.
 template <class Ref, class KnownOne>
-void find_one(Lookup<Ref>& record, std::unordered_map<std::string, Ref>& loaded, std::vector<std::string_view>& missing,
-              KnownOne known) {
-  const auto place = loaded.find(std::string(record.key));
+void find_one(Lookup<Ref>& record, PostgresLookups::Loaded<Ref>& loaded, std::vector<std::string_view>& missing, KnownOne known) {
+  const auto place = loaded.find(record.key);
   record.found = place == loaded.end() ? known(record.key) : place->second;
   if (record.found || place != loaded.end()) return;
   missing.push_back(record.key);
@@ -20,9 +19,9 @@ void find_one(Lookup<Ref>& record, std::unordered_map<std::string, Ref>& loaded,
 }
 
 template <class Ref>
-void fill_all(std::span<Lookup<Ref>> records, const std::unordered_map<std::string, Ref>& loaded) {
+void fill_all(std::span<Lookup<Ref>> records, const PostgresLookups::Loaded<Ref>& loaded) {
   for (Lookup<Ref>& record : records)
-    if (!record.found) record.found = loaded.find(std::string(record.key))->second;
+    if (!record.found) record.found = loaded.find(record.key)->second;
 }
 
 }  // namespace
@@ -31,11 +30,7 @@ void PostgresLookups::find(const Lookups& records, KnownState* known) {
   for (Lookup<RowRef>& row : records.rows)
     find_one(row, rows_, ids_, [known](std::string_view id) { return known ? known->rows.find(id) : nullptr; });
   for (Lookup<QueueRef>& queue : records.queues)
-    find_one(queue, queues_, names_, [known](std::string_view name) -> QueueRef {
-      if (!known) return nullptr;
-      const auto found = known->queues.find(name);
-      return found == known->queues.end() ? nullptr : found->second;
-    });
+    find_one(queue, queues_, names_, [known](std::string_view name) { return known ? known->find_queue(name) : nullptr; });
   for (Lookup<ScheduleRef>& schedule : records.schedules)
     find_one(schedule, schedules_, schedule_ids_, [](std::string_view) { return nullptr; });
   for (const EdgeLookup& edge : records.edges) {

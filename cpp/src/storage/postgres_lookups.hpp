@@ -1,6 +1,7 @@
 // PostgresLookups: the records that a transaction looks up by key, loaded in one round trip each time.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/text_hash.hpp"
 #include "storage/known_state.hpp"
 #include "storage/postgres_connection.hpp"
 
@@ -16,6 +18,9 @@ namespace resonate {
 
 class PostgresLookups {
  public:
+  template <class Ref>
+  using Loaded = std::unordered_map<std::string, Ref, TextHash, std::equal_to<>>;
+
   // Finds the records that this transaction has loaded or that are known, and lists the others for send(). Without `known`, all
   // that were not loaded are listed. Keys must be valid until take().
   void find(const Lookups& records, KnownState* known);
@@ -31,14 +36,12 @@ class PostgresLookups {
 
  private:
   using EdgeKey = std::tuple<EdgeKind, std::string, std::string>;
-  // What was loaded; null or false: it does not exist.
-  template <class Ref>
-  using Loaded = std::unordered_map<std::string, Ref>;
+  // The loaded records by key; null or false if a record does not exist.
   Loaded<RowRef> rows_;
   Loaded<QueueRef> queues_;
   Loaded<ScheduleRef> schedules_;
   std::map<EdgeKey, bool> edges_;
-  // What is to be loaded.
+  // The keys of the records that send() loads.
   std::vector<std::string_view> ids_;
   std::vector<std::string_view> names_;
   std::vector<std::string_view> schedule_ids_;

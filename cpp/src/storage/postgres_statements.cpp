@@ -122,9 +122,9 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
     case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages);
     case PostgresQuery::waiting_submissions:
-      return "SELECT number, request FROM inbox WHERE status IS NULL ORDER BY number LIMIT ?";
+      return select_from("inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
     case PostgresQuery::refused_submissions:
-      return "SELECT number, status, error FROM inbox WHERE status IS NOT NULL ORDER BY number LIMIT ?";
+      return select_from("inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
     case PostgresQuery::delete_submissions: return "DELETE FROM inbox WHERE number = ANY (?::bigint[])";
     case PostgresQuery::refuse_submissions:
       return "UPDATE inbox SET status = u.status, error = u.error FROM unnest(?::bigint[], ?::bigint[], ?::text[]) AS u (number, "

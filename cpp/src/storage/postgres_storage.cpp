@@ -47,16 +47,11 @@ PostgresStorage::PostgresStorage(PostgresAddress address, PostgresOptions option
 }
 
 PostgresStorage::~PostgresStorage() {
-  if (!connection_ || unsaved_now_ == kUnset || options_.read_only) return;
+  if (!connection_ || known_.unsaved_now == kUnset || options_.read_only) return;
   try {
     options_.busy_timeout = 1;  // closing a store does not wait for others
     begin_once(Access::write);
-    if (known_.counters.now < unsaved_now_) {
-      Changes instant_only;
-      instant_only.counters = counters();
-      instant_only.stores_instant = true;
-      commit(instant_only);
-    }
+    if (const auto instant = known_.unsaved_changes()) commit(*instant);
   } catch (const std::exception&) {
   }
   end();
@@ -199,13 +194,7 @@ void PostgresStorage::see_counters(const PostgresResult& result) {
   if (version == known_.version) return;
   constexpr int kLately = 32;
   if (known_.version != KnownState::kUnknown) others_write_ = kLately;
-  const Instant before = known_.counters.now;
-  known_.forget();
-  known_.version = version;
-  known_.changed_elsewhere = true;
-  known_.counters = {row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
-  known_.messages = row.integer(5);
-  if (known_.counters.now < before) unsaved_now_ = kUnset;  // the clock was set back, so unsaved_now_ is outdated
+  known_.renew(version, {row.integer(1), row.integer(2), row.integer(3), row.integer(4)}, row.integer(5));
 }
 
 void PostgresStorage::end() noexcept {
@@ -221,12 +210,6 @@ void PostgresStorage::end() noexcept {
   } catch (const std::exception&) {  // a lost connection ends its transaction
   }
   forget_connection();
-}
-
-Counters PostgresStorage::counters() {
-  Counters counters = known_.counters;
-  counters.now = std::max(counters.now, unsaved_now_);
-  return counters;
 }
 
 // One round trip for everything that is not known.
@@ -344,17 +327,7 @@ std::vector<Submission> PostgresStorage::submissions(SubmissionState state, std:
     const PostgresResult result =
         run(waiting ? PostgresQuery::waiting_submissions : PostgresQuery::refused_submissions, parameters);
     std::vector<Submission> found;
-    for (int at = 0; at < result.rows(); ++at) {
-      const PostgresRow row = result.row(at);
-      Submission& one = found.emplace_back();
-      one.number = row.integer(0);
-      if (waiting) {
-        one.text = row.text(1);
-      } else {
-        one.status = static_cast<int>(row.integer(1));
-        one.error = row.text(2);
-      }
-    }
+    for (int at = 0; at < result.rows(); ++at) found.push_back(read_submission(result.row(at), state));
     return found;
   });
 }
@@ -390,7 +363,7 @@ std::unique_ptr<Storage> PostgresStorage::snapshot(std::unique_ptr<Storage> used
     used = std::make_unique<PostgresStorage>(address_, options);
   }
   used->begin(Access::read);
-  static_cast<PostgresStorage&>(*used).unsaved_now_ = unsaved_now_;
+  static_cast<PostgresStorage&>(*used).known_.unsaved_now = known_.unsaved_now;
   return used;
 }
 

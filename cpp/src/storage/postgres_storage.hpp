@@ -28,7 +28,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   void begin(Access access) override;
   void end() noexcept override;
 
-  Counters counters() override;
+  Counters counters() override { return known_.present(); }
   void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
@@ -82,7 +82,6 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::int64_t writer_ = 0;        // our row in writers; 0: nothing was written yet
   std::int64_t batch_ = 0;         // the number of our last transaction
   std::int64_t version_ = 0;       // of the state that this transaction sees
-  Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
   Duration session_timeout_ = -1;  // lock_timeout of the connection, if its settings are kept
   bool submission_waits_ = false;  // when the transaction began
   bool in_transaction_ = false;

@@ -88,6 +88,7 @@ class PostgresRow {
   bool is_null(int column) const { return libpq().PQgetisnull(result_, row_, column) != 0; }
   std::int64_t integer(int column) const;
   std::string text(int column) const;
+  std::string bytes(int column) const { return text(column); }  // the database is in UTF-8
 
  private:
   const PGresult* result_;

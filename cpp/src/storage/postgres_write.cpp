@@ -15,7 +15,6 @@ namespace {
 // The most rows of one statement: a message of the protocol is held in memory as a whole.
 constexpr std::size_t kRowsOfStatement = 2000;
 
-constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};
 constexpr std::array kEdgeKeyColumns = {"kind"_integer, "owner"_text, "seq"_integer};
 
 }  // namespace
@@ -71,7 +70,7 @@ void PostgresStorage::send_submissions(const std::vector<Submission>& ended) {
 void PostgresStorage::send_changes(const Changes& changes) {
   if (changes.replaces_all) {
     known_.forget();
-    unsaved_now_ = kUnset;
+    known_.unsaved_now = kUnset;
     for (const char* clear : {"DELETE FROM promises", "DELETE FROM schedules", "DELETE FROM edges", "DELETE FROM messages",
                               "DELETE FROM queues", "UPDATE counters SET messages = 0"})
       connection_->send(clear);
@@ -126,11 +125,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
 }
 
 void PostgresStorage::write(const Changes& changes) {
-  if (changes_only_instant(changes, known_.counters)) {
-    unsaved_now_ = std::max(unsaved_now_, changes.counters.now);
-    return;
-  }
-  guarded("commit", [&] { commit(changes); });
+  if (!known_.keeps_instant(changes)) guarded("commit", [&] { commit(changes); });
 }
 
 void PostgresStorage::commit(const Changes& changes) {

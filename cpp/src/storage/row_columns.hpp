@@ -83,6 +83,8 @@ inline constexpr std::array kMessageColumns = {"seq"_integer,     "kind"_integer
                                                "address"_text,    "version"_integer,  "resume"_integer,
                                                "dialect"_integer, "attempts"_integer, "queued_at"_integer};
 inline constexpr std::array kMessageKeys = {"unblock_of"_text};
+inline constexpr std::array kWaitingColumns = {"number"_integer, "request"_text};  // of a submission that has not run
+inline constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};  // of one that was refused
 
 // The columns of promises that hold the keys of an index; the type of a group is in that of its text.
 struct IndexColumns {
@@ -403,6 +405,20 @@ MessageRef read_message(Source source) {
   message->attempts = columns.integer();
   message->queued_at = columns.integer();
   return message;
+}
+
+template <class Source>
+Submission read_submission(Source source, Storage::SubmissionState state) {
+  Columns columns(source);
+  Submission submission;
+  submission.number = columns.integer();
+  if (state == Storage::SubmissionState::waiting) {
+    submission.text = columns.bytes();  // what is no UTF-8 is refused like any other text that is no request
+  } else {
+    submission.status = static_cast<int>(columns.integer());
+    submission.error = columns.text();
+  }
+  return submission;
 }
 
 }  // namespace resonate

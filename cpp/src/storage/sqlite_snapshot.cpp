@@ -22,7 +22,7 @@ std::unique_ptr<Storage> SqliteStorage::snapshot(std::unique_ptr<Storage> used) 
     throw Error(ErrorCode::storage,
                 "store " + resonate::quoted(location()) +
                     ": another file has replaced it, and the store still has the old one open: open the store again");
-  other.unsaved_now_ = unsaved_now_;
+  other.known_.unsaved_now = known_.unsaved_now;
   return used;
 }
 

@@ -85,9 +85,9 @@ std::string text_of(Sql which) {
     case Sql::insert_message: return "INSERT " + insert_into("resonate_messages", joined(kMessageColumns, kMessageKeys));
     case Sql::delete_message: return "DELETE FROM resonate_messages WHERE seq = ?";
     case Sql::submission_waits: return waiting;
-    case Sql::waiting_submissions: return "SELECT number, request FROM resonate_inbox WHERE status IS NULL ORDER BY number LIMIT ?";
+    case Sql::waiting_submissions: return select_from("resonate_inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
     case Sql::refused_submissions:
-      return "SELECT number, status, error FROM resonate_inbox WHERE status IS NOT NULL ORDER BY number LIMIT ?";
+      return select_from("resonate_inbox", kRefusedColumns) + "status IS NOT NULL ORDER BY number LIMIT ?";
     case Sql::delete_submission: return "DELETE FROM resonate_inbox WHERE number = ?";
     case Sql::refuse_submission: return "UPDATE resonate_inbox SET status = ?, error = ? WHERE number = ?";
     case Sql::count: break;

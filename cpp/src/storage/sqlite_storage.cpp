@@ -24,17 +24,12 @@ SqliteStorage::SqliteStorage(const std::string& path, SqliteOptions options) : S
 
 SqliteStorage::~SqliteStorage() {
   if (log_index_) (void)log_index_->check();  // closing the connection reads the index, and check() repairs a truncated one
-  if (!file_ || unsaved_now_ == kUnset || options_.read_only) return;
+  if (!file_ || known_.unsaved_now == kUnset || options_.read_only) return;
   // Only the instant is unsaved. It is written without waiting for a lock, so that closing a store does not block.
   try {
     file_->database().setBusyTimeout(0);
     begin(Access::write);
-    if (known_.counters.now < unsaved_now_) {
-      Changes instant_only;
-      instant_only.counters = counters();
-      instant_only.stores_instant = true;
-      write(instant_only);
-    }
+    if (const auto instant = known_.unsaved_changes()) write(*instant);
   } catch (const std::exception&) {
   }
   end();
@@ -52,7 +47,7 @@ void SqliteStorage::disconnect() noexcept {
   in_transaction_ = false;
   statements_.reset();
   file_.reset();
-  forget();
+  known_.forget();
 }
 
 void SqliteStorage::require(Access access) {
@@ -90,19 +85,12 @@ void SqliteStorage::detect_other_commits() {
   (void)version.step();
   const std::int64_t seen = version.integer_at(0);
   if (seen == known_.version) return;
-  const Instant before = known_.counters.now;
-  forget();
   Query stored = query(Sql::load_counters);
   if (!stored.step()) throw Error(ErrorCode::storage, "store \"" + location() + "\" is damaged: it has no counters");
-  known_.counters = {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)};
-  known_.messages = stored.integer_at(4);
   submission_waits_ = stored.integer_at(5) != 0;
-  known_.version = seen;
-  known_.changed_elsewhere = true;
-  if (known_.counters.now < before) unsaved_now_ = kUnset;  // the file's clock was set back, so unsaved_now_ is outdated
+  known_.renew(seen, {stored.integer_at(0), stored.integer_at(1), stored.integer_at(2), stored.integer_at(3)},
+               stored.integer_at(4));
 }
-
-void SqliteStorage::forget() { known_.forget(); }
 
 void SqliteStorage::end() noexcept {
   if (!in_transaction_) return;
@@ -114,12 +102,6 @@ void SqliteStorage::end() noexcept {
   } catch (const SQLite::Exception&) {
     disconnect();  // closing the connection rolls back the transaction
   }
-}
-
-Counters SqliteStorage::counters() {
-  Counters counters = known_.counters;
-  counters.now = std::max(counters.now, unsaved_now_);
-  return counters;
 }
 
 void SqliteStorage::load_many(const Lookups& records) {
@@ -259,22 +241,13 @@ std::vector<Submission> SqliteStorage::submissions(SubmissionState state, std::s
     std::vector<Submission> found;
     Query submissions = query(waiting ? Sql::waiting_submissions : Sql::refused_submissions);
     submissions.limit(limit);
-    while (submissions.step()) {
-      Submission& one = found.emplace_back();
-      one.number = submissions.integer_at(0);
-      if (waiting) {
-        one.text = submissions.row().bytes(1);  // a text that is not UTF-8 is refused like any other that is no request
-      } else {
-        one.status = static_cast<int>(submissions.integer_at(1));
-        one.error = submissions.text_at(2);
-      }
-    }
+    while (submissions.step()) found.push_back(read_submission(submissions.row(), state));
     return found;
   });
 }
 
 QueueRef SqliteStorage::find_queue(std::string_view name) {
-  if (const auto found = known_.queues.find(name); found != known_.queues.end()) return found->second;
+  if (QueueRef known = known_.find_queue(name)) return known;
   return guarded("read", [&]() -> QueueRef {
     Query queue = query(Sql::load_queue);
     queue.copied(name);

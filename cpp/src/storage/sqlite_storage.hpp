@@ -27,7 +27,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void begin(Access access) override;
   void end() noexcept override;
 
-  Counters counters() override;
+  Counters counters() override { return known_.present(); }
   void load_many(const Lookups& records) override;
   Instant first_due() override;
   std::vector<RowRef> rows(const RowRange& range) override;
@@ -49,7 +49,6 @@ class SqliteStorage final : public Storage, private OpenConnection {
   void open(SqliteFile::Absent absent);
   void require(Access access);  // opens a connection with this access if there is none
   void detect_other_commits();
-  void forget();
   void clear();
   void write_rows(const std::vector<RowChange>& changes);
   void update_row(const Row& before, const Row& after);
@@ -69,7 +68,6 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::optional<LogIndex> log_index_;
   std::optional<SqliteStatements> statements_;
   KnownState known_;
-  Instant unsaved_now_ = kUnset;   // an instant that no commit has stored yet; the next commit or the destructor writes it
   bool submission_waits_ = false;  // as of the last commit that was seen
   bool in_transaction_ = false;
 };

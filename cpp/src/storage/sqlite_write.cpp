@@ -122,11 +122,7 @@ void SqliteStorage::write_all(const Changes& changes) {
 }
 
 void SqliteStorage::write(const Changes& changes) {
-  if (changes_only_instant(changes, known_.counters)) {
-    unsaved_now_ = std::max(unsaved_now_, changes.counters.now);
-    return;
-  }
-  commit(changes);
+  if (!known_.keeps_instant(changes)) commit(changes);
 }
 
 void SqliteStorage::commit(const Changes& changes) {
@@ -135,10 +131,10 @@ void SqliteStorage::commit(const Changes& changes) {
     known_.keep(changes);
   } catch (const SQLite::Exception& error) {
     // It is unknown whether the commit reached the disk, so the cache may differ from the file.
-    forget();
+    known_.forget();
     file_->fail("commit", error);
   } catch (...) {
-    forget();
+    known_.forget();
     throw;
   }
 }
@@ -146,8 +142,8 @@ void SqliteStorage::commit(const Changes& changes) {
 void SqliteStorage::clear() {
   for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
     file_->database().exec(std::string("DELETE FROM resonate_") + table);
-  forget();
-  unsaved_now_ = kUnset;
+  known_.forget();
+  known_.unsaved_now = kUnset;
 }
 
 }  // namespace resonate
