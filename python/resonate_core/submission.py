@@ -86,22 +86,22 @@ def _send(connection: Any, schema: str, request: str) -> int | Coroutine[Any, An
         from sqlalchemy import text
 
         bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
-        statement = text(_call(bind.dialect.name == "sqlite", schema).format("CAST(:request AS jsonb)", ":request"))
+        clause = text(_statement(bind.dialect.name == "sqlite", schema, ":request"))
         if inspect.iscoroutinefunction(connection.execute):
-            return _scalar_of(connection.execute(statement, {"request": request}))
-        return int(connection.execute(statement, {"request": request}).scalar_one())
-    call = _call(library in ("sqlite3", "aiosqlite") or _vendor(connection) == "sqlite", schema)
+            return _scalar_of(connection.execute(clause, {"request": request}))
+        return int(connection.execute(clause, {"request": request}).scalar_one())
     if library == "asyncpg" and hasattr(connection, "is_in_transaction"):  # a pool has none: its connections are not the caller's
-        return _number_of(connection.fetchval(call.format("$1::text::jsonb"), request))
-    call = call.format("%s::text::jsonb", "?" if library in ("sqlite3", "aiosqlite") else "%s")
+        return _number_of(connection.fetchval(_statement(False, schema, "$1"), request))
+    of_sqlite = library in ("sqlite3", "aiosqlite")
+    statement = _statement(of_sqlite or _vendor(connection) == "sqlite", schema, "?" if of_sqlite else "%s")
     if library == "aiosqlite" or (hasattr(connection, "execute") and inspect.iscoroutinefunction(connection.execute)):
-        return _row_of(connection, call, request)
+        return _row_of(connection, statement, request)
     makes_cursors = callable(getattr(connection, "cursor", None))
     if not (makes_cursors or hasattr(connection, "fetchone")):
         shown = None if connection is None else type(connection).__qualname__
         raise Unsupported(f"connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got {shown}")
     with closing(connection.cursor()) if makes_cursors else nullcontext(connection) as cursor:
-        cursor.execute(call, [request])
+        cursor.execute(statement, [request])
         return _number_in(cursor.fetchall()[0])
 
 
@@ -129,14 +129,14 @@ def _source_id() -> str:
         return str(connection.execute("SELECT sqlite_source_id()").fetchone()[0])
 
 
-def _call(is_file: bool, schema: str) -> str:
-    """The statement, with a place for the request in PostgreSQL and one for that in SQLite."""
-    if not is_file:
-        return f"SELECT {schema}.submit({{0}}) AS number"
+def _statement(in_file: bool, schema: str, parameter: str) -> str:
+    """The statement that writes a request and returns its number. `parameter` is how the connection's library marks the request."""
+    if not in_file:
+        return f"SELECT {schema}.submit(CAST(CAST({parameter} AS text) AS jsonb)) AS number"
     _refuse_other_library()
     if schema != DEFAULT_SCHEMA:
         raise Invalid(f"schema must be {DEFAULT_SCHEMA!r} for a file, which has no schemas, got {schema!r}")
-    return "INSERT INTO resonate_inbox (request) VALUES ({1}) RETURNING number"
+    return f"INSERT INTO resonate_inbox (request) VALUES ({parameter}) RETURNING number"
 
 
 def _vendor(connection: Any) -> str | None:
@@ -157,6 +157,6 @@ async def _scalar_of(result: Any) -> int:
     return int((await result).scalar_one())
 
 
-async def _row_of(connection: Any, call: str, request: str) -> int:
-    cursor = await connection.execute(call, [request])
+async def _row_of(connection: Any, statement: str, request: str) -> int:
+    cursor = await connection.execute(statement, [request])
     return _number_in(next(iter(await cursor.fetchall())))

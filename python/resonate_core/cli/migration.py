@@ -45,7 +45,7 @@ def _plan(place: Path | str) -> _Plan:
         shown, found, newest = schema_versions(str(place))
     except rc.ResonateError as error:
         raise Failure(str(error), Exit.USAGE if isinstance(error, rc.Invalid) else Exit.UNREACHABLE) from error
-    if found >= newest if found is not None else isinstance(place, Path):
+    if (found is None and isinstance(place, Path)) or (found is not None and found >= newest):
         FileTarget(place, Access.READ).close()  # its error names what is wrong
     return _Plan({"file": str(place)} if isinstance(place, Path) else {"url": shown}, found, newest)
 
