@@ -19,13 +19,18 @@ import sqlalchemy.ext.asyncio
 import libpq
 import resonate_core as rc
 import resonate_core.worker
+from integration.storage.submissions import (
+    FAR,
+    check_refused,
+    check_worker,
+    created_and_settled,
+    ids,
+    promise,
+    texts_to_refuse,
+    through_async_sqlalchemy,
+    through_sqlalchemy,
+)
 from postgres_urls import plain, schema_of
-
-FAR = 10**15
-
-
-def promise(id: str) -> dict[str, Any]:
-    return {"id": id, "timeoutAt": FAR, "param": {}, "tags": {}}
 
 
 def submit(connection: Any, url: str, id: str) -> Any:
@@ -36,11 +41,6 @@ def submit(connection: Any, url: str, id: str) -> Any:
 def store(postgres_url: str) -> Any:
     with rc.Store(postgres_url, clock=rc.ManualClock(0)) as opened:
         yield opened
-
-
-def ids(store: rc.Store) -> list[str]:
-    store.tick()
-    return sorted(promise.id for promise in store.promises.search("*"))
 
 
 def test_a_request_happens_if_and_only_if_its_transaction_commits(store: rc.Store, postgres_url: str) -> None:
@@ -72,10 +72,8 @@ def test_a_process_that_dies_before_its_commit_submits_nothing(store: rc.Store, 
 
 def test_requests_run_once_in_the_order_of_their_submission(store: rc.Store, postgres_url: str) -> None:
     with psycopg.connect(plain(postgres_url)) as connection:
-        for number in range(250):  # more than one tick takes at once
-            rc.submit(connection, "promise.create", promise(f"p{number}"), schema=schema_of(postgres_url))
-            settle = {"id": f"p{number}", "state": "resolved", "value": {}}
-            rc.submit(connection, "promise.settle", settle, schema=schema_of(postgres_url))
+        for kind, data in created_and_settled(250):  # more than one tick takes at once
+            rc.submit(connection, kind, data, schema=schema_of(postgres_url))
     store.tick()
     assert store.counts()["promises"]["resolved"] == 250
     assert store.problems() == []
@@ -88,16 +86,11 @@ def test_a_refused_request_keeps_its_status_and_stops_nothing(store: rc.Store, p
     schema = schema_of(postgres_url)
     with psycopg.connect(plain(postgres_url)) as connection:
         refused = [rc.submit(connection, "task.acquire", {"id": "taken", "version": 0, "pid": "w", "ttl": 1}, schema=schema)]
-        for request in ("promise.get", "debug.reset", "promise.creat"):
-            text = json.dumps({"kind": request, "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "taken"}})
+        for text in texts_to_refuse():
             refused.append(connection.execute(f"SELECT {schema}.submit(%s::jsonb)", [text]).fetchone()[0])
         submit(connection, postgres_url, "after")
     assert ids(store) == ["after", "taken"]
-    problems = store.problems()
-    assert [problem.name for problem in problems] == ["submission_refused"] * 4
-    assert [problem.id for problem in problems] == [str(number) for number in refused]
-    assert [problem.detail[:17] for problem in problems] == ["refused with 404:"] + ["refused with 400:"] * 3
-    assert store.check() == problems  # no invariant is violated
+    check_refused(store, refused)
 
 
 @pytest.mark.parametrize(
@@ -143,21 +136,8 @@ def test_a_request_of_any_caller_comes_after_what_was_submitted(store: rc.Store,
 
 
 def test_a_worker_gets_a_job_that_was_submitted(postgres_url: str) -> None:
-    with rc.Store(postgres_url) as store:
-        worker = rc.worker.Worker(store)
-        ran: list[str] = []
-
-        @worker.task("mail", max_retries=3)
-        def mail(to: str) -> None:
-            ran.append(to)
-            worker.stop()
-
-        with psycopg.connect(plain(postgres_url)) as connection:
-            mail.submit(connection, "nobody", schema=schema_of(postgres_url))
-            connection.rollback()
-            mail.submit(connection, "ada", schema=schema_of(postgres_url), id="first")
-        asyncio.run(asyncio.wait_for(worker.serve(), 60))
-        assert (ran, store.jobs.get("first").max_retries) == (["ada"], 3)
+    with rc.Store(postgres_url) as store, psycopg.connect(plain(postgres_url)) as connection:
+        check_worker(store, connection, schema=schema_of(postgres_url))
 
 
 def psycopg_connection(url: str) -> None:
@@ -167,15 +147,8 @@ def psycopg_connection(url: str) -> None:
             submit(cursor, url, "b")
 
 
-def sqlalchemy_connection(url: str) -> None:
-    engine = sqlalchemy.create_engine(plain(url).replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        submit(connection, url, "a")
-    with sqlalchemy.orm.Session(engine) as session:
-        submit(session, url, "b")
-        session.commit()
-        submit(session, url, "c")
-    engine.dispose()
+def sqlalchemy_url(url: str, driver: str) -> str:
+    return plain(url).replace("postgresql://", f"postgresql+{driver}://")
 
 
 def django_connection(url: str) -> None:
@@ -227,23 +200,20 @@ async def of_psycopg(url: str) -> None:
             await submit(cursor, url, "b")
 
 
-async def of_sqlalchemy(url: str) -> None:
-    engine = sqlalchemy.ext.asyncio.create_async_engine(plain(url).replace("postgresql://", "postgresql+asyncpg://"))
-    async with engine.begin() as connection:
-        await submit(connection, url, "a")
-    async with sqlalchemy.ext.asyncio.AsyncSession(engine) as session:
-        await submit(session, url, "b")
-        await session.commit()
-    await engine.dispose()
-
-
 LIBRARIES = {
     "psycopg": psycopg_connection,
-    "SQLAlchemy": sqlalchemy_connection,
+    "SQLAlchemy": lambda url: through_sqlalchemy(
+        sqlalchemy.create_engine(sqlalchemy_url(url, "psycopg")), lambda connection, id: submit(connection, url, id)
+    ),
     "Django": django_connection,
     "asyncpg": lambda url: asyncio.run(of_asyncpg(url)),
     "psycopg, asynchronous": lambda url: asyncio.run(of_psycopg(url)),
-    "SQLAlchemy, asynchronous": lambda url: asyncio.run(of_sqlalchemy(url)),
+    "SQLAlchemy, asynchronous": lambda url: asyncio.run(
+        through_async_sqlalchemy(
+            sqlalchemy.ext.asyncio.create_async_engine(sqlalchemy_url(url, "asyncpg")),
+            lambda connection, id: submit(connection, url, id),
+        )
+    ),
 }
 
 

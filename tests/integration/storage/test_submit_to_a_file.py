@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sqlite3
 import subprocess
 import sys
@@ -20,9 +19,18 @@ import sqlalchemy.orm
 
 import resonate_core as rc
 import resonate_core.worker
+from integration.storage.submissions import (
+    FAR,
+    check_refused,
+    check_worker,
+    created_and_settled,
+    ids,
+    promise,
+    texts_to_refuse,
+    through_async_sqlalchemy,
+    through_sqlalchemy,
+)
 from older_files import give_older_schema
-
-FAR = 10**15
 
 APPLICATION = """
 PRAGMA user_version = 3;
@@ -57,12 +65,7 @@ def shop(path: Path, store: rc.Store) -> Iterator[sqlite3.Connection]:
 
 
 def submit(connection: Any, id: str) -> Any:
-    return rc.submit(connection, "promise.create", {"id": id, "timeoutAt": FAR, "param": {}, "tags": {}})
-
-
-def ids(store: rc.Store) -> list[str]:
-    store.tick()
-    return sorted(promise.id for promise in store.promises.search("*"))
+    return rc.submit(connection, "promise.create", promise(id))
 
 
 def all_rows(path: Path) -> list[Any]:
@@ -164,10 +167,7 @@ def test_a_process_that_dies_before_its_commit_submits_nothing(store: rc.Store, 
 
 
 def test_requests_run_once_in_the_order_of_their_submission(store: rc.Store, shop: sqlite3.Connection) -> None:
-    numbers = []
-    for number in range(250):  # more than one tick takes at once
-        numbers.append(submit(shop, f"p{number}"))
-        numbers.append(rc.submit(shop, "promise.settle", {"id": f"p{number}", "state": "resolved", "value": {}}))
+    numbers = [rc.submit(shop, kind, data) for kind, data in created_and_settled(250)]  # more than one tick takes at once
     shop.commit()
     assert numbers == list(range(1, 501))
     store.tick()
@@ -180,17 +180,12 @@ def test_a_refused_request_keeps_its_status_and_stops_nothing(store: rc.Store, s
     store.promises.create("taken", FAR)
     store.promises.resolve("taken", "done")
     refused = [rc.submit(shop, "task.acquire", {"id": "taken", "version": 0, "pid": "w", "ttl": 1})]
-    for request in ("promise.get", "debug.reset", "promise.creat"):
-        text = json.dumps({"kind": request, "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "taken"}})
+    for text in texts_to_refuse():
         refused.append(shop.execute("INSERT INTO resonate_inbox (request) VALUES (?)", [text]).lastrowid or 0)
     submit(shop, "after")
     shop.commit()
     assert ids(store) == ["after", "taken"]
-    problems = store.problems()
-    assert [problem.name for problem in problems] == ["submission_refused"] * 4
-    assert [problem.id for problem in problems] == [str(number) for number in refused]
-    assert [problem.detail[:17] for problem in problems] == ["refused with 404:"] + ["refused with 400:"] * 3
-    assert store.check() == problems  # no invariant is violated
+    check_refused(store, refused)
     with shop:
         shop.execute("DELETE FROM resonate_inbox WHERE status IS NOT NULL")  # dealt with
     assert store.problems() == []
@@ -246,20 +241,7 @@ def test_reset_and_restore_leave_the_application_alone(path: Path, store: rc.Sto
 
 def test_a_worker_gets_a_job_that_was_submitted(path: Path) -> None:
     with rc.Store(path) as store, contextlib.closing(sqlite3.connect(path)) as shop:
-        worker = rc.worker.Worker(store)
-        ran: list[str] = []
-
-        @worker.task("mail", max_retries=3)
-        def mail(to: str) -> None:
-            ran.append(to)
-            worker.stop()
-
-        mail.submit(shop, "nobody")
-        shop.rollback()
-        mail.submit(shop, "ada", id="first")
-        shop.commit()
-        asyncio.run(asyncio.wait_for(worker.serve(), 60))
-        assert (ran, store.jobs.get("first").max_retries) == (["ada"], 3)
+        check_worker(store, shop)
 
 
 def sqlite3_connection(path: Path) -> None:
@@ -278,17 +260,6 @@ def autocommitted(path: Path) -> None:
         submit(connection, "c")
         connection.execute("ROLLBACK")
         submit(connection, "b")
-
-
-def sqlalchemy_connection(path: Path) -> None:
-    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        submit(connection, "a")
-    with sqlalchemy.orm.Session(engine) as session:
-        submit(session, "b")
-        session.commit()
-        submit(session, "c")
-    engine.dispose()
 
 
 def django_connection(path: Path) -> None:
@@ -322,23 +293,15 @@ async def of_aiosqlite(path: Path) -> None:
         await submit(connection, "c")
 
 
-async def of_sqlalchemy(path: Path) -> None:
-    engine = sqlalchemy.ext.asyncio.create_async_engine(f"sqlite+aiosqlite:///{path}")
-    async with engine.begin() as connection:
-        await submit(connection, "a")
-    async with sqlalchemy.ext.asyncio.AsyncSession(engine) as session:
-        await submit(session, "b")
-        await session.commit()
-    await engine.dispose()
-
-
 LIBRARIES = {
     "sqlite3": sqlite3_connection,
     "sqlite3, autocommit": autocommitted,
-    "SQLAlchemy": sqlalchemy_connection,
+    "SQLAlchemy": lambda path: through_sqlalchemy(sqlalchemy.create_engine(f"sqlite:///{path}"), submit),
     "Django": django_connection,
     "aiosqlite": lambda path: asyncio.run(of_aiosqlite(path)),
-    "SQLAlchemy, asynchronous": lambda path: asyncio.run(of_sqlalchemy(path)),
+    "SQLAlchemy, asynchronous": lambda path: asyncio.run(
+        through_async_sqlalchemy(sqlalchemy.ext.asyncio.create_async_engine(f"sqlite+aiosqlite:///{path}"), submit)
+    ),
 }
 
 
