@@ -323,7 +323,7 @@ Args:
     read_only: Open a file or a database only for reading: a change raises ReadOnly.
 
 Raises:
-    StoreError: The file cannot be opened, is not a store, or is damaged; it is left unchanged. Or the database cannot be reached.
+    StoreError: The file cannot be opened, is no database, or is damaged; it is left unchanged. Or the database cannot be reached.
     StoreBusy: Another process held the store for longer than `busy_timeout`.
     Unsupported: This version does not support the URL's database, or libpq is not installed.
     Invalid: An option has another value than those above.

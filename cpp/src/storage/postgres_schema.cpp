@@ -15,8 +15,8 @@ namespace {
 //     place have other versions.
 //   writers.batch  the last transaction of a writer, so that it can find out whether a COMMIT happened whose answer was lost
 //   queues.version  the highest one of a name is valid
-// What every commit changes is inserted under a higher key, and the old row deleted by its whole key: nothing reads the dead
-// versions, which accumulate while any client of the server has a transaction open (a backup, a report).
+// A commit inserts a new row of counters, writers and queues under a higher key, and deletes the old row by its whole key. No
+// statement then reads the dead rows, which accumulate while any client of the server has a transaction open (a backup, a report).
 // fillfactor leaves free space in each page: PostgreSQL then updates a row without writing to its indexes (a HOT update) if no
 // indexed column changes.
 constexpr const char* kFirst = R"sql(

@@ -207,7 +207,7 @@ INSERT INTO resonate_store_version VALUES (1, 0);
 
 constexpr std::array<const char*, 6> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames};
 
-// What the migrations insert into new tables.
+// The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =
     "INSERT INTO resonate_counters (one, sequence, now, dropped) VALUES (1, 0, 0, 0);"
     "INSERT INTO resonate_store_version VALUES (1, 0);";

@@ -69,7 +69,7 @@ def test_undelivered_messages_are_read_once(store: rc.Store) -> None:
 
 
 def test_beside_another_writer(store: rc.Store, postgres_url: str) -> None:
-    """What the other process may have changed is read again, in the round trip that begins the transaction."""
+    """The round trip that begins the transaction reads again the records that the other process may have changed."""
     with rc.Store(postgres_url) as other:
         for number in range(3):
             other.promises.create(f"a{number}", timeout=HOUR)
