@@ -85,8 +85,10 @@ async def scene(server: Server, chance: random.Random) -> tuple[list[str], Count
     peers = [Peer(server.port) for _ in range(PRODUCERS + WORKERS + 1)]
     producers = [asyncio.create_task(produce(peers[n], f"p{n}", stop, answered)) for n in range(PRODUCERS)]
     workers = [asyncio.create_task(work(peers[PRODUCERS + n], f"w{n}", done, completed)) for n in range(WORKERS)]
-    for _ in range(KILLS):
+    for kill in range(1, KILLS + 1):
         await asyncio.sleep(chance.uniform(0.5, 1.5))
+        while len(answered) < 20 * kill:  # a slow machine takes longer
+            await asyncio.sleep(0.05)
         await asyncio.to_thread(server.end, signal.SIGKILL)
         server.start()
         await server.ready()
@@ -114,7 +116,7 @@ def test_jobs_survive_kills_of_the_server(home: Home, tmp_path: Path) -> None:
     finally:
         if server.process is not None and server.process.poll() is None:
             server.end(signal.SIGKILL)
-    assert len(answered) > 50 and max(completed.values()) == 1, "a completion was answered twice"
+    assert max(completed.values()) == 1, "a completion was answered twice"
     attempts = 0
     with rc.Store(place, read_only=True) as store:
         for id in answered:
