@@ -9,7 +9,8 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
-    5: "".join(f"ALTER TABLE resonate_{name} RENAME TO {name};" for name in _TABLES)
+    5: "ALTER TABLE resonate_messages DROP COLUMN holder; ALTER TABLE resonate_messages DROP COLUMN leased_until;"
+    + "".join(f"ALTER TABLE resonate_{name} RENAME TO {name};" for name in _TABLES)
     + "DROP TABLE resonate_inbox; DROP TABLE resonate_store_version;",
     4: """
         UPDATE promises SET job_state = coalesce(job_state, 1), enqueued_at = coalesce(enqueued_at, 0) WHERE job IS NOT NULL;

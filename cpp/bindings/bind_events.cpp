@@ -38,7 +38,8 @@ std::optional<std::int64_t> message_version(const MessageRecord& record) {
 bool same_message(const MessageRecord& a, const MessageRecord& b) {
   const OutboxMessage &x = *a.message, &y = *b.message;
   return x.kind == y.kind && x.resume == y.resume && x.dialect == y.dialect && x.id == y.id && x.address == y.address &&
-         x.version == y.version && x.attempts == y.attempts && x.queued_at == y.queued_at;
+         x.version == y.version && x.attempts == y.attempts && x.queued_at == y.queued_at && x.holder == y.holder &&
+         x.leased_until == y.leased_until;
 }
 
 py::tuple message_identity(const MessageRecord& record) {
@@ -50,7 +51,9 @@ std::string message_repr(const MessageRecord& record) {
   Repr shown("Message");
   shown.with("kind", kind_of(message)).with("id", message.id);
   if (const auto version = message_version(record)) shown.with("version", *version);
-  return shown.with("address", message.address).with("attempts", message.attempts).with("queued_at", message.queued_at).done();
+  shown.with("address", message.address).with("attempts", message.attempts).with("queued_at", message.queued_at);
+  if (!message.holder.empty()) shown.with("holder", message.holder).with("leased_until", message.leased_until);
+  return shown.done();
 }
 
 void bind_message(py::module_& module) {
@@ -82,6 +85,18 @@ Example:
       .def_property_readonly(
           "number", [](const MessageRecord& self) { return self.message->seq; },
           "Its number in the order of queueing, unique in the store; `Store.acknowledge` takes it.")
+      .def_property_readonly(
+          "holder",
+          [](const MessageRecord& self) {
+            return self.message->holder.empty() ? std::nullopt : std::optional(self.message->holder);
+          },
+          "The process that leased it last (`Store.lease_messages`), or None.")
+      .def_property_readonly(
+          "leased_until",
+          [](const MessageRecord& self) {
+            return self.message->holder.empty() ? std::nullopt : std::optional(self.message->leased_until);
+          },
+          "The end of that lease in Unix ms, or None.")
       .def_property_readonly(
           "stale", [](const MessageRecord& self) { return self.stale; },
           "Whether it was stale when it was read: its task was already acquired or fulfilled.")

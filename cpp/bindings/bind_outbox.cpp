@@ -63,6 +63,15 @@ std::vector<std::int64_t> acknowledge(const StoreHandle& store, const Shown<"col
   return open(store).without_gil([&wanted](Engine& engine) { return engine.acknowledge(wanted); });
 }
 
+std::vector<std::int64_t> lease_messages(const StoreHandle& store, const Shown<"collections.abc.Iterable[int]">& numbers,
+                                         const Str& holder, const DurationArgument& lease) {
+  std::vector<std::int64_t> wanted;
+  for (py::handle one : list_of(numbers)) wanted.push_back(integer(one, "numbers"));
+  const std::string name(text(holder, "holder"));
+  const Duration length = duration(lease, "lease");
+  return open(store).without_gil([&](Engine& engine) { return engine.lease_messages(wanted, name, length); });
+}
+
 py::typing::List<JsonDict> take_messages(const StoreHandle& store, const OptionalInt& limit, const Addresses& addresses) {
   const std::size_t most = limit_of(limit);
   Found taken;
@@ -129,6 +138,35 @@ Example:
     >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
     >>> store.acknowledge([message.number for message in store.messages()])
     [1]
+)doc")
+      .def("lease_messages", &lease_messages, py::arg("numbers"), py::kw_only(), py::arg("holder"), py::arg("lease"), R"doc(
+Reserve messages for one of several processes that deliver messages of this store (PROTOCOL 5).
+
+Until the lease ends, no other holder gets these messages, so that a message is delivered by one process; if that process stops,
+another one gets them once the lease has ended. The messages stay in the outbox until they are acknowledged.
+
+Args:
+    numbers: `Message.number` of each. Numbers that are no longer in the outbox are skipped.
+    holder: A name of the process, unique among those that deliver. It may renew its own leases.
+    lease: The length of the lease, from now, in ms or as a timedelta. 0 ends the holder's lease.
+
+Returns:
+    The numbers that this holder has now, or has given up, in order. The others are leased by another holder, or gone.
+
+Raises:
+    Invalid: The holder is empty, or the lease is negative.
+    Closed: The store is closed.
+    StoreError: The commit failed; no lease has changed.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> store.lease_messages([1], holder="first", lease=10_000)
+    [1]
+    >>> store.lease_messages([1], holder="second", lease=10_000)
+    []
+    >>> store.messages()[0].leased_until
+    10000
 )doc")
       .def(
           "on_message",

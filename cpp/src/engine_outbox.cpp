@@ -1,6 +1,7 @@
 // Reading and removing the messages of the outbox.
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "engine_transaction.hpp"
 #include "machine/machine.hpp"
@@ -12,6 +13,16 @@ namespace resonate {
 namespace {
 // Messages removed in one transaction, which takes a few ms in a file.
 constexpr std::size_t kTakenAtOnce = 256;
+
+// Each number once, in order.
+std::vector<MessageLookup> lookups_of(std::span<const std::int64_t> numbers) {
+  const std::set<std::int64_t> distinct(numbers.begin(), numbers.end());
+  std::vector<MessageLookup> named;
+  named.reserve(distinct.size());
+  for (const std::int64_t number : distinct)
+    if (number > 0) named.push_back({number});
+  return named;
+}
 }  // namespace
 
 std::vector<std::pair<MessageRef, RowRef>> Engine::messages_with_records(std::size_t limit) {
@@ -28,31 +39,40 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::messages_with_records_if(cons
 std::vector<std::pair<MessageRef, RowRef>> Engine::select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                                    std::int64_t after, std::size_t limit, bool every_row) {
   const std::size_t page_size = std::clamp<std::size_t>(limit, 64, 1024);
-  std::vector<std::pair<MessageRef, RowRef>> found;
+  std::vector<MessageRef> found;
   while (found.size() < limit) {
     const std::vector<MessageRef> page = storage_->messages({.after = after, .limit = page_size});
     for (const MessageRef& message : page) {
       if (found.size() == limit) break;
-      if (!wanted(*message)) continue;
-      const bool row = every_row || message->kind == MessageKind::unblock;
-      found.emplace_back(message, row ? storage_->load(message->id) : RowRef());
+      if (wanted(*message)) found.push_back(message);
     }
     if (page.size() < page_size) break;
     after = page.back()->seq;
   }
-  return found;
+  return with_rows(found, every_row);
+}
+
+// Pairs each message with its row; without `every_row`, only unblocks.
+std::vector<std::pair<MessageRef, RowRef>> Engine::with_rows(const std::vector<MessageRef>& messages, bool every_row) {
+  std::vector<Lookup<RowRef>> rows;
+  for (const MessageRef& message : messages)
+    if (every_row || message->kind == MessageKind::unblock) rows.push_back({message->id});
+  storage_->load_many({.rows = rows});
+  std::vector<std::pair<MessageRef, RowRef>> pairs;
+  pairs.reserve(messages.size());
+  auto row = rows.begin();
+  for (const MessageRef& message : messages) {
+    const bool loaded = every_row || message->kind == MessageKind::unblock;
+    pairs.emplace_back(message, loaded ? std::move((row++)->found) : RowRef());
+  }
+  return pairs;
 }
 
 std::vector<std::pair<MessageRef, RowRef>> Engine::messages_to(std::span<const AddressPattern> addresses, std::int64_t after,
                                                                std::size_t limit) {
   std::lock_guard lock(mutex_);
   const StorageTransaction reading(*storage_, Access::read);
-  std::vector<std::pair<MessageRef, RowRef>> found;
-  for (MessageRef& message : select_messages_to(addresses, after, limit)) {
-    RowRef row = storage_->load(message->id);
-    found.emplace_back(std::move(message), std::move(row));
-  }
-  return found;
+  return with_rows(select_messages_to(addresses, after, limit), true);
 }
 
 // Two searches run side by side, each reading as many messages as the other: one reads the given addresses one after the other, one
@@ -114,16 +134,8 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages_if(const std::f
 }
 
 std::vector<std::pair<MessageRef, RowRef>> Engine::take_messages_to(std::span<const AddressPattern> addresses, std::size_t limit) {
-  return take(
-      [&](std::int64_t after, std::size_t most) {
-        std::vector<std::pair<MessageRef, RowRef>> found;
-        for (MessageRef& message : select_messages_to(addresses, after, most)) {
-          RowRef row = message->kind == MessageKind::unblock ? storage_->load(message->id) : RowRef();
-          found.emplace_back(std::move(message), std::move(row));
-        }
-        return found;
-      },
-      limit);
+  return take([&](std::int64_t after, std::size_t most) { return with_rows(select_messages_to(addresses, after, most), false); },
+              limit);
 }
 
 // Messages queued during the call are left for the next one, so that this one ends. After its first transaction the call throws
@@ -166,24 +178,50 @@ std::vector<std::pair<MessageRef, RowRef>> Engine::take_some(Select select, std:
 
 std::vector<std::int64_t> Engine::acknowledge(std::span<const std::int64_t> numbers) {
   std::lock_guard lock(mutex_);
+  std::vector<MessageLookup> named = lookups_of(numbers);
+  storage_->expect({.messages = named});
   Scope transaction(*this, Access::write);
+  storage_->load_many({.messages = named});
   std::vector<MessageRef> messages;
-  std::vector<std::int64_t> wanted(numbers.begin(), numbers.end());
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  std::erase_if(wanted, [&](std::int64_t number) {
-    if (number <= 0) return true;
-    std::vector<MessageRef> found = storage_->messages({.after = number - 1, .limit = 1});
-    if (found.empty() || found.front()->seq != number) return true;
-    messages.push_back(std::move(found.front()));
-    return false;
-  });
+  std::vector<std::int64_t> removed;
+  for (MessageLookup& one : named) {
+    if (!one.found) continue;
+    removed.push_back(one.number);
+    messages.push_back(std::move(one.found));
+  }
   remove_messages(*transaction, messages);
-  return wanted;
+  return removed;
+}
+
+std::vector<std::int64_t> Engine::lease_messages(std::span<const std::int64_t> numbers, const std::string& holder, Duration lease) {
+  if (holder.empty()) throw Error(ErrorCode::invalid, "holder must not be empty");
+  if (lease < 0) throw Error(ErrorCode::invalid, "lease must be at least 0 ms, got " + std::to_string(lease));
+  std::lock_guard lock(mutex_);
+  std::vector<MessageLookup> named = lookups_of(numbers);
+  storage_->expect({.messages = named});
+  Scope transaction(*this, Access::write);
+  storage_->load_many({.messages = named});
+  const Instant now = present();
+  const Instant until = lease == 0 ? 0 : saturating_add(now, lease);
+  std::vector<std::int64_t> leased;
+  for (const MessageLookup& one : named) {
+    if (!one.found || (one.found->holder != holder && one.found->leased_until > now)) continue;
+    leased.push_back(one.number);
+    Shared<OutboxMessage> changed(new OutboxMessage(*one.found));
+    changed->holder = lease == 0 ? std::string() : holder;
+    changed->leased_until = until;
+    transaction->set.lease_message(std::move(changed));
+  }
+  commit(*transaction);
+  return leased;
 }
 
 void Engine::remove_messages(Transaction& transaction, const std::vector<MessageRef>& messages) {
   if (messages.empty()) return;
+  std::vector<Lookup<RowRef>> tasks;
+  for (const MessageRef& message : messages)
+    if (message->kind == MessageKind::execute) tasks.push_back({message->id});
+  transaction.set.prefetch({.rows = tasks});
   const Instant now = transaction.set.counters().now = present();
   for (const MessageRef& message : messages) remove_delivered(transaction.set, *message, now, options_);
   commit(transaction);

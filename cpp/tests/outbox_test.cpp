@@ -118,6 +118,53 @@ TEST_P(Outbox, WhatIsFoundByAddressIsWhatAWalkFinds) {
   }
 }
 
+TEST_P(Outbox, AMessageIsLeasedToOneHolder) {
+  Store store(backends.storage(GetParam()));
+  queue(store, {"poll://any@a", "poll://any@b"});
+  const auto leased = [&](const std::string& holder, Duration lease, std::vector<std::int64_t> those) {
+    return store.engine->lease_messages(those, holder, lease);
+  };
+  const std::vector<std::int64_t> both = numbers(store.engine->messages_with_records());
+  const std::int64_t first = both.front();
+  EXPECT_EQ(leased("one", 1000, {first, first, 0, -1, INT64_MIN, 999}), std::vector{first});
+  EXPECT_EQ(leased("other", 1000, both), std::vector{both.back()});
+  EXPECT_EQ(leased("one", 2000, {first}), std::vector{first});  // renewed
+  const MessageRef shown = store.engine->messages_with_records().front().first;
+  EXPECT_EQ(shown->holder, "one");
+  EXPECT_EQ(shown->leased_until, store.clock->now() + 2000);
+  store.clock->advance(1999);
+  EXPECT_TRUE(leased("other", 1000, {first}).empty());
+  store.clock->advance(1);
+  EXPECT_EQ(leased("other", 1000, {first}), std::vector{first});
+  EXPECT_EQ(leased("other", 0, {first}), std::vector{first});  // given up
+  EXPECT_EQ(store.engine->messages_with_records().front().first->holder, "");
+  EXPECT_EQ(leased("one", 1000, {first}), std::vector{first});
+  EXPECT_EQ(store.engine->acknowledge(both), both);  // whoever has delivered it may say so
+  EXPECT_TRUE(leased("one", 1000, both).empty());
+}
+
+TEST_P(Outbox, ALeaseBelongsToNoSnapshotAndNoCopy) {
+  Store store(backends.storage(GetParam()));
+  queue(store, {"poll://any@a"});
+  const std::string before = store.snapshot();
+  const std::vector<std::int64_t> all = numbers(store.engine->messages_with_records());
+  EXPECT_EQ(store.engine->lease_messages(all, "one", 1000), all);
+  EXPECT_EQ(store.snapshot(), before);
+  const std::unique_ptr<Storage> copied = make_memory_storage();
+  store.engine->with_snapshot([&](Storage& storage) { copy_state(storage, *copied); });
+  EXPECT_EQ(copied->messages({}).front()->holder, "");
+}
+
+TEST_P(Outbox, ALeaseThatBreaksARuleIsRefused) {
+  Store store(backends.storage(GetParam()));
+  queue(store, {"poll://any@a"});
+  const std::vector<std::int64_t> all = numbers(store.engine->messages_with_records());
+  EXPECT_THROW((void)store.engine->lease_messages(all, "", 1000), Error);
+  EXPECT_THROW((void)store.engine->lease_messages(all, "one", -1), Error);
+  EXPECT_EQ(store.engine->lease_messages(all, "one", kNever), all);
+  EXPECT_EQ(store.engine->messages_with_records().front().first->leased_until, kNever);
+}
+
 TEST_P(Outbox, MessagesAreCounted) {
   Store counted(backends.storage(GetParam()));
   const auto count = [&] { return counted.engine->with_storage([](Storage& storage) { return storage.count(Table::messages); }); };

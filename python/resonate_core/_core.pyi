@@ -408,6 +408,11 @@ class Message:
         The number of attempts to deliver it.
         """
     @property
+    def holder(self) -> str | None:
+        """
+        The process that leased it last (`Store.lease_messages`), or None.
+        """
+    @property
     def id(self) -> str:
         """
         The id of the pending task or of the settled promise.
@@ -421,6 +426,11 @@ class Message:
     def kind(self) -> str:
         """
         `execute` or `unblock`; in 2025-01-15 `invoke`, `resume` or `notify`.
+        """
+    @property
+    def leased_until(self) -> int | None:
+        """
+        The end of that lease in Unix ms, or None.
         """
     @property
     def message(self) -> dict[str, typing.Any]:
@@ -3071,6 +3081,36 @@ class Store:
             >>> _ = what_if.clock.advance(5000)
             >>> what_if.promises.get("a").state, store.promises.get("a").state
             ('resolved', 'pending')
+        """
+    def lease_messages(self, numbers: collections.abc.Iterable[int], *, holder: str, lease: int | datetime.timedelta) -> list[int]:
+        """
+        Reserve messages for one of several processes that deliver messages of this store (PROTOCOL 5).
+
+        Until the lease ends, no other holder gets these messages, so that a message is delivered by one process; if that process stops,
+        another one gets them once the lease has ended. The messages stay in the outbox until they are acknowledged.
+
+        Args:
+            numbers: `Message.number` of each. Numbers that are no longer in the outbox are skipped.
+            holder: A name of the process, unique among those that deliver. It may renew its own leases.
+            lease: The length of the lease, from now, in ms or as a timedelta. 0 ends the holder's lease.
+
+        Returns:
+            The numbers that this holder has now, or has given up, in order. The others are leased by another holder, or gone.
+
+        Raises:
+            Invalid: The holder is empty, or the lease is negative.
+            Closed: The store is closed.
+            StoreError: The commit failed; no lease has changed.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> store.lease_messages([1], holder="first", lease=10_000)
+            [1]
+            >>> store.lease_messages([1], holder="second", lease=10_000)
+            []
+            >>> store.messages()[0].leased_until
+            10000
         """
     def messages(
         self,

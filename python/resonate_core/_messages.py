@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +30,8 @@ _log = logging.getLogger("resonate_core.delivery")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 #: Seconds after which a message whose handler raised is delivered again: doubled each time, up to the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0
+#: The length of the lease on messages that are being delivered, in ms, and the seconds after which it is renewed.
+_LEASE, _RENEWED_AFTER = 10_000, 3.0
 #: Seconds between two checks of a thread whether its store still exists.
 _CHECK_INTERVAL = 1.0
 #: Seconds for which a program that ends waits for a handler that is running.
@@ -54,6 +58,7 @@ class _Handlers:
         self.delivering = threading.Lock()
         self._deliverer: int | None = None  # the thread that holds the lock
         self.wakeup: Wakeup | None = None  # of the thread
+        self._name = secrets.token_hex(8)
 
     def deliver(self, store: Store, survived: type[BaseException] = Exception) -> int:
         """Deliver the waiting messages; return how many were acknowledged.
@@ -78,24 +83,28 @@ class _Handlers:
         done: list[int] = []
         handlers = dict(self.handlers)
         waiting = store.messages(addresses=[f"{scheme}:*" for scheme in handlers])
+        ready = [message for message in waiting if self._is_ready(message)]
+        leases = _Leases(store, f"{os.getpid()}-{self._name}", [message.number for message in ready])
         try:
-            for message in waiting:
+            for message in ready:
                 if self.ending and threading.current_thread() is self.thread:
                     break
-                if self._call(message, handlers, survived):
+                if leases.have(message.number) and self._call(message, handlers, survived):
                     done.append(message.number)
         finally:  # an exception does not undo the deliveries before it
             if done:
                 store.acknowledge(done)
+            leases.give_up(done)
         self.failed = {message.number: self.failed[message.number] for message in waiting if message.number in self.failed}
         return len(done)
+
+    def _is_ready(self, message: Message) -> bool:
+        failed = self.failed.get(message.number)
+        return failed is None or failed.again_at <= seconds()
 
     def _call(self, message: Message, handlers: dict[str, Handler], survived: type[BaseException]) -> bool:
         if message.stale:
             return True
-        failed = self.failed.get(message.number)
-        if failed is not None and failed.again_at > seconds():
-            return False
         try:
             handlers[message.address.partition(":")[0]](message)
         except survived:
@@ -125,6 +134,39 @@ class _Handlers:
         """Return the seconds until the next retry of a message, or the next check of the store."""
         pauses = [failed.again_at - seconds() for failed in self.failed.values()]
         return max(0.0, min([_CHECK_INTERVAL, *pauses]))
+
+
+class _Leases:
+    """Leases on messages while their handlers run, so that one process of several on a store delivers each of them.
+
+    Args:
+        store: The store.
+        holder: The name of this process.
+        numbers: The numbers of the messages, in the order of their delivery.
+    """
+
+    def __init__(self, store: Store, holder: str, numbers: list[int]) -> None:
+        self._store = store
+        self._holder = holder
+        self._held = set(numbers)
+        self._renew()
+
+    def _renew(self) -> None:
+        if self._store.shared and self._held:
+            self._held = set(self._store.lease_messages(self._held, holder=self._holder, lease=_LEASE))
+        self._renewed_at = seconds()
+
+    def have(self, number: int) -> bool:
+        """Return whether this process may deliver the message now. Renews all leases in good time."""
+        if seconds() > self._renewed_at + _RENEWED_AFTER:
+            self._renew()
+        return number in self._held
+
+    def give_up(self, done: list[int]) -> None:
+        """End the leases on the messages that are not done."""
+        self._held.difference_update(done)
+        if self._store.shared and self._held:
+            self._store.lease_messages(self._held, holder=self._holder, lease=0)
 
 
 def _run(reference: ref[_Handlers], wakeup: Wakeup) -> None:

@@ -85,8 +85,7 @@ def test_the_servers_differ_where_they_must() -> None:
     servers = [service for name, service in SERVICES.items() if name.startswith("server-")]
     assert len(servers) == 2
     environments = [one["environment"] for one in servers]
-    assert [one["RESONATE_DELIVERY__PART"] for one in environments] == ["0", "1"]
-    assert {one["RESONATE_DELIVERY__PARTS"] for one in environments} == {"2"}
+    assert {one["RESONATE_DELIVERY__PROCESSES"] for one in environments} == {"2"}
     assert len({one["RESONATE_SERVER__URL"] for one in environments}) == 2
     assert all(port.startswith("127.0.0.1:") for one in servers for port in one["ports"]), "they check no tokens"
     for one in servers:

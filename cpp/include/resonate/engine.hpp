@@ -105,6 +105,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // several callers acknowledge one message, exactly one of them gets its number.
   std::vector<std::int64_t> acknowledge(std::span<const std::int64_t> numbers);
 
+  // Leases the queued messages with the given numbers to `holder`, which delivers them: no other holder gets them until the lease
+  // ends. A holder may renew its leases, and a lease of 0 ends them. Returns the numbers that were queued, and free or the holder's
+  // own. Error (invalid): the holder is empty, or the lease is negative.
+  std::vector<std::int64_t> lease_messages(std::span<const std::int64_t> numbers, const std::string& holder, Duration lease);
+
   // Returns a watch that writes a byte to `descriptor` after each commit that may have created work for its owner.
   std::shared_ptr<Watch> watch(int descriptor);
 
@@ -212,6 +217,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::pair<MessageRef, RowRef>> select_messages(const std::function<bool(const OutboxMessage&)>& wanted,
                                                              std::int64_t after, std::size_t limit, bool every_row);
   std::vector<MessageRef> select_messages_to(std::span<const AddressPattern> addresses, std::int64_t after, std::size_t limit);
+  std::vector<std::pair<MessageRef, RowRef>> with_rows(const std::vector<MessageRef>& messages, bool every_row);
   template <class Select>
   std::vector<std::pair<MessageRef, RowRef>> take(Select select, std::size_t limit);
   template <class Select>

@@ -142,6 +142,10 @@ struct OutboxMessage final : Counted {
   DialectId dialect = DialectId::k2026_04_01;
   std::int64_t attempts = 0;
   Instant queued_at = 0;
+  // The process that delivers it, and until when no other one does. They are about live processes: no snapshot, copy or trace has
+  // them.
+  std::string holder;
+  Instant leased_until = 0;
 };
 using MessageRef = Shared<const OutboxMessage>;
 

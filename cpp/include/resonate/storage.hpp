@@ -61,6 +61,7 @@ struct Changes {
   std::vector<EdgeRef> edges_removed;
   std::vector<MessageRef> messages_added;
   std::vector<std::int64_t> messages_removed;  // their seq
+  std::vector<MessageRef> messages_leased;     // stored messages with another lease
   std::vector<Submission> submissions_ended;   // deleted if they have run (status 0), kept with their status otherwise; no text
   Counters counters;
 };
@@ -113,11 +114,16 @@ struct EdgeLookup {
   std::string_view other;
   bool found = false;
 };
+struct MessageLookup {
+  std::int64_t number = 0;
+  MessageRef found = {};
+};
 struct Lookups {
   std::span<Lookup<RowRef>> rows = {};
   std::span<Lookup<ScheduleRef>> schedules = {};
   std::span<Lookup<QueueRef>> queues = {};
   std::span<EdgeLookup> edges = {};
+  std::span<MessageLookup> messages = {};
 };
 
 enum class Access : std::uint8_t { read, write };

@@ -39,7 +39,7 @@ void WorkingSet::clear() {
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
   checking_ = false;
   clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.edges_added, changes_.edges_removed,
-             changes_.messages_added, changes_.messages_removed, changes_.submissions_ended);
+             changes_.messages_added, changes_.messages_removed, changes_.messages_leased, changes_.submissions_ended);
   changes_.stores_instant = false;
   last_queue_ = nullptr;
   if (overlaid_) overlays_ = {};
@@ -371,7 +371,7 @@ bool WorkingSet::changed() const noexcept {
   return std::any_of(schedules_.begin(), schedules_.end(), [](const auto& item) { return item.second.changed; }) ||
          std::any_of(queues_of_jobs_.begin(), queues_of_jobs_.end(), [](const auto& item) { return item.second.changed; }) ||
          !added_edges_.empty() || !removed_edges_.empty() || !added_messages_.empty() || !changes_.messages_removed.empty() ||
-         !changes_.submissions_ended.empty() || changes_.counters != counters_before_;
+         !changes_.messages_leased.empty() || !changes_.submissions_ended.empty() || changes_.counters != counters_before_;
 }
 
 Changes& WorkingSet::finish() {

@@ -119,6 +119,8 @@ class WorkingSet {
   // Queues the message and numbers it.
   std::int64_t add_message(Shared<OutboxMessage> message);
   void remove_message(std::int64_t seq);
+  // Replaces a stored message by one with another lease.
+  void lease_message(MessageRef leased) { changes_.messages_leased.push_back(std::move(leased)); }
   // Deletes the unblocks that were queued at or before `until`, and adds them to the counter of dropped messages.
   void drop_unblocks(Instant until);
 

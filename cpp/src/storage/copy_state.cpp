@@ -14,6 +14,16 @@ Shared<const Numbered> renumbered(const Shared<const Numbered>& one, std::int64_
   return held;
 }
 
+// The processes that deliver the messages of a store deliver none of its copy.
+MessageRef unleased(const MessageRef& message) {
+  if (message->holder.empty()) return message;
+  auto* made = new OutboxMessage(*message);
+  MessageRef held(made);
+  made->holder.clear();
+  made->leased_until = 0;
+  return held;
+}
+
 RowRef renumbered(const RowRef& row, std::int64_t by) {
   if (by == 0 || row->execute_seq == 0) return row;
   auto* moved = new Row(*row);
@@ -42,7 +52,8 @@ void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
   });
   each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
   for (const QueueRef& queue : from.queues()) all.queues.push_back({QueueRef(), queue});
-  each_message(from, [&](const MessageRef& message) { all.messages_added.push_back(renumbered(message, numbers_after)); });
+  each_message(from,
+               [&](const MessageRef& message) { all.messages_added.push_back(renumbered(unleased(message), numbers_after)); });
   to.write(all);
 }
 

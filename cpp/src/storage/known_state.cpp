@@ -10,8 +10,9 @@ namespace {
 bool changes_only_instant(const Changes& changes, const Counters& before) noexcept {
   return !changes.replaces_all && !changes.stores_instant && changes.rows.empty() && changes.schedules.empty() &&
          changes.queues.empty() && changes.edges_added.empty() && changes.edges_removed.empty() && changes.messages_added.empty() &&
-         changes.messages_removed.empty() && changes.submissions_ended.empty() && changes.counters.sequence == before.sequence &&
-         changes.counters.dropped == before.dropped && changes.counters.jobs == before.jobs;
+         changes.messages_removed.empty() && changes.messages_leased.empty() && changes.submissions_ended.empty() &&
+         changes.counters.sequence == before.sequence && changes.counters.dropped == before.dropped &&
+         changes.counters.jobs == before.jobs;
 }
 
 bool from_the_beginning(const RowRange& range) {
@@ -66,6 +67,9 @@ void KnownState::read(const MessageRange& range, const std::vector<MessageRef>& 
 void KnownState::keep_unblocks(const Changes& changes) {
   const auto& removed = changes.messages_removed;
   std::erase_if(unblocks_, [&](const MessageRef& message) { return std::ranges::find(removed, message->seq) != removed.end(); });
+  for (MessageRef& message : unblocks_)
+    for (const MessageRef& leased : changes.messages_leased)
+      if (leased->seq == message->seq) message = leased;
   if (!all_unblocks_) return;
   for (const MessageRef& message : changes.messages_added)
     if (unblock_key(*message)) unblocks_.push_back(message);

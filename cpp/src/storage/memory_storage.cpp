@@ -28,6 +28,8 @@ void MemoryStorage::load_many(const Lookups& records) {
   for (Lookup<ScheduleRef>& schedule : records.schedules) look_up(schedules_, schedule);
   for (Lookup<QueueRef>& queue : records.queues) look_up(queues_, queue);
   for (EdgeLookup& edge : records.edges) edge.found = edge_pairs_.find(EdgePairProbe{edge.kind, edge.owner, edge.other}) != nullptr;
+  for (MessageLookup& message : records.messages)
+    if (const MessageRef* const found = messages_.find(message.number)) message.found = *found;
 }
 
 Instant MemoryStorage::first_due() {
@@ -213,27 +215,34 @@ void MemoryStorage::write(const Changes& changes) {
     edges_.insert(edge);
     edge_pairs_.insert(edge);
   }
-  for (std::int64_t seq : changes.messages_removed) {
-    const MessageRef* found = messages_.find(seq);
-    if (!found) continue;
-    const MessageRef message = *found;
-    if (unblock_key(*message)) {
-      unblocks_.erase(message);
-      unblocks_by_id_.erase(message);
-    }
-    messages_by_address_.erase(message);
-    messages_.erase(message);
+  for (const std::int64_t seq : changes.messages_removed) erase_message(seq);
+  for (const MessageRef& message : changes.messages_leased) {
+    erase_message(message->seq);
+    insert_message(message);
   }
-  for (const MessageRef& message : changes.messages_added) {
-    messages_.insert(message);
-    messages_by_address_.insert(message);
-    if (unblock_key(*message)) {
-      unblocks_.insert(message);
-      unblocks_by_id_.insert(message);
-    }
-  }
+  for (const MessageRef& message : changes.messages_added) insert_message(message);
   counters_ = changes.counters;
   inconsistent_ = false;
+}
+
+void MemoryStorage::erase_message(std::int64_t seq) {
+  const MessageRef* const found = messages_.find(seq);
+  if (!found) return;
+  const MessageRef message = *found;
+  if (unblock_key(*message)) {
+    unblocks_.erase(message);
+    unblocks_by_id_.erase(message);
+  }
+  messages_by_address_.erase(message);
+  messages_.erase(message);
+}
+
+void MemoryStorage::insert_message(const MessageRef& message) {
+  messages_.insert(message);
+  messages_by_address_.insert(message);
+  if (!unblock_key(*message)) return;
+  unblocks_.insert(message);
+  unblocks_by_id_.insert(message);
 }
 
 void MemoryStorage::clear() {

@@ -110,6 +110,8 @@ class MemoryStorage final : public Storage {
 
   void require_consistent() const;
   void clear();
+  void insert_message(const MessageRef& message);
+  void erase_message(std::int64_t seq);
   void apply_row(const RowChange& change);
   template <Index index>
   auto& keys() noexcept {

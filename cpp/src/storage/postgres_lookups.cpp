@@ -39,6 +39,8 @@ void PostgresLookups::find(const Lookups& records, KnownState* known) {
     edge_owners_.push_back(edge.owner);
     edge_others_.push_back(edge.other);
   }
+  for (const MessageLookup& message : records.messages)
+    if (messages_.emplace(message.number, nullptr).second) numbers_.push_back(message.number);
 }
 
 void PostgresLookups::send(PostgresConnection& connection) const {
@@ -51,10 +53,11 @@ void PostgresLookups::send(PostgresConnection& connection) const {
   if (!edge_kinds_.empty())
     connection.send(postgres_statement(PostgresQuery::load_edges),
                     PostgresParameters().integers(edge_kinds_).texts(edge_owners_).texts(edge_others_));
+  if (!numbers_.empty()) connection.send(postgres_statement(PostgresQuery::load_messages), PostgresParameters().integers(numbers_));
 }
 
 void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& known) {
-  const int sent = !ids_.empty() + !names_.empty() + !schedule_ids_.empty() + !edge_kinds_.empty();
+  const int sent = !ids_.empty() + !names_.empty() + !schedule_ids_.empty() + !edge_kinds_.empty() + !numbers_.empty();
   auto result = results.end() - sent;
   const auto each = [&result](bool was_sent, auto read) {
     if (!was_sent) return;
@@ -78,8 +81,12 @@ void PostgresLookups::take(std::span<const PostgresResult> results, KnownState& 
   each(!edge_kinds_.empty(), [&](const PostgresRow& found) {
     edges_[EdgeKey(static_cast<EdgeKind>(found.integer(0)), found.text(1), found.text(2))] = true;
   });
+  each(!numbers_.empty(), [&](const PostgresRow& found) {
+    const MessageRef message = read_message(found);
+    messages_[message->seq] = message;
+  });
   for (auto* listed : {&ids_, &names_, &schedule_ids_, &edge_owners_, &edge_others_}) listed->clear();
-  edge_kinds_.clear();
+  for (auto* listed : {&edge_kinds_, &numbers_}) listed->clear();
 }
 
 void PostgresLookups::fill(const Lookups& records) const {
@@ -87,6 +94,7 @@ void PostgresLookups::fill(const Lookups& records) const {
   fill_all(records.queues, queues_);
   fill_all(records.schedules, schedules_);
   for (EdgeLookup& edge : records.edges) edge.found = edges_.find(EdgeKey(edge.kind, edge.owner, edge.other))->second;
+  for (MessageLookup& message : records.messages) message.found = messages_.find(message.number)->second;
 }
 
 void PostgresLookups::clear() { *this = {}; }

@@ -24,7 +24,9 @@ class PostgresLookups {
   // Finds the records that this transaction has loaded or that are known, and lists the others for send(). Without `known`, all
   // that were not loaded are listed. Keys must be valid until take().
   void find(const Lookups& records, KnownState* known);
-  bool missing() const noexcept { return !(ids_.empty() && names_.empty() && schedule_ids_.empty() && edge_kinds_.empty()); }
+  bool missing() const noexcept {
+    return !(ids_.empty() && names_.empty() && schedule_ids_.empty() && edge_kinds_.empty() && numbers_.empty());
+  }
   // Adds the statements that load what is listed to the next round trip.
   void send(PostgresConnection& connection) const;
   // Takes their results, the last ones of a round trip, and empties the list.
@@ -41,6 +43,7 @@ class PostgresLookups {
   Loaded<QueueRef> queues_;
   Loaded<ScheduleRef> schedules_;
   std::map<EdgeKey, bool> edges_;
+  std::map<std::int64_t, MessageRef> messages_;
   // The keys of the records that send() loads.
   std::vector<std::string_view> ids_;
   std::vector<std::string_view> names_;
@@ -48,6 +51,7 @@ class PostgresLookups {
   std::vector<std::int64_t> edge_kinds_;
   std::vector<std::string_view> edge_owners_;
   std::vector<std::string_view> edge_others_;
+  std::vector<std::int64_t> numbers_;
 };
 
 }  // namespace resonate

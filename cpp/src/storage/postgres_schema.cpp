@@ -106,6 +106,8 @@ CREATE TABLE messages (
   dialect integer NOT NULL,
   attempts bigint NOT NULL,
   queued_at bigint NOT NULL,
+  holder text COLLATE "C",
+  leased_until bigint NOT NULL,
   unblock_of text COLLATE "C"
 );
 CREATE INDEX messages_by_address ON messages (address, seq);

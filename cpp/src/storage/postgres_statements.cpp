@@ -15,6 +15,7 @@ constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
 constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
 constexpr std::array kQueueColumns = {"name"_text, "version"_integer, "body"_text};
 constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
+constexpr auto kLeases = joined(kLeaseColumns, std::array{"seq"_integer});
 
 // unnest($1::bigint[], $2::text[], ...)
 std::string unnested(std::span<const SqlColumn> columns) {
@@ -31,9 +32,11 @@ std::string insert_into(const std::string& table, std::span<const SqlColumn> col
   return "INSERT INTO " + table + " (" + list_of(columns) + ") SELECT * FROM " + unnested(columns);
 }
 
-std::string update_rows() {
-  return "UPDATE promises AS p SET (" + list_of(kUpdated) + ") = ROW (" + list_of(kUpdated, "u.") + ") FROM " +
-         unnested(kUpdatedById) + " AS u (" + list_of(kUpdatedById) + ") WHERE p.id = u.id";
+// Updates columns of the rows that the last one of `given` names by `key`.
+std::string update_each(const std::string& table, std::span<const SqlColumn> columns, std::span<const SqlColumn> given,
+                        const std::string& key) {
+  return "UPDATE " + table + " AS p SET (" + list_of(columns) + ") = ROW (" + list_of(columns, "u.") + ") FROM " + unnested(given) +
+         " AS u (" + list_of(given) + ") WHERE p." + key + " = u." + key;
 }
 
 std::string replace_schedules() {
@@ -93,7 +96,7 @@ std::string text_of(PostgresQuery which) {
       return "SELECT kind, owner, other FROM edges WHERE (kind, owner, other) IN (SELECT * FROM unnest(?::bigint[], ?::text[], "
              "?::text[]))";
     case PostgresQuery::insert_rows: return insert_into("promises", kInserted);
-    case PostgresQuery::update_rows: return update_rows();
+    case PostgresQuery::update_rows: return update_each("promises", kUpdated, kUpdatedById, "id");
     case PostgresQuery::delete_rows: return "DELETE FROM promises WHERE id = ANY (?::text[])";
     case PostgresQuery::count_rows: return "SELECT count(*) FROM promises";
     case PostgresQuery::first_due:
@@ -120,7 +123,9 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::messages_to_prefix: return messages + "(address, seq) > (?, ?) ORDER BY address, seq LIMIT ?";
     case PostgresQuery::unblocks: return messages + "unblock_of IS NOT NULL AND seq > ? ORDER BY seq LIMIT ?";
     case PostgresQuery::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::load_messages: return messages + "seq = ANY (?::bigint[])";
     case PostgresQuery::insert_messages: return insert_into("messages", kInsertedMessages);
+    case PostgresQuery::lease_messages: return update_each("messages", kLeaseColumns, kLeases, "seq");
     case PostgresQuery::waiting_submissions:
       return select_from("inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
     case PostgresQuery::refused_submissions:
@@ -163,6 +168,7 @@ std::span<const SqlColumn> columns_of(PostgresQuery which) {
     case PostgresQuery::replace_schedules: return kScheduleColumns;
     case PostgresQuery::insert_edges: return kEdgeColumns;
     case PostgresQuery::insert_messages: return kInsertedMessages;
+    case PostgresQuery::lease_messages: return kLeases;
     case PostgresQuery::insert_queues: return kQueueColumns;
     default: return {};
   }

@@ -43,7 +43,9 @@ enum class PostgresQuery : std::uint8_t {
   messages_to_prefix,  // addresses from the prefix on: the reader stops at the first address without the prefix
   unblocks,
   unblocks_of,
+  load_messages,
   insert_messages,
+  lease_messages,
   waiting_submissions,
   refused_submissions,
   delete_submissions,

@@ -114,6 +114,14 @@ void PostgresStorage::send_changes(const Changes& changes) {
     for (const MessageRef& message : changes.messages_added) bind_message(added, *message);
     send(PostgresQuery::insert_messages, added.parameters());
   }
+  if (!changes.messages_leased.empty()) {
+    PostgresColumns leased(columns_of(PostgresQuery::lease_messages));
+    for (const MessageRef& message : changes.messages_leased) {
+      bind_lease(leased, *message);
+      leased.integer(message->seq);
+    }
+    send(PostgresQuery::lease_messages, leased.parameters());
+  }
   send_submissions(changes.submissions_ended);
   const Counters& counters = changes.counters;
   PostgresParameters stored;

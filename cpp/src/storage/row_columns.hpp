@@ -79,9 +79,11 @@ inline constexpr std::array kScheduleColumns = {"id"_text,
                                                 "due_at"_integer,
                                                 "problem"_text};
 inline constexpr std::array kEdgeColumns = {"kind"_integer, "owner"_text, "seq"_integer, "other"_text, "dialect"_integer};
-inline constexpr std::array kMessageColumns = {"seq"_integer,     "kind"_integer,     "id"_text,
-                                               "address"_text,    "version"_integer,  "resume"_integer,
-                                               "dialect"_integer, "attempts"_integer, "queued_at"_integer};
+inline constexpr std::array kLeaseColumns = {"holder"_text, "leased_until"_integer};
+inline constexpr auto kMessageColumns =
+    joined(std::array{"seq"_integer, "kind"_integer, "id"_text, "address"_text, "version"_integer, "resume"_integer,
+                      "dialect"_integer, "attempts"_integer, "queued_at"_integer},
+           kLeaseColumns);
 inline constexpr std::array kMessageKeys = {"unblock_of"_text};
 inline constexpr std::array kWaitingColumns = {"number"_integer, "request"_text};  // of a submission that has not run
 inline constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};  // of one that was refused
@@ -353,10 +355,17 @@ ScheduleRef read_schedule(Source source) {
 }
 
 template <class Target>
+void bind_lease(Target& to, const OutboxMessage& message) {
+  to.text_or_null(message.holder.empty() ? nullptr : &message.holder).integer(message.leased_until);
+}
+
+template <class Target>
 void bind_message(Target& to, const OutboxMessage& message) {
   to.integer(message.seq).integer(static_cast<std::int64_t>(message.kind)).text(message.id).text(message.address);
   to.integer(message.version).integer(message.resume).integer(dialect_number(message.dialect));
-  to.integer(message.attempts).integer(message.queued_at).text_or_null(unblock_key(message));
+  to.integer(message.attempts).integer(message.queued_at);
+  bind_lease(to, message);
+  to.text_or_null(unblock_key(message));
 }
 
 // The parameters of a range of messages.
@@ -404,6 +413,8 @@ MessageRef read_message(Source source) {
   message->dialect = dialect_of_number(columns.integer());
   message->attempts = columns.integer();
   message->queued_at = columns.integer();
+  message->holder = columns.optional_text().value_or("");
+  message->leased_until = columns.integer();
   return message;
 }
 

@@ -181,6 +181,7 @@ CREATE INDEX messages_unblock_by_id ON messages (unblock_of, seq) WHERE unblock_
 // names: SQLite cannot rename them. inbox: requests that programs submit in transactions of their own (decision 19). Numbers rise
 // in the order of insertion.
 //   status  the status of a request that was refused when it ran; NULL: it has not run
+// holder, leased_until (of messages)  the process that delivers it, until when; NULL and 0: none
 // store_version: one row. PRAGMA user_version belongs to the application.
 constexpr const char* kOwnNames = R"sql(
 ALTER TABLE promises RENAME TO resonate_promises;
@@ -189,6 +190,8 @@ ALTER TABLE edges RENAME TO resonate_edges;
 ALTER TABLE messages RENAME TO resonate_messages;
 ALTER TABLE queues RENAME TO resonate_queues;
 ALTER TABLE counters RENAME TO resonate_counters;
+ALTER TABLE resonate_messages ADD COLUMN holder TEXT;
+ALTER TABLE resonate_messages ADD COLUMN leased_until INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE resonate_inbox (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   request TEXT NOT NULL,

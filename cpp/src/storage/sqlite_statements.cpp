@@ -24,9 +24,11 @@ std::string insert_rows(std::span<const SqlColumn> columns, std::size_t rows) {
   return "INSERT OR ROLLBACK INTO resonate_promises (" + list_of(columns) + ") VALUES " + repeated(values_of(columns), rows);
 }
 
-std::string update_row(std::span<const SqlColumn> columns) {
-  return "UPDATE resonate_promises SET (" + list_of(columns) + ") = " + values_of(columns) + " WHERE id = ?";
+std::string update_by(const std::string& table, std::span<const SqlColumn> columns, const std::string& key) {
+  return "UPDATE " + table + " SET (" + list_of(columns) + ") = " + values_of(columns) + " WHERE " + key + " = ?";
 }
+
+std::string update_row(std::span<const SqlColumn> columns) { return update_by("resonate_promises", columns, "id"); }
 
 std::string insert_into(const std::string& table, std::span<const SqlColumn> columns) {
   return "INTO " + table + " (" + list_of(columns) + ") VALUES " + values_of(columns);
@@ -84,6 +86,7 @@ std::string text_of(Sql which) {
     case Sql::unblocks_of: return messages + "unblock_of = ? AND seq > ? ORDER BY seq LIMIT ?";
     case Sql::insert_message: return "INSERT " + insert_into("resonate_messages", joined(kMessageColumns, kMessageKeys));
     case Sql::delete_message: return "DELETE FROM resonate_messages WHERE seq = ?";
+    case Sql::lease_message: return update_by("resonate_messages", kLeaseColumns, "seq");
     case Sql::submission_waits: return waiting;
     case Sql::waiting_submissions: return select_from("resonate_inbox", kWaitingColumns) + "status IS NULL ORDER BY number LIMIT ?";
     case Sql::refused_submissions:

@@ -63,6 +63,7 @@ enum class Sql : std::uint8_t {
   unblocks_of,
   insert_message,
   delete_message,
+  lease_message,
   submission_waits,
   waiting_submissions,
   refused_submissions,

@@ -112,6 +112,10 @@ void SqliteStorage::load_many(const Lookups& records) {
     edge.found = guarded("read", [&] {
       return query(Sql::has_edge).integer(static_cast<std::int64_t>(edge.kind)).copied(edge.owner).copied(edge.other).step();
     });
+  for (MessageLookup& message : records.messages) {
+    std::vector<MessageRef> next = messages({.after = message.number - 1, .limit = 1});
+    if (!next.empty() && next.front()->seq == message.number) message.found = std::move(next.front());
+  }
 }
 
 void SqliteStorage::load_rows(std::span<Lookup<RowRef>> rows) {

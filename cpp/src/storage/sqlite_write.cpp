@@ -107,6 +107,11 @@ void SqliteStorage::write_all(const Changes& changes) {
   }
   std::int64_t messages = known_.messages + static_cast<std::int64_t>(changes.messages_added.size());
   for (const std::int64_t seq : changes.messages_removed) messages -= query(Sql::delete_message).integer(seq).run_counted();
+  for (const MessageRef& message : changes.messages_leased) {
+    Query lease = query(Sql::lease_message);
+    bind_lease(lease, *message);
+    lease.integer(message->seq).run();
+  }
   for (const MessageRef& message : changes.messages_added) {
     Query insert = query(Sql::insert_message);
     bind_message(insert, *message);

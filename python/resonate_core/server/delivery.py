@@ -1,8 +1,8 @@
 """Delivery of messages: read from the outbox, given to the transport of their address, acknowledged.
 
 A process takes an execute out of the store just before it delivers it: of several processes on one store one gets it, and the
-dispatch timer repeats an execute that is lost. Nothing repeats an unblock, so it is taken out only once it has been delivered
-(PROTOCOL 5).
+dispatch timer repeats an execute that is lost. Nothing repeats an unblock, so it is taken out only once it has been delivered;
+meanwhile the process has a lease on it (PROTOCOL 5).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .._messages import handled_schemes, on_handler_end
 from ..errors import NotFound, StoreError
@@ -21,12 +21,12 @@ from .addresses import scheme_of
 if TYPE_CHECKING:
     from .._core import Message, Store
     from .._damper import Damper
+    from .leases import Leases
     from .metrics import Metrics
+    from .serial_executor import Call
 
-__all__ = ["Call", "Declined", "Delivery", "Send", "Transport", "is_execute"]
+__all__ = ["Declined", "Delivery", "Send", "Transport", "is_execute"]
 
-#: Runs a function of the store off the loop's thread.
-Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
 #: A transport's promise about one message: called with True it sends the message, with False it drops it.
 Send = Callable[[bool], None]
 
@@ -78,9 +78,19 @@ class Delivery:
         wake: Called when the outbox is to be read again.
         damper: The delays of tasks that were released again and again.
         keep: Seconds for which an undelivered execute that has left the store waits here for a receiver.
+        leases: The leases on unblocks under way; None if no other process delivers messages of this store.
     """
 
-    def __init__(self, store: Store, call: Call, metrics: Metrics, wake: Callable[[], None], damper: Damper, keep: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        call: Call,
+        metrics: Metrics,
+        wake: Callable[[], None],
+        damper: Damper,
+        keep: float,
+        leases: Leases | None = None,
+    ) -> None:
         self._store = store
         self._call = call
         self._metrics = metrics
@@ -91,6 +101,8 @@ class Delivery:
         self._to_read: set[str] = set()
         self._damper = damper
         self._keep = keep
+        self._leases = leases
+        self._leased_elsewhere: set[str] = set()  # addresses that are read again when the leases of other processes end
         self._unplaced: dict[int, Message] = {}  # executes that have left the store, and whose stream ended before their delivery
         self._expiring: set[int] = set()  # unplaced executes that are dropped when `keep` is over
         self._unverified: set[int] = set()  # unplaced executes whose tasks are read before the next offer
@@ -119,7 +131,7 @@ class Delivery:
             if message.stale:
                 stale.append(message.number)
                 continue
-            if message.address in blocked or (self._damper and self._damps(message)):
+            if message.address in blocked or (self._damper and self._damps(message)) or self._is_leased_elsewhere(message):
                 continue
             send = self._offer(message)
             if send is Declined.ADDRESS:
@@ -127,7 +139,7 @@ class Delivery:
             elif send is not Declined.MESSAGE:
                 self._under_way.add(message.number)
                 chosen.append((message, send))
-        if stale or any(is_execute(message) for message, _ in chosen):
+        if stale or (chosen and self._leases) or any(is_execute(message) for message, _ in chosen):
             chosen = await self._take(stale, chosen)
         for message, send in chosen:
             self._send(message, send)
@@ -146,7 +158,29 @@ class Delivery:
             send(True)
         except Exception as error:
             self._under_way.discard(message.number)
+            self._give_up([message.number])
             self._failed(message, error)
+
+    def _give_up(self, numbers: Iterable[int]) -> None:
+        if self._leases is not None:
+            self._leases.give_up(numbers)
+
+    def _is_leased_elsewhere(self, message: Message) -> bool:
+        wait = self._leases.wait_for_other(message) if self._leases is not None else 0.0
+        if wait > 0:
+            self._read_after_leases(message.address, wait)
+        return wait > 0
+
+    def _read_after_leases(self, address: str, wait: float) -> None:
+        """Read the outbox again for an address after this many seconds: the process with the lease may have ended."""
+
+        def read() -> None:
+            self._leased_elsewhere.discard(address)
+            self.read_again([address])
+
+        if address not in self._leased_elsewhere:
+            self._leased_elsewhere.add(address)
+            asyncio.get_running_loop().call_later(wait + 0.001, read)
 
     def _failed(self, message: Message, error: Exception) -> None:
         """Log that a transport raised for one message, and read the outbox again for its address later."""
@@ -175,10 +209,16 @@ class Delivery:
             return Declined.MESSAGE
 
     async def _take(self, stale: list[int], chosen: list[tuple[Message, Send]]) -> list[tuple[Message, Send]]:
-        """Take executes and stale messages out of the store; return the messages that this process sends."""
-        wanted = {message.number for message, _ in chosen if is_execute(message)}
+        """Take executes and stale messages out of the store, and lease unblocks; return the messages that this process sends."""
+        executes = {message.number for message, _ in chosen if is_execute(message)}
+        unblocks = {message.number for message, _ in chosen} - executes if self._leases is not None else set()
+
+        def take() -> list[int]:
+            leased = self._leases.take(unblocks) if self._leases is not None and unblocks else []
+            return leased + (self._store.acknowledge([*stale, *executes]) if stale or executes else [])
+
         try:
-            taken = set(await self._call(lambda: self._store.acknowledge([*stale, *wanted])))
+            taken = set(await self._call(take))
         except BaseException:
             for message, send in chosen:
                 self._under_way.discard(message.number)
@@ -186,13 +226,17 @@ class Delivery:
             self._to_read.update(message.address for message, _ in chosen)
             raise
         self._count_stale(len(stale))
+        if self._leases is not None:
+            self._leases.hold(unblocks & taken)
         ours = []
         for message, send in chosen:
-            if message.number in wanted and message.number not in taken:  # another process took it first
-                self._under_way.discard(message.number)
-                send(False)
-            else:
+            if message.number in taken or message.number not in executes | unblocks:
                 ours.append((message, send))
+                continue
+            self._under_way.discard(message.number)  # another process took it first
+            send(False)
+            if self._leases is not None and message.number in unblocks:
+                self._read_after_leases(message.address, self._leases.length)
         return ours
 
     # -- reports of the transports ------------------------------------------------------------------------------------
@@ -232,6 +276,7 @@ class Delivery:
                 self._unplaced[message.number] = message  # it has left the store
             else:
                 again.append(message.address)
+        self._give_up(message.number for message in messages)
         self._offer_again(message.number for message in messages if is_execute(message))
         self.read_again(again)
 
@@ -315,6 +360,8 @@ class Delivery:
                 else:
                     self._acknowledged.update(numbers)
                     self._under_way.difference_update(numbers)
+                    if self._leases is not None:
+                        self._leases.end(numbers)
         finally:
             self._acknowledging = None
 
@@ -323,6 +370,8 @@ class Delivery:
         self._closed = True  # no message is offered any more
         for transport in dict.fromkeys(self.transports.values()):
             await transport.close()
+        if self._leases is not None:
+            await self._leases.close()
         if self._verifying is not None:
             self._verifying.cancel()
             await asyncio.gather(self._verifying, return_exceptions=True)

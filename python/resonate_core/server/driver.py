@@ -16,8 +16,9 @@ from ..errors import Closed
 
 if TYPE_CHECKING:
     from .._core import Fired, Message, Store
-    from .delivery import Call, Delivery
+    from .delivery import Delivery
     from .metrics import Metrics
+    from .serial_executor import Call
 
 __all__ = ["Driver"]
 

@@ -43,8 +43,6 @@ class Push:
         settings: Timeouts, pauses, and the networks that may be called.
         metrics: The counters.
         server_url: The URL that executes give to their receivers.
-        part: The part of the messages that this process pushes, of several processes on one store, from 0.
-        parts: The number of those processes.
         random: Spreads the retries of addresses that failed together.
     """
 
@@ -54,15 +52,12 @@ class Push:
         settings: PushSettings,
         metrics: Metrics,
         server_url: str | None,
-        part: int,
-        parts: int,
         random: Random,
     ) -> None:
         self._delivery = delivery
         self._settings = settings
         self._metrics = metrics
         self._server_url = server_url
-        self._part, self._parts = part, parts
         self._random = random
         self._client = PushClient(settings)
         self._pauses: dict[str, _Pause] = {}
@@ -72,8 +67,6 @@ class Push:
 
     def offer(self, message: Message) -> Send | Declined:
         """Accept it, unless its address is paused or too many are under way."""
-        if message.number % self._parts != self._part:
-            return Declined.MESSAGE
         pause = self._pauses.get(message.address)
         if pause is not None and not pause.over:
             return Declined.ADDRESS  # its messages are read again after the pause

@@ -57,8 +57,8 @@ class _Workers:
         self._context = multiprocessing.get_context("spawn")  # a fork would copy the locks of this process's threads
         self._stopping = threading.Event()
 
-    def _start(self, part: int) -> SpawnProcess:
-        worker = self._context.Process(target=_work, args=(self._settings.of_worker(part), self._listening, self._serve))
+    def _start(self) -> SpawnProcess:
+        worker = self._context.Process(target=_work, args=(self._settings.of_worker(), self._listening, self._serve))
         worker.start()
         return worker
 
@@ -69,7 +69,7 @@ class _Workers:
         """Run until a signal; return 0, or the first status with which a worker refused to start."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
-        workers = [self._start(part) for part in range(self._settings.server.workers)]
+        workers = [self._start() for _ in range(self._settings.server.workers)]
         status = 0
         while not self._stopping.wait(_CHECK_INTERVAL):
             for at, worker in enumerate(workers):
@@ -82,7 +82,7 @@ class _Workers:
                     self._stopping.set()
                     break
                 _log.error("worker %s ended with status %s: a new process replaces it", worker.pid, worker.exitcode)
-                workers[at] = self._start(at)
+                workers[at] = self._start()
         for worker in workers:
             if worker.pid is not None and worker.is_alive():
                 os.kill(worker.pid, signal.SIGTERM)

@@ -14,6 +14,7 @@ from .batcher import Batcher
 from .body_timeout import BodyTimeout
 from .delivery import Delivery
 from .driver import Driver
+from .leases import Leases
 from .metrics import Metrics
 from .poll import Poll
 from .push import Push
@@ -40,7 +41,7 @@ class Runtime:
         store: The store.
         settings: The settings of the server.
         metrics: The counters.
-        random: Spreads the retries of pushes.
+        random: Spreads the retries of pushes, and names this server's leases.
         body_timeout: The time limit of a request's body, in seconds.
     """
 
@@ -57,11 +58,13 @@ class Runtime:
         interval = delivery.foreign_interval_ms / 1000 if store.shared else None
         self.driver = Driver(store, self.executor.call, metrics, interval)
         self.batcher = Batcher(store, metrics, lambda: self.driver.behind, in_order=store.debug)
-        self.deliveries = Delivery(store, self._acknowledging.call, metrics, self.driver.wake, self.damper, streams.grace)
+        holder = f"{url or 'server'}#{random.getrandbits(64):016x}"
+        leases = Leases(store, self._acknowledging.call, holder, delivery.lease_ms) if store.shared else None
+        self.deliveries = Delivery(store, self._acknowledging.call, metrics, self.driver.wake, self.damper, streams.grace, leases)
         self.poll = Poll(self.deliveries, streams, metrics, url, self._wait_for_others)
         self.deliveries.transports["poll"] = self.poll
         if settings.push.enabled:
-            push = Push(self.deliveries, settings.push, metrics, url, delivery.part, delivery.parts, random)
+            push = Push(self.deliveries, settings.push, metrics, url, random)
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
         self.driving = self.loop.create_task(self.driver.run()) if delivery.enabled else None
@@ -71,7 +74,7 @@ class Runtime:
     def _wait_for_others(self, message: Message) -> float:
         """Return the seconds for which another process of this server may still give a message to the stream that it prefers."""
         delivery = self._settings.delivery
-        if delivery.parts == 1:
+        if delivery.processes == 1:
             return 0.0
         until = message.queued_at + _READS_OF_OTHERS * delivery.foreign_interval_ms
         return max(0.0, (until - self._store.now) / 1000)

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["SerialExecutor"]
+__all__ = ["Call", "SerialExecutor"]
+
+#: Runs a function of the store off the loop's thread.
+Call = Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
 
 #: Takes the result of a function, or what it raised.
 Done = Callable[[Any, "Exception | None"], None]

@@ -221,12 +221,19 @@ class DeliverySettings(_Table):
     enabled: bool = Field(
         default=True, description="whether this process ticks and delivers; off if another process on the same file does"
     )
-    part: int = Field(
-        default=0,
-        ge=0,
-        description="the part of the messages that this process pushes, from 0; each process on one file needs its own",
+    processes: int = Field(
+        default=1,
+        ge=1,
+        description="number of processes that serve this store; with several, a message waits a moment for the process with the "
+        "stream that it prefers",
     )
-    parts: int = Field(default=1, ge=1, description="number of parts")
+    lease_ms: int = Field(
+        default=10_000,
+        ge=1000,
+        le=3_600_000,
+        description="length of the lease on an unblock that is being delivered; another process delivers it after the death of this "
+        "one when the lease has ended",
+    )
     foreign_interval_ms: int = Field(
         default=50,
         ge=1,
@@ -278,13 +285,10 @@ class Settings(BaseSettings):
             raise ValueError(f"server.workers must be 1 for a store in memory, got {self.server.workers}: give store.path")
         return self
 
-    def of_worker(self, number: int) -> Settings:
-        """Return the settings of one of `server.workers` processes: each pushes its own part of the messages.
-
-        Args:
-            number: Counted from 0.
-        """
-        delivery = self.delivery.model_copy(update={"part": number, "parts": self.server.workers})
+    def of_worker(self) -> Settings:
+        """Return the settings of one of `server.workers` processes."""
+        processes = max(self.delivery.processes, self.server.workers)
+        delivery = self.delivery.model_copy(update={"processes": processes})
         return self.model_copy(update={"delivery": delivery})
 
     def with_url(self, port: int) -> Settings:

@@ -1,0 +1,234 @@
+"""Two servers on one store: each message is delivered by one of them, and by the other one if the first does not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import resonate_core as rc
+from server.live_server import serving
+from server.receiver import OK, Answerer, Receiver, receiving
+
+FAR = 10**15
+PATIENCE = 60.0
+#: The shortest lease that a server accepts.
+SHORT = 1000
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The path or URL of an empty store."""
+    return str(tmp_path / "store.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@contextlib.contextmanager
+def received(answerer: Answerer | None = None) -> Iterator[Receiver]:
+    """A receiver in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    opened = receiving(answerer)
+    receiver = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result(PATIENCE)
+    try:
+        yield receiver
+    finally:
+        asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result(PATIENCE)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def settled(store: rc.Store, id: str, address: str) -> None:
+    store.promises.create(id, timeout_at=FAR)
+    store.promises.register_listener(id, address)
+    store.promises.resolve(id)
+
+
+def ids_of(receiver: Receiver) -> Counter[str]:
+    return Counter(json.loads(request.body)["data"]["promise"]["id"] for request in receiver.requests)
+
+
+def tables(lease: int = SHORT) -> dict[str, object]:
+    return {"push": {"allow": "127.0.0.0/8"}, "delivery": {"lease_ms": lease, "processes": 2}}
+
+
+def test_each_unblock_is_pushed_once(place: str) -> None:
+    with (
+        received() as receiver,
+        rc.Store(place) as one,
+        rc.Store(place) as other,
+        serving(one, **tables()),
+        serving(other, **tables()),
+    ):
+        for number in range(100):
+            settled(one if number % 2 else other, f"p{number}", receiver.url())
+        until(lambda: one.messages() == [])
+        assert ids_of(receiver) == Counter(f"p{number}" for number in range(100))
+
+
+def test_a_lease_is_renewed_while_its_message_is_under_way(place: str) -> None:
+    async def slowly(request: object, reader: object, writer: asyncio.StreamWriter) -> bool:
+        await asyncio.sleep(2.5 * SHORT / 1000)
+        writer.write(OK)
+        return True
+
+    with received(slowly) as receiver, rc.Store(place) as one, rc.Store(place) as other:
+        with serving(one, **tables()), serving(other, **tables()):
+            settled(one, "p", receiver.url())
+            until(lambda: bool(receiver.requests))
+            assert [message.holder is not None for message in one.messages()] == [True]
+            until(lambda: one.messages() == [])
+        assert ids_of(receiver) == Counter(["p"])
+
+
+def test_a_stream_that_ends_gives_its_messages_to_one_of_another_server(place: str) -> None:
+    """At once: the lease is given up."""
+    long = {**tables(lease=600_000), "streams": {"acknowledge_after": 30}}
+    with rc.Store(place) as one, rc.Store(place) as other, serving(one, **long) as here, serving(other, **long) as there:
+        first = http.client.HTTPConnection("127.0.0.1", here.port, timeout=PATIENCE)
+        first.request("GET", "/poll/group/first")
+        stream = first.getresponse()
+        assert stream.readline() == b":\n"
+        settled(one, "p", "poll://any@group/first")
+        until(lambda: one.messages()[0].holder is not None)
+        stream.close()
+        first.close()
+        until(lambda: one.messages()[0].holder is None)
+        second = http.client.HTTPConnection("127.0.0.1", there.port, timeout=PATIENCE)
+        second.request("GET", "/poll/group/second")
+        events = second.getresponse()
+        line = b""
+        while not line.startswith(b"data: "):
+            line = events.readline()
+            assert line, "the stream ended"
+        assert json.loads(line.removeprefix(b"data: "))["data"]["promise"]["id"] == "p"
+        second.close()
+
+
+def test_another_server_continues_after_a_death(place: str) -> None:
+    held = threading.Event()
+
+    async def holds_the_first(request: object, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        if not held.is_set():
+            held.set()
+            await reader.read()  # until the server is dead
+            return False
+        writer.write(OK)
+        return True
+
+    with received(holds_the_first) as receiver, rc.Store(place) as store:
+        settled(store, "p", receiver.url())
+        command = [sys.executable, "-m", "resonate_core", "serve", "--db", place, "--port", "0", "--push-allow", "127.0.0.0/8"]
+        first = subprocess.Popen([*command, "--delivery-lease-ms", str(SHORT)], stderr=subprocess.DEVNULL)
+        try:
+            assert held.wait(PATIENCE)
+            with serving(store, **tables()):
+                time.sleep(2 * SHORT / 1000)  # the dead one-to-be renews its lease
+                assert ids_of(receiver) == Counter(["p"])
+                first.send_signal(signal.SIGKILL)
+                first.wait(PATIENCE)
+                until(lambda: store.messages() == [])
+        finally:
+            first.kill()
+            first.wait(PATIENCE)
+        assert ids_of(receiver) == Counter(["p", "p"])
+
+
+def test_one_process_of_two_calls_its_function(place: str) -> None:
+    with rc.Store(place) as one, rc.Store(place) as other:
+        seen: list[tuple[str, str]] = []
+        inside = threading.Event()
+        go_on = threading.Event()
+
+        def slowly(message: rc.Message) -> None:
+            inside.set()
+            assert go_on.wait(PATIENCE)
+            seen.append(("one", message.id))
+
+        one.on_message("local", slowly, background=False)
+        other.on_message("local", lambda message: seen.append(("other", message.id)), background=False)
+        settled(one, "a", "local://here")
+        settled(one, "b", "local://here")
+        delivering = threading.Thread(target=one.deliver)
+        delivering.start()
+        assert inside.wait(PATIENCE)
+        assert other.deliver() == 0
+        go_on.set()
+        delivering.join()
+        assert seen == [("one", "a"), ("one", "b")]
+        assert other.messages() == []
+
+
+def test_a_function_that_raises_leaves_the_message_to_another_process(place: str) -> None:
+    with rc.Store(place) as one, rc.Store(place) as other:
+
+        def fail(message: rc.Message) -> None:
+            raise ValueError("not here")
+
+        seen: list[str] = []
+        one.on_message("local", fail, background=False)
+        other.on_message("local", lambda message: seen.append(message.id), background=False)
+        settled(one, "a", "local://here")
+        assert one.deliver() == 0
+        assert other.deliver() == 1
+        assert seen == ["a"]
+
+
+def test_a_lease_ends_on_the_clock_of_the_store(place: str) -> None:
+    clock = rc.ManualClock(1000)
+    with rc.Store(place, clock=clock) as store:
+        settled(store, "p", "poll://any@group")
+        (number,) = (message.number for message in store.messages())
+        digest = store.digest()
+        assert store.lease_messages([number, number, -1, 99], holder="one", lease=5000) == [number]
+        assert store.digest() == digest
+        assert [(message.holder, message.leased_until) for message in store.messages()] == [("one", 6000)]
+        assert "holder='one', leased_until=6000" in repr(store.messages()[0])
+        assert store.lease_messages([number], holder="other", lease=5000) == []
+        clock.advance(5000)
+        assert store.lease_messages([number], holder="other", lease=5000) == [number]
+        with rc.Store(place, clock=clock) as again:
+            assert again.messages()[0].holder == "other"
+            assert again.lease_messages([number], holder="one", lease=1) == []
+            assert again.lease_messages([number], holder="other", lease=0) == [number]
+        assert store.messages()[0].holder is None
+        assert store.messages()[0].leased_until is None
+        assert store.acknowledge([number]) == [number]
+        assert store.lease_messages([number], holder="one", lease=1) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"holder": ""}, rc.Invalid, "holder must not be empty"),
+        ({"holder": 5}, TypeError, "holder must be"),
+        ({"lease": -1}, rc.Invalid, "lease must be at least 0 ms, got -1"),
+        ({"lease": "10"}, TypeError, "lease must be"),
+        ({"numbers": ["1"]}, TypeError, "numbers must"),
+    ],
+)
+def test_a_lease_that_breaks_a_rule_is_refused(given: dict[str, object], error: type[Exception], text: str) -> None:
+    arguments: dict[str, object] = {"numbers": [1], "holder": "one", "lease": 10, **given}
+    with rc.Store(clock=rc.ManualClock()) as store, pytest.raises(error, match=text):
+        store.lease_messages(arguments.pop("numbers"), **arguments)  # type: ignore[arg-type]
