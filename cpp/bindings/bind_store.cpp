@@ -75,7 +75,9 @@ std::unique_ptr<StoreHandle> make_store(const PathArgument& path_or_url, const O
     engine = Engine::create(std::move(opened.storage), source, options);
   }
   warn_of_clock(*engine);
-  return std::make_unique<StoreHandle>(engine, given_clock ? py::object(clock) : py::cast(source));
+  auto made = std::make_unique<StoreHandle>(engine, given_clock ? py::object(clock) : py::cast(source));
+  made->open->notices = std::move(opened.notices);
+  return made;
 }
 
 std::unique_ptr<StoreHandle> fork(const StoreHandle& store, const OptionalClock& clock) {

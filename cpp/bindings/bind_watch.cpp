@@ -103,12 +103,18 @@ void bind_store_watch(StoreClass& bound) {
   bound.def(
       "watch",
       [](const StoreHandle& self, int descriptor) {
-        return open(self).without_gil([descriptor](Engine& engine) { return engine.watch(descriptor); });
+        const std::shared_ptr<CommitNotices> notices = open(self).notices;
+        return open(self).without_gil([&](Engine& engine) {
+          std::shared_ptr<Watch> watch = engine.watch(descriptor);
+          if (notices && descriptor >= 0) notices->wake(watch);
+          return watch;
+        });
       },
       py::arg("descriptor"), R"doc(
 Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
-Commits of this store from any thread wake the descriptor; those of other processes on the same file do not.
+Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it
+soon after the commit; on a file, commits of other processes do not.
 
 Args:
     descriptor: A pipe or a socket that does not block; -1: the watch only counts.

@@ -7,6 +7,7 @@
 
 #include "bind.hpp"
 #include "gil.hpp"
+#include "resonate/postgres.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate::python {
@@ -55,6 +56,7 @@ void before_fork() {
 }
 
 void after_in_parent() {
+  resume_connections_after_fork();
   forks.fetch_sub(1);
   forks.notify_all();
 }

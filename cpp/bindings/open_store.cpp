@@ -37,7 +37,9 @@ void OpenStore::close() {
   recorder.reset();
   std::shared_ptr<Engine> engine = std::exchange(engine_, nullptr);
   std::shared_ptr<EnvelopeHandler> handler = std::exchange(handler_, nullptr);
+  std::shared_ptr<CommitNotices> ended = std::exchange(notices, nullptr);
   const OutsidePython outside;
+  ended.reset();
   handler.reset();
   engine.reset();
 }

@@ -13,6 +13,7 @@
 #include "protocol/envelope_handler.hpp"
 #include "record_types.hpp"
 #include "resonate/engine.hpp"
+#include "resonate/postgres.hpp"
 
 namespace resonate::python {
 
@@ -30,6 +31,9 @@ class OpenStore {
   std::shared_ptr<EnvelopeHandler> handler() const { return still_open(handler_); }
   bool closed() const noexcept { return !engine_; }
   void close();
+
+  // Null: nothing tells of the commits of other processes.
+  std::shared_ptr<CommitNotices> notices;
 
   // At most one recording at a time.
   std::shared_ptr<Recorder> recorder;

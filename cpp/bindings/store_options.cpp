@@ -95,7 +95,7 @@ OpenedStorage open_storage(py::handle path_or_url, const StorageOptions& given, 
   options.read_only = given.read_only;
   if (path_or_url.is_none()) {
     if (given.read_only) raise(ErrorClass::invalid, "read_only must be False for a store in memory: it would stay empty");
-    return {make_memory_storage(), nullptr};
+    return {make_memory_storage()};
   }
   const std::string path = path_of(path_or_url);
   const OutsidePython outside;
@@ -105,9 +105,9 @@ OpenedStorage open_storage(py::handle path_or_url, const StorageOptions& given, 
                                          .read_only = options.read_only,
                                          .busy_timeout = options.busy_timeout,
                                          .clock = clock}),
-            clock};
+            clock, listen_to_commits(path)};
   }
-  return {open_sqlite_storage(path, options), nullptr};
+  return {open_sqlite_storage(path, options)};
 }
 
 }  // namespace resonate::python

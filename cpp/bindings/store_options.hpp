@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "resonate/engine.hpp"
+#include "resonate/postgres.hpp"
 #include "shown.hpp"
 
 namespace resonate::python {
@@ -36,10 +37,11 @@ struct StorageOptions {
   bool read_only;
 };
 
-// A storage, and the clock of its database if the caller gave none.
+// A storage, the clock of its database if the caller gave none, and the notices of commits of other processes if there are any.
 struct OpenedStorage {
   std::unique_ptr<Storage> storage;
-  std::shared_ptr<Clock> clock;
+  std::shared_ptr<Clock> clock = nullptr;
+  std::shared_ptr<CommitNotices> notices = nullptr;
 };
 
 // Opens storage in memory for None, SQLite for a path, PostgreSQL for its URL. Other URLs are refused (Unsupported). `clock_given`:

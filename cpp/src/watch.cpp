@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "machine/news.hpp"
 #include "resonate/engine.hpp"
 
 namespace resonate {
@@ -88,12 +89,9 @@ std::shared_ptr<Watch> Engine::watch(int descriptor) {
 
 void Engine::notify(const Changes& changes) noexcept {
   Instant earliest = kNever;
-  const auto claimable = [](const RowRef& row) { return row && index_key<Index::claim>(*row); };
-  bool news = !changes.messages_added.empty();
-  for (const RowChange& change : changes.rows) {
+  const bool news = brings_work(changes);
+  for (const RowChange& change : changes.rows)
     if (change.after) earliest = std::min(earliest, change.after->due.at);
-    if (claimable(change.after) && !claimable(change.before)) news = true;
-  }
   for (const ScheduleChange& change : changes.schedules)
     if (change.after) earliest = std::min(earliest, change.after->next_run_at);
   const JobCounts counts = job_counts(changes);

@@ -3392,7 +3392,8 @@ class Store:
         """
         Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
-        Commits of this store from any thread wake the descriptor; those of other processes on the same file do not.
+        Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it
+        soon after the commit; on a file, commits of other processes do not.
 
         Args:
             descriptor: A pipe or a socket that does not block; -1: the watch only counts.

@@ -13,6 +13,8 @@
 
 namespace resonate {
 
+class Watch;
+
 struct PostgresOptions {
   Durability durability = Durability::full;  // normal: synchronous_commit = off
   bool read_only = false;
@@ -25,10 +27,27 @@ inline bool is_postgres_url(std::string_view path_or_url) noexcept {
   return path_or_url.starts_with("postgresql://") || path_or_url.starts_with("postgres://");
 }
 
-// Connects, and creates or migrates the tables. The URL is one of libpq's, with two parameters of ours: `schema` (default resonate)
-// and `prepared` (default yes; no: for a pooler that does not keep prepared statements). Error (invalid): the URL cannot be parsed.
+// Connects, and creates or migrates the tables. The URL is one of libpq's, with three parameters of ours: `schema` (default
+// resonate), `prepared` (default yes; no: for a pooler that does not keep prepared statements) and `listen` (default as `prepared`;
+// yes, no, or HOST:PORT). Error (invalid): the URL cannot be parsed.
 // Error (storage): the database cannot be reached, or its tables are not ours. Error (unsupported): libpq is missing.
 std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options);
+
+// Wakes watches soon after commits of other processes, by a connection of its own that begins with the first watch. Stores whose
+// URL has listen=no, or prepared=no and no listen, neither notify nor listen: who waits for their commits polls.
+class CommitNotices {
+ public:
+  virtual ~CommitNotices() = default;
+  virtual void wake(std::shared_ptr<Watch> watch) = 0;
+
+ protected:
+  CommitNotices() = default;
+};
+// Null: there are none. Errors as above.
+std::shared_ptr<CommitNotices> listen_to_commits(const std::string& url);
+
+// Opens the connections again that close_connections_for_fork() has closed and no call will open. Call it in the parent.
+void resume_connections_after_fork() noexcept;
 
 // Reads only. Errors as above.
 SchemaVersions postgres_schema_versions(const std::string& url);

@@ -25,6 +25,8 @@ namespace resonate {
   F(PQsendQueryParams)              \
   F(PQflush)                        \
   F(PQconsumeInput)                 \
+  F(PQnotifies)                     \
+  F(PQbackendPID)                   \
   F(PQisBusy)                       \
   F(PQgetResult)                    \
   F(PQresultStatus)                 \

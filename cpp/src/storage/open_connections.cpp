@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "resonate/postgres.hpp"
 #include "resonate/storage.hpp"
 
 namespace resonate {
@@ -38,6 +39,12 @@ void close_connections_for_fork() noexcept {
   std::lock_guard lock(open.mutex);
   // The newest first: snapshots close before their writer, whose connection to a file is then the last and checkpoints the log.
   for (auto one = open.all.rbegin(); one != open.all.rend(); ++one) (*one)->disconnect();
+}
+
+void resume_connections_after_fork() noexcept {
+  Connections& open = connections();
+  std::lock_guard lock(open.mutex);
+  for (OpenConnection* const one : open.all) one->resume();
 }
 
 }  // namespace resonate

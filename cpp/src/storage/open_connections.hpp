@@ -11,6 +11,8 @@ class OpenConnection {
 
   // Closes the connection; the next transaction opens a new one.
   virtual void disconnect() noexcept = 0;
+  // Opens the connection again, if no transaction will.
+  virtual void resume() noexcept {}
 
  protected:
   OpenConnection();

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "machine/quoted.hpp"
 #include "resonate/errors.hpp"
@@ -74,6 +76,28 @@ std::optional<std::string> take_parameter(std::string& url, const std::string& n
   return value;
 }
 
+// The server's processes of this process's connections: their notices are our own.
+struct OwnBackends {
+  std::mutex mutex;
+  std::multiset<int> pids;
+};
+OwnBackends& own_backends() {
+  static OwnBackends* const all = new OwnBackends;  // never destroyed: a connection may outlive every static object
+  return *all;
+}
+
+// Sets where to listen: yes, no, or HOST:PORT.
+void parse_listen(PostgresAddress& address, const std::string& listen) {
+  address.listens = listen != "no";
+  if (listen == "no" || listen == "yes") return;
+  const std::size_t colon = listen.rfind(':');
+  const bool has_port = colon != std::string::npos && colon + 1 < listen.size() &&
+                        listen.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!has_port || colon == 0) refuse_url("listen must be yes, no or HOST:PORT, got " + resonate::quoted(listen));
+  address.listen_host = listen.substr(0, colon);
+  address.listen_port = listen.substr(colon + 1);
+}
+
 }  // namespace
 
 PostgresAddress PostgresAddress::parse(const std::string& url) {
@@ -86,6 +110,7 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   const std::string prepared = take_parameter(address.url, "prepared").value_or("yes");
   if (prepared != "yes" && prepared != "no") refuse_url("prepared must be yes or no, got " + resonate::quoted(prepared));
   address.prepared = prepared == "yes";
+  parse_listen(address, take_parameter(address.url, "listen").value_or(prepared));
 
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
@@ -119,7 +144,8 @@ PostgresAddress PostgresAddress::parse(const std::string& url) {
   return address;
 }
 
-PostgresConnection::PostgresConnection(const PostgresAddress& address) : prepares_(address.prepared) {
+PostgresConnection::PostgresConnection(const PostgresAddress& address, const std::atomic<bool>* given_up)
+    : given_up_(given_up), prepares_(address.prepared) {
   try {
     connect(address);
   } catch (...) {
@@ -132,6 +158,11 @@ PostgresConnection::~PostgresConnection() { abandon(); }
 
 void PostgresConnection::abandon() noexcept {
   if (connection_) {
+    {
+      OwnBackends& own = own_backends();
+      std::lock_guard lock(own.mutex);
+      if (const auto one = own.pids.find(backend_); one != own.pids.end()) own.pids.erase(one);
+    }
     libpq().PQfinish(connection_);
     --connection_counts.open_connections;
   }
@@ -145,9 +176,19 @@ void PostgresConnection::connect(const PostgresAddress& address) {
   const Libpq& pq = libpq();
   // Parameters of the URL override these defaults: dbname is last, and libpq expands the URL there. tcp_user_timeout ends a
   // connection whose packets nothing acknowledges for a minute.
-  const char* const keywords[] = {"application_name", "client_encoding",  "keepalives_idle", "keepalives_interval",
-                                  "keepalives_count", "tcp_user_timeout", "dbname",          nullptr};
-  const char* const values[] = {"resonate_core", "UTF8", "30", "10", "3", "60000", address.url.c_str(), nullptr};
+  const char* const keywords[] = {"application_name",
+                                  "client_encoding",
+                                  "keepalives_idle",
+                                  "keepalives_interval",
+                                  "keepalives_count",
+                                  "tcp_user_timeout",
+                                  "dbname",
+                                  "host",
+                                  "port",
+                                  nullptr};
+  const auto given = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  const char* const values[] = {"resonate_core",     "UTF8", "30", "10", "3", "60000", address.url.c_str(), given(address.host),
+                                given(address.port), nullptr};
   connection_ = pq.PQconnectStartParams(keywords, values, 1);
   if (!connection_) throw std::bad_alloc();
   ++connection_counts.open_connections;
@@ -165,6 +206,10 @@ void PostgresConnection::connect(const PostgresAddress& address) {
   if (const int version = pq.PQserverVersion(connection_); version < 140000)
     throw PostgresError("0A000", "PostgreSQL must be version 14 or newer, got " + std::to_string(version / 10000));
   pq.PQenterPipelineMode(connection_);
+  backend_ = pq.PQbackendPID(connection_);
+  OwnBackends& own = own_backends();
+  std::lock_guard lock(own.mutex);
+  own.pids.insert(backend_);
 }
 
 // Waits until the socket is ready, and takes the time from `left`. It looks for an interrupt only if that takes long.
@@ -176,6 +221,7 @@ void PostgresConnection::wait(bool for_writing, Duration& left, bool connecting)
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) throw PostgresError("", "poll failed with errno " + std::to_string(errno));
     if (left <= 0) throw PostgresError(kNoAnswer, "the server has not answered in time");
+    if (given_up_ && *given_up_) throw PostgresError(kNoAnswer, "the caller has stopped its wait for the server");
     allow_interrupt(Pause::waiting);
   }
 }
@@ -308,6 +354,21 @@ PostgresResult PostgresConnection::run(const PostgresStatement& statement, const
 PostgresResult PostgresConnection::run(const char* text) {
   send(text);
   return std::move(run().front());
+}
+
+int PostgresConnection::socket() const { return libpq().PQsocket(connection_); }
+
+bool PostgresConnection::take_notices(std::string_view payload) {
+  const Libpq& pq = libpq();
+  if (!pq.PQconsumeInput(connection_)) give_up();
+  bool found = false;
+  while (PGnotify* const notice = pq.PQnotifies(connection_)) {
+    OwnBackends& own = own_backends();
+    std::lock_guard lock(own.mutex);
+    found = found || (payload == notice->extra && !own.pids.contains(notice->be_pid));
+    pq.PQfreemem(notice);
+  }
+  return found;
 }
 
 bool PostgresConnection::lost() const { return !connection_ || libpq().PQstatus(connection_) == CONNECTION_BAD; }

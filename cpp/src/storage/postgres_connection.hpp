@@ -30,11 +30,19 @@ class PostgresError : public std::runtime_error {
   std::string state_;
 };
 
+// The channel of NOTIFY after commits; the payload is the schema.
+inline constexpr const char* kCommitChannel = "resonate_core";
+
 // A URL of libpq, without the parameters that are ours.
 struct PostgresAddress {
-  std::string url;     // for libpq
+  std::string url;   // for libpq
+  std::string host;  // instead of the URL's, if not empty
+  std::string port;
   std::string schema;  // the tables' schema
   bool prepared = true;
+  bool listens = true;      // whether processes notify each other of commits
+  std::string listen_host;  // a server to listen at, past a pooler; empty: that of the URL
+  std::string listen_port;
   Duration connect_timeout = 10'000;
   std::string shown;  // without passwords, for messages
 
@@ -60,8 +68,8 @@ inline ConnectionCounts connection_counts;
 
 class PostgresConnection {
  public:
-  // Waits for the server as long as connect_timeout says. Throws PostgresError.
-  explicit PostgresConnection(const PostgresAddress& address);
+  // Waits for the server as long as connect_timeout says, or until another thread sets `given_up`. Throws PostgresError.
+  explicit PostgresConnection(const PostgresAddress& address, const std::atomic<bool>* given_up = nullptr);
   ~PostgresConnection();
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
@@ -79,6 +87,11 @@ class PostgresConnection {
   PostgresResult run(const PostgresStatement& statement, const PostgresParameters& parameters = {});
   PostgresResult run(const char* text);
 
+  // For LISTEN: the descriptor that has input when notices arrive.
+  int socket() const;
+  // Reads the notices that have arrived, and returns whether one has this payload and was sent by another process.
+  bool take_notices(std::string_view payload);
+
   // Whether the connection was lost, or closed by an interrupt.
   bool lost() const;
 
@@ -95,9 +108,11 @@ class PostgresConnection {
   [[noreturn]] void give_up();
 
   PGconn* connection_ = nullptr;
+  const std::atomic<bool>* given_up_;
   bool prepares_ = true;
   std::vector<Sent> sent_;
   std::size_t results_ = 0;  // of sent_
+  int backend_ = 0;          // the server's process
   int posted_ = 0;           // statements whose results were not read
   std::vector<const PostgresStatement*> prepared_;
 };

@@ -17,6 +17,8 @@ namespace {
 
 std::unique_ptr<Storage> open_postgres_storage(const std::string&, const PostgresOptions&) { refuse(); }
 
+std::shared_ptr<CommitNotices> listen_to_commits(const std::string&) { refuse(); }
+
 SchemaVersions postgres_schema_versions(const std::string&) { refuse(); }
 
 DatabaseCounts database_counts() noexcept { return {}; }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "codec/jobs_json.hpp"
+#include "machine/news.hpp"
 #include "resonate/errors.hpp"
 #include "storage/postgres_storage.hpp"
 #include "storage/row_columns.hpp"
@@ -157,6 +158,17 @@ void PostgresStorage::commit(const Changes& changes) {
   known_.keep(changes);
   known_.version = version;
   known_.messages = messages;
+  if (address_.listens && brings_work(changes)) announce_commit();
+}
+
+// After the commit, since a NOTIFY inside makes commits wait for each other. Nothing waits for its result, and a process that
+// misses it polls.
+void PostgresStorage::announce_commit() noexcept {
+  try {
+    const std::string notice = "NOTIFY " + std::string(kCommitChannel) + ", '" + address_.schema + "'";
+    connection_->post(notice.c_str());
+  } catch (const std::exception&) {  // the next transaction finds that the connection is lost
+  }
 }
 
 // The connection was lost before the answer to a COMMIT. The transaction held the lock of the counters: once a new connection has
