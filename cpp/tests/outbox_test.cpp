@@ -132,6 +132,8 @@ TEST_P(Outbox, AMessageIsLeasedToOneHolder) {
   const MessageRef shown = store.engine->messages_with_records().front().first;
   EXPECT_EQ(shown->holder, "one");
   EXPECT_EQ(shown->leased_until, store.clock->now() + 2000);
+  const MessageRange unblocks{.by = MessageRange::By::unblock};  // a file keeps them in memory
+  EXPECT_EQ(store.engine->with_storage([&](Storage& storage) { return storage.messages(unblocks).front()->holder; }), "one");
   store.clock->advance(1999);
   EXPECT_TRUE(leased("other", 1000, {first}).empty());
   store.clock->advance(1);

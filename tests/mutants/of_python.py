@@ -6,6 +6,18 @@ from mutants.mutant import Mutant
 
 MUTANTS = [
     Mutant(
+        "the leases of messages under way are not renewed",
+        "server",
+        "while self._held: await asyncio.sleep(self.length / 3) numbers = «sorted(self._held)»",
+        "[]",
+    ),
+    Mutant(
+        "a message that did not arrive keeps its lease",
+        "server",
+        "ended = «self._held.intersection(numbers)»",
+        "set()",
+    ),
+    Mutant(
         "an attempt that a stop puts back counts as a failure",
         "worker",
         'PUT_BACK = «Outcome("snoozed", delay=0)»',

@@ -31,6 +31,18 @@ MUTANTS = [
         statement=True,
     ),
     Mutant(
+        "a message is leased to any holder",
+        "storage",
+        "if («!one.found || (one.found->holder != holder && one.found->leased_until > now)») continue;",
+        "!one.found",
+    ),
+    Mutant(
+        "a copy keeps the leases of the processes of its source",
+        "storage",
+        "renumbered(«unleased(message)», numbers_after)",
+        "message",
+    ),
+    Mutant(
         "a file forgets that the first timer has moved",
         "storage",
         "if (after) first = std::min(first, *after);",

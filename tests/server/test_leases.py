@@ -23,8 +23,8 @@ from server.receiver import OK, Answerer, Receiver, receiving
 
 FAR = 10**15
 PATIENCE = 60.0
-#: The shortest lease that a server accepts.
-SHORT = 1000
+#: The length of the leases, in ms: several times as long as a slow machine needs to renew one.
+SHORT = 4000
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -89,7 +89,7 @@ def test_each_unblock_is_pushed_once(place: str) -> None:
 
 def test_a_lease_is_renewed_while_its_message_is_under_way(place: str) -> None:
     async def slowly(request: object, reader: object, writer: asyncio.StreamWriter) -> bool:
-        await asyncio.sleep(2.5 * SHORT / 1000)
+        await asyncio.sleep(1.5 * SHORT / 1000)
         writer.write(OK)
         return True
 
@@ -144,7 +144,7 @@ def test_another_server_continues_after_a_death(place: str) -> None:
         try:
             assert held.wait(PATIENCE)
             with serving(store, **tables()):
-                time.sleep(2 * SHORT / 1000)  # the dead one-to-be renews its lease
+                time.sleep(1.5 * SHORT / 1000)  # it renews its lease
                 assert ids_of(receiver) == Counter(["p"])
                 first.send_signal(signal.SIGKILL)
                 first.wait(PATIENCE)
@@ -153,82 +153,3 @@ def test_another_server_continues_after_a_death(place: str) -> None:
             first.kill()
             first.wait(PATIENCE)
         assert ids_of(receiver) == Counter(["p", "p"])
-
-
-def test_one_process_of_two_calls_its_function(place: str) -> None:
-    with rc.Store(place) as one, rc.Store(place) as other:
-        seen: list[tuple[str, str]] = []
-        inside = threading.Event()
-        go_on = threading.Event()
-
-        def slowly(message: rc.Message) -> None:
-            inside.set()
-            assert go_on.wait(PATIENCE)
-            seen.append(("one", message.id))
-
-        one.on_message("local", slowly, background=False)
-        other.on_message("local", lambda message: seen.append(("other", message.id)), background=False)
-        settled(one, "a", "local://here")
-        settled(one, "b", "local://here")
-        delivering = threading.Thread(target=one.deliver)
-        delivering.start()
-        assert inside.wait(PATIENCE)
-        assert other.deliver() == 0
-        go_on.set()
-        delivering.join()
-        assert seen == [("one", "a"), ("one", "b")]
-        assert other.messages() == []
-
-
-def test_a_function_that_raises_leaves_the_message_to_another_process(place: str) -> None:
-    with rc.Store(place) as one, rc.Store(place) as other:
-
-        def fail(message: rc.Message) -> None:
-            raise ValueError("not here")
-
-        seen: list[str] = []
-        one.on_message("local", fail, background=False)
-        other.on_message("local", lambda message: seen.append(message.id), background=False)
-        settled(one, "a", "local://here")
-        assert one.deliver() == 0
-        assert other.deliver() == 1
-        assert seen == ["a"]
-
-
-def test_a_lease_ends_on_the_clock_of_the_store(place: str) -> None:
-    clock = rc.ManualClock(1000)
-    with rc.Store(place, clock=clock) as store:
-        settled(store, "p", "poll://any@group")
-        (number,) = (message.number for message in store.messages())
-        digest = store.digest()
-        assert store.lease_messages([number, number, -1, 99], holder="one", lease=5000) == [number]
-        assert store.digest() == digest
-        assert [(message.holder, message.leased_until) for message in store.messages()] == [("one", 6000)]
-        assert "holder='one', leased_until=6000" in repr(store.messages()[0])
-        assert store.lease_messages([number], holder="other", lease=5000) == []
-        clock.advance(5000)
-        assert store.lease_messages([number], holder="other", lease=5000) == [number]
-        with rc.Store(place, clock=clock) as again:
-            assert again.messages()[0].holder == "other"
-            assert again.lease_messages([number], holder="one", lease=1) == []
-            assert again.lease_messages([number], holder="other", lease=0) == [number]
-        assert store.messages()[0].holder is None
-        assert store.messages()[0].leased_until is None
-        assert store.acknowledge([number]) == [number]
-        assert store.lease_messages([number], holder="one", lease=1) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "text"),
-    [
-        ({"holder": ""}, rc.Invalid, "holder must not be empty"),
-        ({"holder": 5}, TypeError, "holder must be"),
-        ({"lease": -1}, rc.Invalid, "lease must be at least 0 ms, got -1"),
-        ({"lease": "10"}, TypeError, "lease must be"),
-        ({"numbers": ["1"]}, TypeError, "numbers must"),
-    ],
-)
-def test_a_lease_that_breaks_a_rule_is_refused(given: dict[str, object], error: type[Exception], text: str) -> None:
-    arguments: dict[str, object] = {"numbers": [1], "holder": "one", "lease": 10, **given}
-    with rc.Store(clock=rc.ManualClock()) as store, pytest.raises(error, match=text):
-        store.lease_messages(arguments.pop("numbers"), **arguments)  # type: ignore[arg-type]
