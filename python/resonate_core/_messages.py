@@ -100,7 +100,7 @@ class _Handlers:
 
     def _is_ready(self, message: Message) -> bool:
         failed = self.failed.get(message.number)
-        return failed is None or failed.again_at <= seconds()
+        return message.stale or failed is None or failed.again_at <= seconds()
 
     def _call(self, message: Message, handlers: dict[str, Handler], survived: type[BaseException]) -> bool:
         if message.stale:

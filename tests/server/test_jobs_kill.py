@@ -116,7 +116,7 @@ def test_jobs_survive_kills_of_the_server(home: Home, tmp_path: Path) -> None:
     finally:
         if server.process is not None and server.process.poll() is None:
             server.end(signal.SIGKILL)
-    assert max(completed.values()) == 1, "a completion was answered twice"
+    assert len(answered) > 50 and max(completed.values()) == 1, "a completion was answered twice"
     attempts = 0
     with rc.Store(place, read_only=True) as store:
         for id in answered:

@@ -33,8 +33,8 @@ inline bool is_postgres_url(std::string_view path_or_url) noexcept {
 // Error (storage): the database cannot be reached, or its tables are not ours. Error (unsupported): libpq is missing.
 std::unique_ptr<Storage> open_postgres_storage(const std::string& url, const PostgresOptions& options);
 
-// Wakes watches soon after commits of other processes, by a connection of its own that begins with the first watch. Stores whose
-// URL has listen=no, or prepared=no and no listen, neither notify nor listen: who waits for their commits polls.
+// Wakes watches soon after commits of other processes, by a connection of its own that begins with the first watch. A store
+// whose URL has listen=no, or has prepared=no and no listen, neither notifies nor listens: its processes find commits by polling.
 class CommitNotices {
  public:
   virtual ~CommitNotices() = default;

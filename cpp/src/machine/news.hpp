@@ -1,4 +1,4 @@
-// What a commit brings to those who wait for work.
+// Whether a commit creates work for servers and workers that wait.
 #pragma once
 
 #include <algorithm>

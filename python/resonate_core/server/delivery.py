@@ -228,9 +228,10 @@ class Delivery:
         self._count_stale(len(stale))
         if self._leases is not None:
             self._leases.hold(unblocks & taken)
+        wanted = executes | unblocks
         ours = []
         for message, send in chosen:
-            if message.number in taken or message.number not in executes | unblocks:
+            if message.number in taken or message.number not in wanted:
                 ours.append((message, send))
                 continue
             self._under_way.discard(message.number)  # another process took it first
