@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "instants.hpp"
 #include "resonate/records.hpp"
 #include "shown.hpp"
 
@@ -53,7 +54,7 @@ Choice choice(py::handle given, const char* argument, const std::array<std::pair
 template <class Now>
 Instant deadline(py::handle timeout_at, py::handle timeout, Now now) {
   if (timeout_at.is_none() == timeout.is_none()) deadline_given_wrong(!timeout.is_none());
-  if (!timeout_at.is_none()) return integer(timeout_at, "timeout_at");
+  if (!timeout_at.is_none()) return instant(timeout_at, "timeout_at");
   const Duration by = duration(timeout, "timeout");
   if (by < 0) raise(ErrorClass::invalid, "timeout must be at least 0 ms, got " + std::to_string(by));
   return saturating_add(now(), by);

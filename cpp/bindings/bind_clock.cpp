@@ -26,8 +26,8 @@ Instant now_of(Clock& clock) {
   return clock.now();
 }
 
-std::shared_ptr<ManualClock> make_manual_clock(const Int& start) {
-  const Instant at = integer(start, "start");
+std::shared_ptr<ManualClock> make_manual_clock(const InstantArgument& start) {
+  const Instant at = instant(start, "start");
   if (at < 0) raise(ErrorClass::invalid, "start must be at least 0, got " + std::to_string(at));
   return std::make_shared<ManualClock>(at);
 }
@@ -44,12 +44,12 @@ FiredList advance(ManualClock& clock, const DurationArgument& by) {
   return list_of(std::move(fired));
 }
 
-FiredList advance_to(ManualClock& clock, const Int& at) {
-  const Instant instant = integer(at, "at");
+FiredList advance_to(ManualClock& clock, const InstantArgument& at) {
+  const Instant to = instant(at, "at");
   std::vector<Fired> fired;
   {
     const OutsidePython outside;
-    fired = clock.advance_to(instant);
+    fired = clock.advance_to(to);
   }
   return list_of(std::move(fired));
 }
@@ -81,11 +81,11 @@ A clock that moves only when you move it, and runs the due steps of its stores o
 It drives every store that was created with it, in the order of their creation. Thread-safe; one move at a time.
 
 Args:
-    start: The first instant, in Unix ms, 0 or more.
+    start: The first instant, in Unix ms or as an aware datetime, 1970 or later.
 
 Raises:
-    Invalid: The start is negative or beyond 64 bits.
-    TypeError: The start is not an int (a float and a bool are not).
+    Invalid: The start is negative or beyond 64 bits, or a datetime without a time zone.
+    TypeError: The start is neither an int (a float and a bool are not) nor a datetime.
 
 Example:
     >>> clock = rc.ManualClock(start=1000)
@@ -122,14 +122,14 @@ Move the clock to an instant and run every due step on the way, each at its own 
 The current instant is allowed: it runs the steps that are due now.
 
 Args:
-    at: Unix ms.
+    at: Unix ms, or an aware datetime.
 
 Returns:
     The steps that fired, in order.
 
 Raises:
-    Invalid: The instant has passed.
-    TypeError: The instant is not an int.
+    Invalid: The instant has passed, or is a datetime without a time zone.
+    TypeError: The instant is neither an int nor a datetime.
 
 Example:
     >>> clock = rc.ManualClock()
@@ -151,7 +151,7 @@ Example:
     >>> clock.advance_to_next(), clock.now, store.promises.get("a").state
     ([Fired(kind='promise_timeout', id='a', at=500, now=500)], 500, 'resolved')
 )doc")
-      .def("__repr__", [](ManualClock& self) { return Repr("ManualClock").with("now", now_of(self)).done(); });
+      .def("__repr__", [](ManualClock& self) { return Repr("ManualClock").with_instant("now", now_of(self)).done(); });
 
   py::class_<SystemClock, Clock, std::shared_ptr<SystemClock>>(module, "SystemClock", R"doc(
 The system's time in ms, made monotonic: if the system's clock is set back, this clock stops until the system's has caught up.

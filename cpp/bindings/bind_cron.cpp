@@ -10,10 +10,10 @@ namespace resonate::python {
 
 namespace {
 
-py::typing::List<py::int_> cron_next(const Str& expression, const Int& after, const Int& count) {
+py::typing::List<py::int_> cron_next(const Str& expression, const InstantArgument& after, const Int& count) {
   const std::int64_t wanted = integer(count, "count");
   if (wanted < 0) raise(ErrorClass::invalid, "count must be at least 0, got " + std::to_string(wanted));
-  Instant at = integer(after, "after");
+  Instant at = instant(after, "after");
   py::typing::List<py::int_> occurrences;
   try {
     const auto parsed = CronExpression::parse(text(expression, "text"));
@@ -38,7 +38,7 @@ Return the next occurrences of a cron expression, as a schedule computes them (P
 Args:
     text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
         unless it begins with `CRON_TZ=Area/City`.
-    after: Unix ms; occurrences are later than this.
+    after: Unix ms, or an aware datetime; occurrences are later than this.
     count: The number of occurrences.
 
 Returns:

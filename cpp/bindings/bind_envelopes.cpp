@@ -70,8 +70,8 @@ class JsonText {
 
 py::bytes bytes_of(const std::string& reply) { return {reply.data(), reply.size()}; }
 
-AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInt& now, bool atomic) {
-  const std::optional<Instant> at = optional_integer(now, "now");
+AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInstant& now, bool atomic) {
+  const std::optional<Instant> at = optional_instant(now, "now");
   if (!PyList_Check(envelope.ptr())) {
     Decoded decoded = decode_envelope(PythonNode(envelope.ptr()));
     const auto handler = store.handler();
@@ -92,8 +92,8 @@ AnyValue apply(const OpenStore& store, py::handle envelope, const OptionalInt& n
   return AnyValue(std::move(replies));
 }
 
-AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalInt& now, bool atomic) {
-  const std::optional<Instant> at = optional_integer(now, "now");
+AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalInstant& now, bool atomic) {
+  const std::optional<Instant> at = optional_instant(now, "now");
   const auto handler = store.handler();
   if (!PyList_Check(envelope.ptr())) {
     const JsonText document(envelope);
@@ -126,12 +126,12 @@ bool is_true(const OptionalBool& given, const char* argument) {
   return given.ptr() == Py_True;
 }
 
-AnyValue apply_envelope(const StoreHandle& self, const EnvelopeArgument& envelope, const OptionalInt& now,
+AnyValue apply_envelope(const StoreHandle& self, const EnvelopeArgument& envelope, const OptionalInstant& now,
                         const OptionalBool& atomic) {
   return apply(open(self), envelope, now, is_true(atomic, "atomic"));
 }
 
-AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, const OptionalInt& now,
+AnyValue apply_json_text(const StoreHandle& self, const JsonArgument& envelope, const OptionalInstant& now,
                          const OptionalBool& atomic) {
   return apply_json(open(self), envelope, now, is_true(atomic, "atomic"));
 }
@@ -153,7 +153,7 @@ A refused request gets a reply, a malformed envelope one with status 400. No req
 
 Args:
     envelope: `{"kind", "head", "data"}`, or a list of such.
-    now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
+    now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime, to which the clock is moved. `head["resonate:debug_time"]` does
         the same. An instant that has passed is refused with status 400.
     atomic: The first refusal undoes the whole list.
 
@@ -178,7 +178,8 @@ Run a list of them in one transaction.
 )doc");
   bound.def(
       "apply_async",
-      [](const Shown<"resonate_core._core.Store">& self, const EnvelopeArgument& envelope, const OptionalInt& now, bool atomic) {
+      [](const Shown<"resonate_core._core.Store">& self, const EnvelopeArgument& envelope, const OptionalInstant& now,
+         bool atomic) {
         return Shown<"collections.abc.Awaitable[typing.Any]">(
             call(member_of_module("resonate_core._async", "apply_async"), self, envelope, now, py::bool_(atomic)));
       },
@@ -190,7 +191,7 @@ Each gets its own reply. A commit that fails raises in all of them and changes n
 
 Args:
     envelope: An envelope, or a list of such.
-    now: On a manual clock: the instant of the request, in Unix ms.
+    now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime.
     atomic: The first refusal undoes the whole list, which then runs in a separate transaction.
 
 Returns:
@@ -217,7 +218,7 @@ Run a request like `apply`, from JSON to JSON. A batch is a Python list of texts
 
 Args:
     envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
-    now: The instant of the request on a manual clock, in Unix ms.
+    now: The instant of the request on a manual clock, in Unix ms or as an aware datetime.
     atomic: The first refusal undoes the whole list.
 
 Returns:

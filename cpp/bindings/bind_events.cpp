@@ -3,11 +3,9 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
-#include "codec/fired_encode.hpp"
 #include "codec/json_sink.hpp"
 #include "codec/messages.hpp"
 #include "event_dicts.hpp"
-#include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
 #include "resonate/errors.hpp"
@@ -17,12 +15,6 @@ namespace resonate::python {
 namespace {
 
 // --- Message --------------------------------------------------------------------------------------------------------------------
-
-JsonDict message_body(const MessageRecord& record) {
-  PythonSink sink;
-  encode_message(sink, *record.message, record.record);
-  return JsonDict(sink.take());
-}
 
 py::bytes message_json(const MessageRecord& record, const std::optional<std::string>& server_url) {
   JsonSink sink;
@@ -35,11 +27,11 @@ std::optional<std::int64_t> message_version(const MessageRecord& record) {
   return record.message->version;
 }
 
+// `resume` shows only in the kinds of 2025-01-15.
 bool same_message(const MessageRecord& a, const MessageRecord& b) {
   const OutboxMessage &x = *a.message, &y = *b.message;
-  return x.kind == y.kind && x.resume == y.resume && x.dialect == y.dialect && x.id == y.id && x.address == y.address &&
-         x.version == y.version && x.attempts == y.attempts && x.queued_at == y.queued_at && x.holder == y.holder &&
-         x.leased_until == y.leased_until;
+  return kind_of(x) == kind_of(y) && x.id == y.id && x.address == y.address && x.version == y.version && x.attempts == y.attempts &&
+         x.queued_at == y.queued_at && x.holder == y.holder && x.leased_until == y.leased_until;
 }
 
 py::tuple message_identity(const MessageRecord& record) {
@@ -51,8 +43,8 @@ std::string message_repr(const MessageRecord& record) {
   Repr shown("Message");
   shown.with("kind", kind_of(message)).with("id", message.id);
   if (const auto version = message_version(record)) shown.with("version", *version);
-  shown.with("address", message.address).with("attempts", message.attempts).with("queued_at", message.queued_at);
-  if (!message.holder.empty()) shown.with("holder", message.holder).with("leased_until", message.leased_until);
+  shown.with("address", message.address).with("attempts", message.attempts).with_instant("queued_at", message.queued_at);
+  if (!message.holder.empty()) shown.with("holder", message.holder).with_instant("leased_until", message.leased_until);
   return shown.done();
 }
 
@@ -113,15 +105,35 @@ Example:
     b'{"kind":"execute","head":{"serverUrl":"http://localhost:8001"},"data":{"task":{"id":"job","version":0}}}'
 )doc")
       .def_property_readonly("message", &message_body, "The message as on the wire, a new dict each time.");
-  def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_dict,
+  def_record(bound, RecordTraits<MessageRecord>{.to_dict = message_record_dict,
                                                 .to_dict_doc = R"doc(
-Return the message like `Store.take_messages`: its key, its address, and the message as on the wire.
+Return the message like `Store.take_messages`: its key, its address, and the message as on the wire; further `attempts`, `queuedAt`,
+`number`, `stale`, and, if a process leased it, `holder` and `leasedUntil`.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
     >>> store.messages()[0].to_dict()["key"]
     'execute:job'
+)doc",
+                                                .from_dict = message_from_dict,
+                                                .from_dict_doc = R"doc(
+Return the message with these members: the inverse of `to_dict`, also for the shorter dicts of `Store.take_messages`.
+
+Those have no `attempts`, `queuedAt`, `number`, `stale` and lease: the record then shows 0, 0, 0, False and None.
+
+Args:
+    members: At least `address` and `message`. Unknown members are ignored.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+    >>> rc.Message.from_dict(store.take_messages()[0])
+    Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)
 )doc",
                                                 .same = same_message,
                                                 .identity = message_identity,
@@ -130,22 +142,6 @@ Example:
 }
 
 // --- Fired ----------------------------------------------------------------------------------------------------------------------
-
-JsonDict fired_detail(const Fired& fired) {
-  PythonSink sink;
-  encode_fired_detail(sink, fired);
-  return JsonDict(sink.take());
-}
-
-JsonDict fired_dict(const Fired& fired) {
-  py::dict made;
-  made["kind"] = name_of(fired.kind);
-  made["id"] = fired.id;
-  made["at"] = fired.at;
-  made["now"] = fired.now;
-  made["detail"] = fired_detail(fired);
-  return JsonDict(std::move(made));
-}
 
 bool same_fired(const Fired& a, const Fired& b) {
   return a.kind == b.kind && a.id == b.id && a.at == b.at && a.now == b.now && a.detail == b.detail && a.created == b.created;
@@ -157,7 +153,7 @@ py::tuple fired_identity(const Fired& fired) {
 
 std::string fired_repr(const Fired& fired) {
   Repr shown("Fired");
-  shown.with("kind", name_of(fired.kind)).with("id", fired.id).with("at", fired.at).with("now", fired.now);
+  shown.with("kind", name_of(fired.kind)).with("id", fired.id).with_instant("at", fired.at).with_instant("now", fired.now);
   const JsonDict detail = fired_detail(fired);
   if (py::len(detail) != 0) shown.with("detail", detail);
   return shown.done();
@@ -200,6 +196,21 @@ Example:
     >>> clock.advance_to_next()[0].to_dict()
     {'kind': 'promise_timeout', 'id': 'a', 'at': 1000, 'now': 1000, 'detail': {}}
 )doc",
+                                        .from_dict = fired_from_dict,
+                                        .from_dict_doc = R"doc(
+Return the step with these members: the inverse of `to_dict`.
+
+Args:
+    members: As `to_dict` returns them. Unknown members are ignored.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> rc.Fired.from_dict({"kind": "promise_timeout", "id": "a", "at": 1000, "now": 1000, "detail": {}})
+    Fired(kind='promise_timeout', id='a', at=1000, now=1000)
+)doc",
                                         .same = same_fired,
                                         .identity = fired_identity,
                                         .repr = fired_repr,
@@ -207,14 +218,6 @@ Example:
 }
 
 // --- Violation ------------------------------------------------------------------------------------------------------------------
-
-JsonDict violation_dict(const Violation& violation) {
-  py::dict made;
-  made["name"] = violation.name;
-  made["id"] = violation.id;
-  made["detail"] = violation.detail;
-  return JsonDict(std::move(made));
-}
 
 bool same_violation(const Violation& a, const Violation& b) { return a.name == b.name && a.id == b.id && a.detail == b.detail; }
 
@@ -241,6 +244,21 @@ Example:
           "detail", [](const Violation& self) { return self.detail; }, "The finding, with the values.");
   def_record(bound, RecordTraits<Violation>{.to_dict = violation_dict,
                                             .to_dict_doc = "All members in a dict.",
+                                            .from_dict = violation_from_dict,
+                                            .from_dict_doc = R"doc(
+Return the violation with these members: the inverse of `to_dict`.
+
+Args:
+    members: As `to_dict` returns them. Unknown members are ignored.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> rc.Violation.from_dict({"name": "orphan_tasks", "id": "a", "detail": "no promise"})
+    Violation(name='orphan_tasks', id='a', detail='no promise')
+)doc",
                                             .same = same_violation,
                                             .identity = violation_identity,
                                             .repr = violation_repr,
@@ -248,14 +266,6 @@ Example:
 }
 
 }  // namespace
-
-JsonDict message_dict(const MessageRecord& record) {
-  py::dict made;
-  made["key"] = key_of(*record.message);
-  made["address"] = record.message->address;
-  made["message"] = message_body(record);
-  return JsonDict(std::move(made));
-}
 
 void bind_events(py::module_& module) {
   bind_message(module);

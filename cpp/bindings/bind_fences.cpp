@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "requests.hpp"
+#include "state_types.hpp"
 
 namespace resonate::python {
 
@@ -13,7 +14,7 @@ Fenced run_fenced(const Tasks& self, TaskFence fence) {
   return {.promise = {std::move(reply.promise)}, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
-Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const OptionalInt& timeout_at,
+Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const OptionalInstant& timeout_at,
                     const OptionalDuration& timeout, const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
                     const OptionalStr& idempotency_key) {
   return run_fenced(
@@ -23,7 +24,7 @@ Fenced fence_create(const Tasks& self, const Str& id, const Int& version, const 
 }
 
 Fenced fence_settle(const Tasks& self, const Str& id, const Int& version, const Str& promise_id, const AnyValue& value,
-                    const Str& state, const StringMapping& headers, const OptionalStr& idempotency_key) {
+                    const SettledState& state, const StringMapping& headers, const OptionalStr& idempotency_key) {
   return run_fenced(
       self, {.id = id_of(id),
              .version = integer(version, "version"),
@@ -43,7 +44,7 @@ Args:
     id: The id of the task.
     version: Its version.
     promise_id: The id of the promise to create, not the task's own.
-    timeout_at: Its deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+    timeout_at: Its deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
     timeout: Its deadline from now on, in ms or as a timedelta.
     param: The input of the promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.

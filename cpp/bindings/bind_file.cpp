@@ -45,8 +45,8 @@ void backup(const StoreHandle& store, const TargetArgument& given) {
   });
 }
 
-std::size_t purge(const StoreHandle& store, const Int& given) {
-  const Instant settled_before = integer(given, "settled_before");
+std::size_t purge(const StoreHandle& store, const InstantArgument& given) {
+  const Instant settled_before = instant(given, "settled_before");
   return open(store).without_gil([=](Engine& engine) { return engine.purge(settled_before); });
 }
 
@@ -82,7 +82,7 @@ uses transactions of a few hundred rows, so that other callers wait only briefly
 file keeps the freed space for later rows; `vacuum()` returns it to the file system.
 
 Args:
-    settled_before: An instant in Unix ms, not later than now.
+    settled_before: An instant, in Unix ms or as an aware datetime, not later than now.
 
 Returns:
     The number of deleted promises.

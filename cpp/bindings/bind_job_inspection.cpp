@@ -5,10 +5,14 @@
 #include "job_arguments.hpp"
 #include "keyword_method.hpp"
 #include "requests.hpp"
+#include "state_types.hpp"
 
 namespace resonate::python {
 
 namespace {
+
+using RunState = Shown<"typing.Literal['archived', 'retry', 'scheduled']">;
+using ArchiveState = Shown<"typing.Literal['pending', 'scheduled', 'retry']">;
 
 JobFilter one(const Str& id) {
   JobFilter filter;
@@ -16,7 +20,7 @@ JobFilter one(const Str& id) {
   return filter;
 }
 
-JobFilter all(const OptionalStr& state, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags,
+JobFilter all(py::handle state, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags,
               const OptionalStr& group) {
   JobFilter filter;
   filter.state = optional_text(state, "state");
@@ -46,23 +50,23 @@ void remove(const Jobs& self, const Str& id) { self.store->run(JobDelete{one(id)
 
 std::int64_t cancel_all(const Jobs& self, const OptionalStr& queue, const OptionalStr& type, const StringMapping& tags,
                         const OptionalStr& group) {
-  return run_all<JobCancel>(self, all(OptionalStr{py::none()}, queue, type, tags, group));
+  return run_all<JobCancel>(self, all(py::none(), queue, type, tags, group));
 }
-std::int64_t run_them_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
+std::int64_t run_them_all(const Jobs& self, const RunState& state, const OptionalStr& queue, const OptionalStr& type,
                           const StringMapping& tags, const OptionalStr& group) {
-  return run_all<JobRun>(self, all(OptionalStr(state), queue, type, tags, group));
+  return run_all<JobRun>(self, all(state, queue, type, tags, group));
 }
-std::int64_t archive_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
+std::int64_t archive_all(const Jobs& self, const ArchiveState& state, const OptionalStr& queue, const OptionalStr& type,
                          const StringMapping& tags, const OptionalStr& group) {
-  return run_all<JobArchive>(self, all(OptionalStr(state), queue, type, tags, group));
+  return run_all<JobArchive>(self, all(state, queue, type, tags, group));
 }
-std::int64_t delete_all(const Jobs& self, const Str& state, const OptionalStr& queue, const OptionalStr& type,
+std::int64_t delete_all(const Jobs& self, const JobStateName& state, const OptionalStr& queue, const OptionalStr& type,
                         const StringMapping& tags, const OptionalStr& group) {
-  return run_all<JobDelete>(self, all(OptionalStr(state), queue, type, tags, group));
+  return run_all<JobDelete>(self, all(state, queue, type, tags, group));
 }
 
 JobBatch search(const Jobs& self, const OptionalStr& id, const OptionalStr& queue, const OptionalStr& type,
-                const OptionalStr& state, const StringMapping& tags, const OptionalStr& group, const OptionalStr& unique_key,
+                const OptionalJobState& state, const StringMapping& tags, const OptionalStr& group, const OptionalStr& unique_key,
                 const OptionalInt& limit, const OptionalStr& cursor) {
   JobSearch search;
   search.filter = all(state, queue, type, tags, group);

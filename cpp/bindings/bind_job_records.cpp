@@ -4,12 +4,14 @@
 
 #include "bind.hpp"
 #include "codec/job_records_write.hpp"
+#include "codec/records_decode.hpp"
 #include "errors.hpp"
 #include "open_store.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
 #include "sequence_class.hpp"
+#include "state_types.hpp"
 #include "value_codec.hpp"
 
 namespace resonate::python {
@@ -36,6 +38,8 @@ JsonDict job_dict(const JobRecord& job) {
   encode_job(sink, *job.row);
   return JsonDict(sink.take());
 }
+
+JobRecord job_from_dict(const PythonNode& node) { return {decode_job(node)}; }
 
 std::optional<Instant> shown(Instant at) { return at == kUnset ? std::nullopt : std::optional(at); }
 std::optional<Instant> shown_end(Instant at) { return at == kNever ? std::nullopt : std::optional(at); }
@@ -66,6 +70,24 @@ std::string job_repr(const JobRecord& job) {
   made.with("version", job.row->acquisitions);
   if (course(job).retry_count) made.with("retry_count", course(job).retry_count);
   return made.done();
+}
+
+py::tuple heartbeat_members(const JobReply& reply) {
+  return py::make_tuple(py::tuple(py::cast(reply.cancelled)), py::tuple(py::cast(reply.lost)));
+}
+JobReply heartbeat_of(const py::tuple& members) {
+  JobReply reply;
+  reply.cancelled = py::cast<std::vector<std::string>>(members[0]);
+  reply.lost = py::cast<std::vector<std::string>>(members[1]);
+  return reply;
+}
+
+JobReply heartbeat_from_dict(const PythonNode& node) {
+  const Members<PythonNode, Field::cancelled, Field::lost> members(node, nullptr);
+  JobReply reply;
+  members.each<Field::cancelled>([&](const PythonNode& id, const Path& at) { reply.cancelled.emplace_back(read_text(id, at)); });
+  members.each<Field::lost>([&](const PythonNode& id, const Path& at) { reply.lost.emplace_back(read_text(id, at)); });
+  return reply;
 }
 
 void bind_timestamps(py::class_<JobRecord>& bound) {
@@ -104,7 +126,7 @@ void bind_states(py::class_<JobRecord>& bound) {
       .def_property_readonly(
           "id", [](const JobRecord& self) { return self.row->id(); }, "The id of the job, its promise and its task.")
       .def_property_readonly(
-          "state", [](const JobRecord& self) { return name_of(state(self)); },
+          "state", [](const JobRecord& self) { return JobStateName(py::str(name_of(state(self)))); },
           "`scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.")
       .def_property_readonly(
           "asynq_state", [](const JobRecord& self) { return asynq_state(state(self), gathers(self)); },
@@ -153,6 +175,7 @@ void bind_membership(py::class_<JobRecord>& bound) {
 }  // namespace
 
 void bind_job_records(py::module_& module) {
+  module.attr("JobState") = states_literal(JobState::scheduled, JobState::expired);
   py::class_<JobRecord> job(module, "Job", R"doc(
 A job as it was at the instant of the call (JOBS 2): a promise with a task and a policy, under one id.
 
@@ -176,6 +199,24 @@ Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.jobs.enqueue("t", id="a").to_dict()["enqueuedAt"]
     0
+)doc",
+                                          .from_dict = job_from_dict,
+                                          .from_dict_doc = R"doc(
+Return the job with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+Args:
+    members: A job as in an envelope. Unknown members are ignored; `claimedBy` and `leaseUntil` are read only of a held job, `result`
+        only of a final one.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> job = store.jobs.enqueue("email:send", {"to": "a@example.com"}, id="mail:1")
+    >>> rc.Job.from_dict(job.to_dict()) == job
+    True
 )doc",
                                           .same = same_job,
                                           .identity = job_identity,
@@ -207,25 +248,42 @@ Example:
     >>> len(batch), batch[-1].payload.json()
     (3, 3)
 )doc");
-  def_sequence(batch, "JobBatch", "page_html");
+  def_sequence<Field::jobs, &decode_job<PythonNode>>(batch, "JobBatch", "page_html");
   batch.def_readonly(
       "next_at", &JobBatch::next_at,
       "Of a claim that got fewer jobs than it asked for: when a queue that only lacked a token of its rate has one, in "
       "Unix ms; None where there is no such queue.");
 
-  py::class_<JobReply, std::unique_ptr<JobReply>>(module, "JobHeartbeat", R"doc(
+  py::class_<JobReply, std::unique_ptr<JobReply>> heartbeat(module, "JobHeartbeat", R"doc(
 The reply to `Jobs.heartbeat`: the jobs that the worker should stop.
 
 Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.jobs.heartbeat("w", [("a", 1)]).lost
     ['a']
+)doc");
+  heartbeat
+      .def_static(
+          "from_dict", [](const RecordMembers& data) { return decoded_record<JobReply>(data, &heartbeat_from_dict, "data"); },
+          py::arg("data"), R"doc(
+Return the heartbeat in the `data` of a reply of `Store.apply` or of a server.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The data are not a mapping.
+
+Example:
+    >>> rc.JobHeartbeat.from_dict({"cancelled": [], "lost": ["a"]})
+    JobHeartbeat(cancelled=[], lost=['a'])
 )doc")
       .def_readonly("cancelled", &JobReply::cancelled, "Ids of jobs that were cancelled.")
       .def_readonly("lost", &JobReply::lost, "Ids of other jobs that the worker does not hold under that version.")
-      .def("__repr__", [](const JobReply& self) {
-        return Repr("JobHeartbeat").with("cancelled", self.cancelled).with("lost", self.lost).done();
-      });
+      .def("__repr__",
+           [](const JobReply& self) {
+             return Repr("JobHeartbeat").with("cancelled", self.cancelled).with("lost", self.lost).done();
+           })
+      .def("_repr_html_", [](const py::object& self) { return html("heartbeat_html", self); });
+  def_content(heartbeat, &heartbeat_members, &heartbeat_of);
 }
 
 }  // namespace resonate::python

@@ -5,12 +5,13 @@
 #include "columns.hpp"
 #include "keyword_method.hpp"
 #include "requests.hpp"
+#include "state_types.hpp"
 
 namespace resonate::python {
 
 namespace {
 
-PromiseRecord create(const Promises& self, const Str& id, const OptionalInt& timeout_at, const OptionalDuration& timeout,
+PromiseRecord create(const Promises& self, const Str& id, const OptionalInstant& timeout_at, const OptionalDuration& timeout,
                      const AnyValue& param, const StringMapping& headers, const StringMapping& tags,
                      const OptionalStr& idempotency_key) {
   return self.store->run_for_promise(promise_create(*self.store, id, timeout_at, timeout, param, headers, tags, idempotency_key));
@@ -48,7 +49,7 @@ PromiseRecord register_listener(const Promises& self, const Str& awaited, const 
       RegisterListener{.awaited = std::string(text(awaited, "awaited")), .address = std::string(text(address, "address"))});
 }
 
-PromisePage search(const Promises& self, const OptionalStr& id, const OptionalStr& state, const StringMapping& tags,
+PromisePage search(const Promises& self, const OptionalStr& id, const OptionalPromiseState& state, const StringMapping& tags,
                    const Int& limit, const OptionalStr& cursor) {
   PromiseSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
@@ -65,7 +66,7 @@ PromiseBatch create_many(const Promises& self, const TextColumn& ids, const Inst
   return self.store->run_all(creations(ids, timeout_at, params, tags));
 }
 
-PromiseBatch settle_many(const Promises& self, const TextColumn& ids, const ValueColumn& values, const Str& state) {
+PromiseBatch settle_many(const Promises& self, const TextColumn& ids, const ValueColumn& values, const SettledState& state) {
   return self.store->run_all(settlements(ids, values, text(state, "state")));
 }
 
@@ -113,7 +114,7 @@ A promise with a target (tag `resonate:target`) gets a task, which is dispatched
 
 Args:
     id: Any text that is not empty and contains no NUL.
-    timeout_at: The deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+    timeout_at: The deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
     timeout: The deadline from now on, in ms or as a timedelta.
     param: The input of the promise: bytes, a `Value`, or any JSON-able object.
     headers: Headers of the param.
@@ -314,7 +315,7 @@ Create many promises in one transaction, all or none; like `create` for each, in
 
 Args:
     ids: The ids.
-    timeout_at: One deadline for all in Unix ms, or one for each.
+    timeout_at: One deadline for all, in Unix ms or as an aware datetime, or one for each.
     params: One param for each, or None.
     tags: The tags of each promise.
 

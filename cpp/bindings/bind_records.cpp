@@ -3,10 +3,12 @@
 #include <pybind11/stl.h>
 
 #include "bind.hpp"
+#include "codec/records_decode.hpp"
 #include "codec/schedules_encode.hpp"
 #include "python_sink.hpp"
 #include "record_class.hpp"
 #include "record_types.hpp"
+#include "state_types.hpp"
 #include "value_codec.hpp"
 
 namespace resonate::python {
@@ -30,6 +32,8 @@ JsonDict promise_dict(const PromiseRecord& promise) {
   return JsonDict(sink.take());
 }
 
+PromiseRecord promise_from_dict(const PythonNode& node) { return {decode_promise(node)}; }
+
 bool same_promise(const PromiseRecord& a, const PromiseRecord& b) {
   const PromiseSpec &x = promise_spec(a), &y = promise_spec(b);
   return x.id == y.id && x.timeout_at == y.timeout_at && x.created_at == y.created_at && x.param == y.param && x.tags == y.tags &&
@@ -47,12 +51,13 @@ std::string promise_repr(const PromiseRecord& promise) {
   if (!promise_spec(promise).param.empty()) shown.with("param", promise_spec(promise).param);
   if (!promise.row->result().empty()) shown.with("value", promise.row->result());
   if (!promise_spec(promise).tags.empty()) shown.with("tags", string_dict(promise_spec(promise).tags));
-  shown.with("timeout_at", promise_spec(promise).timeout_at).with("created_at", promise_spec(promise).created_at);
-  if (const auto settled = settled_at(promise)) shown.with("settled_at", *settled);
+  shown.with_instant("timeout_at", promise_spec(promise).timeout_at).with_instant("created_at", promise_spec(promise).created_at);
+  if (const auto settled = settled_at(promise)) shown.with_instant("settled_at", *settled);
   return shown.done();
 }
 
 void bind_promise(py::module_& module) {
+  module.attr("PromiseState") = states_literal(PromiseState::pending, PromiseState::rejected_timedout);
   py::class_<PromiseRecord> bound(module, "Promise", R"doc(
 A promise as it was at the instant of the call (PROTOCOL 1).
 
@@ -68,7 +73,7 @@ Example:
       .def_property_readonly(
           "id", [](const PromiseRecord& self) { return self.row->id(); }, "The id of the promise.")
       .def_property_readonly(
-          "state", [](const PromiseRecord& self) { return name_of(self.row->state); },
+          "state", [](const PromiseRecord& self) { return PromiseStateName(py::str(name_of(self.row->state))); },
           "`pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.")
       .def_property_readonly(
           "param", [](const PromiseRecord& self) { return promise_spec(self).param; }, "The input that the creator passed.")
@@ -90,6 +95,28 @@ Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.promises.create("a", timeout=1000).to_dict()["timeoutAt"]
     1000
+)doc",
+                                                .from_dict = promise_from_dict,
+                                                .from_dict_doc = R"doc(
+Return the promise with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+Args:
+    members: A promise as in an envelope of 2026-04-01. Unknown members are ignored; `param`, `value` and `tags` may be absent.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> data = {"id": "a", "timeoutAt": 1000}
+    >>> head = {"corrId": "1", "version": "2026-04-01"}
+    >>> reply = rc.Store(clock=rc.ManualClock()).apply({"kind": "promise.create", "head": head, "data": data})
+    >>> rc.Promise.from_dict(reply["data"]["promise"])
+    Promise(id='a', state='pending', timeout_at=1000, created_at=0)
+    >>> rc.Promise.from_dict({"id": "a", "state": "done"})
+    Traceback (most recent call last):
+    ...
+    resonate_core.errors.Invalid: timeoutAt is missing
 )doc",
                                                 .same = same_promise,
                                                 .identity = promise_identity,
@@ -121,6 +148,8 @@ JsonDict task_dict(const TaskRecord& task) {
   return JsonDict(sink.take());
 }
 
+TaskRecord task_from_dict(const PythonNode& node) { return {decode_task(node)}; }
+
 bool same_task(const TaskRecord& a, const TaskRecord& b) {
   return a.row->id() == b.row->id() && a.row->task == b.row->task && version(a) == version(b) && resumes(a) == resumes(b) &&
          ttl(a) == ttl(b) && pid(a) == pid(b);
@@ -137,6 +166,7 @@ std::string task_repr(const TaskRecord& task) {
 }
 
 void bind_task(py::module_& module) {
+  module.attr("TaskState") = states_literal(TaskState::pending, TaskState::fulfilled);
   py::class_<TaskRecord> bound(module, "Task", R"doc(
 A task as it was at the instant of the call (PROTOCOL 1): the work behind the promise of the same id.
 
@@ -151,7 +181,7 @@ Example:
       .def_property_readonly(
           "id", [](const TaskRecord& self) { return self.row->id(); }, "The id of the task and its promise.")
       .def_property_readonly(
-          "state", [](const TaskRecord& self) { return name_of(self.row->task); },
+          "state", [](const TaskRecord& self) { return TaskStateName(py::str(name_of(self.row->task))); },
           "`pending`, `acquired`, `suspended`, `halted` or `fulfilled`.")
       .def_property_readonly("version", &version, "The number of acquisitions; requests of its worker must name it (PROTOCOL 2).")
       .def_property_readonly("resumes", &resumes, "The number of settled promises that woke it and are not yet seen.")
@@ -166,6 +196,21 @@ Example:
     >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
     >>> claim.task.to_dict()["version"]
     1
+)doc",
+                                             .from_dict = task_from_dict,
+                                             .from_dict_doc = R"doc(
+Return the task with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+Args:
+    members: A task as in an envelope of 2026-04-01. Unknown members are ignored; `ttl` and `pid` are read only of an acquired task.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> rc.Task.from_dict({"id": "a", "state": "acquired", "version": 1, "resumes": 0, "ttl": 5000, "pid": "w"})
+    Task(id='a', state='acquired', version=1, resumes=0, ttl=5000, pid='w')
 )doc",
                                              .same = same_task,
                                              .identity = task_identity,
@@ -183,6 +228,8 @@ JsonDict schedule_dict(const ScheduleRecord& record) {
   return JsonDict(sink.take());
 }
 
+ScheduleRecord schedule_from_dict(const PythonNode& node) { return {decode_schedule(node)}; }
+
 bool same_schedule(const ScheduleRecord& a, const ScheduleRecord& b) { return schedule_dict(a).equal(schedule_dict(b)); }
 
 py::tuple schedule_identity(const ScheduleRecord& record) {
@@ -193,8 +240,8 @@ std::string schedule_repr(const ScheduleRecord& record) {
   const Schedule& schedule = *record.schedule;
   Repr shown("Schedule");
   shown.with("id", schedule.id).with("cron", schedule.cron).with("promise_id", schedule.promise_id);
-  shown.with("promise_timeout", schedule.promise_timeout).with("next_run_at", schedule.next_run_at);
-  if (schedule.last_run_at) shown.with("last_run_at", *schedule.last_run_at);
+  shown.with("promise_timeout", schedule.promise_timeout).with_instant("next_run_at", schedule.next_run_at);
+  if (schedule.last_run_at) shown.with_instant("last_run_at", *schedule.last_run_at);
   if (schedule.set_aside) shown.with("problem", schedule.set_aside->problem);
   return shown.done();
 }
@@ -263,6 +310,23 @@ Example:
     >>> store = rc.Store(clock=rc.ManualClock())
     >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000).to_dict()["cron"]
     '0 3 * * *'
+)doc",
+                                                 .from_dict = schedule_from_dict,
+                                                 .from_dict_doc = R"doc(
+Return the schedule with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+Args:
+    members: A schedule as in an envelope of 2026-04-01. Unknown members are ignored; `promiseParam` and `promiseTags` may be absent.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> nightly = store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000)
+    >>> rc.Schedule.from_dict(nightly.to_dict()) == nightly
+    True
 )doc",
                                                  .same = same_schedule,
                                                  .identity = schedule_identity,

@@ -153,9 +153,9 @@ Args:
     tags: Number of tags of a promise, and of headers of a value.
     list_length: Number of tasks of a heartbeat, and of actions of a suspend.
     nesting: Depth of the JSON.
-    lease: Longest lease of a job, in ms.
-    ttl: Longest lease of a task, in ms.
-    delay: Longest delay of a job, a message or a retry, in ms.
+    lease: Longest lease of a job, in ms or as a timedelta.
+    ttl: Longest lease of a task, in ms or as a timedelta.
+    delay: Longest delay of a job, a message or a retry, in ms or as a timedelta.
     clock: The clock that `delay` counts from. Without a clock, instants are not limited.
 
 Example:
@@ -163,12 +163,17 @@ Example:
     >>> Envelope(b"[[[]]]", RequestLimits(nesting=2)).refused
     True
 )doc")
-      .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting, Duration lease,
-                       Duration ttl, Duration delay, std::optional<std::shared_ptr<Clock>> clock) {
-             return Limits{
-                 {.id_bytes = id_bytes, .tags = tags, .list_length = list_length, .lease = lease, .ttl = ttl, .delay = delay},
-                 nesting,
-                 std::move(clock).value_or(nullptr)};
+      .def(py::init([](std::size_t id_bytes, std::size_t tags, std::size_t list_length, std::size_t nesting,
+                       const DurationArgument& lease, const DurationArgument& ttl, const DurationArgument& delay,
+                       std::optional<std::shared_ptr<Clock>> clock) {
+             return Limits{{.id_bytes = id_bytes,
+                            .tags = tags,
+                            .list_length = list_length,
+                            .lease = duration(lease, "lease"),
+                            .ttl = duration(ttl, "ttl"),
+                            .delay = duration(delay, "delay")},
+                           nesting,
+                           std::move(clock).value_or(nullptr)};
            }),
            py::kw_only(), py::arg("id_bytes") = INT64_MAX, py::arg("tags") = INT64_MAX, py::arg("list_length") = INT64_MAX,
            py::arg("nesting") = INT64_MAX, py::arg("lease") = kNever, py::arg("ttl") = kNever, py::arg("delay") = kNever,

@@ -116,8 +116,8 @@ Instant now_of(const StoreHandle& store) {
   return open(store).without_gil([](Engine& engine) { return engine.now(); });
 }
 
-py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInt& now, const OptionalInt& limit) {
-  const std::optional<Instant> at = optional_integer(now, "now");
+py::typing::List<Fired> tick(const StoreHandle& store, const OptionalInstant& now, const OptionalInt& limit) {
+  const std::optional<Instant> at = optional_instant(now, "now");
   const std::int64_t most = optional_integer(limit, "limit").value_or(INT64_MAX);
   if (most < 1) raise(ErrorClass::invalid, "limit must be at least 1, got " + std::to_string(most));
   py::typing::List<Fired> made;
@@ -232,7 +232,7 @@ Run all due steps at one instant (PROTOCOL 4).
 Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
 Args:
-    now: On a manual clock: the instant to which the clock is moved, in Unix ms; None: the clock's instant.
+    now: On a manual clock: the instant to which the clock is moved, in Unix ms or as an aware datetime; None: the clock's instant.
     limit: The maximum of steps, at least 1; further steps stay due.
 
 Returns:
@@ -336,6 +336,9 @@ Example:
     ...     store.promises.resolve("order:1", "shipped").state
     'resolved'
 )doc");
+  // Store[ManualClock] in annotations: type checkers know the class of `clock` by it.
+  bound.attr("__class_getitem__") =
+      call(reinterpret_cast<PyObject*>(&PyClassMethod_Type), member_of_module("types", "GenericAlias"));
   bind_life(bound);
   bind_envelopes(bound);
   bind_time(bound);

@@ -5,6 +5,7 @@
 #include "bind.hpp"
 #include "keyword_method.hpp"
 #include "requests.hpp"
+#include "state_types.hpp"
 
 namespace resonate::python {
 
@@ -21,7 +22,7 @@ Claim claim_of(Reply reply) {
 
 TaskRecord get(const Tasks& self, const Str& id) { return self.store->run_for_task(TaskGet{id_of(id)}); }
 
-Claim create(const Tasks& self, const Str& id, const OptionalInt& timeout_at, const Str& pid, const DurationArgument& ttl,
+Claim create(const Tasks& self, const Str& id, const OptionalInstant& timeout_at, const Str& pid, const DurationArgument& ttl,
              const OptionalDuration& timeout, const OptionalStr& target, const AnyValue& param, const StringMapping& headers,
              const StringMapping& tags, const OptionalStr& idempotency_key) {
   TaskCreate create{.pid = std::string(text(pid, "pid")),
@@ -52,7 +53,7 @@ Suspension suspend(const Tasks& self, const Str& id, const Int& version, const A
   return {.status = reply.status, .preload = std::move(reply.preload), .preload_cut = reply.preload_cut};
 }
 
-PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, const AnyValue& value, const Str& state,
+PromiseRecord fulfill(const Tasks& self, const Str& id, const Int& version, const AnyValue& value, const SettledState& state,
                       const StringMapping& headers, const OptionalStr& idempotency_key) {
   return self.store->run_for_promise(
       TaskFulfill{.id = id_of(id),
@@ -72,7 +73,7 @@ void heartbeat(const Tasks& self, const Str& pid, const Held& tasks) {
   self.store->run(TaskHeartbeat{.pid = std::string(text(pid, "pid")), .tasks = held<TaskRef>(tasks, "tasks")});
 }
 
-TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalStr& state, const OptionalStr& target,
+TaskPage search(const Tasks& self, const OptionalStr& id, const OptionalTaskState& state, const OptionalStr& target,
                 const StringMapping& tags, const Int& limit, const OptionalStr& cursor) {
   TaskSearch search{search_query(id, tags, limit, cursor)};
   search.query.filter.state = optional_text(state, "state");
@@ -121,7 +122,7 @@ If the promise exists, a pending task is acquired, and a fulfilled task is retur
 
 Args:
     id: The id of the promise and the task.
-    timeout_at: The promise's deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+    timeout_at: The promise's deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
     pid: The name of the worker that holds the lease.
     ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
     timeout: The promise's deadline from now on, in ms or as a timedelta.

@@ -4,6 +4,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "codec/reader.hpp"
 #include "record_class.hpp"
 #include "value_codec.hpp"
 
@@ -32,6 +33,8 @@ std::string repr(const Value& value) {
   if (value.data) shown.with("data", value.data->size() <= kShown ? *value.data : value.data->substr(0, kShown - 3) + "...");
   return shown.done();
 }
+
+Value from_dict(const PythonNode& node) { return read_value(node, nullptr); }
 
 bool same(const Value& a, const Value& b) { return a == b; }
 
@@ -120,6 +123,21 @@ Return the value as in an envelope of 2026-04-01: only the members that were giv
 Example:
     >>> rc.Value(data="aGk=").to_dict()
     {'data': 'aGk='}
+)doc",
+                                        .from_dict = from_dict,
+                                        .from_dict_doc = R"doc(
+Return the value with these members: the inverse of `to_dict`.
+
+Args:
+    members: `headers` and `data`, each only if it was given. Unknown members are ignored.
+
+Raises:
+    Invalid: A member is missing or malformed; the error names it and the rule.
+    TypeError: The members are not a mapping.
+
+Example:
+    >>> rc.Value.from_dict({"data": "aGk="}).text()
+    'hi'
 )doc",
                                         .same = same,
                                         .identity = identity,

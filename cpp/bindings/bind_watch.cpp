@@ -44,14 +44,14 @@ Example:
     >>> watch.close(); os.close(reader); os.close(writer)
 )doc")
       .def(
-          "rearm", [](Watch& self, const OptionalInt& until) { self.rearm(optional_integer(until, "until").value_or(kNever)); },
+          "rearm", [](Watch& self, const OptionalInstant& until) { self.rearm(optional_instant(until, "until").value_or(kNever)); },
           py::arg("until") = py::none(), R"doc(
 Arm the watch again, for the next message and the next change that makes a step due before `until`.
 
 Changes since it last woke the caller did not wake it again, so check the store once after this call.
 
 Args:
-    until: The instant, in Unix ms, at which the caller checks the store anyway; None: never.
+    until: The instant, in Unix ms or as an aware datetime, at which the caller checks the store anyway; None: never.
 
 Example:
     >>> import os

@@ -32,18 +32,20 @@ std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeo
   std::vector<std::string> names = texts(ids, "ids");
   const StringMap shared_tags = string_map(tags, "tags");
   const py::object values = column_of(params, "params", "an iterable of values", names.size());
-  const bool one_deadline = PyIndex_Check(timeout_at.ptr()) != 0;
-  const Instant deadline_of_all = one_deadline ? integer(timeout_at, "timeout_at") : 0;
-  const py::object deadlines = one_deadline ? py::object()
-                                            : column_of(fast_sequence(timeout_at, "timeout_at", "int or an iterable of int"),
-                                                        "timeout_at", "", names.size());
+  const bool one_deadline = PyIndex_Check(timeout_at.ptr()) != 0 || is_datetime(timeout_at);
+  const Instant deadline_of_all = one_deadline ? instant(timeout_at, "timeout_at") : 0;
+  const py::object deadlines =
+      one_deadline ? py::object()
+                   : column_of(fast_sequence(timeout_at, "timeout_at",
+                                             "an int of Unix milliseconds, an aware datetime, or an iterable of them"),
+                               "timeout_at", "", names.size());
 
   std::vector<Request> requests;
   requests.reserve(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     PromiseCreate& create = std::get<PromiseCreate>(requests.emplace_back(Request{.operation = PromiseCreate{}}).operation);
     create.id = std::move(names[i]);
-    create.timeout_at = one_deadline ? deadline_of_all : integer(item(deadlines, i), "timeout_at");
+    create.timeout_at = one_deadline ? deadline_of_all : instant(item(deadlines, i), "timeout_at");
     if (values) create.param = value_of(item(values, i), py::none(), "params");
     create.tags = shared_tags;
   }

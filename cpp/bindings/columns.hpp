@@ -10,7 +10,7 @@
 namespace resonate::python {
 
 using TextColumn = Shown<"collections.abc.Iterable[str]">;
-using InstantColumn = Shown<"int | collections.abc.Iterable[int]">;
+using InstantColumn = Shown<"int | datetime.datetime | collections.abc.Iterable[int | datetime.datetime]">;
 using ValueColumn = Shown<"collections.abc.Iterable[typing.Any] | None">;
 
 std::vector<Request> creations(const TextColumn& ids, const InstantColumn& timeout_at, const ValueColumn& params,

@@ -75,6 +75,7 @@ constexpr const char* keyword_type() {
   using M = MemberType<T, I>;
   if constexpr (rules.keeps) return RetentionArgument::type_name();
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
+  if constexpr (rules.unit == Unit::instant) return OptionalInstant::type_name();
   if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
   if constexpr (std::is_same_v<M, std::string>) return OptionalStr::type_name();
   if constexpr (std::is_same_v<M, StringMap>) return StringMapping::type_name();
@@ -102,6 +103,8 @@ void set_member(T& to, py::handle given) {
     put(retention(given, kName));
   } else if constexpr (rules.unit == Unit::duration) {
     put(duration(given, kName));
+  } else if constexpr (rules.unit == Unit::instant) {
+    put(instant(given, kName));
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
     put(integer(given, kName));
   } else if constexpr (std::is_same_v<M, std::string>) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "gil.hpp"
+#include "instants.hpp"
 
 namespace resonate::python {
 
@@ -20,16 +21,21 @@ class Repr {
 
   template <class T>
   Repr& with(const char* name, const T& value) {
+    return add(name, std::string(repr_of(object_of(value))));
+  }
+  Repr& with_instant(const char* name, Instant at) { return add(name, shown_instant(at)); }
+  std::string done() const { return out_ + ")"; }
+
+ private:
+  Repr& add(const char* name, const std::string& shown) {
     if (!first_) out_ += ", ";
     first_ = false;
     out_ += name;
     out_ += '=';
-    out_ += std::string(repr_of(object_of(value)));
+    out_ += shown;
     return *this;
   }
-  std::string done() const { return out_ + ")"; }
 
- private:
   template <class T>
   static py::object object_of(const T& value) {
     if constexpr (std::is_base_of_v<py::object, T>) {

@@ -44,13 +44,16 @@ class KeptDocstring {
 void add_last_overload(py::handle scope, const char* name, const py::object& attribute) {
   // Python stores a method as an instance method, which contains the function.
   const bool is_method = PyInstanceMethod_Check(attribute.ptr());
-  const py::handle function = is_method ? PyInstanceMethod_GET_FUNCTION(attribute.ptr()) : attribute.ptr();
+  const bool is_static = Py_IS_TYPE(attribute.ptr(), &PyStaticMethod_Type);
+  const py::object function = is_method   ? py::reinterpret_borrow<py::object>(PyInstanceMethod_GET_FUNCTION(attribute.ptr()))
+                              : is_static ? py::object(attribute.attr("__func__"))
+                                          : attribute;
   if (!PyCFunction_Check(function.ptr())) return;
   const std::string signature = signature_of(function, name);
   if (signature.empty()) return;
   const KeptDocstring kept(function);
   const py::name named(name);
-  const py::sibling after(attribute);
+  const py::sibling after(is_static ? function : attribute);
   if (!is_method) {
     py::cpp_function(
         [signature](const py::args& given, const py::kwargs& keywords) { explain(signature.c_str(), given, keywords); }, named,

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "resonate/records.hpp"
@@ -70,6 +71,7 @@ struct RowPage : PageBase {
   std::vector<RowRef> rows;
   std::size_t size() const noexcept { return rows.size(); }
   Record at(std::size_t i) const { return {rows[i]}; }
+  void append(Record record) { rows.push_back(std::move(record.row)); }
 };
 using PromisePage = RowPage<PromiseRecord>;
 using TaskPage = RowPage<TaskRecord>;
@@ -81,6 +83,7 @@ struct SchedulePage : PageBase {
   std::vector<ScheduleRef> rows;
   std::size_t size() const noexcept { return rows.size(); }
   Record at(std::size_t i) const { return {rows[i]}; }
+  void append(Record record) { rows.push_back(std::move(record.schedule)); }
 };
 
 // The results of create_many and settle_many, in the order of the given ids.
@@ -89,6 +92,7 @@ struct PromiseBatch {
   std::vector<PromiseRecord> records;
   std::size_t size() const noexcept { return records.size(); }
   Record at(std::size_t i) const { return records[i]; }
+  void append(Record record) { records.push_back(std::move(record)); }
 };
 
 }  // namespace resonate::python

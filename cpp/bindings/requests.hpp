@@ -14,7 +14,7 @@ namespace resonate::python {
 
 inline std::string id_of(const Str& id) { return std::string(text(id, "id")); }
 
-inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInt& timeout_at,
+inline PromiseCreate promise_create(const OpenStore& store, const Str& id, const OptionalInstant& timeout_at,
                                     const OptionalDuration& timeout, const AnyValue& param, const StringMapping& headers,
                                     const StringMapping& tags, const OptionalStr& idempotency_key) {
   PromiseCreate create;

@@ -8,7 +8,10 @@ import builtins
 import collections.abc
 import datetime
 import os
+import types
 import typing
+
+import typing_extensions
 
 import resonate_core._messages
 
@@ -22,6 +25,7 @@ __all__: list[str] = [
     "Job",
     "JobBatch",
     "JobHeartbeat",
+    "JobState",
     "Jobs",
     "ManualClock",
     "Message",
@@ -29,6 +33,7 @@ __all__: list[str] = [
     "Promise",
     "PromiseBatch",
     "PromisePage",
+    "PromiseState",
     "Promises",
     "Queues",
     "Recording",
@@ -42,6 +47,7 @@ __all__: list[str] = [
     "SystemClock",
     "Task",
     "TaskPage",
+    "TaskState",
     "Tasks",
     "Value",
     "Violation",
@@ -79,15 +85,35 @@ class Value:
         >>> promise.param.json()
         {'amount': 3}
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Value:
+        """
+        Return the value with these members: the inverse of `to_dict`.
+
+        Args:
+            members: `headers` and `data`, each only if it was given. Unknown members are ignored.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> rc.Value.from_dict({"data": "aGk="}).text()
+            'hi'
+        """
     def __bool__(self) -> bool:
         """
         Whether headers or data were given.
         """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __init__(self, headers: collections.abc.Mapping[str, str] | None = None, data: str | None = None) -> None: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def bytes(self) -> builtins.bytes:
         """
@@ -161,10 +187,37 @@ class Promise:
         >>> store.promises.create("order:1", timeout=1000, tags={"kind": "order"})
         Promise(id='order:1', state='pending', tags={'kind': 'order'}, timeout_at=1000, created_at=0)
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Promise:
+        """
+        Return the promise with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+        Args:
+            members: A promise as in an envelope of 2026-04-01. Unknown members are ignored; `param`, `value` and `tags` may be absent.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> data = {"id": "a", "timeoutAt": 1000}
+            >>> head = {"corrId": "1", "version": "2026-04-01"}
+            >>> reply = rc.Store(clock=rc.ManualClock()).apply({"kind": "promise.create", "head": head, "data": data})
+            >>> rc.Promise.from_dict(reply["data"]["promise"])
+            Promise(id='a', state='pending', timeout_at=1000, created_at=0)
+            >>> rc.Promise.from_dict({"id": "a", "state": "done"})
+            Traceback (most recent call last):
+            ...
+            resonate_core.errors.Invalid: timeoutAt is missing
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -196,7 +249,7 @@ class Promise:
         When it was settled, in Unix ms; None while pending.
         """
     @property
-    def state(self) -> str:
+    def state(self) -> PromiseState:
         """
         `pending`, `resolved`, `rejected`, `rejected_canceled` or `rejected_timedout`.
         """
@@ -227,10 +280,30 @@ class Task:
         >>> store.tasks.create("job", pid="worker-1", ttl=60_000, timeout=1000, target="poll://any@workers").task
         Task(id='job', state='acquired', version=1, resumes=0, ttl=60000, pid='worker-1')
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Task:
+        """
+        Return the task with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+        Args:
+            members: A task as in an envelope of 2026-04-01. Unknown members are ignored; `ttl` and `pid` are read only of an acquired task.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> rc.Task.from_dict({"id": "a", "state": "acquired", "version": 1, "resumes": 0, "ttl": 5000, "pid": "w"})
+            Task(id='a', state='acquired', version=1, resumes=0, ttl=5000, pid='w')
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -258,7 +331,7 @@ class Task:
         The number of settled promises that woke it and are not yet seen.
         """
     @property
-    def state(self) -> str:
+    def state(self) -> TaskState:
         """
         `pending`, `acquired`, `suspended`, `halted` or `fulfilled`.
         """
@@ -284,10 +357,32 @@ class Schedule:
         >>> store.schedules.create("nightly", "0 3 * * *", promise_timeout=3_600_000).next_run_at
         10800000
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Schedule:
+        """
+        Return the schedule with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+        Args:
+            members: A schedule as in an envelope of 2026-04-01. Unknown members are ignored; `promiseParam` and `promiseTags` may be absent.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> nightly = store.schedules.create("nightly", "0 3 * * *", promise_timeout=1000)
+            >>> rc.Schedule.from_dict(nightly.to_dict()) == nightly
+            True
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -369,14 +464,39 @@ class Message:
         >>> store.messages()
         [Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)]
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Message:
+        """
+        Return the message with these members: the inverse of `to_dict`, also for the shorter dicts of `Store.take_messages`.
+
+        Those have no `attempts`, `queuedAt`, `number`, `stale` and lease: the record then shows 0, 0, 0, False and None.
+
+        Args:
+            members: At least `address` and `message`. Unknown members are ignored.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("job", timeout=1000, tags={"resonate:target": "poll://any@workers"})
+            >>> rc.Message.from_dict(store.take_messages()[0])
+            Message(kind='execute', id='job', version=0, address='poll://any@workers', attempts=0, queued_at=0)
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        Return the message like `Store.take_messages`: its key, its address, and the message as on the wire.
+        Return the message like `Store.take_messages`: its key, its address, and the message as on the wire; further `attempts`, `queuedAt`,
+        `number`, `stale`, and, if a process leased it, `holder` and `leasedUntil`.
 
         Example:
             >>> store = rc.Store(clock=rc.ManualClock())
@@ -469,10 +589,30 @@ class Fired:
         >>> clock.advance(5000)
         [Fired(kind='promise_timeout', id='a', at=1000, now=1000)]
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Fired:
+        """
+        Return the step with these members: the inverse of `to_dict`.
+
+        Args:
+            members: As `to_dict` returns them. Unknown members are ignored.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> rc.Fired.from_dict({"kind": "promise_timeout", "id": "a", "at": 1000, "now": 1000, "detail": {}})
+            Fired(kind='promise_timeout', id='a', at=1000, now=1000)
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -519,10 +659,30 @@ class Violation:
         >>> rc.Store(clock=rc.ManualClock()).check()
         []
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Violation:
+        """
+        Return the violation with these members: the inverse of `to_dict`.
+
+        Args:
+            members: As `to_dict` returns them. Unknown members are ignored.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> rc.Violation.from_dict({"name": "orphan_tasks", "id": "a", "detail": "no promise"})
+            Violation(name='orphan_tasks', id='a', detail='no promise')
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -567,39 +727,99 @@ class PromisePage(Page):
     """
     A page of promises; see `Page`.
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> PromisePage:
+        """
+        Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.PromisePage.from_dict({"promises": []})
+            PromisePage of 0 records
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class TaskPage(Page):
     """
     A page of tasks; see `Page`.
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> TaskPage:
+        """
+        Return the records in the `data` of a reply of `Store.apply` or of a server: its `tasks`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.TaskPage.from_dict({"tasks": []})
+            TaskPage of 0 records
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Task: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Task]: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Task]: ...
     def __len__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class SchedulePage(Page):
     """
     A page of schedules; see `Page`.
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> SchedulePage:
+        """
+        Return the records in the `data` of a reply of `Store.apply` or of a server: its `schedules`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.SchedulePage.from_dict({"schedules": []})
+            SchedulePage of 0 records
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Schedule: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Schedule]: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Schedule]: ...
     def __len__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
 
 class PromiseBatch:
@@ -614,13 +834,33 @@ class PromiseBatch:
         >>> batch.ids, batch.states, batch[-1].id
         (['a', 'b'], ['pending', 'pending'], 'b')
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> PromiseBatch:
+        """
+        Return the records in the `data` of a reply of `Store.apply` or of a server: its `promises`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.PromiseBatch.from_dict({"promises": []})
+            PromiseBatch of 0 records
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Promise]: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def ids(self) -> list[str]:
@@ -628,7 +868,7 @@ class PromiseBatch:
         All ids.
         """
     @property
-    def states(self) -> list[str]:
+    def states(self) -> builtins.list[PromiseState]:
         """
         All states.
         """
@@ -645,7 +885,31 @@ class Claim:
         >>> claim.task.version, claim.promise.param.json(), claim.preload
         (1, [1, 2], [])
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Claim:
+        """
+        Return the claim in the `data` of a reply to task.acquire, or to a task.create that acquired its task: `task`, `promise`, and perhaps
+        `preload` and `preloadCut`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> claim = store.tasks.create("job", pid="w", ttl=60_000, timeout=1000, target="poll://any@workers")
+            >>> rc.Claim.from_dict({"task": claim.task.to_dict(), "promise": claim.promise.to_dict()}) == claim
+            True
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
+    def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
         """
@@ -678,7 +942,28 @@ class Suspension:
         >>> store.tasks.suspend("job", claim.task.version, ["child"]).suspended
         True
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Suspension:
+        """
+        Return the reply to task.suspend with these members: its `status`, and perhaps `preload` and `preloadCut` of its `data`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.Suspension.from_dict({"status": 300, "preload": []}).suspended
+            False
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
+    def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
         """
@@ -710,7 +995,29 @@ class Fenced:
         >>> store.tasks.fence_create("job", claim.task.version, "child", timeout=500).promise.id
         'child'
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> Fenced:
+        """
+        Return the reply to a fenced action with these members: its `promise`, and perhaps `preload` and `preloadCut`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> promise = rc.Store(clock=rc.ManualClock()).promises.create("a", timeout=1000)
+            >>> rc.Fenced.from_dict({"promise": promise.to_dict()}).promise == promise
+            True
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
+    def _repr_html_(self) -> str: ...
     @property
     def preload(self) -> list[Promise]:
         """
@@ -748,11 +1055,11 @@ class ManualClock(Clock):
     It drives every store that was created with it, in the order of their creation. Thread-safe; one move at a time.
 
     Args:
-        start: The first instant, in Unix ms, 0 or more.
+        start: The first instant, in Unix ms or as an aware datetime, 1970 or later.
 
     Raises:
-        Invalid: The start is negative or beyond 64 bits.
-        TypeError: The start is not an int (a float and a bool are not).
+        Invalid: The start is negative or beyond 64 bits, or a datetime without a time zone.
+        TypeError: The start is neither an int (a float and a bool are not) nor a datetime.
 
     Example:
         >>> clock = rc.ManualClock(start=1000)
@@ -763,7 +1070,7 @@ class ManualClock(Clock):
         >>> clock.now
         3000
     """
-    def __init__(self, start: int = 0) -> None: ...
+    def __init__(self, start: int | datetime.datetime = 0) -> None: ...
     def __repr__(self) -> str: ...
     def advance(self, by: int | datetime.timedelta) -> list[Fired]:
         """
@@ -785,21 +1092,21 @@ class ManualClock(Clock):
             >>> clock.advance(timedelta(days=1)), clock.now
             ([], 86400000)
         """
-    def advance_to(self, at: int) -> list[Fired]:
+    def advance_to(self, at: int | datetime.datetime) -> list[Fired]:
         """
         Move the clock to an instant and run every due step on the way, each at its own instant.
 
         The current instant is allowed: it runs the steps that are due now.
 
         Args:
-            at: Unix ms.
+            at: Unix ms, or an aware datetime.
 
         Returns:
             The steps that fired, in order.
 
         Raises:
-            Invalid: The instant has passed.
-            TypeError: The instant is not an int.
+            Invalid: The instant has passed, or is a datetime without a time zone.
+            TypeError: The instant is neither an int nor a datetime.
 
         Example:
             >>> clock = rc.ManualClock()
@@ -904,7 +1211,7 @@ class Promises:
     def create(
         self,
         id: str,
-        timeout_at: int | None = None,
+        timeout_at: int | datetime.datetime | None = None,
         *,
         timeout: int | datetime.timedelta | None = None,
         param: typing.Any = None,
@@ -920,7 +1227,7 @@ class Promises:
 
         Args:
             id: Any text that is not empty and contains no NUL.
-            timeout_at: The deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+            timeout_at: The deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
             timeout: The deadline from now on, in ms or as a timedelta.
             param: The input of the promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
@@ -945,7 +1252,7 @@ class Promises:
     def create_many(
         self,
         ids: collections.abc.Iterable[str],
-        timeout_at: int | collections.abc.Iterable[int],
+        timeout_at: int | datetime.datetime | collections.abc.Iterable[int | datetime.datetime],
         *,
         params: collections.abc.Iterable[typing.Any] | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
@@ -955,7 +1262,7 @@ class Promises:
 
         Args:
             ids: The ids.
-            timeout_at: One deadline for all in Unix ms, or one for each.
+            timeout_at: One deadline for all, in Unix ms or as an aware datetime, or one for each.
             params: One param for each, or None.
             tags: The tags of each promise.
 
@@ -1101,7 +1408,7 @@ class Promises:
         self,
         id: str | None = None,
         *,
-        state: str | None = None,
+        state: PromiseState | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         limit: int = 100,
         cursor: str | None = None,
@@ -1133,7 +1440,7 @@ class Promises:
         ids: collections.abc.Iterable[str],
         values: collections.abc.Iterable[typing.Any] | None = None,
         *,
-        state: str = "resolved",
+        state: typing.Literal["resolved", "rejected", "rejected_canceled"] = "resolved",
     ) -> PromiseBatch:
         """
         Settle many promises in one transaction, all or none; like `resolve` for each, in order.
@@ -1197,7 +1504,7 @@ class Tasks:
     def create(
         self,
         id: str,
-        timeout_at: int | None = None,
+        timeout_at: int | datetime.datetime | None = None,
         *,
         pid: str,
         ttl: int | datetime.timedelta,
@@ -1215,7 +1522,7 @@ class Tasks:
 
         Args:
             id: The id of the promise and the task.
-            timeout_at: The promise's deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+            timeout_at: The promise's deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
             pid: The name of the worker that holds the lease.
             ttl: The length of the lease, in ms or as a timedelta, 1 ms or more.
             timeout: The promise's deadline from now on, in ms or as a timedelta.
@@ -1244,7 +1551,7 @@ class Tasks:
         id: str,
         version: int,
         promise_id: str,
-        timeout_at: int | None = None,
+        timeout_at: int | datetime.datetime | None = None,
         *,
         timeout: int | datetime.timedelta | None = None,
         param: typing.Any = None,
@@ -1259,7 +1566,7 @@ class Tasks:
             id: The id of the task.
             version: Its version.
             promise_id: The id of the promise to create, not the task's own.
-            timeout_at: Its deadline in Unix ms. Exactly one of `timeout_at` and `timeout` is required.
+            timeout_at: Its deadline, in Unix ms or as an aware datetime. Exactly one of `timeout_at` and `timeout` is required.
             timeout: Its deadline from now on, in ms or as a timedelta.
             param: The input of the promise: bytes, a `Value`, or any JSON-able object.
             headers: Headers of the param.
@@ -1287,7 +1594,7 @@ class Tasks:
         promise_id: str,
         value: typing.Any = None,
         *,
-        state: str = "resolved",
+        state: typing.Literal["resolved", "rejected", "rejected_canceled"] = "resolved",
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Fenced:
@@ -1324,7 +1631,7 @@ class Tasks:
         version: int,
         value: typing.Any = None,
         *,
-        state: str = "resolved",
+        state: typing.Literal["resolved", "rejected", "rejected_canceled"] = "resolved",
         headers: collections.abc.Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Promise:
@@ -1452,7 +1759,7 @@ class Tasks:
         self,
         id: str | None = None,
         *,
-        state: str | None = None,
+        state: TaskState | None = None,
         target: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         limit: int = 100,
@@ -1637,10 +1944,33 @@ class Job:
         >>> store.jobs.enqueue("email:send", {"to": "a@example.com"}, id="mail:1")
         Job(id='mail:1', type='email:send', queue='default', state='pending', version=0)
     """
+    @staticmethod
+    def from_dict(members: collections.abc.Mapping[str, typing.Any]) -> Job:
+        """
+        Return the job with these members: the inverse of `to_dict`, for replies of `Store.apply` and of a server.
+
+        Args:
+            members: A job as in an envelope. Unknown members are ignored; `claimedBy` and `leaseUntil` are read only of a held job, `result`
+                only of a final one.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The members are not a mapping.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> job = store.jobs.enqueue("email:send", {"to": "a@example.com"}, id="mail:1")
+            >>> rc.Job.from_dict(job.to_dict()) == job
+            True
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> dict[str, typing.Any]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: dict[str, typing.Any]) -> None: ...
     def _repr_html_(self) -> str: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """
@@ -1807,7 +2137,7 @@ class Job:
         When its last attempt began, in Unix ms.
         """
     @property
-    def state(self) -> str:
+    def state(self) -> JobState:
         """
         `scheduled`, `pending`, `claimed`, `running`, `retry`, `archived`, `completed`, `failed`, `cancelled` or `expired`.
         """
@@ -1852,13 +2182,33 @@ class JobBatch(Page):
         >>> len(batch), batch[-1].payload.json()
         (3, 3)
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> JobBatch:
+        """
+        Return the records in the `data` of a reply of `Store.apply` or of a server: its `jobs`.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.JobBatch.from_dict({"jobs": []})
+            JobBatch of 0 records
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
     @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Job: ...
     @typing.overload
     def __getitem__(self, index: slice) -> list[Job]: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
     def __iter__(self) -> collections.abc.Iterator[Job]: ...
     def __len__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def _repr_html_(self) -> str: ...
     @property
     def next_at(self) -> int | None:
@@ -1875,7 +2225,28 @@ class JobHeartbeat:
         >>> store.jobs.heartbeat("w", [("a", 1)]).lost
         ['a']
     """
+    @staticmethod
+    def from_dict(data: collections.abc.Mapping[str, typing.Any]) -> JobHeartbeat:
+        """
+        Return the heartbeat in the `data` of a reply of `Store.apply` or of a server.
+
+        Raises:
+            Invalid: A member is missing or malformed; the error names it and the rule.
+            TypeError: The data are not a mapping.
+
+        Example:
+            >>> rc.JobHeartbeat.from_dict({"cancelled": [], "lost": ["a"]})
+            JobHeartbeat(cancelled=[], lost=['a'])
+        """
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing_extensions.Self: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __getstate__(self) -> tuple[typing.Any, ...]: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, other: object) -> bool: ...
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
+    def _repr_html_(self) -> str: ...
     @property
     def cancelled(self) -> list[str]:
         """
@@ -1917,7 +2288,7 @@ class Jobs:
         """
     def archive_all(
         self,
-        state: str,
+        state: typing.Literal["pending", "scheduled", "retry"],
         *,
         queue: str | None = None,
         type: str | None = None,
@@ -2061,7 +2432,7 @@ class Jobs:
         """
     def delete_all(
         self,
-        state: str,
+        state: JobState,
         *,
         queue: str | None = None,
         type: str | None = None,
@@ -2087,12 +2458,12 @@ class Jobs:
         queue: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         priority: int | None = None,
-        process_at: int | None = None,
+        process_at: int | datetime.datetime | None = None,
         process_in: int | datetime.timedelta | None = None,
-        good_until: int | None = None,
+        good_until: int | datetime.datetime | None = None,
         good_for: int | datetime.timedelta | None = None,
         timeout: int | datetime.timedelta | None = None,
-        deadline: int | None = None,
+        deadline: int | datetime.datetime | None = None,
         retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
         max_retries: int | None = None,
         retry_policy: collections.abc.Mapping[str, typing.Any] | None = None,
@@ -2101,7 +2472,7 @@ class Jobs:
         unique_key: str | None = None,
         unique_for: int | datetime.timedelta | None = None,
         group: str | None = None,
-        sent_at: int | None = None,
+        sent_at: int | datetime.datetime | None = None,
     ) -> Job:
         """
         Enqueue a job, or return the same existing job (JOBS 3). Missing arguments come from the queue's defaults, then the lifecycle.
@@ -2156,19 +2527,19 @@ class Jobs:
         queue: str | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         priority: int | None = None,
-        process_at: int | None = None,
+        process_at: int | datetime.datetime | None = None,
         process_in: int | datetime.timedelta | None = None,
-        good_until: int | None = None,
+        good_until: int | datetime.datetime | None = None,
         good_for: int | datetime.timedelta | None = None,
         timeout: int | datetime.timedelta | None = None,
-        deadline: int | None = None,
+        deadline: int | datetime.datetime | None = None,
         retention: int | datetime.timedelta | typing.Literal["kept"] | None = None,
         max_retries: int | None = None,
         retry_policy: collections.abc.Mapping[str, typing.Any] | None = None,
         on_exhausted: str | None = None,
         lifecycle: str | None = None,
         group: str | None = None,
-        sent_at: int | None = None,
+        sent_at: int | datetime.datetime | None = None,
     ) -> JobBatch:
         """
         Enqueue one job for each payload in one transaction, all or none; like `enqueue` for each, in order.
@@ -2311,7 +2682,7 @@ class Jobs:
         """
     def run_all(
         self,
-        state: str,
+        state: typing.Literal["archived", "retry", "scheduled"],
         *,
         queue: str | None = None,
         type: str | None = None,
@@ -2333,7 +2704,7 @@ class Jobs:
         *,
         queue: str | None = None,
         type: str | None = None,
-        state: str | None = None,
+        state: JobState | None = None,
         tags: collections.abc.Mapping[str, str] | None = None,
         group: str | None = None,
         unique_key: str | None = None,
@@ -2629,9 +3000,9 @@ class RequestLimits:
         tags: Number of tags of a promise, and of headers of a value.
         list_length: Number of tasks of a heartbeat, and of actions of a suspend.
         nesting: Depth of the JSON.
-        lease: Longest lease of a job, in ms.
-        ttl: Longest lease of a task, in ms.
-        delay: Longest delay of a job, a message or a retry, in ms.
+        lease: Longest lease of a job, in ms or as a timedelta.
+        ttl: Longest lease of a task, in ms or as a timedelta.
+        delay: Longest delay of a job, a message or a retry, in ms or as a timedelta.
         clock: The clock that `delay` counts from. Without a clock, instants are not limited.
 
     Example:
@@ -2646,9 +3017,9 @@ class RequestLimits:
         tags: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         list_length: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
         nesting: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
-        lease: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
-        ttl: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
-        delay: typing.SupportsInt | typing.SupportsIndex = 9223372036854775807,
+        lease: int | datetime.timedelta = 9223372036854775807,
+        ttl: int | datetime.timedelta = 9223372036854775807,
+        delay: int | datetime.timedelta = 9223372036854775807,
         clock: Clock | None = None,
     ) -> None: ...
 
@@ -2781,14 +3152,14 @@ class Watch:
             >>> watch.closed
             True
         """
-    def rearm(self, until: int | None = None) -> None:
+    def rearm(self, until: int | datetime.datetime | None = None) -> None:
         """
         Arm the watch again, for the next message and the next change that makes a step due before `until`.
 
         Changes since it last woke the caller did not wake it again, so check the store once after this call.
 
         Args:
-            until: The instant, in Unix ms, at which the caller checks the store anyway; None: never.
+            until: The instant, in Unix ms or as an aware datetime, at which the caller checks the store anyway; None: never.
 
         Example:
             >>> import os
@@ -2828,7 +3199,10 @@ class Watch:
             1
         """
 
-class Store:
+_ClockOfStore = typing_extensions.TypeVar("_ClockOfStore", bound=Clock, covariant=True, default=Clock)
+_GivenClock = typing.TypeVar("_GivenClock", bound=Clock)
+
+class Store(typing.Generic[_ClockOfStore]):
     """
     A store of durable promises, tasks, schedules and jobs: one engine, its rows and its clock.
 
@@ -2861,10 +3235,60 @@ class Store:
         ...     store.promises.resolve("order:1", "shipped").state
         'resolved'
     """
-    def __enter__(self) -> Store: ...
+    def __class_getitem__(cls, clock: typing.Any, /) -> types.GenericAlias: ...
+    def __enter__(self) -> Store[_ClockOfStore]: ...
     def __exit__(self, exc_type: typing.Any, exc: typing.Any, traceback: typing.Any) -> None: ...
+    @typing.overload
     def __init__(
-        self,
+        self: Store[_GivenClock],
+        path_or_url: str | os.PathLike[str] | None = None,
+        *,
+        clock: _GivenClock,
+        rules: typing.Literal["compatible", "strict"] = "compatible",
+        retry_timeout: int | datetime.timedelta | typing.Literal["ttl"] = 5000,
+        catchup: typing.Literal["all", "latest", "none"] = "all",
+        check: bool = False,
+        debug: bool | None = None,
+        unblock_retention: int | datetime.timedelta = 86400000,
+        durability: typing.Literal["full", "normal"] = "full",
+        busy_timeout: int | datetime.timedelta = 5000,
+        read_only: bool = False,
+    ) -> None: ...
+    @typing.overload
+    def __init__(
+        self: Store[SystemClock],
+        path_or_url: os.PathLike[str] | None = None,
+        *,
+        clock: None = None,
+        rules: typing.Literal["compatible", "strict"] = "compatible",
+        retry_timeout: int | datetime.timedelta | typing.Literal["ttl"] = 5000,
+        catchup: typing.Literal["all", "latest", "none"] = "all",
+        check: bool = False,
+        debug: bool | None = None,
+        unblock_retention: int | datetime.timedelta = 86400000,
+        durability: typing.Literal["full", "normal"] = "full",
+        busy_timeout: int | datetime.timedelta = 5000,
+        read_only: bool = False,
+    ) -> None: ...
+    @typing.overload
+    def __init__(
+        self: Store[SystemClock | DatabaseClock],
+        path_or_url: str,
+        *,
+        clock: None = None,
+        rules: typing.Literal["compatible", "strict"] = "compatible",
+        retry_timeout: int | datetime.timedelta | typing.Literal["ttl"] = 5000,
+        catchup: typing.Literal["all", "latest", "none"] = "all",
+        check: bool = False,
+        debug: bool | None = None,
+        unblock_retention: int | datetime.timedelta = 86400000,
+        durability: typing.Literal["full", "normal"] = "full",
+        busy_timeout: int | datetime.timedelta = 5000,
+        read_only: bool = False,
+    ) -> None: ...
+    @typing.overload
+    def __init__(
+        self: Store[Clock],
         path_or_url: str | os.PathLike[str] | None = None,
         *,
         clock: Clock | None = None,
@@ -2909,7 +3333,7 @@ class Store:
 
         Args:
             envelope: `{"kind", "head", "data"}`, or a list of such.
-            now: On a manual clock: the instant of the request, in Unix ms, to which the clock is moved. `head["resonate:debug_time"]` does
+            now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime, to which the clock is moved. `head["resonate:debug_time"]` does
                 the same. An instant that has passed is refused with status 400.
             atomic: The first refusal undoes the whole list.
 
@@ -2936,7 +3360,10 @@ class Store:
         Run a list of them in one transaction.
         """
     def apply_async(
-        self, envelope: dict[str, typing.Any] | list[dict[str, typing.Any]], now: int | None = None, atomic: bool = False
+        self,
+        envelope: dict[str, typing.Any] | list[dict[str, typing.Any]],
+        now: int | datetime.datetime | None = None,
+        atomic: bool = False,
     ) -> collections.abc.Awaitable[typing.Any]:
         """
         Run a request like `apply`, for asyncio: outside the loop's thread, and with commits shared by the tasks of one loop.
@@ -2946,7 +3373,7 @@ class Store:
 
         Args:
             envelope: An envelope, or a list of such.
-            now: On a manual clock: the instant of the request, in Unix ms.
+            now: On a manual clock: the instant of the request, in Unix ms or as an aware datetime.
             atomic: The first refusal undoes the whole list, which then runs in a separate transaction.
 
         Returns:
@@ -2971,7 +3398,7 @@ class Store:
 
         Args:
             envelope: JSON in UTF-8, or a list of such texts, which run in one transaction.
-            now: The instant of the request on a manual clock, in Unix ms.
+            now: The instant of the request on a manual clock, in Unix ms or as an aware datetime.
             atomic: The first refusal undoes the whole list.
 
         Returns:
@@ -3066,7 +3493,10 @@ class Store:
             >>> rc.Store(clock=rc.ManualClock()).digest() == rc.Store(clock=rc.ManualClock()).digest()
             True
         """
-    def fork(self, clock: Clock | None = None) -> Store:
+    @typing.overload
+    def fork(self, clock: _GivenClock) -> Store[_GivenClock]: ...
+    @typing.overload
+    def fork(self, clock: None = None) -> Store[_ClockOfStore]:
         """
         Return an independent copy of the store in memory. A copy of a store in memory is cheap for any size: rows are shared until one of
         the two changes them. For a file, all rows are read once, and changes of the copy never affect the file.
@@ -3202,7 +3632,7 @@ class Store:
             >>> rc.Store(clock=rc.ManualClock()).problems()
             []
         """
-    def purge(self, *, settled_before: int) -> int:
+    def purge(self, *, settled_before: int | datetime.datetime) -> int:
         """
         Delete promises that were settled before an instant, with their tasks. A later create with such an id creates a new promise.
 
@@ -3212,7 +3642,7 @@ class Store:
         file keeps the freed space for later rows; `vacuum()` returns it to the file system.
 
         Args:
-            settled_before: An instant in Unix ms, not later than now.
+            settled_before: An instant, in Unix ms or as an aware datetime, not later than now.
 
         Returns:
             The number of deleted promises.
@@ -3354,14 +3784,14 @@ class Store:
             >>> store.messages()
             []
         """
-    def tick(self, now: int | None = None, *, limit: int | None = None) -> list[Fired]:
+    def tick(self, now: int | datetime.datetime | None = None, *, limit: int | None = None) -> list[Fired]:
         """
         Run all due steps at one instant (PROTOCOL 4).
 
         Other threads use the store between the transactions of a long tick, and Ctrl-C stops it there.
 
         Args:
-            now: On a manual clock: the instant to which the clock is moved, in Unix ms; None: the clock's instant.
+            now: On a manual clock: the instant to which the clock is moved, in Unix ms or as an aware datetime; None: the clock's instant.
             limit: The maximum of steps, at least 1; further steps stay due.
 
         Returns:
@@ -3416,7 +3846,7 @@ class Store:
         Which missed occurrences of a schedule are made up: `all`, `latest` or `none`.
         """
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> _ClockOfStore:
         """
         The clock that it was created with, or the system's, or that of its database.
         """
@@ -3522,14 +3952,14 @@ def check_file(path: str | os.PathLike[str]) -> list[str]:
         []
     """
 
-def cron_next(text: str, after: int, count: int = 1) -> list[int]:
+def cron_next(text: str, after: int | datetime.datetime, count: int = 1) -> list[int]:
     """
     Return the next occurrences of a cron expression, as a schedule computes them (PROTOCOL 4, 8).
 
     Args:
         text: Five fields (minute hour day-of-month month day-of-week), six with seconds first, or a word such as `@hourly`; in UTC,
             unless it begins with `CRON_TZ=Area/City`.
-        after: Unix ms; occurrences are later than this.
+        after: Unix ms, or an aware datetime; occurrences are later than this.
         count: The number of occurrences.
 
     Returns:
@@ -3652,4 +4082,9 @@ def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:
         ['limit', 'per', 'burst']
     """
 
+JobState: typing.TypeAlias = typing.Literal[
+    "scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"
+]
+PromiseState: typing.TypeAlias = typing.Literal["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"]
+TaskState: typing.TypeAlias = typing.Literal["pending", "acquired", "suspended", "halted", "fulfilled"]
 __version__: str = "0.1.0"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,12 @@ from resonate_core._timeline import timeline as timeline
 
 if TYPE_CHECKING:
     from resonate_core._core import (
+        Claim,
+        Fenced,
         Fired,
         Job,
         JobBatch,
+        JobHeartbeat,
         Message,
         Promise,
         PromiseBatch,
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
         Schedule,
         SchedulePage,
         Store,
+        Suspension,
         Task,
         TaskPage,
         Value,
@@ -38,6 +43,34 @@ SHOWN_TEXT = 80
 
 COUNTED_PROMISES = 200_000
 """The maximum of promises that a store's table counts by state; counting reads each of them."""
+
+
+EARLIEST_DATE = 10**11
+"""The first instant that is shown as a date, in March 1973: earlier ones are of manual clocks that began at 0."""
+
+LATEST_DATE = 253_402_300_799_999
+"""The last one, in the year 9999: later ones stand for no end."""
+
+_INSTANTS = frozenset({"at", "now", "deadline", "good_until", "goodUntil", "lease_until", "leaseUntil", "leased_until"})
+
+
+def instant_text(at: int) -> str:
+    """Return an instant as a date in UTC, or its milliseconds if it does not look like Unix time.
+
+    Example:
+        >>> from resonate_core import display
+        >>> display.instant_text(1_767_225_600_000), display.instant_text(5000)
+        ('2026-01-01T00:00:00.000Z', '5000')
+    """
+    if not EARLIEST_DATE <= at <= LATEST_DATE:
+        return str(at)
+    date = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=at)
+    return date.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03}Z"
+
+
+def _shown(name: str, value: object) -> object:
+    is_instant = name in _INSTANTS or name.endswith(("_at", "At"))
+    return instant_text(value) if is_instant and isinstance(value, int) else value
 
 
 def text_cell(value: object) -> str:
@@ -90,7 +123,7 @@ def value_text(value: Value) -> str:
 
 
 def _members(kind: str, members: Mapping[str, Any]) -> str:
-    return table(((name, "" if value is None else value) for name, value in members.items()), caption=kind)
+    return table(((name, "" if value is None else _shown(name, value)) for name, value in members.items()), caption=kind)
 
 
 def value_html(value: Value) -> str:
@@ -180,6 +213,33 @@ def violation_html(violation: Violation) -> str:
     return _members("Violation", violation.to_dict())
 
 
+def _preload(reply: Claim | Suspension | Fenced) -> dict[str, object]:
+    ids = [promise.id for promise in reply.preload]
+    return {"preload": ", ".join(ids) + (", ..." if reply.preload_cut else "")} if ids else {}
+
+
+def claim_html(claim: Claim) -> str:
+    """Return tables of a claim's task and promise, and of its preload if it has any."""
+    preload = _preload(claim)
+    return task_html(claim.task) + promise_html(claim.promise) + (_members("Claim", preload) if preload else "")
+
+
+def suspension_html(suspension: Suspension) -> str:
+    """Return a table of a suspension's members."""
+    return _members("Suspension", {"suspended": suspension.suspended, "status": suspension.status, **_preload(suspension)})
+
+
+def fenced_html(fenced: Fenced) -> str:
+    """Return a table of a fenced promise, and of the preload if there is any."""
+    preload = _preload(fenced)
+    return promise_html(fenced.promise) + (_members("Fenced", preload) if preload else "")
+
+
+def heartbeat_html(heartbeat: JobHeartbeat) -> str:
+    """Return a table of the jobs that a worker should stop."""
+    return _members("JobHeartbeat", {"cancelled": ", ".join(heartbeat.cancelled), "lost": ", ".join(heartbeat.lost)})
+
+
 def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:
     """Return a table of the first records of a page or batch."""
     size = len(page)
@@ -189,7 +249,7 @@ def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBa
     caption = f"{type(page).__name__}: {size} record{'' if size == 1 else 's'}"
     if size > len(records):
         caption += f", the first {len(records)}"
-    return table(([record.get(name, "") for name in names] for record in dicts), header=names, caption=caption)
+    return table(([_shown(name, record.get(name, "")) for name in names] for record in dicts), header=names, caption=caption)
 
 
 def store_html(store: Store) -> str:
@@ -206,5 +266,5 @@ def store_html(store: Store) -> str:
     else:
         rows.append(("promises", total))
     due = store.next_due()
-    rows += [("now", store.now), ("next due", "never" if due is None else due), ("rules", store.rules)]
+    rows += [("now", instant_text(store.now)), ("next due", "never" if due is None else instant_text(due)), ("rules", store.rules)]
     return table(rows, caption="Store")

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import re
 import types
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,13 +32,13 @@ def documented() -> Iterator[tuple[str, Any]]:
     public |= {f"display.{name}": value for name, value in vars(display).items() if is_own_function(name, value)}
     public |= {f"errors.{name}": getattr(errors, name) for name in errors.__all__}
     for name, value in public.items():
-        if isinstance(value, (types.ModuleType, str)):
+        if isinstance(value, (types.ModuleType, str)) or typing.get_origin(value) is typing.Literal:
             continue
         yield name, value
         if inspect.isclass(value):
             for member, inner in vars(value).items():
                 if not member.startswith("_"):
-                    yield f"{name}.{member}", inner
+                    yield f"{name}.{member}", inner.__func__ if isinstance(inner, staticmethod) else inner
 
 
 DOCUMENTED = dict(documented())

@@ -98,7 +98,7 @@ def test_wrong_type(case: int) -> None:
 
 
 def test_a_type_error_names_the_argument() -> None:
-    with pytest.raises(TypeError, match="timeout_at must be int, got float"):
+    with pytest.raises(TypeError, match="timeout_at must be an int of Unix milliseconds or an aware datetime, got float"):
         make().promises.create("a", 1.0)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "codec/audience.hpp"
 #include "codec/kinds.hpp"
 #include "codec/reader.hpp"
 #include "resonate/requests.hpp"
@@ -45,7 +46,7 @@ inline Shared<const SharedString> shared_text(std::optional<std::string> text) {
   return text ? Shared<const SharedString>(new SharedString(*std::move(text))) : nullptr;
 }
 
-template <DocumentNode Node>
+template <DocumentNode Node, Audience From = Audience::storage>
 class DescribedReader {
  public:
   // `dialect` gives the names of actions.
@@ -73,6 +74,7 @@ class DescribedReader {
   template <class T, std::size_t I>
   void member(T& to, const std::optional<Node>& found, const Path* at) const {
     constexpr const auto& rules = kField<T, I>;
+    if constexpr (From == Audience::replies && rules.stored_only) return;
     if (!rules.applies(to)) return;
     auto& place = rules.access(to);
     using M = std::remove_reference_t<decltype(place)>;

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "codec/audience.hpp"
 #include "codec/kinds.hpp"
 #include "codec/node.hpp"
 #include "codec/records_encode.hpp"
@@ -16,8 +17,6 @@
 
 namespace resonate {
 namespace detail {
-
-enum class Audience : std::uint8_t { storage, replies };
 
 template <DocumentSink Sink, Audience For = Audience::storage>
 class DescribedWriter {

@@ -15,6 +15,8 @@ std::string key_of(const OutboxMessage& message);
 
 // The message's kind in its dialect: execute or unblock; invoke, resume or notify.
 std::string_view kind_of(const OutboxMessage& message) noexcept;
+// Its inverse: sets kind, dialect and resume. Returns false if no message has such a kind.
+bool set_kind(OutboxMessage& message, std::string_view kind) noexcept;
 
 // `record`: the settled promise of an unblock. `server_url`: the URL for the requests of an execute's receiver, sent in 2026-04-01
 // (PROTOCOL 5); empty: it is not sent.

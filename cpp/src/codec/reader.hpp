@@ -166,15 +166,20 @@ class Members {
   const Path* at_;
 };
 
+// An empty `at` means the document itself.
 template <DocumentNode Node>
-Value read_value(const Node& node, const Path& path) {
-  const Members<Node, Field::headers, Field::data> members(node, &path);
+Value read_value(const Node& node, const Path* at) {
+  const Members<Node, Field::headers, Field::data> members(node, at);
   Value value;
   if (const Node* headers = members.template find_given<Field::headers>()) {
     value.headers = read_string_map(*headers, members.path(Field::headers));
   }
   value.data = members.template optional_text<Field::data>();
   return value;
+}
+template <DocumentNode Node>
+Value read_value(const Node& node, const Path& path) {
+  return read_value(node, &path);
 }
 
 template <DocumentNode Node, Field... Wanted>

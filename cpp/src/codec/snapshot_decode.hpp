@@ -13,6 +13,7 @@
 #include "codec/kinds.hpp"
 #include "codec/messages.hpp"
 #include "codec/reader.hpp"
+#include "codec/record_members_read.hpp"
 #include "codec/snapshot_encode.hpp"
 #include "machine/derive.hpp"
 
@@ -81,11 +82,7 @@ class SnapshotReader {
                   Field::task, Field::job>
         members(node, &at);
     auto promise_spec = make_shared_value<PromiseSpec>();
-    promise_spec->id = members.template text<Field::id>();
-    promise_spec->param = members.template value<Field::param>();
-    promise_spec->tags = members.template string_map<Field::tags>();
-    promise_spec->timeout_at = members.template integer<Field::timeout_at>();
-    promise_spec->created_at = members.template integer<Field::created_at>();
+    read_promise_spec(members, *promise_spec);
     if (auto key = members.template optional_text<Field::ikc>())
       promise_spec->ikc = make_shared_value<const SharedString>(*std::move(key));
     promise_spec->dialect = read_dialect(members);
@@ -93,10 +90,7 @@ class SnapshotReader {
 
     auto row = make_shared_value<Row>();
     row->promise_spec = promise_spec;
-    const std::string state = members.template text<Field::state>();
-    const std::optional<PromiseState> known = promise_state_named(state);
-    if (!known) refuse_member(members.path(Field::state), "must be the name of a promise's state, got " + in_quotes(state));
-    row->state = *known;
+    row->state = read_promise_state(members);
     const Node& external = members.template need<Field::external>();
     if (external.type() != NodeType::boolean) refuse_type(external, members.path(Field::external), "a boolean");
     row->external = external.boolean();
@@ -147,12 +141,7 @@ class SnapshotReader {
     const Members<Node, Field::state, Field::acquisitions, Field::pid, Field::ttl, Field::expires_at, Field::last_ttl,
                   Field::retry_at, Field::resumes, Field::current>
         members(node, &at);
-    const std::string state = members.template text<Field::state>();
-    const std::optional<TaskState> known = task_state_named(state);
-    if (!known || *known == TaskState::none) {
-      refuse_member(members.path(Field::state), "must be the name of a task's state, got " + in_quotes(state));
-    }
-    row.task = *known;
+    row.task = read_task_state(members);
     row.acquisitions = members.template integer<Field::acquisitions>();
     row.pid = shared_text(members.template optional_text<Field::pid>());
     if (row.task == TaskState::acquired && !row.pid) refuse_member(members.path(Field::pid), "is missing; the task is acquired");
@@ -172,17 +161,9 @@ class SnapshotReader {
   }
 
   void read_schedule(const Node& node, const Path& at) {
-    const Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
-                  Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::problem,
-                  Field::retry_at, Field::dialect>
-        members(node, &at);
+    const ScheduleMembers<Node> members(node, &at);
     auto schedule = make_shared_value<Schedule>();
-    schedule->id = members.template text<Field::id>();
-    schedule->cron = members.template text<Field::cron>();
-    schedule->promise_id = members.template text<Field::promise_id>();
-    schedule->promise_timeout = members.template integer<Field::promise_timeout>();
-    schedule->promise_param = members.template value<Field::promise_param>();
-    schedule->promise_tags = members.template string_map<Field::promise_tags>();
+    read_schedule_members(members, *schedule);
     if (const Node* job = members.template find_given<Field::job>()) {
       if (job->type() == NodeType::string) {  // one that the store which wrote it could not read either
         auto unread = make_shared_value<JobTemplate>();
@@ -192,15 +173,6 @@ class SnapshotReader {
       } else {
         schedule->job = read_template(*job, members.path(Field::job));
       }
-    }
-    schedule->created_at = members.template integer<Field::created_at>();
-    schedule->next_run_at = members.template integer<Field::next_run_at>();
-    schedule->last_run_at = members.template optional_integer<Field::last_run_at>();
-    if (auto problem = members.template optional_text<Field::problem>()) {
-      auto set_aside = make_shared_value<SetAside>();
-      set_aside->problem = *std::move(problem);
-      set_aside->retry_at = members.template integer<Field::retry_at>();
-      schedule->set_aside = std::move(set_aside);
     }
     schedule->dialect = read_dialect(members);
     if (!schedule_ids_.insert(schedule->id).second)
@@ -212,7 +184,8 @@ class SnapshotReader {
     const Members<Node, Field::kind, Field::id, Field::version, Field::address, Field::attempts, Field::queued_at> members(node,
                                                                                                                            &at);
     auto message = make_shared_value<OutboxMessage>();
-    set_kind(*message, members.template text<Field::kind>(), members.path(Field::kind));
+    if (!set_kind(*message, members.template text<Field::kind>()))
+      refuse_type(members.template need<Field::kind>(), members.path(Field::kind), "the kind of a message");
     message->id = members.template text<Field::id>();
     message->address = members.template text<Field::address>();
     message->attempts = members.template integer<Field::attempts>();
@@ -230,20 +203,6 @@ class SnapshotReader {
     if (!keys_.insert(key_of(*message)).second) refuse_member(at, "comes twice: " + in_quotes(key_of(*message)));
     changes_.messages_added.emplace_back(std::move(message));
   }
-  static void set_kind(OutboxMessage& message, std::string_view kind, const Path& path) {
-    for (const DialectId dialect : {DialectId::k2026_04_01, DialectId::k2025_01_15}) {
-      for (const MessageKind known : {MessageKind::execute, MessageKind::unblock}) {
-        for (const bool resume : {false, true}) {
-          message.dialect = dialect;
-          message.kind = known;
-          message.resume = resume;
-          if (kind_of(message) == kind) return;
-        }
-      }
-    }
-    refuse_member(path, "must be the kind of a message, got " + in_quotes(kind));
-  }
-
   static constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
 
   Changes changes_;
