@@ -31,7 +31,7 @@ void def_comparisons(py::class_<Content, Extra...>& bound, Same same, Identity i
       .def("__hash__", [identity](const Content& self) { return py::hash(identity(self)); });
 }
 
-// state(self): what is pickled; made(state): the object again. A copy is the object itself, because it never changes.
+// state(self) is pickled; made(state) returns the object again. A copy is the object itself, because it never changes.
 template <class Content, class... Extra, class State, class Made>
 void def_copies(py::class_<Content, Extra...>& bound, State state, Made made) {
   bound.def(py::pickle(state, made))
@@ -40,7 +40,7 @@ void def_copies(py::class_<Content, Extra...>& bound, State state, Made made) {
           "__deepcopy__", [](const py::object& self, const Anything&) { return self; }, py::arg("memo"), py::pos_only());
 }
 
-// For a class of a few members: members(self) is a tuple of all of them, and made(tuple) the object again.
+// For a class of a few members: members(self) returns a tuple of all of them, made(tuple) the object again.
 template <class Content, class... Extra, class Members, class Made>
 void def_content(py::class_<Content, Extra...>& bound, Members members, Made made) {
   def_comparisons(

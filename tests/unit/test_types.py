@@ -1,8 +1,10 @@
-"""Types that help: the class of a store's clock, and the names of states. mypy checks this file with all tests."""
+"""Types that help: the class of a store's clock, and the names of states. The last test holds this file against mypy."""
 
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 import typing
 from typing import TYPE_CHECKING, Literal
 
@@ -73,3 +75,13 @@ def test_a_misspelt_state_is_an_error_of_types_and_at_run_time() -> None:
         store.promises.search(state="finished")  # type: ignore[arg-type]
     with pytest.raises(rc.errors.Invalid, match="state"):
         store.jobs.search(state="done")  # type: ignore[arg-type]
+
+
+def test_mypy_agrees() -> None:
+    """Each `assert_type` holds, and each `type: ignore` is needed: strict mypy warns of those that are not."""
+    pytest.importorskip("mypy")
+    root = pathlib.Path(__file__).parents[2]
+    options = ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")]
+    command = [sys.executable, "-m", "mypy", *options, __file__]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
