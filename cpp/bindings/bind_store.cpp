@@ -345,6 +345,7 @@ Example:
   bind_outbox(bound);
   bind_run(bound);
   bind_store_watch(bound);
+  bind_waiting(bound);
   bind_state(bound);
   bind_copies(bound);
   bind_file(bound);

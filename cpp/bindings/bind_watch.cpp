@@ -102,15 +102,15 @@ Example:
 void bind_store_watch(StoreClass& bound) {
   bound.def(
       "watch",
-      [](const StoreHandle& self, int descriptor) {
+      [](const StoreHandle& self, int descriptor, bool settled) {
         const std::shared_ptr<CommitNotices> notices = open(self).notices;
         return open(self).without_gil([&](Engine& engine) {
-          std::shared_ptr<Watch> watch = engine.watch(descriptor);
+          std::shared_ptr<Watch> watch = engine.watch(descriptor, settled ? Settlements::notify : Settlements::ignored);
           if (notices && descriptor >= 0) notices->wake(watch);
           return watch;
         });
       },
-      py::arg("descriptor"), R"doc(
+      py::arg("descriptor"), py::kw_only(), py::arg("settled") = false, R"doc(
 Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
 Commits of this store from any thread wake the descriptor. On PostgreSQL a message or job that another process commits wakes it
@@ -118,6 +118,7 @@ soon after the commit; on a file, commits of other processes do not.
 
 Args:
     descriptor: A pipe or a socket that does not block; -1: the watch only counts.
+    settled: Whether a commit of this process that settles or deletes a pending promise wakes it, too.
 
 Returns:
     A Watch. When it is closed, nothing is written any more.

@@ -17,6 +17,14 @@ std::size_t place(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
+// Whether this commit settles or deletes a promise that was pending.
+bool settles(const Changes& changes) {
+  return std::ranges::any_of(changes.rows, [](const RowChange& change) {
+    const bool was_pending = change.before && change.before->settled_at == kUnset;
+    return was_pending && (!change.after || change.after->settled_at != kUnset);
+  });
+}
+
 const Job* job_of(const RowRef& row) { return row ? row->job.get() : nullptr; }
 
 // Counts the attempts that this commit ended, identified by their numbers.
@@ -79,8 +87,8 @@ bool Watch::closed() noexcept {
   return descriptor_ < 0;
 }
 
-std::shared_ptr<Watch> Engine::watch(int descriptor) {
-  auto made = std::make_shared<Watch>(descriptor);
+std::shared_ptr<Watch> Engine::watch(int descriptor, Settlements settlements) {
+  auto made = std::make_shared<Watch>(descriptor, settlements);
   std::lock_guard lock(mutex_);
   std::erase_if(watches_, [](const std::weak_ptr<Watch>& one) { return one.expired(); });
   watches_.push_back(made);
@@ -99,7 +107,8 @@ void Engine::notify(const Changes& changes) noexcept {
     const std::shared_ptr<Watch> watch = one.lock();
     if (!watch) continue;
     watch->count(counts);
-    if (news || earliest < watch->until()) watch->notify();
+    const bool settled = watch->notifies_settlements() && settles(changes);
+    if (news || settled || earliest < watch->until()) watch->notify();
   }
 }
 

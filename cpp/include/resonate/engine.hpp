@@ -111,7 +111,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::int64_t> lease_messages(std::span<const std::int64_t> numbers, const std::string& holder, Duration lease);
 
   // Returns a watch that writes a byte to `descriptor` after each commit that may have created work for its owner.
-  std::shared_ptr<Watch> watch(int descriptor);
+  std::shared_ptr<Watch> watch(int descriptor, Settlements settlements = Settlements::ignored);
 
   // Deletes the promises that were settled before that instant, unless an undelivered message or an unfinished task still needs
   // them. Returns how many were deleted. It uses several short transactions; an interrupt between two of them keeps the committed

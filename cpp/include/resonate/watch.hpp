@@ -25,11 +25,15 @@ struct JobCounts {
 // count.
 JobCounts job_counts(const Changes& changes) noexcept;
 
+// Whether a commit that settles or deletes a pending promise notifies, too: for those that wait for a promise.
+enum class Settlements : bool { ignored, notify };
+
 // Thread-safe. Writes one byte to a descriptor (a pipe or a non-blocking socket) when a commit queues a message, makes a job
 // runnable, or makes a step due earlier than the awaited instant; then nothing until rearm().
 class Watch {
  public:
-  explicit Watch(int descriptor) : descriptor_(descriptor) {}
+  explicit Watch(int descriptor, Settlements settlements = Settlements::ignored)
+      : descriptor_(descriptor), settlements_(settlements) {}
 
   // From now on, a step that becomes due before `until` notifies. The caller must examine the store once more afterwards.
   void rearm(Instant until) noexcept {
@@ -37,6 +41,7 @@ class Watch {
     notified_.store(false);
   }
   Instant until() const noexcept { return until_.load(std::memory_order_relaxed); }
+  bool notifies_settlements() const noexcept { return settlements_ == Settlements::notify; }
   void notify() noexcept;
   void count(const JobCounts& counts) noexcept;
   // The counts of all commits since the watch was created.
@@ -48,6 +53,7 @@ class Watch {
  private:
   std::mutex mutex_;
   int descriptor_;  // -1: closed
+  const Settlements settlements_;
   JobCounts counts_;
   std::atomic<Instant> until_{kNever};
   std::atomic<bool> notified_{false};
