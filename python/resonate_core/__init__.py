@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 from resonate_core import display, errors
+from resonate_core._connect import connect
 from resonate_core._core import (
     Claim,
     Clock,
@@ -63,10 +64,12 @@ from resonate_core.errors import (
     InvariantViolation,
     NotFound,
     ReadOnly,
+    Rejected,
     ResonateError,
     StoreBusy,
     StoreError,
     Unprocessable,
+    Unreachable,
     Unsupported,
 )
 from resonate_core.submission import submit
@@ -99,6 +102,7 @@ __all__ = [
     "Queues",
     "ReadOnly",
     "Recording",
+    "Rejected",
     "Replay",
     "RequestLimits",
     "ResonateError",
@@ -116,12 +120,14 @@ __all__ = [
     "TaskState",
     "Tasks",
     "Unprocessable",
+    "Unreachable",
     "Unsupported",
     "Value",
     "Violation",
     "Watch",
     "__version__",
     "check_file",
+    "connect",
     "cron_next",
     "database_counts",
     "display",

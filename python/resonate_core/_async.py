@@ -11,8 +11,14 @@ from weakref import WeakKeyDictionary
 Envelope = dict[str, Any]
 
 
+#: The requests of one transaction, unless one caller has more: the loop runs their callers' next steps without a pause.
+_AT_ONCE = 128
+
+
 class _Request:
     """One call and the future that it awaits."""
+
+    __slots__ = ("envelopes", "future", "is_list", "now", "store", "transaction")
 
     def __init__(
         self, store: Any, envelope: Envelope | list[Envelope], now: int | None, atomic: bool, loop: asyncio.AbstractEventLoop
@@ -52,7 +58,9 @@ class _RequestQueue:
             while self.waiting:
                 batch, self.waiting = self.waiting, []
                 for (now, transaction), group in groupby(batch, key=lambda one: (one.now, one.transaction)):
-                    await self.run(list(group), now, transaction is not None)
+                    together = list(group)
+                    for at in range(0, len(together), _AT_ONCE):
+                        await self.run(together[at : at + _AT_ONCE], now, transaction is not None)
         finally:
             self.worker = None
             for request in self.waiting:
@@ -80,13 +88,17 @@ class _RequestQueue:
 _queues: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Any, _RequestQueue]] = WeakKeyDictionary()
 
 
-def apply_async(store: Any, envelope: Envelope | list[Envelope], now: int | None, atomic: bool) -> asyncio.Future[Any]:
-    """Return the awaitable of `Store.apply_async`."""
-    loop = asyncio.get_running_loop()
+def _queue_of(store: Any, loop: asyncio.AbstractEventLoop) -> _RequestQueue:
     queues = _queues.setdefault(loop, WeakKeyDictionary())
     queue = queues.get(store)
     if queue is None:
         queue = queues[store] = _RequestQueue(loop)  # no reference to the store, which it must not keep alive
+    return queue
+
+
+def apply_async(store: Any, envelope: Envelope | list[Envelope], now: int | None, atomic: bool) -> asyncio.Future[Any]:
+    """Return the awaitable of `Store.apply_async`."""
+    loop = asyncio.get_running_loop()
     request = _Request(store, envelope, now, atomic, loop)
-    queue.submit(request)
+    _queue_of(store, loop).submit(request)
     return request.future

@@ -1,40 +1,27 @@
-"""Requests to a server, over HTTP (WIRE 1): commands with a URL and workers of a URL send them through this client."""
+"""Requests to a server, over HTTP (WIRE 1): clients, commands with a URL and workers of a URL send them through these connections."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from ._calls.call import VERSION
 from ._extras import how_to_install
-from .errors import Invalid, ResonateError, StoreError
+from .errors import Invalid, ResonateError, Unreachable
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["BUSY", "VERSION", "NoEnvelope", "ServerClient", "Unreachable", "envelope"]
+__all__ = ["BUSY", "VERSION", "AsyncServerClient", "NoEnvelope", "ServerAddress", "ServerClient", "Unreachable", "envelope"]
 
-#: The version of the protocol that requests are in, unless the caller names another.
-VERSION = "2026-04-01"
 #: Statuses of a server, or of a proxy before it, that is busy or away: the caller may try again later.
 BUSY = (408, 429, 502, 503, 504)
 #: Statuses with which a proxy, or a limit of the server, refuses a request before any protocol.
 _REFUSED = (401, 403, 413)
+_LONGEST_SILENCE = 60.0  # seconds; a quiet stream has a comment every 15 s
 _SHOWN = 200  # characters of an answer that is no envelope
-
-
-class Unreachable(StoreError):
-    """The server did not answer, or was busy. The request may have been executed all the same.
-
-    Attributes:
-        answered: The HTTP status; None without an answer.
-    """
-
-    default_status = 503
-
-    def __init__(self, message: str, answered: int | None = None) -> None:
-        super().__init__(message, answered)
-        self.answered = answered
 
 
 class NoEnvelope(ResonateError):
@@ -53,8 +40,8 @@ def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VE
     return {"kind": kind, "head": head, "data": data}
 
 
-class ServerClient:
-    """Connections to one server. It sends each request once: whether to try again is the caller's decision.
+class ServerAddress:
+    """A server: its URL, the head of its requests, and how its answers are read.
 
     Args:
         url: Its address, with the path under which it is mounted.
@@ -70,54 +57,59 @@ class ServerClient:
         try:
             import httpx
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"a worker of a URL needs httpx: {how_to_install('worker')}") from error
+            raise ModuleNotFoundError(f"a client of a URL needs httpx: {how_to_install('worker')}") from error
         if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
             raise Invalid("token must be printable ASCII without spaces (it is not shown here)")
         try:
-            self._url = httpx.URL(url.rstrip("/") + "/")
+            self.http_url = httpx.URL(url.rstrip("/") + "/")
         except httpx.InvalidURL as error:
             raise Invalid(f"url must be a URL, got {url!r}: {error}") from error
-        if self._url.scheme not in ("http", "https") or not self._url.host:
+        if self.http_url.scheme not in ("http", "https") or not self.http_url.host:
             raise Invalid(f"url must be an http:// or https:// address, got {url!r}")
         self.token = token
         self.timeout = timeout
-        headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
-        self._http = httpx.Client(headers=headers, timeout=timeout)
+        self.headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
 
     @property
     def url(self) -> str:
         """The address, with its password."""
-        return str(self._url)
+        return str(self.http_url)
 
     @property
     def name(self) -> str:
         """The address for people, without its password."""
-        return str(self._url.copy_with(username=None, password=None) if self._url.userinfo else self._url).rstrip("/")
+        url = self.http_url
+        return str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
 
-    def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request; return its reply, which may be a refusal.
+    def failed(self, error: httpx.HTTPError) -> Unreachable:
+        """Return the error of a request that has no answer."""
+        import httpx
+
+        if isinstance(error, httpx.TimeoutException):
+            made = Unreachable(f"{self.name} did not answer in time ({type(error).__name__})")
+        else:
+            made = Unreachable(f"{self.name} cannot be reached: {error}")
+        made.executed = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+        return made
+
+    def read(self, response: httpx.Response, corr_id: str) -> dict[str, Any]:
+        """Return the reply in an answer; it may be a refusal.
 
         Raises:
-            Unreachable: There was no answer, or a busy server or proxy gave one that is no envelope.
+            Unreachable: A busy server or proxy gave an answer that is no envelope.
             NoEnvelope: The server does not speak the protocol.
             ResonateError: A proxy, or a limit of the server, refused the request before any protocol; or this is another's reply.
         """
-        import httpx
-
-        try:
-            response = self._http.post(self._url, content=json.dumps(request).encode("ascii"))
-        except httpx.TimeoutException as error:
-            raise Unreachable(f"{self.name} did not answer in time ({type(error).__name__})") from error
-        except httpx.HTTPError as error:
-            raise Unreachable(f"{self.name} cannot be reached: {error}") from error
         try:
             reply = response.json()
-            status, corr_id = reply["head"]["status"], reply["head"]["corrId"]
+            status, answered = reply["head"]["status"], reply["head"]["corrId"]
             made = {"kind": reply["kind"], "head": {"status": status}, "data": reply["data"]}
+            if status in BUSY and (pause := retry_after(response)) is not None:
+                made["head"]["retryAfter"] = pause
         except (ValueError, KeyError, TypeError) as error:
             raise self._no_envelope(response) from error
-        if not isinstance(status, int) or (corr_id != request["head"]["corrId"] and status in (200, 300)):
-            raise ResonateError(f"{self.name} answered another request than was asked (corrId {corr_id!r})")
+        if not isinstance(status, int) or (answered != corr_id and status in (200, 300)):
+            raise ResonateError(f"{self.name} answered another request than was asked (corrId {answered!r})")
         return made
 
     def _no_envelope(self, response: httpx.Response) -> ResonateError:
@@ -125,11 +117,106 @@ class ServerClient:
         status, lines = response.status_code, response.text.strip().splitlines()
         text = f": {lines[0][:_SHOWN]}" if lines else ""
         if status in BUSY:
-            return Unreachable(f"{self.name} answered {status}{text}", status)
+            made = Unreachable(f"{self.name} answered {status}{text}", status)
+            made.executed, made.retry_after = status != 429, retry_after(response)
+            return made
         if status in _REFUSED:
             return ResonateError(f"{self.name} answered {status}{text}", status)
         return NoEnvelope(f"{self.name} does not speak the protocol: it answered {status} {response.reason_phrase}{text}", status)
 
+
+def _limits() -> httpx.Limits:
+    """No limit of connections: each waiting thread has one for its stream, beside those of calls."""
+    import httpx
+
+    return httpx.Limits(max_connections=None, max_keepalive_connections=100)
+
+
+def retry_after(response: httpx.Response) -> float | None:
+    """The seconds of a Retry-After header; None without one, or if it is a date."""
+    given = response.headers.get("retry-after", "")
+    return float(given) if given.isascii() and given.isdecimal() else None
+
+
+class ServerClient(ServerAddress):
+    """Connections to one server. It sends each request once: whether to try again is the caller's decision.
+
+    Args:
+        url: See `ServerAddress`.
+        token: See `ServerAddress`.
+        timeout: See `ServerAddress`.
+    """
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
+        super().__init__(url, token, timeout)
+        import httpx
+
+        self._http = httpx.Client(headers=self.headers, timeout=timeout, limits=_limits())
+
+    def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request; return its reply, which may be a refusal.
+
+        Raises:
+            Unreachable: There was no answer, or a busy server or proxy gave one that is no envelope.
+            ResonateError: See `ServerAddress.read`.
+        """
+        import httpx
+
+        try:
+            response = self._http.post(self.http_url, content=json.dumps(request).encode("ascii"))
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+        return self.read(response, request["head"]["corrId"])
+
+    def stream(self, path: str, silence: float) -> AbstractContextManager[httpx.Response]:
+        """Open a stream of events.
+
+        Args:
+            path: Below the server's address.
+            silence: Seconds without an event after which reading raises `httpx.ReadTimeout`.
+        """
+        import httpx
+
+        limits = httpx.Timeout(self.timeout, read=silence)
+        return self._http.stream("GET", self.http_url.join(path), timeout=limits)
+
     def close(self) -> None:
         """End the connections."""
         self._http.close()
+
+
+class AsyncServerClient(ServerAddress):
+    """Connections of asyncio to one server; otherwise like `ServerClient`. It belongs to the loop that uses it first.
+
+    Args:
+        url: See `ServerAddress`.
+        token: See `ServerAddress`.
+        timeout: See `ServerAddress`.
+    """
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
+        super().__init__(url, token, timeout)
+        import httpx
+
+        self._http = httpx.AsyncClient(headers=self.headers, timeout=timeout, limits=_limits())
+
+    async def post(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request; see `ServerClient.post`."""
+        import httpx
+
+        try:
+            response = await self._http.post(self.http_url, content=json.dumps(request).encode("ascii"))
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+        return self.read(response, request["head"]["corrId"])
+
+    def stream(self, path: str) -> AbstractAsyncContextManager[httpx.Response]:
+        """Open a stream of events, which ends if there was not even a comment for a minute."""
+        import httpx
+
+        limits = httpx.Timeout(self.timeout, read=_LONGEST_SILENCE)
+        return self._http.stream("GET", self.http_url.join(path), timeout=limits)
+
+    async def close(self) -> None:
+        """End the connections."""
+        await self._http.aclose()

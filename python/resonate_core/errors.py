@@ -10,18 +10,21 @@ A refusal of the protocol carries its status. Envelopes (`Store.apply`, `Store.a
     ├── StoreError           500  the storage failed
     │   ├── Closed                the store is closed
     │   ├── StoreBusy             another process held the file for too long
-    │   └── ReadOnly              the store was opened for reading only
+    │   ├── ReadOnly              the store was opened for reading only
+    │   └── Unreachable           a server did not answer, or was busy
     ├── Unsupported          501  this version or storage does not support it
-    └── InvariantViolation   500  an invariant of PROTOCOL 6 is violated
+    ├── InvariantViolation   500  an invariant of PROTOCOL 6 is violated
+    ├── PartlyEnqueued            of many jobs, a server has enqueued only some
+    └── Rejected             200  the awaited promise was rejected, cancelled or timed out
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from resonate_core._core import Violation
+    from resonate_core._core import Job, Promise, Violation
 
 __all__ = [
     "ClockWarning",
@@ -30,11 +33,14 @@ __all__ = [
     "Invalid",
     "InvariantViolation",
     "NotFound",
+    "PartlyEnqueued",
     "ReadOnly",
+    "Rejected",
     "ResonateError",
     "StoreBusy",
     "StoreError",
     "Unprocessable",
+    "Unreachable",
     "Unsupported",
 ]
 
@@ -186,6 +192,36 @@ class ReadOnly(StoreError):
     """
 
 
+class Unreachable(StoreError):
+    """A server did not answer, or was busy, also after the retries of the client. The request may have been executed all the same.
+
+    Attributes:
+        answered: The HTTP status; None without an answer.
+        executed: Whether the request may have been executed; False: it was not.
+        retry_after: The seconds after which the server asks to try again, or None.
+
+    Example:
+        >>> client = rc.connect("http://127.0.0.1:9", retry_for=0)  # no server is there
+        >>> try:
+        ...     client.promises.get("a")
+        ... except rc.errors.Unreachable as error:
+        ...     print(error.answered)
+        None
+        >>> client.close()
+    """
+
+    default_status = 503
+
+    def __init__(self, message: str, answered: int | None = None) -> None:
+        super().__init__(message, answered)
+        self.answered = answered
+        self.executed = True
+        self.retry_after: float | None = None
+
+    def __reduce__(self) -> tuple[type[ResonateError], tuple[object, ...]]:
+        return type(self), (self.message, self.answered)
+
+
 class Unsupported(ResonateError):
     """501: this version or this storage does not support it.
 
@@ -223,6 +259,64 @@ class InvariantViolation(ResonateError):
 
     def __reduce__(self) -> tuple[type[InvariantViolation], tuple[object, ...]]:
         return type(self), (self.violations,)
+
+
+class PartlyEnqueued(ResonateError):
+    """Of the jobs of one `enqueue_many` of a client, some were enqueued and some were not. Its status is that of `problem`.
+
+    Attributes:
+        enqueued: The jobs that were enqueued, in order.
+        missing: The indexes of the payloads that were not enqueued, in order; after an `Unreachable`, that may have been.
+        problem: Why the first of them was not.
+    """
+
+    def __init__(self, problem: ResonateError, enqueued: Sequence[Job], missing: Sequence[int]) -> None:
+        self.problem = problem
+        self.enqueued = list(enqueued)
+        self.missing = list(missing)
+        many = len(self.enqueued) + len(self.missing)
+        super().__init__(f"{len(self.enqueued)} of {many} jobs were enqueued; payload {self.missing[0]}: {problem}", problem.status)
+
+    def __reduce__(self) -> tuple[type[PartlyEnqueued], tuple[object, ...]]:
+        return type(self), (self.problem, self.enqueued, self.missing)
+
+
+class Rejected(ResonateError):
+    """The awaited promise was rejected or cancelled, or its deadline has passed. The wait itself succeeded: its status is 200.
+
+    Attributes:
+        promise: The settled promise; `promise.state` says how it was settled, and `promise.value` holds the error.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("a", timeout=1000)
+        >>> _ = store.promises.reject("a", {"code": "NoStock", "message": "sold out"})
+        >>> store.result("a")
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.Rejected: promise "a" is rejected: NoStock: sold out
+    """
+
+    default_status = 200
+
+    def __init__(self, promise: Promise) -> None:
+        self.promise = promise
+        super().__init__(f'promise "{promise.id}" is {promise.state}{_reason(promise)}')
+
+    def __reduce__(self) -> tuple[type[Rejected], tuple[object, ...]]:
+        return type(self), (self.promise,)
+
+
+def _reason(promise: Promise) -> str:
+    """The error of a rejected promise in words, if its value has one."""
+    try:
+        error: Any = promise.value.json()
+    except Invalid:
+        return ""
+    if isinstance(error, dict):
+        parts = [error[part] for part in ("code", "message") if isinstance(error.get(part), str) and error[part]]
+        return f": {': '.join(parts)}" if parts else ""
+    return f": {error}" if isinstance(error, str) and error else ""
 
 
 class ClockWarning(RuntimeWarning):

@@ -1,0 +1,133 @@
+"""Faces: the calls as methods, made from the functions that build them, so that each has one signature and one text."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+
+from .call import Call, Repeated, Together
+
+__all__ = ["AsyncFace", "Method", "SyncFace", "awaited", "awaited_count", "dressed", "sent", "sent_count"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Runner(Protocol):
+    """Runs calls."""
+
+    def run(self, call: Call[T]) -> T:
+        """One request."""
+
+    def together(self, calls: Together[T]) -> T:
+        """Several in one transaction."""
+
+    def repeated(self, calls: Repeated) -> int:
+        """One again and again."""
+
+
+class AsyncRunner(Protocol):
+    """Runs calls for asyncio."""
+
+    async def run(self, call: Call[T]) -> T:
+        """One request."""
+
+    async def together(self, calls: Together[T]) -> T:
+        """Several in one transaction."""
+
+    async def repeated(self, calls: Repeated) -> int:
+        """One again and again."""
+
+
+class SyncFace:
+    """An object whose methods send calls."""
+
+    __slots__ = ("_runner",)
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._runner!r}"
+
+
+class AsyncFace:
+    """An object whose methods send calls and are awaited."""
+
+    __slots__ = ("_runner",)
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._runner!r}"
+
+
+class Method(Generic[P, T_co]):
+    """For type checkers: what a method of a face is, seen on an object. At run time it is a plain function."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[P, T_co]:
+        raise NotImplementedError
+
+
+def dressed(method: Callable[..., Any], build: Callable[..., Any], model: Any) -> Callable[..., Any]:
+    """Give a method the name, signature and text of the call that it sends."""
+    name = build.__name__
+    method.__name__, method.__qualname__ = name, f"{model.__name__}.{name}"
+    text = (inspect.getdoc(getattr(model, name, None)) or build.__doc__ or "").strip()
+    method.__doc__ = (
+        text.partition("\n\n")[2].strip() if text.startswith(f"{name}(") else text
+    )  # pybind11 begins with the signature
+    signature = inspect.signature(build)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[own, *signature.parameters.values()], return_annotation=inspect.Signature.empty
+    )
+    return method
+
+
+def sent(model: type, build: Callable[P, Call[T] | Together[T]]) -> Method[P, T]:
+    """A method that runs the call of a builder.
+
+    Args:
+        model: The class of the core whose method of the same name has the text.
+        build: The builder.
+    """
+
+    def method(self: SyncFace, *args: P.args, **kwargs: P.kwargs) -> T:
+        call = build(*args, **kwargs)
+        return self._runner.together(call) if isinstance(call, Together) else self._runner.run(call)
+
+    return cast("Method[P, T]", dressed(method, build, model))
+
+
+def sent_count(model: type, build: Callable[P, Repeated]) -> Method[P, int]:
+    """A method that repeats the call of a builder, and returns the sum of its counts."""
+
+    def method(self: SyncFace, *args: P.args, **kwargs: P.kwargs) -> int:
+        return self._runner.repeated(build(*args, **kwargs))
+
+    return cast("Method[P, int]", dressed(method, build, model))
+
+
+def awaited(model: type, build: Callable[P, Call[T] | Together[T]]) -> Method[P, Coroutine[Any, Any, T]]:
+    """A coroutine function that runs the call of a builder; see `sent`."""
+
+    async def method(self: AsyncFace, *args: P.args, **kwargs: P.kwargs) -> T:
+        call = build(*args, **kwargs)
+        if isinstance(call, Together):
+            return await self._runner.together(call)
+        return await self._runner.run(call)
+
+    return cast("Method[P, Coroutine[Any, Any, T]]", dressed(method, build, model))
+
+
+def awaited_count(model: type, build: Callable[P, Repeated]) -> Method[P, Coroutine[Any, Any, int]]:
+    """A coroutine function that repeats the call of a builder; see `sent_count`."""
+
+    async def method(self: AsyncFace, *args: P.args, **kwargs: P.kwargs) -> int:
+        return await self._runner.repeated(build(*args, **kwargs))
+
+    return cast("Method[P, Coroutine[Any, Any, int]]", dressed(method, build, model))

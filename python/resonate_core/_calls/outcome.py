@@ -1,0 +1,44 @@
+"""The end of a wait: its time limit, and the value of a settled promise."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from .._core import Promise
+from ..errors import Invalid, Rejected
+
+__all__ = ["Seconds", "still_pending", "timeout_seconds", "value_of"]
+
+#: Real time: seconds, as asyncio has them, or a timedelta.
+Seconds = float | timedelta
+
+
+def timeout_seconds(timeout: Seconds | None) -> float | None:
+    """The time limit of a wait in seconds; None without one."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, timedelta):
+        timeout = timeout.total_seconds()
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout must be a number of seconds or a timedelta, got {type(timeout).__name__}")
+    if not timeout >= 0:
+        raise Invalid(f"timeout must be at least 0 s, got {timeout!r}")
+    return float(timeout)
+
+
+def still_pending(id: str, limit: float) -> TimeoutError:
+    """The error of a wait whose time is over."""
+    return TimeoutError(f'promise "{id}" is still pending after {limit:g} s')
+
+
+def value_of(promise: Promise) -> Any:
+    """The decoded value of a resolved promise.
+
+    Raises:
+        Rejected: It was rejected or cancelled, or its deadline has passed.
+        Invalid: The value is not JSON.
+    """
+    if promise.state != "resolved":
+        raise Rejected(promise)
+    return promise.value.json()

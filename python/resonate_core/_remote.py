@@ -1,0 +1,170 @@
+"""Calls over HTTP: each is sent, and sent again where that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ._calls.attempts import Attempts
+from ._calls.call import Call, Repeated, Together
+from ._calls.parts import Parts
+from ._calls.results import JobBatch
+from ._core import SystemClock
+from ._server_client import BUSY, AsyncServerClient, ServerAddress, ServerClient, envelope
+from .errors import ResonateError, Unreachable, Unsupported
+
+__all__ = ["AsyncRemote", "Remote"]
+
+T = TypeVar("T")
+_MANY_REQUESTS = "several requests in one transaction are for a store in this process: the protocol has no such request"
+
+
+class _Requests:
+    """Makes requests and reads replies.
+
+    Args:
+        address: The server.
+        retry_for: Seconds for which a call is repeated.
+    """
+
+    def __init__(self, address: ServerAddress, retry_for: float) -> None:
+        self.address = address
+        self.retry_for = retry_for
+        self._numbers = itertools.count(1)
+        self._clock = SystemClock()
+
+    def now(self) -> int:
+        """This machine's time: a server has no request for its own."""
+        return self._clock.now
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        call.settle_deadline(self.now)
+        return envelope(call.kind, call.data, f"client-{next(self._numbers)}", token=self.address.token)
+
+    def result(self, call: Call[T], reply: dict[str, Any]) -> T:
+        """The result of a reply.
+
+        Raises:
+            Unreachable: The server was busy.
+            ResonateError: It has refused the request.
+        """
+        status = reply["head"]["status"]
+        if status in BUSY:
+            busy = Unreachable(f"{self.address.name} answered {status}: {reply['data']}", status)
+            busy.executed, busy.retry_after = status != 429, reply["head"].get("retryAfter")
+            raise busy
+        return call.result(status, reply["data"])
+
+
+class Remote:
+    """Runs calls on a server.
+
+    Args:
+        url: Its address.
+        token: A bearer token.
+        timeout: Seconds for which one answer is waited for.
+        retry_for: Seconds for which a call is repeated.
+    """
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
+        self.server = ServerClient(url, token, timeout)
+        self._requests = _Requests(self.server, retry_for)
+
+    def __repr__(self) -> str:
+        return repr(self.server.name)
+
+    def run(self, call: Call[T]) -> T:
+        request = self._requests.request(call)
+        attempts = Attempts(call.again, self._requests.retry_for)
+        while True:
+            try:
+                return self._requests.result(call, self.server.post(request))
+            except Unreachable as error:
+                time.sleep(attempts.pause_after(error))
+
+    def together(self, calls: Together[T]) -> T:
+        if calls.calls:
+            raise Unsupported(_MANY_REQUESTS)
+        return calls.gather([])
+
+    def repeated(self, calls: Repeated) -> int:
+        total, more = 0, True
+        while more:
+            count, more = self.run(calls.make())
+            total += count
+        return total
+
+    def enqueue(self, calls: Together[JobBatch]) -> JobBatch:
+        """job.enqueue_many in parts."""
+        parts = Parts(calls)
+        for call in parts.calls():
+            try:
+                items = self.run(call)
+            except ResonateError as error:
+                parts.failed(error)
+            else:
+                parts.answered(items)
+        return calls.gather(parts.records)
+
+
+class AsyncRemote:
+    """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time use several connections."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
+        self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout)
+        self.address = ServerAddress(url, token, timeout)
+        self._requests = _Requests(self.address, retry_for)
+        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient] | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.address.name)
+
+    @property
+    def server(self) -> AsyncServerClient:
+        """The connections of the running loop. Those of a loop that has ended are given up."""
+        loop = asyncio.get_running_loop()
+        if self._server is None or self._server[0] is not loop:
+            self._server = loop, self._make()
+        return self._server[1]
+
+    async def close(self) -> None:
+        """End the connections of the running loop."""
+        server, self._server = self._server, None
+        if server is not None and server[0] is asyncio.get_running_loop():
+            await server[1].close()
+
+    async def run(self, call: Call[T]) -> T:
+        request = self._requests.request(call)
+        attempts = Attempts(call.again, self._requests.retry_for)
+        while True:
+            try:
+                return self._requests.result(call, await self.server.post(request))
+            except Unreachable as error:
+                await asyncio.sleep(attempts.pause_after(error))
+
+    async def together(self, calls: Together[T]) -> T:
+        if calls.calls:
+            raise Unsupported(_MANY_REQUESTS)
+        return calls.gather([])
+
+    async def repeated(self, calls: Repeated) -> int:
+        total, more = 0, True
+        while more:
+            count, more = await self.run(calls.make())
+            total += count
+        return total
+
+    async def enqueue(self, calls: Together[JobBatch]) -> JobBatch:
+        """job.enqueue_many in parts."""
+        parts = Parts(calls)
+        for call in parts.calls():
+            try:
+                items = await self.run(call)
+            except ResonateError as error:
+                parts.failed(error)
+            else:
+                parts.answered(items)
+        return calls.gather(parts.records)
