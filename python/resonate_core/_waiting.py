@@ -20,8 +20,8 @@ __all__ = ["FOREIGN_INTERVAL", "result", "result_async", "wait", "wait_async"]
 FOREIGN_INTERVAL = 0.05
 #: Seconds between two reads of a store with a manual clock, whose deadlines may pass without a commit.
 _MANUAL_INTERVAL = 0.01
-#: Seconds after which the clock is compared with the deadlines again: it may have been set.
-_LONGEST_PAUSE = 60.0
+#: Seconds after which the clock is compared with the deadlines again: it may have been set, or the store closed.
+_LONGEST_PAUSE = 1.0
 #: The number of promises that one transaction reads. It holds the GIL while it makes the replies.
 _READ_AT_ONCE = 128
 #: Reads that no commit has caused take at most this share of the time of one thread.

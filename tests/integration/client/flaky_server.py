@@ -1,0 +1,93 @@
+"""An HTTP server before a store, which fails as it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import resonate_core as rc
+
+__all__ = ["Flaky", "flaky"]
+
+LOST = "the answer is lost"
+CUT = "the connection ends before the request runs"
+
+
+class Flaky:
+    """What the server does.
+
+    Attributes:
+        url: Its address.
+        faults: What happens to the next requests, in order: `LOST`, `CUT`, or a status of a proxy with its headers.
+        requests: The requests that arrived, in order.
+        most_bytes: The longest body that is accepted.
+    """
+
+    def __init__(self, store: rc.Store) -> None:
+        self.store = store
+        self.url = ""
+        self.faults: list[str | tuple[int, dict[str, str]]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.most_bytes = 2**62
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the requests that arrived."""
+        return [request["kind"] for request in self.requests]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    flaky: Flaky
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.flaky.requests.append(json.loads(body))
+        fault = self.flaky.faults.pop(0) if self.flaky.faults else None
+        if isinstance(fault, tuple):
+            self._answer(fault[0], b"<html>the proxy is busy</html>", fault[1])
+        elif len(body) > self.flaky.most_bytes:
+            reply = {"kind": "unknown", "head": {"corrId": "0", "status": 413, "version": "2026-04-01"}, "data": "too large"}
+            self._answer(413, json.dumps(reply).encode(), {})
+        elif fault == CUT:
+            self.close_connection = True
+        else:
+            reply = self.flaky.store.apply_json(body)
+            if fault == LOST:
+                self.close_connection = True
+            else:
+                self._answer(json.loads(reply)["head"]["status"], reply, {})
+
+    def do_GET(self) -> None:
+        self._answer(404, b"{}", {})  # no streams
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing is logged."""
+
+
+@contextlib.contextmanager
+def flaky(store: rc.Store) -> Iterator[Flaky]:
+    """Serves a store."""
+    made = Flaky(store)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"flaky": made}))
+    made.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
