@@ -87,7 +87,7 @@ def rates(folder: Path, rounds: int, count: int, in_flight: int) -> dict[str, fl
     """The two ways in turn, so that a busy moment of the machine hits both; the best round of each counts."""
     found: dict[str, list[float]] = {}
     used: dict[str, list[float]] = {}
-    lates: dict[str, list[float]] = {}
+    delays: dict[str, list[float]] = {}
     files = itertools.count()
     for _ in range(rounds):
         for name, create in (("apply_async", plain), ("aio", typed)):
@@ -98,10 +98,10 @@ def rates(folder: Path, rounds: int, count: int, in_flight: int) -> dict[str, fl
                 key = f"{name} create, {in_flight} in flight, {place}"
                 found.setdefault(key, []).append(rate)
                 used.setdefault(key, []).append(processor)
-                lates.setdefault(key, []).extend(late)
+                delays.setdefault(key, []).extend(late)
     made = {key: max(values) for key, values in found.items()}
     made |= {f"processor time, {key} (us)": min(values) for key, values in used.items()}
-    for key, late in lates.items():
+    for key, late in delays.items():
         made |= {f"loop late p50, {key} (ms)": share(late, 0.5), f"loop late p99, {key} (ms)": share(late, 0.99)}
     return made
 

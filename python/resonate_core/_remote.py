@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from ._calls.attempts import Attempts
 from ._calls.call import Call, Repeated, Together
 from ._calls.parts import Parts
-from ._calls.results import JobBatch
 from ._core import SystemClock
 from ._server_client import BUSY, AsyncServerClient, ServerAddress, ServerClient, envelope
 from .errors import ResonateError, Unreachable, Unsupported
@@ -97,7 +96,7 @@ class Remote:
             total += count
         return total
 
-    def enqueue(self, calls: Together[JobBatch]) -> JobBatch:
+    def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
         parts = Parts(calls)
         for call in parts.calls():
@@ -157,7 +156,7 @@ class AsyncRemote:
             total += count
         return total
 
-    async def enqueue(self, calls: Together[JobBatch]) -> JobBatch:
+    async def in_parts(self, calls: Together[T]) -> T:
         """job.enqueue_many in parts."""
         parts = Parts(calls)
         for call in parts.calls():

@@ -166,7 +166,7 @@ class AsyncWaits:
                 await self.close()
 
     async def _ask(self, id: str) -> Promise | None:
-        """Register with the stream, if it is open; None: nobody will bring the settlement, and the promise is pending."""
+        """Register with the stream, if it is open; None: there is no stream, and the promise is pending."""
         if self._open.is_set():
             with contextlib.suppress(Unprocessable):
                 return await self._remote.run(promises.register_listener(id, self._place.address))
@@ -174,7 +174,7 @@ class AsyncWaits:
         return promise if promise.state != "pending" else None
 
     async def _read(self) -> None:
-        """Read the stream while somebody waits, and open it again when it ends."""
+        """Read the stream while a task waits, and open it again when it ends."""
         import httpx
 
         failures = 0

@@ -153,7 +153,7 @@ class _Watcher:
             everything = self.committed or began >= next_look
             if everything:
                 self.committed = False
-                wakeup.rearm(_LOOKS_ANYWAY)  # before the read: what is committed after it wakes again
+                wakeup.rearm(_LOOKS_ANYWAY)  # before the read: a later commit wakes again
             ids = list(self.waiting if everything else self.fresh)
             self.fresh.clear()
             for at in range(0, len(ids), _READ_AT_ONCE):
@@ -202,7 +202,7 @@ class _Watcher:
                 waiter.future.set_result(outcome)
 
 
-# By loop, then by the identity of the store, which its watcher holds while somebody waits.
+# By loop, then by the identity of the store, which its watcher holds while a task waits.
 _watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Watcher]] = WeakKeyDictionary()
 
 

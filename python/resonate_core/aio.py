@@ -56,6 +56,9 @@ class _StoreRunner:
                 raise refusal(status, answer)
         return calls.gather([call.result(*answer) for call, answer in zip(calls.calls, answers, strict=True)])
 
+    async def in_parts(self, calls: Together[T]) -> T:
+        return await self.together(calls)  # a store has no limit of a request
+
     async def repeated(self, calls: Repeated) -> int:
         total, more = 0, True
         while more:

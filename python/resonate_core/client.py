@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any
 
 from ._calls import jobs
 from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
-from ._calls.call import Together
-from ._calls.faces import Method, dressed
+from ._calls.faces import awaited_in_parts, sent_in_parts
 from ._calls.outcome import Seconds, value_of
-from ._calls.results import JobBatch
 from ._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
 from ._core import Jobs as CoreJobs, Promise
 from ._remote import AsyncRemote, Remote
 from ._remote_waits import AsyncWaits, wait
 
 __all__ = ["AsyncClient", "AsyncClientJobs", "Client", "ClientJobs"]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _ENQUEUE_MANY = """Enqueue one job for each payload, in requests of up to 1000 jobs and 1 MiB, smaller if the server demands it.
 
@@ -37,30 +31,12 @@ Raises:
     ResonateError: None was enqueued: the error of the first payload that was refused."""
 
 
-def _sent(build: Callable[P, Together[JobBatch]]) -> Method[P, JobBatch]:
-    def method(self: ClientJobs, *args: P.args, **kwargs: P.kwargs) -> JobBatch:
-        return cast(Remote, self._runner).enqueue(build(*args, **kwargs))
-
-    made = dressed(method, build, CoreJobs)
-    made.__doc__ = _ENQUEUE_MANY
-    return cast("Method[P, JobBatch]", made)
-
-
-def _awaited(build: Callable[P, Together[JobBatch]]) -> Method[P, Coroutine[Any, Any, JobBatch]]:
-    async def method(self: AsyncClientJobs, *args: P.args, **kwargs: P.kwargs) -> JobBatch:
-        return await cast(AsyncRemote, self._runner).enqueue(build(*args, **kwargs))
-
-    made = dressed(method, build, CoreJobs)
-    made.__doc__ = _ENQUEUE_MANY
-    return cast("Method[P, Coroutine[Any, Any, JobBatch]]", made)
-
-
 class ClientJobs(Jobs):
     """The calls of `Store.jobs`."""
 
     __slots__ = ()
 
-    enqueue_many = _sent(jobs.enqueue_many)
+    enqueue_many = sent_in_parts(CoreJobs, jobs.enqueue_many, _ENQUEUE_MANY)
 
 
 class AsyncClientJobs(AsyncJobs):
@@ -68,7 +44,7 @@ class AsyncClientJobs(AsyncJobs):
 
     __slots__ = ()
 
-    enqueue_many = _awaited(jobs.enqueue_many)
+    enqueue_many = awaited_in_parts(CoreJobs, jobs.enqueue_many, _ENQUEUE_MANY)
 
 
 class Client:

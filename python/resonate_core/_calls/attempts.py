@@ -10,7 +10,7 @@ from ..errors import Unreachable
 __all__ = ["Attempts"]
 
 #: Seconds: the first and the longest pause before a request is sent again. Each is doubled, and shortened by up to a half by chance,
-#: so that clients of a server that was away do not all come back at one instant.
+#: so that the clients of a server that was away do not all send at one instant.
 _FIRST, _LONGEST = 0.1, 5.0
 
 

@@ -8,9 +8,9 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from .call import Call, Repeated, Together
 
-__all__ = ["AsyncFace", "Method", "SyncFace", "awaited", "awaited_count", "dressed", "sent", "sent_count"]
+__all__ = ["AsyncFace", "Method", "SyncFace", "awaited", "awaited_count", "awaited_in_parts", "sent", "sent_count", "sent_in_parts"]
 
-P = ParamSpec("P")
+_P = ParamSpec("_P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -27,6 +27,9 @@ class Runner(Protocol):
     def repeated(self, calls: Repeated) -> int:
         """One again and again."""
 
+    def in_parts(self, calls: Together[T]) -> T:
+        """Several in requests of a limited size."""
+
 
 class AsyncRunner(Protocol):
     """Runs calls for asyncio."""
@@ -39,6 +42,9 @@ class AsyncRunner(Protocol):
 
     async def repeated(self, calls: Repeated) -> int:
         """One again and again."""
+
+    async def in_parts(self, calls: Together[T]) -> T:
+        """Several in requests of a limited size."""
 
 
 class SyncFace:
@@ -65,14 +71,14 @@ class AsyncFace:
         return f"{type(self).__name__} of {self._runner!r}"
 
 
-class Method(Generic[P, T_co]):
+class Method(Generic[_P, T_co]):
     """For type checkers: what a method of a face is, seen on an object. At run time it is a plain function."""
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[P, T_co]:
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[_P, T_co]:
         raise NotImplementedError
 
 
-def dressed(method: Callable[..., Any], build: Callable[..., Any], model: Any) -> Callable[..., Any]:
+def _dressed(method: Callable[..., Any], build: Callable[..., Any], model: Any) -> Callable[..., Any]:
     """Give a method the name, signature and text of the call that it sends."""
     name = build.__name__
     method.__name__, method.__qualname__ = name, f"{model.__name__}.{name}"
@@ -88,7 +94,7 @@ def dressed(method: Callable[..., Any], build: Callable[..., Any], model: Any) -
     return method
 
 
-def sent(model: type, build: Callable[P, Call[T] | Together[T]]) -> Method[P, T]:
+def sent(model: type, build: Callable[_P, Call[T] | Together[T]]) -> Method[_P, T]:
     """A method that runs the call of a builder.
 
     Args:
@@ -96,38 +102,60 @@ def sent(model: type, build: Callable[P, Call[T] | Together[T]]) -> Method[P, T]
         build: The builder.
     """
 
-    def method(self: SyncFace, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
         call = build(*args, **kwargs)
         return self._runner.together(call) if isinstance(call, Together) else self._runner.run(call)
 
-    return cast("Method[P, T]", dressed(method, build, model))
+    return cast("Method[_P, T]", _dressed(method, build, model))
 
 
-def sent_count(model: type, build: Callable[P, Repeated]) -> Method[P, int]:
+def sent_count(model: type, build: Callable[_P, Repeated]) -> Method[_P, int]:
     """A method that repeats the call of a builder, and returns the sum of its counts."""
 
-    def method(self: SyncFace, *args: P.args, **kwargs: P.kwargs) -> int:
+    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> int:
         return self._runner.repeated(build(*args, **kwargs))
 
-    return cast("Method[P, int]", dressed(method, build, model))
+    return cast("Method[_P, int]", _dressed(method, build, model))
 
 
-def awaited(model: type, build: Callable[P, Call[T] | Together[T]]) -> Method[P, Coroutine[Any, Any, T]]:
+def awaited(model: type, build: Callable[_P, Call[T] | Together[T]]) -> Method[_P, Coroutine[Any, Any, T]]:
     """A coroutine function that runs the call of a builder; see `sent`."""
 
-    async def method(self: AsyncFace, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
         call = build(*args, **kwargs)
         if isinstance(call, Together):
             return await self._runner.together(call)
         return await self._runner.run(call)
 
-    return cast("Method[P, Coroutine[Any, Any, T]]", dressed(method, build, model))
+    return cast("Method[_P, Coroutine[Any, Any, T]]", _dressed(method, build, model))
 
 
-def awaited_count(model: type, build: Callable[P, Repeated]) -> Method[P, Coroutine[Any, Any, int]]:
+def awaited_count(model: type, build: Callable[_P, Repeated]) -> Method[_P, Coroutine[Any, Any, int]]:
     """A coroutine function that repeats the call of a builder; see `sent_count`."""
 
-    async def method(self: AsyncFace, *args: P.args, **kwargs: P.kwargs) -> int:
+    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> int:
         return await self._runner.repeated(build(*args, **kwargs))
 
-    return cast("Method[P, Coroutine[Any, Any, int]]", dressed(method, build, model))
+    return cast("Method[_P, Coroutine[Any, Any, int]]", _dressed(method, build, model))
+
+
+def sent_in_parts(model: type, build: Callable[_P, Together[T]], text: str) -> Method[_P, T]:
+    """A method that sends many calls in a few requests; `text` describes it."""
+
+    def method(self: SyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
+        return self._runner.in_parts(build(*args, **kwargs))
+
+    made = _dressed(method, build, model)
+    made.__doc__ = text
+    return cast("Method[_P, T]", made)
+
+
+def awaited_in_parts(model: type, build: Callable[_P, Together[T]], text: str) -> Method[_P, Coroutine[Any, Any, T]]:
+    """A coroutine function that sends many calls in a few requests; see `sent_in_parts`."""
+
+    async def method(self: AsyncFace, *args: _P.args, **kwargs: _P.kwargs) -> T:
+        return await self._runner.in_parts(build(*args, **kwargs))
+
+    made = _dressed(method, build, model)
+    made.__doc__ = text
+    return cast("Method[_P, Coroutine[Any, Any, T]]", made)

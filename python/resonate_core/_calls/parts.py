@@ -9,7 +9,6 @@ from typing import Any
 from .._core import Job
 from ..errors import PartlyEnqueued, ResonateError, Unreachable
 from .call import Call, Data, Together, refusal
-from .results import JobBatch
 
 __all__ = ["Parts"]
 
@@ -36,7 +35,7 @@ class Parts:
         resonate_core.errors.Conflict: payload 0: no
     """
 
-    def __init__(self, calls: Together[JobBatch]) -> None:
+    def __init__(self, calls: Together[Any]) -> None:
         self._items: list[Data] = [call.data for call in calls.calls]
         self._again = all(call.again for call in calls.calls)
         self._sizes = [len(json.dumps(item)) + 2 for item in self._items]

@@ -130,7 +130,7 @@ def instant(name: str, given: Instant) -> int:
         if given.tzinfo is None or given.utcoffset() is None:
             raise Invalid(
                 f"{name} must be an aware datetime, got the naive {given!r}: it does not say which instant it is; "
-                "give it a time zone, such as datetime.now(timezone.utc)"
+                "give it a time zone, such as tzinfo=timezone.utc"
             )
         whole, rest = divmod(given - _EPOCH, _MILLISECOND)
         return whole + 1 if rest else whole  # not before the instant that was given

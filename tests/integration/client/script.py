@@ -144,7 +144,7 @@ SCRIPT: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
     ("jobs", "delete_all", ("completed",), {}),
     ("queues", "set", ("mail",), {"lifecycle": "asynq", "weight": 6, "concurrency": 5, "rate": {"limit": 10, "per": 1000}}),
     ("queues", "set", ("mail",), {"weight": None, "groups": {"size": 5, "grace": 10}, "defaults": {"maxRetries": 4}}),
-    ("queues", "set", ("mail",), {"wieght": 6}),
+    ("queues", "set", ("mail",), {"weigth": 6}),
     ("queues", "set", ("mail",), {"weight": 0}),
     ("queues", "set", ("mail",), {"rate": 5}),
     ("queues", "get", ("mail",), {}),
