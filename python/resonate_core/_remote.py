@@ -106,7 +106,7 @@ class Remote:
                 parts.failed(error)
             else:
                 parts.answered(items)
-        return calls.gather(parts.records)
+        return calls.gather(parts.answers)
 
 
 class AsyncRemote:
@@ -166,4 +166,4 @@ class AsyncRemote:
                 parts.failed(error)
             else:
                 parts.answered(items)
-        return calls.gather(parts.records)
+        return calls.gather(parts.answers)

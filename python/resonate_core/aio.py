@@ -54,7 +54,7 @@ class _StoreRunner:
         for status, answer in answers:  # of the refusals, one is the cause, and the others say that they were undone
             if status >= 400 and not (status == 409 and answer.startswith(_UNDONE)):
                 raise refusal(status, answer)
-        return calls.gather([call.result(*answer) for call, answer in zip(calls.calls, answers, strict=True)])
+        return calls.gather([answer for _, answer in answers])
 
     async def in_parts(self, calls: Together[T]) -> T:
         return await self.together(calls)  # a store has no limit of a request

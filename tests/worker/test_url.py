@@ -116,9 +116,11 @@ def test_many(worker: Worker, store: rc.Store, lifecycle):
 def test_many_of_which_one_is_refused(worker: Worker, store: rc.Store):
     task = worker.task("t")(lambda n: n)
     task.enqueue("other", id="b")
-    with pytest.raises(rc.errors.Conflict, match="job 1 of 3"):
+    with pytest.raises(rc.errors.PartlyEnqueued, match="2 of 3 jobs were enqueued; payload 1: ") as raised:
         task.enqueue_many([1, 2, 3], ids=["a", "b", "c"])
-    with pytest.raises(rc.errors.Invalid, match="2 ids for 3"):
+    assert isinstance(raised.value.problem, rc.Conflict)
+    assert [job.id for job in raised.value.enqueued] == ["a", "c"]
+    with pytest.raises(rc.errors.Invalid, match="ids must have as many entries as payloads"):
         task.enqueue_many([1, 2, 3], ids=["a", "b"])
 
 

@@ -73,12 +73,12 @@ class Together(Generic[T]):
 
     Args:
         calls: The requests, in order.
-        gather: Makes the result from their results.
+        gather: Makes the result from the data of their replies.
     """
 
     __slots__ = ("calls", "gather")
 
-    def __init__(self, calls: Sequence[Call[Any]], gather: Callable[[list[Any]], T]) -> None:
+    def __init__(self, calls: Sequence[Call[Any]], gather: Callable[[list[Data]], T]) -> None:
         self.calls = calls
         self.gather = gather
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from .._core import Job
+from .._core import Job, JobBatch, JobHeartbeat
+from .._misuse import unexpected
 from ..errors import Invalid
 from .call import Call, Data, Repeated, Together, nothing
-from .results import JobBatch, JobHeartbeat
 from .values import (
     Duration,
     Instant,
@@ -77,10 +77,15 @@ _WRITTEN: dict[str, Callable[[str, Any], Any]] = {
     "sent_at": instant,
 }
 _NAMES = {name: camel(name) for name in _WRITTEN}
+_OPTIONS = (*_WRITTEN, "headers")
 
 
 def _read(answer: Data) -> Job:
     return Job.from_dict(answer["job"])
+
+
+def _batch(answers: list[Data]) -> JobBatch:
+    return JobBatch.from_dict({"jobs": [answer["job"] for answer in answers]})
 
 
 def _held(id: str, version: int) -> Data:
@@ -97,6 +102,8 @@ def order(type: str, payload: Any, options: Mapping[str, Any], name: str = "payl
     """
     data: Data = {"type": text("type", type)}
     for option, value in options.items():
+        if option not in _OPTIONS:
+            raise TypeError(unexpected("enqueue", option, _OPTIONS))
         if value is not None and option != "headers":
             data[_NAMES[option]] = _WRITTEN[option](option, value)
     if value := value_data(name, payload, options.get("headers")):
@@ -176,7 +183,7 @@ def enqueue_many(
         if value := value_data("payloads", payload, headers):
             data["payload"] = value
         calls.append(Call("job.enqueue", data, _read, id is not None))
-    return Together(calls, JobBatch.of)
+    return Together(calls, _batch)
 
 
 def get(id: str) -> Call[Job]:
@@ -225,7 +232,7 @@ def _statuses(answer: Data) -> list[int]:
     return [item["status"] for item in answer["jobs"]]
 
 
-_NONE: Together[list[int]] = Together((), lambda results: [])
+_NONE: Together[list[int]] = Together((), lambda answers: [])
 
 
 def start_many(jobs: Iterable[tuple[str, int]], *, lease: Duration | None = None) -> Call[list[int]] | Together[list[int]]:

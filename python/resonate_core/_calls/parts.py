@@ -42,7 +42,7 @@ class Parts:
         self._most_bytes = _MOST_BYTES
         self._done = 0  # the number of payloads whose answer is known
         self._sent = 0
-        self.records: list[Job] = []
+        self.answers: list[Data] = []  # those of jobs that were enqueued
 
     def calls(self) -> Iterator[Call[Sequence[Data]]]:
         """Yield the requests, each after the answer to the one before."""
@@ -72,7 +72,7 @@ class Parts:
         missing, problem = [], None
         for number, item in enumerate(items, first):
             if item["status"] < 300:
-                self.records.append(Job.from_dict(item["job"]))
+                self.answers.append(item)
             else:
                 missing.append(number)
                 problem = problem or refusal(item["status"], str(item.get("error")))
@@ -92,8 +92,8 @@ class Parts:
         self._fail(error, list(range(self._done, len(self._items))))
 
     def _fail(self, problem: ResonateError, missing: list[int]) -> None:
-        if self.records:
-            raise PartlyEnqueued(problem, self.records, missing) from problem
+        if self.answers:
+            raise PartlyEnqueued(problem, [Job.from_dict(answer["job"]) for answer in self.answers], missing) from problem
         if isinstance(problem, Unreachable):
             raise problem
         raise type(problem)(f"payload {missing[0]}: {problem}", problem.status)

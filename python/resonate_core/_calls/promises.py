@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Promise
+from .._core import Promise, PromiseBatch, PromisePage
 from ..errors import Invalid
 from .call import Call, Data, Together
-from .results import PromiseBatch, PromisePage
 from .values import Duration, Instant, duration, given, instant, integer, items, string_map, text, texts, value_data
 
 __all__ = [
@@ -29,6 +28,10 @@ __all__ = [
 
 def _read(answer: Data) -> Promise:
     return Promise.from_dict(answer["promise"])
+
+
+def _batch(answers: list[Data]) -> PromiseBatch:
+    return PromiseBatch.from_dict({"promises": [answer["promise"] for answer in answers]})
 
 
 def creation(
@@ -171,7 +174,7 @@ def create_many(
     values = [None] * len(named) if params is None else _as_many("params", params, "an iterable", len(named))
     shared = None if tags is None else string_map("tags", tags)
     calls = [create(id, at, param=param, tags=shared) for id, at, param in zip(named, instants, values, strict=True)]
-    return Together(calls, PromiseBatch.of)
+    return Together(calls, _batch)
 
 
 def settle_many(ids: Iterable[str], values: Iterable[Any] | None = None, *, state: str = "resolved") -> Together[PromiseBatch]:
@@ -180,4 +183,4 @@ def settle_many(ids: Iterable[str], values: Iterable[Any] | None = None, *, stat
     given = [None] * len(named) if values is None else _as_many("values", values, "an iterable", len(named))
     pairs = zip(named, given, strict=True)
     calls = [Call("promise.settle", settlement(id, state, value, None, None), _read, True) for id, value in pairs]
-    return Together(calls, PromiseBatch.of)
+    return Together(calls, _batch)

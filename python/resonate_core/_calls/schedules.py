@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._core import Schedule
+from .._core import Schedule, SchedulePage
 from .call import Call, Data, nothing
-from .results import SchedulePage
 from .values import Duration, duration, given, integer, json_members, string_map, text, value_data
 
 __all__ = ["create", "delete", "get", "search"]

