@@ -1,0 +1,1 @@
+"""Parts for frameworks. Each needs its framework, and is imported by its own name."""

@@ -1,0 +1,31 @@
+"""Resonate jobs as tasks of Django: a backend of `django.tasks`, commands, pages of the admin, and a backend for tests.
+
+    INSTALLED_APPS += ["resonate_core.contrib.django"]
+    TASKS = {"default": {"BACKEND": "resonate_core.contrib.django.ResonateBackend"}}
+
+On Django 6 the framework is `django.tasks`; on Django 5.2 it is the package `django-tasks`, whose app `django_tasks` must be
+installed too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backend import ResonateBackend
+    from .task import ResonateTask
+    from .testing import ResonateTestBackend
+
+__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend"]
+
+_HOMES = {"ResonateBackend": "backend", "ResonateTask": "task", "ResonateTestBackend": "testing"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public class when it is first used: Django imports this package before its settings are complete."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,231 @@
+"""The backend of Django's task framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.checks import CheckMessage
+from django.db import connections
+from django.utils import timezone
+
+from resonate_core import Job, Store
+from resonate_core.errors import Invalid, NotFound
+from resonate_core.submission import submit
+from resonate_core.worker.wire import enqueue_data
+
+from . import checks
+from .framework import BaseTaskBackend, InvalidTask, Task, TaskResult, TaskResultDoesNotExist, TaskResultStatus, task_enqueued
+from .ids import new_id
+from .instants import to_datetime, to_ms
+from .options import Options, problem_of_job, read
+from .pending import Pending, in_transaction, waiting
+from .results import BACKEND_TAG, PRIORITY_TAG, result_of
+from .stores import store_at
+from .task import ResonateTask
+
+__all__ = ["ResonateBackend", "store_priority"]
+
+
+def store_priority(priority: int) -> int:
+    """The store's priority, 1 (first) to 100 (last), for one of Django's, 100 (first) to -100 (last).
+
+    Two neighbours share one: 0 and -1 are 50, the store's default; 98 to 100 are 1.
+    """
+    return max(1, (100 - priority) // 2)
+
+
+class ResonateBackend(BaseTaskBackend):
+    """Tasks are jobs of a store, which by default is in the application's own database.
+
+    A task that is enqueued inside of a transaction exists if and only if the transaction commits. Its job's id is the result's id,
+    its type the task's import path, and its payload ``{"args": [...], "kwargs": {...}}``.
+
+    Args:
+        alias: Its name in TASKS.
+        params: Its settings: BACKEND, QUEUES and OPTIONS.
+    """
+
+    task_class = ResonateTask
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
+        super().__init__(alias, params)
+        self._params = params
+
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
+        """Report each bad setting, for ``manage.py check``."""
+        return checks.of_backend(self.alias, self._params)
+
+    @cached_property
+    def settings(self) -> Options:
+        """Its OPTIONS.
+
+        Raises:
+            ImproperlyConfigured: One of them is bad.
+        """
+        return read(self.alias, self.options)
+
+    @property
+    def in_database(self) -> bool:
+        """Whether its store is in a database of Django."""
+        return self.settings.store is None
+
+    @property
+    def store(self) -> Store:
+        """The store; all threads of the process share it.
+
+        Raises:
+            ImproperlyConfigured: A setting is bad, or the database cannot hold a store.
+            StoreError: It cannot be opened.
+        """
+        return store_at(self.settings.place)
+
+    # -- enqueue ----------------------------------------------------------------------------------------------------------
+
+    def validate_task(self, task: Task) -> None:
+        """Refuse a task that cannot run.
+
+        Raises:
+            InvalidTask: It breaks a rule of Django's, or has an option that the store refuses.
+        """
+        super().validate_task(task)
+        given = task.job_options if isinstance(task, ResonateTask) else {}
+        problem = problem_of_job(given) if given else None
+        if problem is not None:
+            raise InvalidTask(f"{task.module_path} has an option that the store refuses: {problem}")
+
+    def enqueue(self, task: Task, args: Iterable[Any], kwargs: Mapping[str, Any]) -> TaskResult:
+        """Enqueue a task: at once, or inside of a transaction with its commit.
+
+        Args:
+            task: The task.
+            args: Values that JSON can hold.
+            kwargs: Likewise.
+
+        Returns:
+            The result, with the status READY.
+
+        Raises:
+            InvalidTask: The task cannot run here.
+            TypeError: An argument cannot be stored as JSON.
+            ValueError: Likewise, such as a NaN.
+            StoreBusy: Other processes wrote for longer than BUSY_TIMEOUT; only outside of a transaction.
+        """
+        self.validate_task(task)
+        given = task.job_options if isinstance(task, ResonateTask) else {}
+        result = TaskResult(
+            task=task,
+            id=new_id(),
+            status=TaskResultStatus.READY,
+            enqueued_at=None,
+            started_at=None,
+            finished_at=None,
+            last_attempted_at=None,
+            args=list(args),
+            kwargs=dict(kwargs),
+            backend=self.alias,
+            errors=[],
+            worker_ids=[],
+        )
+        options = self.settings.for_job(given)
+        options["id"] = result.id
+        options["queue"] = task.queue_name
+        options["priority"] = store_priority(task.priority)
+        options["tags"] = {BACKEND_TAG: self.alias}
+        if task.priority != 0:
+            options["tags"][PRIORITY_TAG] = str(task.priority)
+        if task.run_after is not None:
+            options["process_at"] = to_ms(task.run_after)
+        payload = {"args": result.args, "kwargs": result.kwargs}
+        data = enqueue_data(task.module_path, payload, options)  # raises for what JSON cannot hold, before anything is written
+        object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
+        if in_transaction(self.settings.database):
+            self._enqueue_in_transaction(result, data, payload, options)
+        else:
+            self.store.jobs.enqueue(task.module_path, payload, **options)
+        task_enqueued.send(type(self), task_result=result)
+        return replace(result)
+
+    def now(self) -> int:
+        """The present instant, in Unix ms."""
+        return to_ms(timezone.now())
+
+    def _enqueue_in_transaction(
+        self, result: TaskResult, data: Mapping[str, Any], payload: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> None:
+        settings = self.settings
+        if settings.store is not None:
+            self._enqueue_on_commit(result, payload, options)
+            return
+        connection = connections[settings.database]
+        submit(connection, "job.enqueue", {**data, "sentAt": self.now()}, schema=settings.schema)
+        if connection.in_atomic_block:  # without autocommit, Django does not know of the commit
+            Pending(self.alias, result, self._dispatch if settings.dispatch_on_commit else _nothing).register(
+                settings.database, robust=True
+            )
+
+    def _enqueue_on_commit(self, result: TaskResult, payload: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """Enqueue in a store elsewhere after the commit: a crash between the two loses the task."""
+
+        def enqueue() -> None:
+            self.store.jobs.enqueue(result.task.module_path, payload, **options)
+
+        Pending(self.alias, result, enqueue).register(self.settings.database, robust=False)
+
+    def _dispatch(self) -> None:
+        """Make what was submitted claimable now, so that no worker has to find it by polling."""
+        store = self.store
+        if store.submissions_waiting:
+            store.tick(limit=1)
+
+    # -- results ----------------------------------------------------------------------------------------------------------
+
+    def get_result(self, result_id: str) -> TaskResult:
+        """Return the present state of a task.
+
+        Args:
+            result_id: The id of the result.
+
+        Raises:
+            TaskResultDoesNotExist: There is none: it was never committed, or was pruned.
+        """
+        for each in waiting(self.settings.database, self.alias):
+            if each.result.id == result_id:
+                return replace(each.result)
+        job = self._job(result_id)
+        result = None if job is None else result_of(job, self.alias)
+        if result is None:
+            raise TaskResultDoesNotExist(result_id)
+        return result
+
+    async def aget_result(self, result_id: str) -> TaskResult:
+        """As `get_result`, without blocking the event loop."""
+        return await sync_to_async(self.get_result, thread_sensitive=True)(result_id)
+
+    def _job(self, id: str) -> Job | None:
+        store = self.store
+        try:
+            return store.jobs.get(id)
+        except NotFound:
+            pass
+        except Invalid:  # no id at all
+            return None
+        # Committed by a process that ended before it dispatched: found now. In a transaction this would wait for itself.
+        if not store.submissions_waiting or in_transaction(self.settings.database):
+            return None
+        store.tick(limit=1)
+        try:
+            return store.jobs.get(id)
+        except NotFound:
+            return None
+
+
+def _nothing() -> None:
+    """Leave the jobs to the next process that writes to the store."""

@@ -1,0 +1,178 @@
+"""The handlers of a worker for tasks of Django: found by the import path that is the type of a job."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from django.db import close_old_connections, reset_queries
+
+from resonate_core import Store
+from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
+from resonate_core.worker.outcomes import as_text
+
+from .backend import ResonateBackend
+from .framework import Task, TaskContext, TaskError, TaskResult, TaskResultStatus, normalize_json, task_finished, task_started
+from .instants import to_datetime
+from .results import UNREADABLE, exception_path, result_of, task_of
+
+__all__ = ["Handlers", "make_worker"]
+
+_log = logging.getLogger("resonate_core.django")
+
+#: How much of a traceback is kept with an error, its end, in characters.
+_TRACEBACK_KEPT = 8000
+
+
+class Handlers(dict[str, WorkerTask[Any, Any]]):
+    """The handlers of a worker by type; a task that is not among them yet is imported.
+
+    Args:
+        worker: The worker.
+        backend: The backend whose tasks it runs.
+    """
+
+    def __init__(self, worker: Worker, backend: ResonateBackend) -> None:
+        super().__init__(worker.tasks)
+        self._worker = worker
+        self._backend = backend
+
+    def get(self, type: str, default: Any = None) -> Any:
+        """The handler of a type; a job whose type is no task fails with the code UnknownType."""
+        found = super().get(type)
+        if found is not None:
+            return found
+        try:
+            task = task_of(type)
+        except Exception:  # the module itself raised
+            _log.exception("task %r cannot be imported", type)
+            return default
+        if task is None:
+            return default
+        made = WorkerTask(lambda: self._worker.client, type, _handler(task, self._backend), retry_on=_retries(task), options={})
+        self[type] = made
+        return made
+
+
+def make_worker(backend: ResonateBackend, store: Store | None = None, **options: Any) -> Worker:
+    """Make a worker for the tasks of a backend.
+
+    Args:
+        backend: The backend.
+        store: Its store; None: that of this process.
+        options: Of `resonate_core.worker.Worker`, over WORKER of the settings; `queues` are those of the backend by default.
+
+    Raises:
+        Invalid: An option out of its range.
+    """
+    named = {"queues": sorted(backend.queues) or "default", **backend.settings.worker, **options}
+    worker = Worker(backend.store if store is None else store, **named)
+    worker.tasks = Handlers(worker, backend)
+    return worker
+
+
+def _retries(task: Task) -> Any:
+    return getattr(task, "retry_on", None)
+
+
+def _is_retried(error: BaseException, task: Task) -> bool:
+    kinds = _retries(task)
+    return kinds is None or isinstance(error, kinds)
+
+
+def _will_retry(job: Any, error: BaseException, task: Task) -> bool:
+    """Whether the store will retry a job that raised: the rule of `job.fail` (JOBS 3)."""
+    if isinstance(error, Snooze):
+        return True
+    retryable = error.retryable if isinstance(error, JobError) else None
+    if retryable is None:
+        retryable = _is_retried(error, task)
+    codes = job.retry_policy.get("codes")
+    return bool(retryable) and job.retry_count < job.max_retries and (not codes or _code(error) in codes)
+
+
+def _code(error: BaseException) -> str:
+    """The code of an error: that of a `JobError`, or the import path of its class."""
+    return error.code if isinstance(error, JobError) else f"{type(error).__module__}.{type(error).__qualname__}"
+
+
+def _handler(task: Task, backend: ResonateBackend) -> Callable[[JobContext], Any]:
+    """The handler of a task, which runs in a thread; an asynchronous one gets an event loop there."""
+
+    def run(context: JobContext) -> Any:
+        reset_queries()
+        close_old_connections()
+        try:
+            return _run(task, backend, context)
+        finally:
+            close_old_connections()
+
+    run.__qualname__ = task.module_path
+    return run
+
+
+def _run(task: Task, backend: ResonateBackend, context: JobContext) -> Any:
+    result = _started(context, backend)
+    task_started.send_robust(type(backend), task_result=result)
+    try:
+        first = (TaskContext(task_result=result),) if task.takes_context else ()
+        value = normalize_json(task.call(*first, *result.args, **result.kwargs))
+    except (JobCancelled, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if not _will_retry(context.job, error, task):
+            _finish(backend, result, context, TaskResultStatus.FAILED, error=error)
+        if isinstance(error, (JobError, Snooze)):
+            raise
+        trace = "".join(traceback.format_exception(error))[-_TRACEBACK_KEPT:]
+        raise JobError(_code(error), as_text(_message(error)), as_text(trace), retryable=_is_retried(error, task)) from error
+    _finish(backend, result, context, TaskResultStatus.SUCCESSFUL, value=value)
+    return value
+
+
+def _message(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _started(context: JobContext, backend: ResonateBackend) -> TaskResult:
+    """The result as it is while this attempt runs.
+
+    Raises:
+        JobError: The payload is not one of a task.
+    """
+    result = result_of(context.job, backend.alias)
+    if result is None:
+        raise JobError("InvalidPayload", f"{UNREADABLE}, and its tag must name the backend {backend.alias!r}", retryable=False)
+    at = to_datetime(context.started_at)
+    workers = list(result.worker_ids)
+    if len(workers) < context.attempt:  # the claim did not start the attempt
+        workers.append(context.worker)
+    return replace(
+        result,
+        status=TaskResultStatus.RUNNING,
+        started_at=result.started_at or at,
+        last_attempted_at=at,
+        worker_ids=workers,
+    )
+
+
+def _finish(
+    backend: ResonateBackend,
+    result: TaskResult,
+    context: JobContext,
+    status: TaskResultStatus,
+    *,
+    value: Any = None,
+    error: BaseException | None = None,
+) -> None:
+    """Send the signal of the end. It comes before the store has the outcome: a receiver that fails does not change it."""
+    changed = {"status": status, "finished_at": to_datetime(backend.now()), "_return_value": value}
+    if error is not None:
+        made = TaskError(exception_class_path=exception_path(_code(error)), traceback="".join(traceback.format_exception(error)))
+        changed["errors"] = [*result.errors, made]
+    for name, given in changed.items():
+        object.__setattr__(result, name, given)
+    task_finished.send_robust(type(backend), task_result=result)
