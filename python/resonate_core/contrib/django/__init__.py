@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backend import ResonateBackend
-    from .task import ResonateTask
+    from .declaration import ResonateTask
     from .testing import ResonateTestBackend
 
-__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend"]
+__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "submit", "task"]
 
-_HOMES = {"ResonateBackend": "backend", "ResonateTask": "task", "ResonateTestBackend": "testing"}
+_HOMES = {
+    "ResonateBackend": "backend",
+    "ResonateTask": "declaration",
+    "ResonateTestBackend": "testing",
+    "submit": "requests",
+    "task": "declaration",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,10 @@ from django.db import connections
 from django.utils import timezone
 
 from resonate_core import Job, Store
+from resonate_core._server_client import envelope
 from resonate_core.errors import Invalid, NotFound
 from resonate_core.submission import submit
+from resonate_core.worker.client import refusal
 from resonate_core.worker.wire import enqueue_data
 
 from . import checks
@@ -25,7 +27,7 @@ from .options import Options, problem_of_job, read
 from .pending import Pending, in_transaction, waiting
 from .results import BACKEND_TAG, PRIORITY_TAG, result_of
 from .stores import store_at
-from .task import ResonateTask
+from .declaration import ResonateTask
 
 __all__ = ["ResonateBackend", "store_priority"]
 
@@ -122,7 +124,7 @@ class ResonateBackend(BaseTaskBackend):
         given = task.job_options if isinstance(task, ResonateTask) else {}
         result = TaskResult(
             task=task,
-            id=new_id(),
+            id=getattr(task, "result_id", None) or new_id(),
             status=TaskResultStatus.READY,
             enqueued_at=None,
             started_at=None,
@@ -146,10 +148,7 @@ class ResonateBackend(BaseTaskBackend):
         payload = {"args": result.args, "kwargs": result.kwargs}
         data = enqueue_data(task.module_path, payload, options)  # raises for what JSON cannot hold, before anything is written
         object.__setattr__(result, "enqueued_at", to_datetime(self.now()))
-        if in_transaction(self.settings.database):
-            self._enqueue_in_transaction(result, data, payload, options)
-        else:
-            self.store.jobs.enqueue(task.module_path, payload, **options)
+        self.send("job.enqueue", data, result)
         task_enqueued.send(type(self), task_result=result)
         return replace(result)
 
@@ -157,30 +156,44 @@ class ResonateBackend(BaseTaskBackend):
         """The present instant, in Unix ms."""
         return to_ms(timezone.now())
 
-    def _enqueue_in_transaction(
-        self, result: TaskResult, data: Mapping[str, Any], payload: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> None:
+    def send(self, kind: str, data: Mapping[str, Any], result: TaskResult | None = None) -> None:
+        """Send a request that changes the store: at once, or inside of a transaction with its commit.
+
+        Args:
+            kind: Of the request, such as ``promise.create`` (PROTOCOL 5, JOBS 5).
+            data: Its data, as on the wire.
+            result: The result of the task that it enqueues.
+
+        Raises:
+            ResonateError: The request breaks a rule; outside of a transaction also if the store refuses it.
+        """
+        if not in_transaction(self.settings.database):
+            self._apply(kind, data)
+        elif self.in_database:
+            self._submit(kind, data, result)
+        else:  # a crash between the commit and the request loses it
+            self._after_commit(result, lambda: self._apply(kind, data), robust=False)
+
+    def _submit(self, kind: str, data: Mapping[str, Any], result: TaskResult | None) -> None:
+        """Write the request with Django's connection, in its transaction."""
         settings = self.settings
-        if settings.store is not None:
-            self._enqueue_on_commit(result, payload, options)
-            return
         connection = connections[settings.database]
-        submit(connection, "job.enqueue", {**data, "sentAt": self.now()}, schema=settings.schema)
+        sent = {"sentAt": self.now()} if kind == "job.enqueue" else {}
+        submit(connection, kind, {**data, **sent}, schema=settings.schema)
         if connection.in_atomic_block:  # without autocommit, Django does not know of the commit
-            Pending(self.alias, result, self._dispatch if settings.dispatch_on_commit else _nothing).register(
-                settings.database, robust=True
-            )
+            self._after_commit(result, self._dispatch if settings.dispatch_on_commit else _nothing, robust=True)
 
-    def _enqueue_on_commit(self, result: TaskResult, payload: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        """Enqueue in a store elsewhere after the commit: a crash between the two loses the task."""
+    def _after_commit(self, result: TaskResult | None, call: Callable[[], Any], *, robust: bool) -> None:
+        Pending(self.alias, result, call).register(self.settings.database, robust=robust)
 
-        def enqueue() -> None:
-            self.store.jobs.enqueue(result.task.module_path, payload, **options)
-
-        Pending(self.alias, result, enqueue).register(self.settings.database, robust=False)
+    def _apply(self, kind: str, data: Mapping[str, Any]) -> None:
+        reply = self.store.apply(envelope(kind, data, "0"))
+        status = reply["head"]["status"]
+        if status >= 300:
+            raise refusal(status, str(reply["data"]))
 
     def _dispatch(self) -> None:
-        """Make what was submitted claimable now, so that no worker has to find it by polling."""
+        """Run what was submitted now, so that no worker has to find it by polling."""
         store = self.store
         if store.submissions_waiting:
             store.tick(limit=1)
@@ -197,7 +210,7 @@ class ResonateBackend(BaseTaskBackend):
             TaskResultDoesNotExist: There is none: it was never committed, or was pruned.
         """
         for each in waiting(self.settings.database, self.alias):
-            if each.result.id == result_id:
+            if each.result is not None and each.result.id == result_id:
                 return replace(each.result)
         job = self._job(result_id)
         result = None if job is None else result_of(job, self.alias)
@@ -228,4 +241,4 @@ class ResonateBackend(BaseTaskBackend):
 
 
 def _nothing() -> None:
-    """Leave the jobs to the next process that writes to the store."""
+    """Leave what was submitted to the next process that writes to the store."""

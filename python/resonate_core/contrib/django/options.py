@@ -18,7 +18,7 @@ from resonate_core.worker import Worker
 
 from .places import IN_MEMORY, is_in_memory, postgres_url, sqlite_path
 from .stores import Place
-from .task import JOB_OPTIONS
+from .declaration import JOB_OPTIONS
 
 __all__ = ["Options", "problem_of_job", "problems", "read"]
 

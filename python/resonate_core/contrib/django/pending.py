@@ -17,15 +17,15 @@ __all__ = ["Pending", "in_transaction", "take", "waiting"]
 
 
 class Pending:
-    """A task that was enqueued in a transaction which is still open.
+    """A request in a transaction that is still open.
 
     Args:
         alias: Of the backend.
-        result: What its `enqueue` returned.
+        result: Of the task that it enqueues, if it does.
         committed: Called once the transaction has committed.
     """
 
-    def __init__(self, alias: str, result: TaskResult, committed: Callable[[], Any]) -> None:
+    def __init__(self, alias: str, result: TaskResult | None, committed: Callable[[], Any]) -> None:
         self.alias = alias
         self.result = result
         self._committed = committed

@@ -83,11 +83,6 @@ class ResonateTestBackend(ResonateBackend):
         """Report bad settings, except for the place of the store, which does not count here."""
         return [each for each in super().check(**kwargs) if each.id in ("resonate.E001", "resonate.E002") and "DATABASE" not in each.msg]
 
-    def _enqueue_in_transaction(
-        self, result: TaskResult, data: Mapping[str, Any], payload: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> None:
-        self._enqueue_on_commit(result, payload, options)
-
 
 def _backend(alias: str) -> ResonateTestBackend:
     backend = task_backends[alias]
@@ -97,7 +92,7 @@ def _backend(alias: str) -> ResonateTestBackend:
 
 
 def _commit(backend: ResonateTestBackend) -> None:
-    """Enqueue what waits for the commit of the test's own transaction, which is never committed.
+    """Send what waits for the commit of the test's own transaction, which is never committed.
 
     Raises:
         RuntimeError: A transaction of the program is open.
@@ -151,7 +146,8 @@ def enqueued(backend: str = "default") -> list[TaskResult]:
         cursor = page.cursor
         if cursor is None:
             break
-    return results + [replace(each.result) for each in waiting(found.settings.database, backend)]
+    open_ones = (each.result for each in waiting(found.settings.database, backend))
+    return results + [replace(result) for result in open_ones if result is not None]
 
 
 def reset_stores() -> None:

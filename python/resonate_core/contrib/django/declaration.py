@@ -1,22 +1,23 @@
-"""Tasks with the options of jobs that Django's tasks do not have."""
+"""Declare tasks, with the options of jobs that Django's tasks do not have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, Literal
 
-from .framework import Task
+from .framework import Task, task_backends
 
-__all__ = ["JOB_OPTIONS", "ResonateTask"]
+__all__ = ["JOB_OPTIONS", "ResonateTask", "task"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResonateTask(Task):
     """A task of a `ResonateBackend`: `@task(max_retries=5)`, or for one call `mail.using(max_retries=5).enqueue(...)`.
 
-    An option that is None has the value of ``OPTIONS["JOB"]`` in the settings, or else of the queue.
+    An option that is None has the value of ``OPTIONS["JOB"]`` in the settings, or else of the queue. With Django 6.1 its own
+    decorator takes these options, too; the one of this package takes them with every version of Django.
 
     Attributes:
         max_retries: How often an attempt that failed is repeated.
@@ -26,6 +27,8 @@ class ResonateTask(Task):
         retention: How long the result is kept after the task succeeded; "kept": until it is pruned.
         good_for: The task fails if it has not started this long after it could first run.
         on_exhausted: "archived": a person can run it again; "failed": its failure is final.
+        result_id: The id of the result; None: a new one. If the same task was enqueued under this id before, that one is meant; a pending
+            promise with this id becomes the task's, so that a workflow can await it.
     """
 
     max_retries: int | None = None
@@ -35,6 +38,7 @@ class ResonateTask(Task):
     retention: int | timedelta | Literal["kept"] | None = None
     good_for: int | timedelta | None = None
     on_exhausted: Literal["archived", "failed"] | None = None
+    result_id: str | None = None
 
     def using(self, **changes: Any) -> ResonateTask:
         """Return the task with other options; None leaves one as it is.
@@ -59,4 +63,26 @@ class ResonateTask(Task):
 
 
 #: The attributes that are options of jobs, under the same names.
-JOB_OPTIONS = frozenset({each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on"})
+JOB_OPTIONS = frozenset({each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"})
+
+
+def task(function: Callable[..., Any] | None = None, /, *, backend: str = "default", **options: Any) -> Any:
+    """Declare a function of a module as a task; a decorator, with or without arguments.
+
+    Args:
+        function: The function; it may be asynchronous.
+        backend: The name of the backend in TASKS, which must be one of this package.
+        options: priority, queue_name, takes_context, and the attributes of `ResonateTask`.
+
+    Returns:
+        The task: ``mail.enqueue(7)`` enqueues a call, ``mail.func(7)`` calls the function.
+
+    Raises:
+        TypeError: There is no such option.
+        InvalidTask: The backend refuses the function or an option.
+    """
+
+    def declare(function: Callable[..., Any]) -> Any:
+        return task_backends[backend].task_class(func=function, backend=backend, **options)
+
+    return declare if function is None else declare(function)
