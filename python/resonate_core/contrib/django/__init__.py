@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .declaration import ResonateTask
     from .testing import ResonateTestBackend
 
-__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "submit", "task"]
+__all__ = ["ResonateBackend", "ResonateTask", "ResonateTestBackend", "submit", "task", "task_backends"]
 
 _HOMES = {
     "ResonateBackend": "backend",
@@ -24,6 +24,7 @@ _HOMES = {
     "ResonateTestBackend": "testing",
     "submit": "requests",
     "task": "declaration",
+    "task_backends": "framework",
 }
 
 

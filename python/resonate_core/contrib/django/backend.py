@@ -20,6 +20,7 @@ from resonate_core.worker.client import refusal
 from resonate_core.worker.wire import enqueue_data
 
 from . import checks
+from .declaration import ResonateTask
 from .framework import BaseTaskBackend, InvalidTask, Task, TaskResult, TaskResultDoesNotExist, TaskResultStatus, task_enqueued
 from .ids import new_id
 from .instants import to_datetime, to_ms
@@ -27,7 +28,6 @@ from .options import Options, problem_of_job, read
 from .pending import Pending, in_transaction, waiting
 from .results import BACKEND_TAG, PRIORITY_TAG, result_of
 from .stores import store_at
-from .declaration import ResonateTask
 
 __all__ = ["ResonateBackend", "store_priority"]
 

@@ -63,7 +63,9 @@ class ResonateTask(Task):
 
 
 #: The attributes that are options of jobs, under the same names.
-JOB_OPTIONS = frozenset({each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"})
+JOB_OPTIONS = frozenset(
+    {each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"}
+)
 
 
 def task(function: Callable[..., Any] | None = None, /, *, backend: str = "default", **options: Any) -> Any:

@@ -16,9 +16,9 @@ from resonate_core.errors import Invalid
 from resonate_core.submission import DEFAULT_SCHEMA
 from resonate_core.worker import Worker
 
+from .declaration import JOB_OPTIONS
 from .places import IN_MEMORY, is_in_memory, postgres_url, sqlite_path
 from .stores import Place
-from .declaration import JOB_OPTIONS
 
 __all__ = ["Options", "problem_of_job", "problems", "read"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone as zones
@@ -81,7 +81,9 @@ class ResonateTestBackend(ResonateBackend):
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Report bad settings, except for the place of the store, which does not count here."""
-        return [each for each in super().check(**kwargs) if each.id in ("resonate.E001", "resonate.E002") and "DATABASE" not in each.msg]
+        return [
+            each for each in super().check(**kwargs) if each.id in ("resonate.E001", "resonate.E002") and "DATABASE" not in each.msg
+        ]
 
 
 def _backend(alias: str) -> ResonateTestBackend:

@@ -19,7 +19,9 @@ from resonate_core.errors import ResonateError
 class Command(BaseCommand):
     """Reports the state of each store in one line."""
 
-    help = "Report the state of each store. The exit code is 1 if a store does not answer, has refused requests, or exceeds a limit."
+    help = (
+        "Report the state of each store. The exit code is 1 if a store does not answer, has refused requests, or exceeds a limit."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""

@@ -37,11 +37,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--backend", help="the name of the backend in TASKS (default: the first of this package)")
-        parser.add_argument("--queues", help="names separated by commas, each with a weight if wanted: mail=3,default (default: QUEUES)")
+        parser.add_argument(
+            "--queues", help="names separated by commas, each with a weight if wanted: mail=3,default (default: QUEUES)"
+        )
         parser.add_argument("--concurrency", type=int, help="how many tasks run at once, each in a thread (default: WORKER, or 10)")
-        parser.add_argument("--grace", type=float, help="seconds that running tasks get to end after a signal (default: WORKER, or 10)")
-        parser.add_argument("--lease", type=float, help="seconds after which a task of a dead worker runs again (default: WORKER, or 30)")
-        parser.add_argument("--poll-interval", type=float, help="seconds between two looks for tasks of other processes (default: 1)")
+        parser.add_argument(
+            "--grace", type=float, help="seconds that running tasks get to end after a signal (default: WORKER, or 10)"
+        )
+        parser.add_argument(
+            "--lease", type=float, help="seconds after which a task of a dead worker runs again (default: WORKER, or 30)"
+        )
+        parser.add_argument(
+            "--poll-interval", type=float, help="seconds between two looks for tasks of other processes (default: 1)"
+        )
         parser.add_argument("--name", help="the name of the worker (default: host, process and a number)")
         parser.add_argument("--until-idle", action="store_true", help="run the tasks that can run now, then exit")
         parser.add_argument("--reload", action="store_true", default=None, help="restart when the code changes (default: in DEBUG)")
@@ -123,4 +131,3 @@ def _log_to(stream: Any, verbosity: int) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if verbosity >= 2 else logging.INFO)
-

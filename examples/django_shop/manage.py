@@ -1,0 +1,12 @@
+"""The commands of the shop: ``python manage.py migrate``, ``runserver``, ``resonate_worker``, ``shop_workflows``, ``test``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+    execute_from_command_line(sys.argv)
