@@ -30,15 +30,15 @@ class OrderTests(FreshStore, TestCase):
         page = self.client.post("/orders/", TEA, follow=True)
         self.assertContains(page, "Receipt: Ready")
         run_until_idle()
-        self.assertEqual([mail.to for mail in Mail.objects.all()], ["ann@example.org"])
+        assert [mail.to for mail in Mail.objects.all()] == ["ann@example.org"]
         result = send_receipt.get_result(Order.objects.get().receipt)
-        self.assertEqual(result.return_value, "receipt for ann@example.org")
+        assert result.return_value == "receipt for ann@example.org"
 
     def test_an_order_that_is_refused_leaves_no_task(self) -> None:
         """Order, task and workflow exist together, or none of them."""
         answer = self.client.post("/orders/", {**TEA, "item": "nothing"})
-        self.assertEqual((answer.status_code, Order.objects.count(), enqueued()), (400, 0, []))
-        self.assertEqual(len(run_until_idle()), 0)
+        assert (answer.status_code, Order.objects.count(), enqueued()) == (400, 0, [])
+        assert len(run_until_idle()) == 0
 
     def test_a_mail_server_that_is_away_is_tried_again(self) -> None:
         """Five retries, after 1, 2, 4, 8 and 16 s; the fifth attempt reaches it."""
@@ -48,8 +48,8 @@ class OrderTests(FreshStore, TestCase):
             away = [ConnectionError("away")] * 4
             with mock.patch.object(Mail.objects, "create", side_effect=[*away, None]):
                 runs = run_until_idle(advance=True).runs
-            self.assertEqual([run.outcome for run in runs], ["failed"] * 4 + ["completed"])
-            self.assertEqual(clock.now - begun, 15_000)
+            assert [run.outcome for run in runs] == ["failed"] * 4 + ["completed"]
+            assert clock.now - begun == 15000
 
 
 class WorkflowTests(FreshStore, TestCase):
@@ -80,18 +80,18 @@ class WorkflowTests(FreshStore, TestCase):
                 async with self.workflows() as connection:
                     await connection.advance(timedelta(days=3))
                     order = await Order.objects.aget()
-                    self.assertEqual(order.state, "charged")
+                    assert order.state == "charged"
                     await sync_to_async(self.post)(f"/orders/{order.pk}/decide/", {"decision": "ship"})
                     await connection.settle()
                     await sync_to_async(run_until_idle)()
                     await connection.settle()
                 answer = await self.async_client.get(f"/orders/{order.pk}/wait/")
-                self.assertEqual(answer.json(), {"state": "resolved", "result": f"shipped: parcel {order.pk:06}"})
+                assert answer.json() == {"state": "resolved", "result": f"shipped: parcel {order.pk:06}"}
                 again = await sync_to_async(self.post)(f"/orders/{order.pk}/decide/", {"decision": "cancel"})
-                self.assertEqual(again.status_code, 409)
+                assert again.status_code == 409
 
         async_to_sync(story)()
-        self.assertEqual([mail.text[:8] for mail in Mail.objects.order_by("pk")], ["Thank yo", "Your tea"])
+        assert [mail.text[:8] for mail in Mail.objects.order_by("pk")] == ["Thank yo", "Your tea"]
 
     def test_an_order_that_nobody_decides_about_is_open_until_its_deadline(self) -> None:
         """The page that waits says so."""
@@ -103,6 +103,6 @@ class WorkflowTests(FreshStore, TestCase):
                     await connection.settle()
                     order = await Order.objects.aget()
                     answer = await self.async_client.get(f"/orders/{order.pk}/wait/?seconds=0")
-                    self.assertEqual((answer.status_code, answer.json()), (202, {"state": "open"}))
+                    assert (answer.status_code, answer.json()) == (202, {"state": "open"})
 
         async_to_sync(story)()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from django.db import close_old_connections, reset_queries
+from django.db import connections
 
 from resonate_core import Store
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
@@ -99,16 +99,26 @@ def _code(error: BaseException) -> str:
     return error.code if isinstance(error, JobError) else f"{type(error).__module__}.{type(error).__qualname__}"
 
 
+def _tidy_connections() -> None:
+    """Close the database connections of this thread that are broken or old, and forget their log of queries, as between two requests.
+
+    A connection in a transaction stays as it is: it is the one of a test that runs tasks in its own thread.
+    """
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.queries_log.clear()
+            connection.close_if_unusable_or_obsolete()
+
+
 def _handler(task: Task, backend: ResonateBackend) -> Callable[[JobContext], Any]:
     """The handler of a task, which runs in a thread; an asynchronous one gets an event loop there."""
 
     def run(context: JobContext) -> Any:
-        reset_queries()
-        close_old_connections()
+        _tidy_connections()
         try:
             return _run(task, backend, context)
         finally:
-            close_old_connections()
+            _tidy_connections()
 
     run.__qualname__ = task.module_path
     return run

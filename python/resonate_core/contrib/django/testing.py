@@ -171,6 +171,10 @@ def travel(to: datetime | None = None) -> Iterator[ManualClock]:
         The clock: `clock.advance(timedelta(hours=1))` runs what is due in the stores on the way. Tasks run by `run_until_idle`.
     """
     clock = ManualClock(to_ms(timezone.now() if to is None else to))
+
+    def now() -> datetime:
+        return datetime.fromtimestamp(clock.now / 1000, zones.utc)
+
     reset_stores()
     with _lock:
         for backend in resonate_backends():
@@ -178,7 +182,7 @@ def travel(to: datetime | None = None) -> Iterator[ManualClock]:
                 _stores[backend.alias] = Store(clock=clock)
     with ExitStack() as leaving:
         leaving.callback(reset_stores)
-        leaving.enter_context(mock.patch.object(timezone, "now", lambda: datetime.fromtimestamp(clock.now / 1000, zones.utc)))
+        leaving.enter_context(mock.patch.object(timezone, "now", now))
         yield clock
 
 

@@ -84,10 +84,10 @@ def _line(state: dict[str, Any]) -> str:
     shown = f"{state['backend']}: {'ok' if state['ok'] else 'NOT OK'}"
     if "counts" in state:
         counts = state["counts"]
-        waiting = counts.get("pending", 0)
-        shown += f"; {state['store']}; {waiting} runnable (longest wait {state['latency']:.1f} s), "
-        shown += f"{counts.get('scheduled', 0) + counts.get('retry', 0)} later, {counts.get('claimed', 0) + counts.get('running', 0)} running, "
-        shown += f"{counts.get('archived', 0)} failed"
+        later = counts.get("scheduled", 0) + counts.get("retry", 0)
+        running = counts.get("claimed", 0) + counts.get("running", 0)
+        shown += f"; {state['store']}; {counts.get('pending', 0)} runnable (longest wait {state['latency']:.1f} s), "
+        shown += f"{later} later, {running} running, {counts.get('archived', 0)} failed"
         if state["paused"]:
             shown += f"; paused: {', '.join(state['paused'])}"
     return "; ".join([shown, *state["problems"]])

@@ -1,0 +1,1 @@
+"""Django projects on real databases, with real processes."""
