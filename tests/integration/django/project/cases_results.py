@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import timezone as zones
 
+import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -104,10 +105,10 @@ class ResultTests(LiveTestCase):
 
     def test_no_such_result(self):
         for id in ("none", "", "a" * 10_000, "\0"):
-            with self.subTest(id=id[:10]), self.assertRaises(TaskResultDoesNotExist):
+            with self.subTest(id=id[:10]), pytest.raises(TaskResultDoesNotExist):
                 task_backends["default"].get_result(id)
         result = tasks.add.enqueue(1, 2)
-        with self.assertRaises(TaskResultMismatch):
+        with pytest.raises(TaskResultMismatch):
             tasks.fail.get_result(result.id)
 
     def test_jobs_that_are_no_tasks_have_no_result(self):
@@ -115,7 +116,7 @@ class ResultTests(LiveTestCase):
         self.store.jobs.enqueue("nowhere.at.all", id="module")
         self.store.jobs.enqueue("work.tasks.add", [1, 2], id="payload")
         for id in ("function", "module", "payload"):
-            with self.subTest(id=id), self.assertRaises(TaskResultDoesNotExist):
+            with self.subTest(id=id), pytest.raises(TaskResultDoesNotExist):
                 task_backends["default"].get_result(id)
         work()
         codes = [self.store.jobs.get(id).error["code"] for id in ("function", "module", "payload")]
