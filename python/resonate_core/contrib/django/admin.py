@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import django
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
@@ -49,6 +50,11 @@ class JobAdmin(admin.ModelAdmin):
         allowed = self.has_delete_permission(request) if action == "delete" else self.has_change_permission(request)
         return bool(allowed)
 
+    def _context(self, request: HttpRequest) -> dict[str, Any]:
+        """What all pages have in common."""
+        context = self.admin_site.each_context(request)
+        return {**context, "opts": self.opts, "breadcrumbs_are_a_list": django.VERSION >= (6, 1)}
+
     def _backend(self, alias: str) -> ResonateBackend:
         try:
             return backend_of(alias or None)
@@ -82,9 +88,8 @@ class JobAdmin(admin.ModelAdmin):
         queues += [(name, question.query(queue=name), question.queue == name) for name in page.queues]
         filters += [(_("state"), states), (_("queue"), queues)]
         context = {
-            **self.admin_site.each_context(request),
+            **self._context(request),
             "title": _("Jobs"),
-            "opts": self.opts,
             "question": question,
             "page": page,
             "filters": filters,
@@ -99,7 +104,6 @@ class JobAdmin(admin.ModelAdmin):
             "job": job,
             "url": self._url_of(job.id, backend),
             "enqueued_at": to_datetime(job.sent_at),
-            "started_at": to_datetime(job.started_at),
             "ended_at": to_datetime(ended),
             "attempts": len(job.attempts),
             "error": (job.error["message"] or job.error["code"]) if job.error is not None and job.state in _WITH_ERROR else "",
@@ -124,10 +128,9 @@ class JobAdmin(admin.ModelAdmin):
         except (NotFound, Invalid) as error:
             raise Http404(str(error)) from error
         context = {
-            **self.admin_site.each_context(request),
+            **self._context(request),
             "title": _("Job"),
             "subtitle": job.type,
-            "opts": self.opts,
             "job": job,
             "fields": fields_of(job),
             "attempts": attempts_of(job),
@@ -152,9 +155,8 @@ class JobAdmin(admin.ModelAdmin):
             return HttpResponseRedirect(back)
         if action != "run" and "confirmed" not in request.POST:
             context = {
-                **self.admin_site.each_context(request),
+                **self._context(request),
                 "title": _("Are you sure?"),
-                "opts": self.opts,
                 "action": action,
                 "ids": ids,
                 "back": back,
