@@ -94,7 +94,7 @@ class WorkflowTests(FreshStore, TestCase):
         assert [mail.text[:8] for mail in Mail.objects.order_by("pk")] == ["Thank yo", "Your tea"]
 
     def test_an_order_that_nobody_decides_about_is_open_until_its_deadline(self) -> None:
-        """The page that waits says so."""
+        """The page that waits reports that it is open."""
 
         async def story() -> None:
             with travel():

@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,11 +28,11 @@ def until(condition: Callable[[], bool], place: Place, *logs: str) -> None:
 
 
 @pytest.fixture
-def site(project: Place) -> Iterator[Place]:
+def site(project: Place) -> Place:
     """The project with its tables."""
     done = project.run("migrate", "--verbosity", "1")
     assert "Made the tables of the store in " in done.stdout
-    yield project
+    return project
 
 
 def enqueue(site: Place, call: str) -> str:

@@ -42,7 +42,7 @@ class JobAdmin(admin.ModelAdmin):
         ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody: programs enqueue."""
+        """False: only programs enqueue."""
         return False
 
     def _may(self, request: HttpRequest, action: str) -> bool:
@@ -143,7 +143,7 @@ class JobAdmin(admin.ModelAdmin):
     # -- actions ------------------------------------------------------------------------------------------------------
 
     def _act(self, request: HttpRequest, backend: ResonateBackend, ids: list[str], back: str) -> HttpResponse:
-        """Do what was asked with some jobs; what cannot be undone is asked back first."""
+        """Run an action on some jobs; an action that cannot be undone needs a confirmation."""
         action = request.POST.get("action", "")
         if action not in ACTIONS:
             self.message_user(request, _("No action was chosen."), messages.WARNING)

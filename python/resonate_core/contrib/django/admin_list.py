@@ -1,4 +1,4 @@
-"""A page of jobs for the admin: what was asked for, and what the store has."""
+"""A page of jobs for the admin: the filters of a user, and the jobs that match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SORTED = 10_000
 
 @dataclass(frozen=True)
 class Question:
-    """What a user of the admin asked for; an empty text asks for everything.
+    """The filters of a user of the admin; an empty text matches everything.
 
     Attributes:
         backend: The alias of the backend.
@@ -89,11 +89,11 @@ class JobPage:
 
 
 def page_of(store: Store, question: Question) -> JobPage:
-    """Read the page that was asked for.
+    """Read the page for some filters.
 
     Args:
         store: The store.
-        question: What was asked for.
+        question: The filters.
     """
     stats = store.queues.stats()
     counts = dict.fromkeys(STATES, 0)

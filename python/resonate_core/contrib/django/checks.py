@@ -21,7 +21,7 @@ APP = "resonate_core.contrib.django"
 
 
 def of_backend(alias: str, params: Mapping[str, Any]) -> list[CheckMessage]:
-    """Report what is wrong with the settings of a backend.
+    """Report each bad setting of a backend.
 
     Args:
         alias: Its name in TASKS.
@@ -50,7 +50,7 @@ def of_backend(alias: str, params: Mapping[str, Any]) -> list[CheckMessage]:
 
 
 def _of_sqlite(where: str, alias: str, given: Mapping[str, Any]) -> list[CheckMessage]:
-    """What is to be said of a store in the SQLite file of the application."""
+    """Check a store in the SQLite file of the application."""
     options = read(alias, given)
     connection = connections[options.database]
     if options.store is not None or connection.vendor != "sqlite":

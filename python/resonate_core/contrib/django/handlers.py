@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from django.apps import apps
 from django.db import connections
+from django.utils.module_loading import autodiscover_modules
 
 from resonate_core import Store
 from resonate_core.worker import JobCancelled, JobContext, JobError, Snooze, Worker, WorkerTask
@@ -56,6 +59,19 @@ class Handlers(dict[str, WorkerTask[Any, Any]]):
         self[type] = made
         return made
 
+    def discover(self) -> None:
+        """Import the modules `tasks` of the installed apps, as the admin does with `admin`, and register their tasks.
+
+        Raises:
+            Exception: A module raises this when it is imported.
+        """
+        autodiscover_modules("tasks")
+        for app in apps.get_app_configs():
+            module = sys.modules.get(f"{app.name}.tasks")
+            for value in list(vars(module).values()) if module is not None else []:
+                if isinstance(value, Task) and value.backend == self._backend.alias:
+                    self.get(value.module_path)
+
 
 def make_worker(backend: ResonateBackend, store: Store | None = None, **options: Any) -> Worker:
     """Make a worker for the tasks of a backend.
@@ -70,7 +86,9 @@ def make_worker(backend: ResonateBackend, store: Store | None = None, **options:
     """
     named = {"queues": sorted(backend.queues) or "default", **backend.settings.worker, **options}
     worker = Worker(backend.store if store is None else store, **named)
-    worker.tasks = Handlers(worker, backend)
+    handlers = Handlers(worker, backend)
+    handlers.discover()
+    worker.tasks = handlers
     return worker
 
 

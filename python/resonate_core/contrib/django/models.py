@@ -17,7 +17,7 @@ class Job(models.Model):
     id = models.CharField(primary_key=True, max_length=255, editable=False)
 
     class Meta:
-        """No table, and nobody adds jobs by hand."""
+        """There is no table, and no permission to add jobs."""
 
         managed = False
         default_permissions = ("view", "change", "delete")

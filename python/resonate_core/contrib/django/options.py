@@ -25,11 +25,15 @@ __all__ = ["Options", "problem_of_job", "problems", "read"]
 #: The vendors of databases that can hold a store.
 _VENDORS = ("sqlite", "postgresql")
 _WORKER_OPTIONS = frozenset({"concurrency", "lease", "run_lease", "strict", "batch", "poll_interval", "heartbeat", "grace"})
-#: If a task names neither retries nor a policy, only a crash of its worker is retried: other backends of Django do not
-#: repeat a task that raised.
-CRASHES_ONLY: Mapping[str, Any] = {
-    "max_retries": 3,
-    "retry_policy": {"kind": "exponential", "base": 1000, "codes": ["WorkerCrashed"]},
+#: The retries of a task that names neither retries nor a policy. Other backends of Django do not repeat a task that raised. An
+#: attempt is repeated if its worker died, or did not know the task, as in the minutes in which a new release replaces an old one.
+DEFAULT_RETRIES: Mapping[str, Any] = {
+    "max_retries": 5,
+    "retry_policy": {
+        "kind": "fixed",
+        "intervals": [1000, 10_000, 30_000, 60_000, 120_000],
+        "codes": ["WorkerCrashed", "UnknownType"],
+    },
 }
 
 
@@ -80,7 +84,7 @@ class Options:
         """The options of a job: those of its task over those of the settings."""
         merged = {**self.job, **given}
         if not merged.keys() & {"max_retries", "retry_policy", "lifecycle"}:
-            merged.update(CRASHES_ONLY)
+            merged.update(DEFAULT_RETRIES)
         return merged
 
 
@@ -89,7 +93,7 @@ def _vendor_problem(vendor: str) -> str:
 
 
 def problem_of_job(options: Mapping[str, Any]) -> str | None:
-    """What is wrong with options of jobs: a store in memory judges them. None: nothing is."""
+    """Return why a store refuses options of jobs; None if it accepts them."""
     with Store(clock=ManualClock()) as store:
         try:
             store.jobs.enqueue("probe", **options)

@@ -31,7 +31,7 @@ class Pending:
         self._committed = committed
 
     def __call__(self) -> None:
-        """Go on after the commit."""
+        """Continue after the commit."""
         self._committed()
 
     def register(self, database: str, *, robust: bool) -> None:

@@ -111,7 +111,7 @@ class WorkerUntilIdle(LiveTestCase):
         tasks.fail.enqueue("x")
         mail = tasks.add.using(queue_name="mail").enqueue(1, 2)
         assert said("resonate_worker", "--until-idle", "--queues", "default") == "2 attempts: 1 completed, 1 failed\n"
-        assert said("resonate_worker", "--until-idle", "--queues", "mail=3,default", "--name", "w") == "1 attempts: 1 completed\n"
+        assert said("resonate_worker", "--until-idle", "--queues", "mail=3,default", "--name", "w") == "1 attempt: 1 completed\n"
         assert task_backends["default"].get_result(mail.id).worker_ids == ["w"]
 
     def test_options_that_are_refused(self):

@@ -192,7 +192,7 @@ class OptionTests(LiveTestCase):
         job = self.store.jobs.get(tasks.fail_twice.enqueue("x").id)
         assert (job.max_retries, job.retry_policy) == (2, {"kind": "fixed", "intervals": [0]})
         job = self.store.jobs.get(tasks.add.enqueue(1, 2).id)
-        assert (job.max_retries, job.retry_policy["codes"], job.retention) == (3, ["WorkerCrashed"], None)
+        assert (job.max_retries, job.retry_policy["codes"], job.retention) == (5, ["WorkerCrashed", "UnknownType"], None)
         changed = tasks.add.using(timeout=timedelta(seconds=5), retention=1000, good_for=2000, on_exhausted="failed", max_retries=9)
         job = self.store.jobs.get(changed.enqueue(1, 2).id)
         assert (job.timeout, job.retention, job.on_exhausted, job.max_retries) == (5000, 1000, "failed", 9)

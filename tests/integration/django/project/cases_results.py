@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timezone as zones
+from unittest import mock
 
 import pytest
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.db import connection
 from live import LiveTestCase, TaskResultDoesNotExist, TaskResultMismatch, signals, work
 from work import tasks
 
-from resonate_core.contrib.django import task_backends
+from resonate_core.contrib.django import handlers, task_backends
 
 
 class ResultTests(LiveTestCase):
@@ -122,6 +123,24 @@ class ResultTests(LiveTestCase):
         codes = [self.store.jobs.get(id).error["code"] for id in ("function", "module", "payload")]
         assert codes == ["UnknownType", "UnknownType", "InvalidPayload"]
         assert self.store.jobs.get("payload").state == "archived"  # another attempt would not help
+
+    def test_a_task_of_a_newer_release_waits_for_a_newer_worker(self):
+        result = tasks.add.enqueue(1, 2)
+        with mock.patch.object(handlers, "task_of", return_value=None), mock.patch.object(handlers.Handlers, "discover"):
+            work()
+        assert self.store.jobs.get(result.id).error["code"] == "UnknownType"
+        result.refresh()
+        assert result.status == "READY"
+        self.store.jobs.run(result.id)
+        work()
+        result.refresh()
+        assert result.return_value == 3
+
+    def test_a_renamed_task(self):
+        with mock.patch.object(tasks, "old_name", tasks.add, create=True):
+            self.store.jobs.enqueue("work.tasks.old_name", {"args": [1, 2], "kwargs": {}}, id="old")
+            work()
+            assert tasks.add.get_result("old").return_value == 3
 
     def test_transactions_of_tasks(self):
         result = self.run_one(tasks.make_group_and_fail, "a")

@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand
 
 from resonate_core.connection import Connection
 from resonate_core.contrib.django import task_backends
-from shop.workflows import FUNCTIONS
+
+from ...workflows import FUNCTIONS
 
 
 class Command(BaseCommand):

@@ -59,7 +59,7 @@ def _delete_failed(store: Store, before: int) -> int:
             if job.failed_at is not None and job.failed_at < before:
                 try:
                     store.jobs.delete(job.id)
-                except (NotFound, Conflict):  # somebody has run or deleted it, or a workflow awaits it
+                except (NotFound, Conflict):  # another process has run or deleted it, or a workflow awaits it
                     continue
                 deleted += 1
         cursor = page.cursor

@@ -95,7 +95,7 @@ class Command(BaseCommand):
             if options["until_idle"]:
                 drained = worker.run_until_idle()
                 shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(drained.outcomes.items()))
-                self.stdout.write(f"{len(drained)} attempts{': ' if shown else ''}{shown}")
+                self.stdout.write(f"{len(drained)} attempt{'' if len(drained) == 1 else 's'}{': ' if shown else ''}{shown}")
             else:
                 self._worker = worker
                 worker.run()
