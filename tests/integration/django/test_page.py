@@ -13,6 +13,7 @@ from .conftest import ROOT
 PAGE = (ROOT / "docs" / "django.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)  # they print nothing
 
 
 def test_the_project_of_the_page(tmp_path: Path) -> None:
@@ -21,12 +22,14 @@ def test_the_project_of_the_page(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "RESONATE_"))}
     environment = {**kept, "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
     ran = 0
-    for part in sorted([*FILE.finditer(PAGE), *CONSOLE.finditer(PAGE)], key=lambda found: found.start()):
+    parts = [found for pattern in (FILE, CONSOLE, COMMANDS) for found in pattern.finditer(PAGE)]
+    for part in sorted(parts, key=lambda found: found.start()):
         if part.re is FILE:
             path = site / part[1]
             path.write_text((path.read_text() if path.name == "settings.py" else "") + part[2])
             continue
-        for session in re.split(r"^\$ ", part[1], flags=re.MULTILINE)[1:]:
+        lines = part[1] if part.re is CONSOLE else re.sub("^", "$ ", part[1].rstrip(), flags=re.MULTILINE)
+        for session in re.split(r"^\$ ", lines, flags=re.MULTILINE)[1:]:
             command, _, expected = session.partition("\n")
             if " pip install " in command:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -12,6 +13,10 @@ from resonate_core.connection import Connection
 from resonate_core.contrib.django import task_backends
 
 from ...workflows import FUNCTIONS
+
+
+#: How long a workflow of a process that died waits until another process continues it.
+LEASE = timedelta(seconds=10)
 
 
 class Command(BaseCommand):
@@ -26,7 +31,7 @@ class Command(BaseCommand):
     async def serve(self) -> None:
         """Takes the workflows that wait, and continues them."""
         connection = Connection(task_backends["default"].store, group="shop")
-        resonate = connection.resonate()
+        resonate = connection.resonate(ttl=LEASE)
         for function in FUNCTIONS:
             resonate.register(function)
         stopped = asyncio.Event()

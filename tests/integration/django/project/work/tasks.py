@@ -20,7 +20,7 @@ def add(a, b, *, more=0):
 
 @task
 async def add_async(a, b):
-    return a + b + await Group.objects.filter(name="none").acount()
+    return a + b + int(await Group.objects.filter(name="none").aexists())
 
 
 @task(takes_context=True)
