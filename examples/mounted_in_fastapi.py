@@ -10,19 +10,21 @@ from typing import Any
 
 from fastapi import FastAPI
 
-import resonate_core as rc
 from resonate_core.asgi import ServerSettings, create_app
 
-store = rc.Store(os.environ.get("SHOP_DB", "shop.db"))
-resonate = create_app(store, server=ServerSettings(url="http://localhost:8000/resonate"))
+resonate = create_app(
+    os.environ.get("SHOP_DB", "shop.db"),  # or a URL: postgresql://...
+    server=ServerSettings(url="http://localhost:8000/resonate"),
+)
 
-app = FastAPI(lifespan=resonate.lifespan)  # ticks and deliveries run as long as the app does
+app = FastAPI(lifespan=resonate.lifespan)  # the store is open, ticks and deliveries run, as long as the app does
 app.mount("/resonate", resonate)
 
 
 @app.post("/orders/{order}")
 async def place(order: str) -> dict[str, Any]:
     """Starts an order: its task is dispatched to the group `shop` at once."""
+    store = resonate.store
     head = {"corrId": order, "version": "2026-04-01"}
     tags = {"resonate:target": "poll://any@shop"}
     data = {"id": f"order.{order}", "timeoutAt": store.now + 86_400_000, "tags": tags}

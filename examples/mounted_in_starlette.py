@@ -15,14 +15,16 @@ from starlette.routing import Mount, Route
 import resonate_core as rc
 from resonate_core.asgi import ServerSettings, create_app
 
-store = rc.Store(os.environ.get("SHOP_DB", "shop.db"))
-resonate = create_app(store, server=ServerSettings(url="http://localhost:8000/resonate"))
+resonate = create_app(
+    os.environ.get("SHOP_DB", "shop.db"),  # or a URL: postgresql://...
+    server=ServerSettings(url="http://localhost:8000/resonate"),
+)
 
 
-async def state(request: Request) -> JSONResponse:
-    """Returns the state of an order."""
+def state(request: Request) -> JSONResponse:
+    """Returns the state of an order. Starlette runs it in a thread, since it reads the file."""
     try:
-        return JSONResponse({"state": store.promises.get(f"order.{request.path_params['order']}").state})
+        return JSONResponse({"state": resonate.store.promises.get(f"order.{request.path_params['order']}").state})
     except rc.NotFound:
         return JSONResponse({"error": "there is no such order"}, 404)
 

@@ -16,6 +16,8 @@ Example:
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import Any
 
 from ._core import Store
@@ -44,7 +46,7 @@ __all__ = [
 
 
 def create_app(
-    store: Store,
+    store: Store | str | os.PathLike[str],
     *,
     server: ServerSettings | None = None,
     auth: AuthSettings | None = None,
@@ -59,7 +61,9 @@ def create_app(
     enters `ResonateApp.lifespan` in its own lifespan; otherwise this begins with the first request.
 
     Args:
-        store: The store to serve. It stays open when the app stops.
+        store: The store to serve, the path of a file, or the URL of a database. A Store stays open when the app stops. A path or a
+            URL is opened when the lifespan begins, in the process that serves, and closed when it ends: a program that imports the
+            app opens nothing, and an ASGI server may fork its workers or start them again.
         server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `debug` and `tracing` have an effect.
         auth: Tokens; without a key no token is required.
         limits: Limits of a request and of all clients.
@@ -68,12 +72,20 @@ def create_app(
         delivery: Whether this app ticks and delivers.
 
     Raises:
-        TypeError: `store` is not a Store, but for example a path.
+        TypeError: `store` is none of these.
         ValueError: A key cannot be read, or an algorithm does not fit it.
+
+    Example:
+        >>> import asyncio
+        >>> app = create_app("shop.db")
+        >>> async def main():
+        ...     async with app.lifespan():
+        ...         return app.store.path is not None
+        >>> asyncio.run(main())
+        True
     """
-    if not isinstance(store, Store):
-        kind = type(store).__name__
-        raise TypeError(f"store must be a Store, got {kind}; open one and close it after the app: create_app(Store('shop.db'))")
+    if not isinstance(store, (Store, str, os.PathLike)):
+        raise TypeError(f"store must be a Store, the path of one or the URL of a database, got {type(store).__name__}")
     tables: dict[str, Any] = {
         "server": server,
         "auth": auth,
@@ -83,4 +95,5 @@ def create_app(
         "delivery": delivery,
     }
     given = {name: table for name, table in tables.items() if table is not None}
-    return ResonateApp(store, Settings.model_construct(None, **given))  # without validation, which would read the environment
+    settings = Settings.model_construct(None, **given)  # without validation, which would read the environment
+    return ResonateApp(store if isinstance(store, Store) else partial(Store, store), settings)

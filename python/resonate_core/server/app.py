@@ -62,14 +62,36 @@ class _TooLarge(Exception):
 class ResonateApp:
     """An ASGI app that serves one store; `resonate_core.asgi.create_app` makes it."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self.store = store
-        in_database = store.url is not None
-        self.outcome_may_be_unknown = in_database  # the answer to a commit may be lost
+    def __init__(self, store: Store | Callable[[], Store], settings: Settings) -> None:
         self.settings = settings
         self.random = Random()  # spreads the retries of pushes; a simulation seeds it
-        self.metrics = Metrics(in_database)
+        self._open: Callable[[], Store] | None = None
+        self._store: Store | None = None
+        self._runtime: Runtime | None = None
+        self._spans = spans(settings.server.tracing)
+        self._tag_warnings = TagWarnings()
+        self._app: ASGIApp = self._dispatch
+        if settings.server.cors_origins:
+            self._app = CORSMiddleware(
+                self._dispatch,
+                allow_origins=settings.server.cors_origins,
+                allow_methods=["GET", "POST"],
+                allow_headers=["authorization", "content-type"],
+            )
+        if isinstance(store, Store):
+            self._serve(store)
+        else:
+            self._open = store
+            Authorizer(settings.auth, settings.server.debug, Metrics())  # a key that cannot be read is refused now
+
+    def _serve(self, store: Store) -> None:
+        """Make the parts that need the store."""
+        settings = self.settings
         server, limits = settings.server, settings.limits
+        self._store = store
+        in_database = store.url is not None
+        self.outcome_may_be_unknown = in_database  # the answer to a commit may be lost
+        self.metrics = Metrics(in_database)
         self._authorizer = Authorizer(settings.auth, server.debug, self.metrics)
         self._origins = Origins(server, self._authorizer.requires_tokens)
         self._request_limits = RequestLimits(
@@ -82,18 +104,18 @@ class ResonateApp:
             delay=limits.delay_ms,
             clock=store.clock,
         )
-        self._runtime: Runtime | None = None
-        self._spans = spans(server.tracing)
-        self._tag_warnings = TagWarnings()
         self._pages = Pages(store, server, self._authorizer, self.metrics, self._current_runtime)
-        self._app: ASGIApp = self._dispatch
-        if server.cors_origins:
-            self._app = CORSMiddleware(
-                self._dispatch,
-                allow_origins=server.cors_origins,
-                allow_methods=["GET", "POST"],
-                allow_headers=["authorization", "content-type"],
-            )
+
+    @property
+    def store(self) -> Store:
+        """The store that it serves.
+
+        Raises:
+            RuntimeError: It was made of a path or a URL, and its lifespan has not begun or is over.
+        """
+        if self._store is None:
+            raise RuntimeError("the store of this app is open only during its lifespan: enter app.lifespan(), or pass a Store")
+        return self._store
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -101,8 +123,14 @@ class ResonateApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Tick and deliver while it is entered; for the lifespan of an app that this one is mounted into.
 
-        Without it, ticks and deliveries begin with the first request.
+        An app of a path or a URL opens its store here and closes it at the end. Without the lifespan, all this begins with the
+        first request, and the store stays open.
+
+        Raises:
+            StoreError: The store cannot be opened.
         """
+        if self._store is None and self._open is not None:
+            self._serve(await asyncio.to_thread(self._open))
         runtime = self._current_runtime()
         with contextlib.suppress(StoreError):  # the first tick of a store that fails logs it
             for problem in await runtime.executor.call(self.store.problems):
@@ -111,7 +139,12 @@ class ResonateApp:
             yield
         finally:
             self._runtime = None
-            await runtime.stop()
+            try:
+                await runtime.stop()
+            finally:
+                if self._open is not None and self._store is not None:
+                    closed, self._store = self._store, None
+                    await asyncio.to_thread(closed.close)
 
     def end_streams(self) -> None:
         """End every poll stream after its queued messages, so that a server that stops does not wait for the streams."""
@@ -121,6 +154,8 @@ class ResonateApp:
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
         if runtime is None or runtime.loop.is_closed():
+            if self._store is None and self._open is not None:
+                self._serve(self._open())  # the first request, without a lifespan
             runtime = self._runtime = Runtime(self.store, self.settings, self.metrics, self.random, _BODY_TIMEOUT)
         elif runtime.loop is not asyncio.get_running_loop():
             raise RuntimeError("this app runs on another event loop already; make one app for each")
@@ -129,6 +164,8 @@ class ResonateApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] == "http":
+            if self._store is None:
+                self._current_runtime()
             await self._app(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
