@@ -1,0 +1,232 @@
+"""Dependencies of a FastAPI app: its store, and background jobs that survive a crash (extra ``fastapi``).
+
+Example:
+    >>> from fastapi import FastAPI
+    >>> from fastapi.testclient import TestClient
+    >>> from resonate_core.contrib.fastapi import BackgroundJobs, Resonate
+    >>> from resonate_core.worker import Worker
+    >>> worker = Worker()
+    >>> @worker.task("greet")
+    ... async def greet(name: str) -> str:
+    ...     return f"hello, {name}"
+    >>> store = rc.Store()
+    >>> app = FastAPI(lifespan=Resonate(store, worker=worker, run_worker=False).lifespan)
+    >>> @app.post("/greetings/{name}", status_code=202)
+    ... async def post(name: str, background: BackgroundJobs) -> dict[str, str]:
+    ...     background.add_task(greet, name, id=f"greeting:{name}")
+    ...     return {"job": f"greeting:{name}"}
+    >>> with TestClient(app) as client:
+    ...     client.post("/greetings/ada").json()
+    ...     [(run.id, run.result) for run in worker.run_until_idle()]
+    {'job': 'greeting:ada'}
+    [('greeting:ada', 'hello, ada')]
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qs, urlsplit
+
+from .._core import Store
+from .._extras import how_to_install
+from .._server_client import envelope
+from ..submission import DEFAULT_SCHEMA
+from ..worker import WorkerTask
+from ..worker.client import refusal
+from ..worker.wire import enqueue_data
+
+try:
+    from fastapi import Depends
+    from fastapi.requests import HTTPConnection
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"resonate_core.contrib.fastapi needs FastAPI: {how_to_install('fastapi')}", name=missing.name
+    ) from missing
+
+from .starlette import Resonate, combine_lifespans, resonate_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "BackgroundJobs",
+    "RequestJobs",
+    "Resonate",
+    "ResonateDep",
+    "StoreDep",
+    "combine_lifespans",
+    "get_background_jobs",
+    "get_resonate",
+    "get_store",
+]
+
+
+def get_resonate(connection: HTTPConnection) -> Resonate:
+    """Return the `Resonate` of the app: a dependency.
+
+    Args:
+        connection: The request or the web socket; FastAPI passes it.
+
+    Raises:
+        RuntimeError: The app does not run in the lifespan of a `Resonate`.
+    """
+    return resonate_of(connection)
+
+
+ResonateDep = Annotated[Resonate, Depends(get_resonate)]
+"""The `Resonate` of the app, as the type of a parameter."""
+
+
+def get_store(resonate: ResonateDep) -> Store:
+    """Return the store of the app: a dependency. Tests may override it.
+
+    Args:
+        resonate: Of the app; FastAPI passes it.
+    """
+    return resonate.store
+
+
+StoreDep = Annotated[Store, Depends(get_store)]
+"""The store of the app, as the type of a parameter.
+
+A call of the store waits for its disk or database: use it in a ``def`` endpoint, which FastAPI runs in a thread, or call
+``store.apply_async`` in an ``async def`` one.
+"""
+
+
+class RequestJobs:
+    """The background jobs of one request; `BackgroundJobs` passes it to an endpoint.
+
+    Args:
+        resonate: Of the app.
+
+    Example:
+        >>> import asyncio
+        >>> worker = rc.worker.Worker()
+        >>> greet = worker.task("greet")(lambda name: f"hello, {name}")
+        >>> resonate = Resonate(rc.Store(), worker=worker)
+        >>> async def main():
+        ...     async with resonate.lifespan():
+        ...         jobs = RequestJobs(resonate)
+        ...         jobs.add_task(greet, "ada", id="greeting-1")
+        ...         await jobs.enqueue()
+        ...         return resonate.store.jobs.get("greeting-1").type
+        >>> asyncio.run(main())
+        'greet'
+    """
+
+    def __init__(self, resonate: Resonate) -> None:
+        self._resonate = resonate
+        self._requests: list[dict[str, Any]] = []
+        self._submitted = False
+
+    def add_task(self, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> str:
+        """Have a job enqueued when the endpoint has returned, before its response is sent.
+
+        Args:
+            task: A function of a worker: ``@worker.task(...)``.
+            payload: The argument of the function: what JSON can hold.
+            options: As of `resonate_core.worker.WorkerTask.enqueue`: id, queue, priority, process_in, max_retries, … .
+
+        Returns:
+            The id of the job: that of the options, or a new one.
+
+        Raises:
+            TypeError: `task` is a plain function, the payload is none of JSON, or there is no such option.
+            Invalid: An option contradicts another.
+        """
+        request = _enqueue_request(task, payload, options)
+        id = request.setdefault("id", f"job-{uuid.uuid4().hex}")
+        self._requests.append(envelope("job.enqueue", request, corr_id=id))
+        return str(id)
+
+    async def submit(self, connection: Any, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> int:
+        """Enqueue a job in the caller's own transaction: it is enqueued if and only if that transaction commits.
+
+        Commit in the endpoint: then the job can run at once. After a later commit, the worker finds it at its next claim.
+
+        Args:
+            connection: A connection or session to the database of the store, as of `resonate_core.submit`, synchronous or not.
+            task: As of `add_task`.
+            payload: As of `add_task`.
+            options: As of `add_task`.
+
+        Returns:
+            The number of the request.
+
+        Raises:
+            TypeError: As of `add_task`.
+            Invalid: An option is out of its range.
+            Unsupported: The connection is of another kind.
+        """
+        if not isinstance(task, WorkerTask):
+            raise TypeError(_NO_TASK.format(task))
+        number = task.submit(connection, payload, schema=schema_of(self._resonate.store), **options)
+        self._submitted = True
+        return await number if inspect.isawaitable(number) else number
+
+    async def enqueue(self) -> None:
+        """Enqueue what was added, in one transaction, all or none. `BackgroundJobs` calls it when the endpoint has returned.
+
+        Raises:
+            Conflict: The id or the unique key of a job is another job's.
+            Invalid: An option is out of its range.
+            StoreError: The commit failed.
+        """
+        requests, self._requests = self._requests, []
+        if requests:
+            answers = await self._resonate.store.apply_async(requests, atomic=True)
+            for answer in answers:
+                status = int(answer["head"]["status"])
+                if status >= 300:
+                    raise refusal(status, f"no background job was enqueued: {answer['data']}")
+        if self._submitted:
+            self._submitted = False
+            self._resonate.tick_soon()
+
+
+_NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starlette's BackgroundTasks run a plain function"
+
+
+def _enqueue_request(task: WorkerTask[..., Any], payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(task, WorkerTask):
+        raise TypeError(_NO_TASK.format(task))
+    return enqueue_data(task.type, payload, task._merged(options))
+
+
+def schema_of(store: Store) -> str:
+    """Return the schema of a store in PostgreSQL, for `resonate_core.submit`; that of a file is not used.
+
+    Args:
+        store: The store.
+
+    Example:
+        >>> schema_of(rc.Store())
+        'resonate'
+    """
+    return parse_qs(urlsplit(store.url or "").query).get("schema", [DEFAULT_SCHEMA])[-1]
+
+
+async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJobs]:
+    """Enqueue the jobs that the endpoint has added, if it returns: a dependency.
+
+    Args:
+        resonate: Of the app; FastAPI passes it.
+
+    Yields:
+        What the endpoint adds jobs to.
+    """
+    jobs = RequestJobs(resonate)
+    yield jobs
+    await jobs.enqueue()
+
+
+BackgroundJobs = Annotated[RequestJobs, Depends(get_background_jobs, scope="function")]
+"""Durable background jobs, as the type of a parameter: as `fastapi.BackgroundTasks`, but the jobs survive a crash.
+
+The jobs are enqueued in one transaction when the endpoint has returned, before its response is sent. So a response of success says
+that they are in the store. If the endpoint raises, none is enqueued. If the store fails, the client gets the status 500.
+"""
