@@ -1,0 +1,68 @@
+"""The orders: rows of the shop's own tables, by SQLAlchemy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from . import settings
+
+__all__ = ["Mail", "Order", "database", "record_mail", "session", "set_status"]
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class Order(_Base):
+    """One order."""
+
+    __tablename__ = "shop_orders"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    item: Mapped[str]
+    email: Mapped[str]
+    status: Mapped[str] = mapped_column(default="placed")
+
+
+class Mail(_Base):
+    """An email that was sent. Its key is the order, so that an attempt that is repeated after a crash sends no second one."""
+
+    __tablename__ = "shop_mails"
+    order_id: Mapped[str] = mapped_column(primary_key=True)
+    text: Mapped[str]
+
+
+#: Opens sessions while the lifespan of `database` runs.
+session: async_sessionmaker[AsyncSession] = async_sessionmaker(expire_on_commit=False)
+
+
+@asynccontextmanager
+async def database(app: Any = None) -> AsyncIterator[None]:
+    """Connect to the database, and make the tables: a lifespan."""
+    engine: AsyncEngine = create_async_engine(settings.DATABASE)
+    async with engine.begin() as connection:
+        await connection.run_sync(_Base.metadata.create_all)
+    session.configure(bind=engine)
+    try:
+        yield
+    finally:
+        await engine.dispose()
+
+
+async def set_status(order: str, status: str) -> None:
+    """Write how far an order is. Writing it twice changes nothing."""
+    async with session.begin() as db:
+        await db.execute(update(Order).where(Order.id == order).values(status=status))
+
+
+async def record_mail(order: str, text: str) -> None:
+    """Record an email, once for each order."""
+    dialect = sqlite if settings.DATABASE.startswith("sqlite") else postgresql
+    async with session.begin() as db:
+        await db.execute(dialect.insert(Mail).values(order_id=order, text=text).on_conflict_do_nothing())
