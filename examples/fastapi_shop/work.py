@@ -22,7 +22,10 @@ from .orders import record_mail, set_status
 __all__ = ["start", "worker", "workflow_id", "workflows"]
 
 log = logging.getLogger("fastapi_shop")
-worker = Worker(queues="shop", grace=timedelta(seconds=5))
+#: This long after a kill of a process, another one continues its jobs and workflows.
+LEASE = timedelta(seconds=10)
+
+worker = Worker(queues="shop", lease=LEASE, grace=timedelta(seconds=5))
 
 
 def workflow_id(order: str) -> str:
@@ -104,7 +107,7 @@ _running: asyncio.Queue[_Running] = asyncio.Queue(1)  # holds it while `workflow
 
 @asynccontextmanager
 async def _client_of(store: Store) -> AsyncIterator[Client]:
-    client = Connection(store, group="shop").resonate()
+    client = Connection(store, group="shop").resonate(ttl=LEASE)
     for function in (fulfil, enqueue):
         client.register(function)
     client.start()
@@ -119,7 +122,7 @@ async def workflows(store: Store) -> AsyncIterator[None]:
     """Run the workflows of this process, until it is left.
 
     They have a thread with an event loop of its own. The SDK calls the store in its loop; in the loop of the pages it would wait for a
-    transaction of a page on the same file, which cannot go on while the loop waits.
+    transaction of a page on the same file, which cannot commit while the loop waits.
     """
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(_client_of(store)) as client:
         _running.put_nowait(_Running(portal, client))

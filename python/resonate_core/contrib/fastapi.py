@@ -179,15 +179,16 @@ class RequestJobs:
         requests, self._requests = self._requests, []
         if requests:
             answers = await self._resonate.store.apply_async(requests, atomic=True)
-            for answer in answers:
-                status = int(answer["head"]["status"])
-                if status >= 300:
-                    raise refusal(status, f"no background job was enqueued: {answer['data']}")
+            refused = [answer for answer in answers if answer["head"]["status"] >= 300]
+            if refused:  # all, if one is; the others say that they were undone
+                cause = next((each for each in refused if not str(each["data"]).startswith(_UNDONE)), refused[0])
+                raise refusal(int(cause["head"]["status"]), f"no background job was enqueued: {cause['data']}")
         if self._submitted:
             self._submitted = False
             self._resonate.tick_soon()
 
 
+_UNDONE = "undone: "  # how the reply to a request begins that another refusal has undone
 _NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starlette's BackgroundTasks run a plain function"
 
 
