@@ -24,6 +24,8 @@ __all__ = ["start", "worker", "workflow_id", "workflows"]
 log = logging.getLogger("fastapi_shop")
 #: This long after a kill of a process, another one continues its jobs and workflows.
 LEASE = timedelta(seconds=10)
+#: When a job is tried again that has failed, or whose process was killed: after 1 s, 10 s, then every minute.
+RETRIES = {"kind": "fixed", "intervals": [1_000, 10_000, 60_000]}
 
 worker = Worker(queues="shop", lease=LEASE, grace=timedelta(seconds=5))
 
@@ -36,7 +38,7 @@ def workflow_id(order: str) -> str:
 # -- jobs: each has an effect, and is retried by its queue ------------------------------------------------------------------
 
 
-@worker.task("order:start", queue="shop")
+@worker.task("order:start", queue="shop", retry_policy=RETRIES)
 async def start(order: str) -> str:
     """Begins the workflow of an order. A second attempt finds the workflow, and begins nothing."""
     running = await _running.get()  # waits for it, if this process has just started
@@ -44,14 +46,14 @@ async def start(order: str) -> str:
     return await asyncio.wrap_future(running.portal.start_task_soon(_begin, running.client, order))
 
 
-@worker.task("order:pack", queue="shop")
+@worker.task("order:pack", queue="shop", retry_policy=RETRIES)
 async def pack(order: str) -> str:
     """Packs the parcel."""
     await set_status(order, "packed")
     return f"parcel of {order}"
 
 
-@worker.task("order:mail", queue="shop", max_retries=5)
+@worker.task("order:mail", queue="shop", max_retries=5, retry_policy=RETRIES)
 async def mail(order: str, job: JobContext) -> str:
     """Sends the email of an order."""
     await record_mail(order, f"Your order {order} is on its way.")
@@ -59,7 +61,7 @@ async def mail(order: str, job: JobContext) -> str:
     return f"mailed in attempt {job.attempt}"
 
 
-@worker.task("order:ship", queue="shop")
+@worker.task("order:ship", queue="shop", retry_policy=RETRIES)
 async def ship(order: str) -> None:
     """Hands the parcel to the courier."""
     await set_status(order, "shipped")
