@@ -1,4 +1,7 @@
-"""A handler with a second parameter, even one with a default, got members of the payload instead of the payload."""
+"""A handler with a second parameter, even one with a default, got members of the payload instead of the payload.
+
+Since decision 24 the name `payload` declares what these handlers take; before, it followed from the number of their parameters.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,24 @@ import resonate_core as rc
 from resonate_core.worker import JobContext, Worker
 
 
-def one(order: Any) -> Any:
-    return order
+def one(payload: Any) -> Any:
+    return payload
 
 
-def with_a_default(order: Any, dry_run: bool = False) -> Any:
-    return order
+def with_a_default(payload: Any, dry_run: bool = False) -> Any:
+    return payload
 
 
-def with_a_keyword(order: Any, *, dry_run: bool = False, **more: Any) -> Any:
-    return order
+def with_a_keyword(payload: Any, *, dry_run: bool = False, **more: Any) -> Any:
+    return payload
 
 
-def with_a_context(order: Any, job: JobContext) -> Any:
-    return order
+def with_a_context(payload: Any, job: JobContext) -> Any:
+    return payload
 
 
-def with_both(order: Any, dry_run: bool = False, *, job: JobContext) -> Any:
-    return order
+def with_both(payload: Any, dry_run: bool = False, *, job: JobContext) -> Any:
+    return payload
 
 
 @pytest.mark.parametrize("payload", [{"order": 7}, {"id": 1, "dry_run": True}, {}, [1, 2], "text", 5, None], ids=repr)

@@ -73,6 +73,14 @@ def context_before_many(job: JobContext, *given):
     return given[0] if job.id == "j" else "no context"
 
 
+def one_member(a):
+    return a
+
+
+def one_member_with_default(a=7, more=2):
+    return a if more == 2 else "more"
+
+
 def members(a, b):
     return a, b
 
@@ -154,7 +162,7 @@ def wrapped(*args, **kwargs):
     return whole(*args, **kwargs)
 
 
-#: Whatever else they take, they can be called with one argument: the payload is theirs as it is.
+#: Their first parameter is named payload or has no name, whatever else they take: the payload is theirs as it is.
 CALLED_WITH_ONE = [
     whole,
     whole_with_default,
@@ -177,15 +185,8 @@ CALLED_WITH_ONE = [
     Handlers(),
     wrapped,
     lambda payload: payload,
-    functools.partial(members_with_default, b=9),
     functools.partial(context_between, more=2),
-    functools.partial(members, 1),
 ]
-#: What partials make of it.
-OF_PARTIALS = {
-    CALLED_WITH_ONE[-3]: lambda payload: [payload, 9, 3, 4],
-    CALLED_WITH_ONE[-1]: lambda payload: [1, payload],
-}
 
 
 def named(handler):
@@ -194,12 +195,11 @@ def named(handler):
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=repr)
 @pytest.mark.parametrize("handler", CALLED_WITH_ONE, ids=named)
-def test_a_handler_that_takes_one_argument_gets_the_payload(worker: Worker, handler, payload):
+def test_a_handler_that_declares_it_gets_the_whole_payload(worker: Worker, handler, payload):
     worker.task("t")(handler).enqueue(payload, id="j")
     (run,) = worker.run_until_idle()
     assert run.error is None, run.error
-    wanted = OF_PARTIALS[handler](payload) if handler in OF_PARTIALS else payload
-    assert json.loads(json.dumps(run.result)) == wanted
+    assert json.loads(json.dumps(run.result)) == payload
 
 
 CASES = [
@@ -226,7 +226,22 @@ CASES = [
     (Handlers().of_members, {"a": 1, "b": 2}, ["j", 1, 2]),
     (in_the_loop, {"a": 1, "b": 2}, 3),
     (AsyncCallable(), {"a": 2, "b": 3}, 6),
-    (functools.partial(context_and_members, 1), {"b": 2}, ["j", 1, {"b": 2}]),
+    (functools.partial(context_and_members, 1), {"b": 2}, ["j", 1, 2]),
+    (functools.partial(members_with_default, b=9), {"a": 1}, [1, 9, 3, 4]),
+    (functools.partial(members, 1), {"b": 2}, [1, 2]),
+    # One parameter is as several: the member of its name.
+    (one_member, {"a": 1}, 1),
+    (one_member, {"a": {"a": 1}}, {"a": 1}),
+    (one_member_with_default, {}, 7),
+    (one_member_with_default, {"a": 1}, 1),
+    # What is not an object is the first argument.
+    (one_member, [1, 2], [1, 2]),
+    (one_member, "text", "text"),
+    (one_member, 0, 0),
+    (one_member, None, None),
+    (one_member_with_default, None, 7),
+    (one_member_with_default, rc.Value(data="bnVsbA=="), None),
+    (functools.partial(members, 1), 5, [1, 5]),
     # As they are.
     (as_bytes, b"hello", "hello!"),
     (as_bytes, None, "!"),
@@ -272,32 +287,87 @@ def test_a_handler_that_cannot_be_called_is_refused(worker: Worker, handler, unp
         worker.task("t", unpack=unpack)(handler)
 
 
-@pytest.mark.parametrize(
-    "handler, payload", [(members, [1, 2]), (members, "ab"), (whole, rc.Value(data="no base64!")), (whole, b"{")]
-)
-def test_a_payload_that_does_not_fit_is_no_matter_of_trying_again(worker: Worker, store: rc.Store, handler, payload):
-    job = worker.task("t")(handler).enqueue(payload)
+#: A handler, a payload that does not fit it, and what the error says.
+UNFIT = [
+    (members, [1, 2], "an object with the members a, b, got list"),
+    (members, "ab", "an object with the members a, b, got str"),
+    (whole, rc.Value(data="no base64!"), "base64"),
+    (whole, b"{", "JSON"),
+    (members, {"a": 1}, "(a, b); it lacks b"),
+    (members, None, "(a, b); it lacks a, b"),
+    (members, {"a": 1, "b": 2, "c": 3}, "(a, b); it has c"),
+    (members, {"a": 1, "c": 3}, "(a, b); it lacks b and has c"),
+    (context_and_members, {"a": 1, "b": 2, "job": 3}, "it has job"),
+    (one_member, {"b": 1}, "(a); it lacks a and has b; a handler takes the whole payload if its parameter is named payload"),
+    (one_member, {}, "(a); it lacks a"),
+]
+
+
+@pytest.mark.parametrize("handler, payload, said", UNFIT)
+def test_a_payload_that_does_not_fit_fails_its_job_for_good(worker: Worker, store: rc.Store, handler, payload, said):
+    """As it does if another producer has enqueued it."""
+    worker.task("t")(handler)
+    job = store.jobs.enqueue("t", payload)
     (run,) = worker.run_until_idle(advance=True)
     assert run.error is not None and run.error.code == "InvalidPayload" and not run.error.retryable
+    assert said in run.error.message
     assert store.jobs.get(job.id).state == "archived"
 
 
+@pytest.mark.parametrize("handler, payload, said", UNFIT)
+def test_a_payload_that_does_not_fit_is_refused_by_its_task(worker: Worker, store: rc.Store, handler, payload, said):
+    task = worker.task("t")(handler)
+    for enqueue in (
+        lambda: task.enqueue(payload),
+        lambda: task.enqueue_many([payload]),
+        lambda: worker.enqueue("t", payload),
+        lambda: worker.periodic("@daily", task, payload),
+    ):
+        with pytest.raises(rc.errors.Invalid, match="payload of a job of type 't': ") as refused:
+            enqueue()
+        assert said in str(refused.value)
+    assert not store.jobs.search() and not worker.periodics
+
+
 @pytest.mark.parametrize(
-    ("handler", "payload", "said"),
+    ("handler", "args", "kwargs", "payload"),
     [
-        (members, {"a": 1}, "(a, b); it lacks b"),
-        (members, None, "(a, b); it lacks a, b"),
-        (members, {"a": 1, "b": 2, "c": 3}, "(a, b); it has c"),
-        (members, {"a": 1, "c": 3}, "(a, b); it lacks b and has c"),
-        (context_and_members, {"a": 1, "b": 2, "job": 3}, "it has job"),
+        (nothing, (), {}, None),
+        (one_member, ({"a": 1},), {}, {"a": {"a": 1}}),
+        (one_member, (), {"a": 5}, {"a": 5}),
+        (one_member_with_default, (), {}, {}),
+        (members, (1, 2), {}, {"a": 1, "b": 2}),
+        (members_with_default, (1,), {"b": 2, "d": 3}, {"a": 1, "b": 2, "d": 3}),
+        (members_and_rest, (1, 2), {"z": 3}, {"a": 1, "b": 2, "z": 3}),
+        (context_and_members, (1, 2), {}, {"a": 1, "b": 2}),
+        (whole, ({"x": 1},), {}, {"x": 1}),
+        (whole_with_default, (), {}, None),
+        (positional, (5,), {}, 5),
+        (context_first, (), {"payload": [1]}, [1]),
     ],
 )
-def test_members_that_do_not_fit_are_named_and_tried_again(worker: Worker, handler, payload, said):
-    """Another version of the program may take them, as another worker may have a handler for an unknown type."""
-    worker.task("t", max_retries=1)(handler).enqueue(payload)
-    runs = worker.run_until_idle(advance=True).runs
-    assert [run.error and run.error.code for run in runs] == ["InvalidPayload", "InvalidPayload"]
-    assert runs[0].error is not None and said in runs[0].error.message
+def test_a_job_is_enqueued_as_its_function_is_called(worker: Worker, handler, args, kwargs, payload):
+    job = worker.task("t")(handler).using(id="j").delay(*args, **kwargs)
+    assert job.id == "j"
+    assert (job.payload.json() if job.payload.data is not None else None) == payload
+    (run,) = worker.run_until_idle()
+    assert run.error is None, run.error
+
+
+@pytest.mark.parametrize(
+    ("handler", "args", "kwargs", "said"),
+    [
+        (members, (1,), {}, "missing a required argument: 'b'"),
+        (members, (1, 2), {"c": 3}, "unexpected keyword argument 'c'"),
+        (second_with_default, (1,), {"more": 3}, "payload takes the whole payload, so no other argument can be passed, got more"),
+        (members_and_rest, (1, 2, 3), {}, "arguments of a job must have names"),
+        (context_and_members, (1, 2), {"job": None}, "unexpected keyword argument 'job'"),
+    ],
+)
+def test_a_call_that_the_function_would_refuse_is_refused(worker: Worker, store: rc.Store, handler, args, kwargs, said):
+    with pytest.raises(TypeError, match=said):
+        worker.task("t")(handler).delay(*args, **kwargs)
+    assert not store.jobs.search()
 
 
 def test_a_task_is_its_function(worker: Worker):
@@ -382,11 +452,12 @@ def test_what_a_call_says_is_not_given_up(worker: Worker):
         task.enqueue(1, unique_for=5000)
 
 
-def test_annotations_that_cannot_be_looked_up(worker: Worker):
+def test_annotations_that_cannot_be_looked_up(worker: Worker, caplog: pytest.LogCaptureFixture):
     """A name that only a type checker imports; the context is found all the same."""
 
     def body(payload: OnlyThere, job: JobContext):  # noqa: F821
         return job.id, payload
 
     worker.task("t")(body).enqueue(1, id="j")
+    assert "a name in its annotation 'OnlyThere' cannot be found" in caplog.text
     assert worker.run_until_idle().runs[0].result == ("j", 1)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from .context import BatchContext, JobContext, current_batch, current_job
 from .drain import Drained, DrainedRun
+from .options import JobOptions, JobsOptions, PeriodicOptions, TaskOptions
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
 from .records import JobRecord
@@ -43,11 +44,15 @@ __all__ = [
     "JobCancelled",
     "JobContext",
     "JobError",
+    "JobOptions",
     "JobRecord",
+    "JobsOptions",
     "Periodic",
+    "PeriodicOptions",
     "Retry",
     "Skip",
     "Snooze",
+    "TaskOptions",
     "Worker",
     "WorkerTask",
     "current_batch",

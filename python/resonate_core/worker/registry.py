@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..errors import Invalid
+from .calling import Upcast
 from .client import Client
 from .execution import Middleware, as_middleware
+from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
 from .records import JobRecord
-from .tasks import BatchTask, RetryOn, WorkerTask, require_key
+from .tasks import BatchTask, RetryOn, WorkerTask, refuse_unknown, require_key
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Registry"]
 
@@ -67,7 +73,8 @@ class Registry:
         *,
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
-        **options: Any,
+        upcast: Upcast | None = None,
+        **options: Unpack[TaskOptions],
     ) -> Callable[[Callable[P, R]], WorkerTask[P, R]]: ...
 
     def task(
@@ -77,37 +84,43 @@ class Registry:
         *,
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
-        **options: Any,
+        upcast: Upcast | None = None,
+        **options: Unpack[TaskOptions],
     ) -> Any:
         """Register a handler; a decorator, with or without arguments.
 
-        A parameter annotated `JobContext` gets the attempt itself. Apart from it, a handler that can be called with one argument
-        gets the payload; a handler that needs several gets the members of a payload that is a JSON object, by name. Its return
-        value is the job's result (JSON-able, bytes or a `Value`). A payload that is no JSON, or no object for a handler of several
-        arguments, fails the job for good with the code InvalidPayload; a result that cannot be stored does so with InvalidResult.
-        Members that are missing or unknown fail the attempt with InvalidPayload, which is retried as ``retry_on`` says: another
-        version of the program may know them.
+        A parameter annotated `JobContext` gets the attempt itself. For the others one rule holds, whatever their number. The payload
+        is an object, and each parameter gets the member of its name. A handler declares by its first parameter that it takes the
+        whole payload instead: the parameter is named ``payload``, is positional-only, or is annotated with a type whose JSON is an
+        object (a dict, dataclass, TypedDict, msgspec Struct or pydantic model), with `bytes` or with `Value`; other parameters keep
+        their defaults. A payload that is not an object is the first argument.
+
+        Arguments are converted to the annotated types (extra ``typed``, unless JSON has them). The return value is the job's result:
+        JSON-able, of such a type, bytes or a `Value`. A payload that does not fit fails the job for good with the code
+        InvalidPayload; a result that cannot be stored does so with InvalidResult.
 
         Args:
             type: The type of its jobs; None: module and name of the function.
             retry_on: The exceptions that are retried: types, or a function of the exception; None: all. A `JobError` with its own
                 ``retryable`` overrides it.
-            unpack: True: always members by name, even for a handler with one required parameter. False: always the payload.
-                None: as above.
+            unpack: True: always members by name. False: always the whole payload. None: as the handler declares.
+            upcast: Makes the present payload of an older one; it gets every payload before it is converted, and returns those that
+                are up to date as they are.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
                 on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group. The
                 `timeout` applies to all jobs of the type that run here.
 
         Raises:
             Invalid: The type has a handler already.
-            TypeError: An option that tasks do not have.
+            TypeError: An option that tasks do not have, or an annotation that JSON cannot hold.
+            ImportError: An annotation needs a library that is not installed.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
             >>> @worker.task("charge", retry_on=(ConnectionError, TimeoutError), max_retries=5)
             ... async def charge(card, amount, job: rc.worker.JobContext):
             ...     return {"charged": amount, "reference": job.id}
-            >>> _ = charge.enqueue({"card": "4242", "amount": 30}, id="order-1")
+            >>> _ = charge.using(id="order-1").enqueue({"card": "4242", "amount": 30})
             >>> worker.run_until_idle().runs[0].result
             {'charged': 30, 'reference': 'order-1'}
         """
@@ -120,29 +133,44 @@ class Registry:
                 lifecycle=self.lifecycle,
                 retry_on=retry_on,
                 unpack=unpack,
+                upcast=upcast,
+                names=sys._getframe(1 if decorates else 2).f_locals,
                 options=options,
             )
             return self._add(made)
 
-        return register(type) if callable(type) else register
+        decorates = not callable(type)
+        return register if decorates else register(type)  # type: ignore[arg-type]
 
     @overload
     def batch_task(self, type: Callable[P, R], /) -> BatchTask[P, R]: ...
 
     @overload
     def batch_task(
-        self, type: str | None = None, /, *, retry_on: RetryOn | None = None, **options: Any
+        self,
+        type: str | None = None,
+        /,
+        *,
+        retry_on: RetryOn | None = None,
+        upcast: Upcast | None = None,
+        **options: Unpack[TaskOptions],
     ) -> Callable[[Callable[P, R]], BatchTask[P, R]]: ...
 
     def batch_task(
-        self, type: str | Callable[..., Any] | None = None, /, *, retry_on: RetryOn | None = None, **options: Any
+        self,
+        type: str | Callable[..., Any] | None = None,
+        /,
+        *,
+        retry_on: RetryOn | None = None,
+        upcast: Upcast | None = None,
+        **options: Unpack[TaskOptions],
     ) -> Any:
         """Register a handler of batches; a decorator, with or without arguments.
 
         The store gathers jobs of one `group` until there are enough of them or the time is over (see `store.queues.set`). They are
         claimed together, and the handler runs once for all of them, in one slot of the worker. It gets the list of their payloads
-        (read as JSON; annotated `list[bytes]` or `list[Value]`, raw), and the `BatchContext` if a parameter is annotated so. A job
-        without a group is a batch of one.
+        (each converted to the type of the list's elements; annotated `list[bytes]` or `list[Value]`, raw), and the `BatchContext` if a
+        parameter is annotated so. A job without a group is a batch of one.
 
         It returns None, or a list with the result of each job, in order. An exception in that list fails its job as if the handler
         had raised it, and the others are completed; an exception that the handler raises ends the attempts of all, `Retry`, `Skip`
@@ -152,6 +180,7 @@ class Registry:
         Args:
             type: As of `task`.
             retry_on: As of `task`.
+            upcast: As of `task`.
             options: As of `task`. `group` applies to all jobs that are enqueued through it, unless they name another one.
 
         Raises:
@@ -176,13 +205,21 @@ class Registry:
 
         def register(function: Callable[..., Any]) -> WorkerTask[Any, Any]:
             made: WorkerTask[Any, Any] = BatchTask(
-                self._client, _name(type, function), function, lifecycle=self.lifecycle, retry_on=retry_on, options=options
+                self._client,
+                _name(type, function),
+                function,
+                lifecycle=self.lifecycle,
+                retry_on=retry_on,
+                upcast=upcast,
+                names=sys._getframe(1 if decorates else 2).f_locals,
+                options=options,
             )
             self._add(made)
             self.batched.add(made.type)
             return made
 
-        return register(type) if callable(type) else register
+        decorates = not callable(type)
+        return register if decorates else register(type)  # type: ignore[arg-type]
 
     def _add(self, task: WorkerTask[Any, Any]) -> WorkerTask[Any, Any]:
         if task.type in self.tasks:
@@ -234,7 +271,7 @@ class Registry:
         *,
         name: str | None = None,
         tz: str | None = None,
-        **options: Any,
+        **options: Unpack[PeriodicOptions],
     ) -> Periodic:
         """Enqueue a job at every occurrence of a cron expression, once, however many workers have the same periodic job.
 
@@ -253,7 +290,8 @@ class Registry:
             options: Of the jobs, over those of the task; `retention` is a day by default, and at least a minute.
 
         Raises:
-            Invalid: No expression, no such time zone, a name that is taken, or a unique_for (also of the task) without a unique_key.
+            Invalid: No expression, no such time zone, a payload that does not fit the handler, a name that is taken, or a unique_for
+                (also of the task) without a unique_key.
 
         Example:
             >>> clock = rc.ManualClock(start=1_772_000_000_000)
@@ -265,9 +303,12 @@ class Registry:
             >>> [run.id for run in drained]
             ['report@1772438400000', 'report@1773043200000']
         """
+        refuse_unknown("a periodic job", options, OPTIONS | {"unique_key"})
         kind = task.type if isinstance(task, WorkerTask) else task
         known = task if isinstance(task, WorkerTask) else self.tasks.get(kind)
-        merged = {**(known.options if known is not None else {}), **options}
+        merged: dict[str, Any] = {**(known.options if known is not None else {}), **options}
+        if known is not None:
+            payload = known.payload(payload)
         if self.lifecycle is not None:
             merged.setdefault("lifecycle", self.lifecycle)
         require_key(kind, merged)
@@ -279,7 +320,14 @@ class Registry:
         return made
 
     def cron(
-        self, cron: str, /, *, tz: str | None = None, name: str | None = None, payload: Any = None, **options: Any
+        self,
+        cron: str,
+        /,
+        *,
+        tz: str | None = None,
+        name: str | None = None,
+        payload: Any = None,
+        **options: Unpack[PeriodicOptions],
     ) -> Callable[[Callable[P, R]], WorkerTask[P, R]]:
         """Register a handler that runs at every occurrence of a cron expression; a decorator, also above `task`.
 
@@ -312,7 +360,7 @@ class Registry:
 
     # -- jobs -------------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, type: str, payload: Any = None, **options: Any) -> JobRecord:
+    def enqueue(self, type: str, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
         """Enqueue a job of any type, with the options of its task if this worker has one.
 
         Args:

@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 
 from ..errors import ResonateError, StoreError
 from .client import MOST, NOT_HELD, Client
+from .conversion import encoded
 from .execution import Attempt
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
 
@@ -97,7 +98,7 @@ def _alike(ended: deque[tuple[Attempt, Outcome]]) -> list[Attempt]:
 def _complete(client: Client, done: Sequence[tuple[Attempt, Outcome]]) -> Iterator[Reported]:
     """If one of the results cannot be stored, each is reported by itself, and that one fails."""
     try:
-        statuses = client.complete_many([(attempt.id, attempt.version, outcome.result) for attempt, outcome in done])
+        statuses = client.complete_many([(attempt.id, attempt.version, encoded(outcome.result)) for attempt, outcome in done])
     except (StoreError, OSError):
         raise
     except Exception as error:

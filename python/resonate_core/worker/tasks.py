@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import difflib
 import functools
 import logging
+import types
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from .._core import wire_fields
 from ..errors import Invalid
 from ..submission import DEFAULT_SCHEMA, submit
-from .calling import Read, batch_caller, caller, is_async
+from .calling import BatchCall, Call, Read, Upcast, is_async
 from .client import Client
 from .durations import milliseconds
+from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .records import JobRecord
 from .wire import enqueue_data
 
-__all__ = ["OPTIONS", "BatchTask", "RetryOn", "WorkerTask", "require_key"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["BatchTask", "RetryOn", "WorkerTask", "refuse_unknown", "require_key"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("resonate_core.worker")
-
-#: The options that only a single job may have.
-OF_ONE_JOB = frozenset({"id", "ids", "process_at", "process_in", "good_until", "deadline", "unique_key", "sent_at"})
-_OPTIONS_OF_JOBS = {str(member["argument"]) for member in wire_fields()["job.enqueue"]} - {"type", "payload"}
-#: The options of a job that a task may have for all of its jobs (JOBS 2).
-OPTIONS = frozenset(_OPTIONS_OF_JOBS | {"headers"}) - OF_ONE_JOB
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -61,6 +61,32 @@ def require_key(type: str, options: Mapping[str, Any]) -> None:
         )
 
 
+def refuse_unknown(whose: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that do not exist.
+
+    Args:
+        whose: What has the options, such as ``a job``.
+        given: Their names.
+        known: The names that exist.
+
+    Raises:
+        TypeError: A name is not known; the error has the closest one.
+
+    Example:
+        >>> from resonate_core.worker.tasks import refuse_unknown
+        >>> refuse_unknown("a job", ["max_retrys"], ["max_retries", "queue"])
+        Traceback (most recent call last):
+        ...
+        TypeError: a job has no option max_retrys, did you mean max_retries? There are max_retries, queue
+    """
+    names = sorted(known)
+    unknown = sorted(set(given).difference(names))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], names, 1)
+        hint = f", did you mean {near[0]}?" if near else "."
+        raise TypeError(f"{whose} has no option {', '.join(unknown)}{hint} There are {', '.join(names)}")
+
+
 class WorkerTask(Generic[P, R]):
     """A handler under its name; `Worker.task` makes it. A call calls the function that it was made from.
 
@@ -77,10 +103,12 @@ class WorkerTask(Generic[P, R]):
         ...     return f"{subject} to {to}"
         >>> send("ada", subject="hello")
         'hello to ada'
-        >>> job = send.enqueue({"to": "ada", "subject": "hi"})
+        >>> job = send.delay("ada", subject="hi")
         >>> job.type, job.max_retries, job.payload.json()
         ('email:send', 3, {'to': 'ada', 'subject': 'hi'})
     """
+
+    call: Call | BatchCall
 
     def __init__(
         self,
@@ -91,13 +119,13 @@ class WorkerTask(Generic[P, R]):
         lifecycle: str | None = None,
         retry_on: RetryOn | None = None,
         unpack: bool | None = None,
+        upcast: Upcast | None = None,
+        names: Mapping[str, Any] = types.MappingProxyType({}),
         options: Mapping[str, Any],
     ) -> None:
         if not type:
             raise Invalid("type must not be empty, got ''")
-        unknown = options.keys() - OPTIONS
-        if unknown:
-            raise TypeError(f"a task has no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
+        refuse_unknown("a task", options, OPTIONS)
         self._client = client
         self._lifecycle = lifecycle
         self.type = type
@@ -105,13 +133,14 @@ class WorkerTask(Generic[P, R]):
         self.is_async = is_async(function)
         self.options = dict(options)
         self.timeout = milliseconds("timeout", options["timeout"], 1) if options.get("timeout") is not None else None
-        self.invoke: Callable[[Any], Any]
-        self._bind(function, unpack)
+        self._preset: dict[str, Any] = {}  # by `using`
+        self._bind(function, unpack, upcast, names)
+        self.invoke: Callable[[Any], Any] = self.call.invoke
         self._retries = _predicate(retry_on)
         functools.update_wrapper(self, function)
 
-    def _bind(self, function: Callable[P, R], unpack: bool | None) -> None:
-        self.invoke = caller(function, unpack)
+    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
+        self.call = Call(function, unpack, upcast, names)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The handler itself, without any job."""
@@ -138,11 +167,100 @@ class WorkerTask(Generic[P, R]):
             _log.exception("retry_on of %r raised; the job is retried", self.type)
             return True
 
-    def enqueue(self, payload: Any = None, **options: Any) -> JobRecord:
+    def delay(self, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
+        """Enqueue a job by a call of the function: the payload is the object of the arguments by name.
+
+        A function that takes the whole payload gets its one argument. A parameter for the `JobContext` is left out.
+
+        Args:
+            args: As of the function.
+            kwargs: As of the function.
+
+        Returns:
+            The job.
+
+        Raises:
+            TypeError: The function cannot be called so.
+            Invalid: An argument is not of the type that its parameter is annotated with; the error names it.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> @worker.task("email:send")
+            ... def send(to: str, subject: str = "hello"):
+            ...     return f"{subject} to {to}"
+            >>> send.delay("ada").payload.json()
+            {'to': 'ada'}
+            >>> send.delay(to=5)
+            Traceback (most recent call last):
+            ...
+            resonate_core.errors.Invalid: payload of a job of type 'email:send': to: Expected `str`, got `int`
+        """
+        return self.enqueue(self.call.payload_of(*args, **kwargs))
+
+    async def delay_async(self, *args: P.args, **kwargs: P.kwargs) -> JobRecord:
+        """As `delay`, without blocking the event loop while the store commits.
+
+        Args:
+            args: As of the function.
+            kwargs: As of the function.
+
+        Example:
+            >>> import asyncio
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello")(print)
+            >>> asyncio.run(task.delay_async("world")).state
+            'pending'
+        """
+        return await self.enqueue_async(self.call.payload_of(*args, **kwargs))
+
+    def using(self, **options: Unpack[JobOptions]) -> WorkerTask[P, R]:
+        """Return this task with other options for the jobs that are enqueued through the returned one.
+
+        Args:
+            options: As of `enqueue`.
+
+        Raises:
+            TypeError: An option that jobs do not have.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello")(print)
+            >>> task.using(id="hello-1", priority=1).delay("world").id
+            'hello-1'
+        """
+        refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)
+        other = copy.copy(self)
+        other._preset = {**self._preset, **options}
+        return other
+
+    def payload(self, payload: Any) -> Any:
+        """Return a payload as the store takes it, once it is known to fit the handler.
+
+        Args:
+            payload: As of `enqueue`.
+
+        Raises:
+            Invalid: It does not fit.
+
+        Example:
+            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
+            >>> task = worker.task("hello")(lambda name: name)
+            >>> task.payload({"nam": "ada"})
+            Traceback (most recent call last):
+            ...
+            resonate_core.errors.Invalid: payload of a job of type 'hello': members of the payload must be ...
+        """
+        try:
+            return self.call.checked(payload)
+        except Invalid as error:
+            raise Invalid(f"payload of a job of type {self.type!r}: {error}") from error
+
+    def enqueue(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
         """Enqueue a job for this handler.
 
         Args:
-            payload: The argument of the handler: anything JSON-able, bytes, or a `Value`.
+            payload: What the handler is called with (see `Worker.task`): an object of its arguments by name, or the whole payload.
+                Anything JSON-able, a value of the annotated type, bytes, or a `Value`.
             options: As of `store.jobs.enqueue`, over those of the task: id, queue, group, priority, process_in, process_at, timeout,
                 deadline, good_until, max_retries, retry_policy, retention, unique_key, … ; ``good_for`` is a good_until, counted
                 from when the job can first run.
@@ -152,7 +270,7 @@ class WorkerTask(Generic[P, R]):
 
         Raises:
             Conflict: Its id or its unique key is another job's.
-            Invalid: An option out of its range.
+            Invalid: An option out of its range, or a payload that does not fit the handler; nothing is stored.
 
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
@@ -161,10 +279,10 @@ class WorkerTask(Generic[P, R]):
             >>> job.state, job.good_until
             ('scheduled', 65000)
         """
-        return self._client().enqueue(self.type, payload, self._merged(options))
+        return self._client().enqueue(self.type, self.payload(payload), self._merged(options))
 
     def submit(
-        self, connection: Any, payload: Any = None, *, schema: str = DEFAULT_SCHEMA, **options: Any
+        self, connection: Any, payload: Any = None, *, schema: str = DEFAULT_SCHEMA, **options: Unpack[JobOptions]
     ) -> int | Coroutine[Any, Any, int]:
         """Enqueue a job in the caller's own transaction: it is enqueued if and only if that transaction commits.
 
@@ -188,9 +306,11 @@ class WorkerTask(Generic[P, R]):
             Traceback (most recent call last):
             resonate_core.errors.Unsupported: connection must be of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy or Django, got None
         """
-        return submit(connection, "job.enqueue", enqueue_data(self.type, payload, self._merged(options)), schema=schema)
+        return submit(
+            connection, "job.enqueue", enqueue_data(self.type, self.payload(payload), self._merged(options)), schema=schema
+        )
 
-    def enqueue_many(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
+    def enqueue_many(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
         """Enqueue a job for each payload, in one transaction, all or none; over a URL each on its own.
 
         Args:
@@ -210,9 +330,9 @@ class WorkerTask(Generic[P, R]):
             >>> sorted((run.id, run.result) for run in worker.run_until_idle().runs)
             [('a', 0), ('b', 1), ('c', 4)]
         """
-        return self._client().enqueue_many(self.type, list(payloads), self._merged(options))
+        return self._client().enqueue_many(self.type, [self.payload(each) for each in payloads], self._merged(options))
 
-    async def enqueue_async(self, payload: Any = None, **options: Any) -> JobRecord:
+    async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
         """As `enqueue`, without blocking the event loop while the store commits.
 
         Args:
@@ -228,7 +348,7 @@ class WorkerTask(Generic[P, R]):
         """
         return await asyncio.to_thread(self.enqueue, payload, **options)
 
-    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Any) -> Sequence[JobRecord]:
+    async def enqueue_many_async(self, payloads: Iterable[Any], **options: Unpack[JobsOptions]) -> Sequence[JobRecord]:
         """As `enqueue_many`, without blocking the event loop while the store commits.
 
         Args:
@@ -245,9 +365,8 @@ class WorkerTask(Generic[P, R]):
         return await asyncio.to_thread(self.enqueue_many, payloads, **options)
 
     def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        unknown = options.keys() - OPTIONS - OF_ONE_JOB
-        if unknown:
-            raise TypeError(f"a job has no option {', '.join(sorted(unknown))}")
+        refuse_unknown("a job", options, OPTIONS | OF_ONE_JOB)
+        options = {**self._preset, **options}
         merged = {**self.options, **options}
         if self._lifecycle is not None:
             merged.setdefault("lifecycle", self._lifecycle)
@@ -272,5 +391,6 @@ class BatchTask(WorkerTask[P, R]):
 
     read: Read
 
-    def _bind(self, function: Callable[P, R], unpack: bool | None) -> None:
-        self.read, self.invoke = batch_caller(function)
+    def _bind(self, function: Callable[P, R], unpack: bool | None, upcast: Upcast | None, names: Mapping[str, Any]) -> None:
+        call = BatchCall(function, upcast, names)
+        self.call, self.read = call, call.read
