@@ -83,8 +83,8 @@ CONVERTED: list[tuple[Any, Any, Any]] = [
     (int, 5, 5),
     (float, 5, 5.0),
     (str | None, None, None),
-    (Optional[int], 5, 5),
-    (Union[int, str], "a", "a"),
+    (Optional[int], 5, 5),  # noqa: UP045
+    (Union[int, str], "a", "a"),  # noqa: UP007
     (Literal["a", "b"], "b", "b"),
     (list[dt.date], ["2026-02-01"], [dt.date(2026, 2, 1)]),
     (dict[str, Line], {"a": {"product": "tea", "count": 1}}, {"a": Line("tea")}),

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from .context import BatchContext, JobContext, current_batch, current_job
 from .drain import Drained, DrainedRun
+from .events import JobEvent
 from .options import JobOptions, JobsOptions, PeriodicOptions, TaskOptions
 from .outcomes import Failure, JobCancelled, JobError, Retry, Skip, Snooze
 from .periodic import Periodic
@@ -44,6 +45,7 @@ __all__ = [
     "JobCancelled",
     "JobContext",
     "JobError",
+    "JobEvent",
     "JobOptions",
     "JobRecord",
     "JobsOptions",

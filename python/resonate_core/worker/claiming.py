@@ -83,8 +83,9 @@ def run_round(
         stopping: Whether the worker stops, so that nothing is claimed or started. It is asked once what ended is reported.
     """
     try:
+        events = parts.registry.events
         if round.ended:
-            report(parts.client, round.ended, parts.counts)
+            report(parts.client, round.ended, parts.counts, events.ended if events else None)
         if stopping():
             return
         if round.room > 0:
@@ -94,6 +95,8 @@ def run_round(
         count = min(round.slots - len(round.started), len(round.claimed))
         if count > 0:
             _start(parts, round, count)
+        if events:
+            events.look(job for item in (*round.started, *round.claimed) for job in item)
     except (StoreError, OSError) as error:
         round.error = error
 

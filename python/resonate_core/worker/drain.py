@@ -143,6 +143,8 @@ class _Drain:
         report(self._client, deque(ended), self._parts.counts, self._seen)
 
     def _seen(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
+        if self._parts.registry.events:
+            self._parts.registry.events.ended(attempt, outcome, status)
         lost = outcome.kind == "dropped" or (status >= 300 and outcome is not TIMED_OUT)
         job, context = attempt.job, attempt.context
         self.drained.runs.append(
@@ -183,6 +185,8 @@ class _Drain:
             self._client.end_many([(job.id, job.version)], PUT_BACK)
         self._claimed.clear()
         self._started.clear()
+        if self._parts.registry.events:
+            self._parts.registry.events.look()  # what the last move of the clock did
         self.drained.now = self._client.now()
         self.drained.next_at = self._client.next_due()
 

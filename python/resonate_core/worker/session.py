@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from .._stopwatch import doubled
@@ -14,6 +14,7 @@ from ..errors import ResonateError
 from .claiming import Round, run_round
 from .client import MOST, Held
 from .environment import Wakeup
+from .events import Events
 from .execution import WorkItem
 from .executor import Executor
 from .outcomes import RELEASED
@@ -77,7 +78,8 @@ class Session:
     async def run(self) -> None:
         """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now)
-        with self._wakeup:
+        events = self._parts.registry.events
+        with self._wakeup, self._told(events):
             others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
@@ -93,8 +95,23 @@ class Session:
                 for task in (claims, *others):
                     task.cancel()
                 await asyncio.gather(claims, *others, return_exceptions=True)
+                if events:
+                    await events.stop()
                 self.executor.close()
                 self._pool.shutdown(wait=False)
+
+    @contextlib.contextmanager
+    def _told(self, events: Events) -> Iterator[None]:
+        """Deliver events in a thread of their own."""
+        if not events:
+            yield
+            return
+        pool = self._parts.environment.handler_pool(1, events.run, f"{self._settings.name}-event")
+        events.start(pool.submit)
+        try:
+            yield
+        finally:
+            pool.close()
 
     def stop(self, grace: float) -> None:
         """Claim no more, and end when what runs has ended, or after the grace (s). A second call can only make it shorter."""

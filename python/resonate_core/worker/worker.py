@@ -123,7 +123,14 @@ class Worker(Registry):
         """The name under which it holds leases."""
         return self.settings.name
 
+    def _listening(self) -> None:
+        if self._bound is not None and isinstance(
+            self._bound[0], Store
+        ):  # what must be opened first is opened when the worker runs
+            self.events.watch(self.client, names_of(self.settings.queues))
+
     def _parts(self) -> Parts:
+        self.events.watch(self.client, names_of(self.settings.queues))
         return Parts(self.settings, self, self.client, self.counts, self._environment)
 
     # -- where its jobs are -----------------------------------------------------------------------------------------------
@@ -149,6 +156,7 @@ class Worker(Registry):
             raise TypeError(f"store_or_url must be a Store, the path of one or the URL of a server, got {store_or_url!r}")
         self.close()
         self._bound = (store_or_url, token)
+        self._listening()
 
     @property
     def client(self) -> Client:
