@@ -193,7 +193,7 @@ class _Drain:
 
 def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle` does."""
-    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.middleware
+    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with _Loop() as loop, closing(draining.executions()) as executions:
         for execution in executions:
             ended = loop.run(execution.run_async(middleware)) if execution.is_async else execution.run(middleware)
@@ -203,7 +203,7 @@ def drain(parts: Parts, limit: int | None, advance: bool, until: int | None) -> 
 
 async def drain_async(parts: Parts, limit: int | None, advance: bool, until: int | None) -> Drained:
     """What `Worker.run_until_idle_async` does."""
-    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.middleware
+    draining, middleware = _Drain(parts, limit, advance, until), parts.registry.around_handlers
     with closing(draining.executions()) as executions:
         for execution in executions:
             draining.report(await execution.run_async(middleware) if execution.is_async else execution.run(middleware))

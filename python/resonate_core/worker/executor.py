@@ -121,14 +121,14 @@ class Executor:
             attempt.timer = self._loop.call_later(max(0, end - now) / 1000, self._time_out, attempt)
 
     def _run_in_thread(self, execution: Execution) -> None:
-        self._ended.append(execution.run(self._registry.middleware))
+        self._ended.append(execution.run(self._registry.around_handlers))
         if not self._signalled and not self._over:
             self._signalled = True
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the job was put back long ago
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     async def _run_in_loop(self, execution: Execution) -> None:
-        self._end(await execution.run_async(self._registry.middleware))
+        self._end(await execution.run_async(self._registry.around_handlers))
 
     def _never_begun(self, execution: Execution, handle: asyncio.Task[None]) -> None:
         """End a handler whose task was cancelled from outside before its first step, so that it has no outcome."""

@@ -16,6 +16,7 @@ from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
 from .records import JobRecord
 from .tasks import BatchTask, RetryOn, WorkerTask, refuse_unknown, require_key
+from .tracing import Tracing, tracing as make_tracing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,6 +42,7 @@ class Registry:
     Args:
         client: Returns the client of its jobs.
         lifecycle: As of `Worker`.
+        tracing: As of `Worker`.
 
     Attributes:
         tasks: By type.
@@ -50,8 +52,10 @@ class Registry:
         events: The listeners of events.
     """
 
-    def __init__(self, client: Callable[[], Client], lifecycle: str | None) -> None:
+    def __init__(self, client: Callable[[], Client], lifecycle: str | None, tracing: bool | None = None) -> None:
         self._client = client
+        self._traced = make_tracing(tracing)
+        self._may_trace = tracing is None
         self.lifecycle = lifecycle
         self.tasks: dict[str, WorkerTask[Any, Any]] = {}
         self.batched: set[str] = set()
@@ -60,6 +64,18 @@ class Registry:
         self.periodics: list[Periodic] = []
         self.events = Events()
         self.log = logging.getLogger("resonate_core.worker")
+
+    def tracing(self) -> Tracing | None:
+        """What opens spans; None if it is off, such as before the program has configured OpenTelemetry."""
+        if self._traced is None and self._may_trace:
+            self._traced = make_tracing(None)
+        return self._traced
+
+    @property
+    def around_handlers(self) -> list[Middleware]:
+        """What runs around every handler, the outermost first."""
+        traced = self.tracing()
+        return self.middleware if traced is None else [traced.around, *self.middleware]
 
     @property
     def has_async(self) -> bool:
@@ -139,6 +155,7 @@ class Registry:
                 unpack=unpack,
                 upcast=upcast,
                 names=sys._getframe(1 if decorates else 2).f_locals,
+                tracing=self.tracing,
                 options=options,
             )
             return self._add(made)
@@ -216,6 +233,7 @@ class Registry:
                 retry_on=retry_on,
                 upcast=upcast,
                 names=sys._getframe(1 if decorates else 2).f_locals,
+                tracing=self.tracing,
                 options=options,
             )
             self._add(made)
@@ -475,5 +493,7 @@ class Registry:
         """
         task = self.tasks.get(type) or self._without_handler.get(type)
         if task is None:
-            task = self._without_handler[type] = WorkerTask(self._client, type, lambda: None, lifecycle=self.lifecycle, options={})
+            task = self._without_handler[type] = WorkerTask(
+                self._client, type, lambda: None, lifecycle=self.lifecycle, tracing=self.tracing, options={}
+            )
         return task.enqueue(payload, **options)

@@ -18,6 +18,7 @@ from .client import Client
 from .durations import milliseconds
 from .options import OF_ONE_JOB, OPTIONS, JobOptions, JobsOptions
 from .records import JobRecord
+from .tracing import Tracing
 from .wire import enqueue_data
 
 if TYPE_CHECKING:
@@ -121,12 +122,14 @@ class WorkerTask(Generic[P, R]):
         unpack: bool | None = None,
         upcast: Upcast | None = None,
         names: Mapping[str, Any] = types.MappingProxyType({}),
+        tracing: Callable[[], Tracing | None] = lambda: None,
         options: Mapping[str, Any],
     ) -> None:
         if not type:
             raise Invalid("type must not be empty, got ''")
         refuse_unknown("a task", options, OPTIONS)
         self._client = client
+        self._tracing = tracing
         self._lifecycle = lifecycle
         self.type = type
         self.function = function
@@ -279,7 +282,14 @@ class WorkerTask(Generic[P, R]):
             >>> job.state, job.good_until
             ('scheduled', 65000)
         """
-        return self._client().enqueue(self.type, self.payload(payload), self._merged(options))
+        given, merged = self.payload(payload), self._merged(options)
+        tracing = self._tracing()
+        if tracing is None:
+            return self._client().enqueue(self.type, given, merged)
+        with tracing.producing(self.type, merged, 1) as (traced, name):
+            job = self._client().enqueue(self.type, given, traced)
+            name(job.id)
+            return job
 
     def submit(
         self, connection: Any, payload: Any = None, *, schema: str = DEFAULT_SCHEMA, **options: Unpack[JobOptions]
@@ -330,7 +340,12 @@ class WorkerTask(Generic[P, R]):
             >>> sorted((run.id, run.result) for run in worker.run_until_idle().runs)
             [('a', 0), ('b', 1), ('c', 4)]
         """
-        return self._client().enqueue_many(self.type, [self.payload(each) for each in payloads], self._merged(options))
+        given, merged = [self.payload(each) for each in payloads], self._merged(options)
+        tracing = self._tracing()
+        if tracing is None:
+            return self._client().enqueue_many(self.type, given, merged)
+        with tracing.producing(self.type, merged, len(given)) as (traced, _):
+            return self._client().enqueue_many(self.type, given, traced)
 
     async def enqueue_async(self, payload: Any = None, **options: Unpack[JobOptions]) -> JobRecord:
         """As `enqueue`, without blocking the event loop while the store commits.

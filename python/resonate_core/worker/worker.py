@@ -49,6 +49,7 @@ class Worker(Registry):
         heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         token: A bearer token, if `store_or_url` is the URL of a server.
+        tracing: Whether enqueues and attempts have OpenTelemetry spans (extra ``otel``); None: if the program has configured a provider.
         environment: What the worker takes from its machine: threads, wake-ups, its name. A simulator passes its own.
 
     Raises:
@@ -82,9 +83,10 @@ class Worker(Registry):
         heartbeat: Duration | None = None,
         grace: Duration = 10_000,
         token: str | None = None,
+        tracing: bool | None = None,
         environment: Environment | None = None,
     ) -> None:
-        super().__init__(lambda: self.client, lifecycle)
+        super().__init__(lambda: self.client, lifecycle, tracing)
         if concurrency < 1:
             raise Invalid(f"concurrency must be at least 1, got {concurrency}")
         if batch < 0:
