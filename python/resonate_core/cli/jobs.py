@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resonate_core.cli import jobs_act
+from resonate_core.cli import jobs_act, jobs_types
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
@@ -111,3 +111,6 @@ def stats(
         session.out.json({**data, "queues": shown})
     else:
         show_stats(session.out, data["queues"], days)
+
+
+app.command("types")(jobs_types.types)
