@@ -11,7 +11,6 @@ import contextlib
 import inspect
 import logging
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -58,8 +57,8 @@ _BY_STORE = ("crashed", "timed_out")
 MOST_WAITING = 1000
 #: The longest run of an asynchronous listener, and the longest wait of a worker that stops for what its listeners have to do (s).
 LISTENER_TIMEOUT, STOP_TIMEOUT = 30.0, 5.0
-#: The pause between two looks at the store (s), the most pages of one look for each state, and how many events are remembered as told.
-_PAUSE, _PAGES, _REMEMBERED = 1.0, 20, 10_000
+#: The pause between two looks at the store (ms), the most pages of one look for each state, and how many events are remembered as told.
+_PAUSE, _PAGES, _REMEMBERED = 1000, 20, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ class Events:
         self._seen: dict[str, int] = {}
         self._own = 0  # failures for good that this worker has reported itself
         self._since = 0  # what the store has done since the last look is not older, in Unix ms
-        self._next_look = 0.0
+        self._next_look = 0  # in Unix ms
         self._told = _Told()
         self._lock = threading.Lock()
         self._waiting = 0
@@ -262,9 +261,9 @@ class Events:
         if counted == self._seen:
             return
         if not client.manual:
-            if time.monotonic() < self._next_look:
+            if client.now() < self._next_look:
                 return
-            self._next_look = time.monotonic() + _PAUSE
+            self._next_look = client.now() + _PAUSE
         changed = {name for name, count in counted.items() if count != self._seen[name]}
         self._seen = counted
         since = self._since
@@ -322,12 +321,13 @@ class Events:
             self.deliver(event)
         finally:
             with self._lock:
-                self._waiting -= 1
+                self._waiting = max(0, self._waiting - 1)  # one that was given up may still end
 
     async def stop(self) -> None:
         """Wait a little until listeners have had what waits for them; what is left is logged."""
-        end = time.monotonic() + STOP_TIMEOUT
-        while self._waiting and time.monotonic() < end:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + STOP_TIMEOUT
+        while self._waiting and loop.time() < end:
             await asyncio.sleep(0.01)
         if self._waiting:
             _log.error("%d events are not told: their listeners take too long", self._waiting)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from ..errors import Invalid
 from .calling import Upcast
 from .client import Client
-from .events import Events, JobEvent, Topic
 from .execution import Middleware, as_middleware
+from .listening import Listening
 from .options import OPTIONS, JobOptions, PeriodicOptions, TaskOptions
 from .periodic import Periodic
 from .records import JobRecord
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Registry"]
 
 _Around = TypeVar("_Around")
-_Listener = TypeVar("_Listener", bound=Callable[[JobEvent], Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -36,7 +35,7 @@ def _name(type: str | Callable[..., Any] | None, function: Callable[..., Any]) -
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
 
 
-class Registry:
+class Registry(Listening):
     """The handlers of a `Worker`.
 
     Args:
@@ -49,10 +48,10 @@ class Registry:
         batched: The types that have a handler of batches.
         middleware: The outermost first.
         periodics: The periodic jobs.
-        events: The listeners of events.
     """
 
     def __init__(self, client: Callable[[], Client], lifecycle: str | None, tracing: bool | None = None) -> None:
+        super().__init__()
         self._client = client
         self._traced = make_tracing(tracing)
         self._may_trace = tracing is None
@@ -62,7 +61,6 @@ class Registry:
         self._without_handler: dict[str, WorkerTask[Any, Any]] = {}  # types without a handler here
         self.middleware: list[Middleware] = []
         self.periodics: list[Periodic] = []
-        self.events = Events()
         self.log = logging.getLogger("resonate_core.worker")
 
     def tracing(self) -> Tracing | None:
@@ -284,103 +282,6 @@ class Registry:
         """
         self.middleware.append(as_middleware(middleware))
         return middleware
-
-    def on_retry(self, listener: _Listener) -> _Listener:
-        """Call a function with a `JobEvent` after each attempt that failed and is retried; a decorator.
-
-        The function, synchronous or asynchronous, runs beside the jobs. What it raises is logged; one that takes long delays other
-        events, never a job. Events are also of attempts that timed out, and of leases of other workers that expired, if a commit of
-        this process ended them (docs/jobs.md, Events).
-
-        Args:
-            listener: The function.
-
-        Raises:
-            TypeError: It cannot be called.
-
-        Example:
-            >>> clock = rc.ManualClock()
-            >>> store = rc.Store(clock=clock)
-            >>> worker = rc.worker.Worker(store)
-            >>> @worker.on_retry
-            ... def report(event):
-            ...     print(event.job.id, event.reason, event.worker)
-            >>> _ = worker.task("t")(print).enqueue(id="j1"), store.jobs.claim("default", worker="other", lease=1000, start=1)
-            >>> _ = clock.advance(1000)                 # the lease of the other worker expires
-            >>> _ = worker.run_until_idle()
-            j1 crashed other
-        """
-        return self._on("retry", listener)
-
-    def on_failure(self, listener: _Listener) -> _Listener:
-        """As `on_retry`, for jobs that do not run again by themselves: they are archived, failed or expired.
-
-        Args:
-            listener: As of `on_retry`.
-
-        Example:
-            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
-            >>> _ = worker.on_failure(lambda event: print(event.job.state, event.error["message"]))
-            >>> _ = worker.task("t", max_retries=0)(lambda: 1 / 0).enqueue()
-            >>> _ = worker.run_until_idle()
-            archived ZeroDivisionError: division by zero
-        """
-        return self._on("failure", listener)
-
-    def on_archived(self, listener: _Listener) -> _Listener:
-        """As `on_failure`, only for jobs that are archived: a person should look at them.
-
-        Args:
-            listener: As of `on_retry`.
-
-        Example:
-            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
-            >>> _ = worker.on_archived(lambda event: print(event.job.type, event.reason))
-            >>> _ = worker.task("t")(lambda to, subject: None)
-            >>> _ = worker.client.enqueue("t", {"to": "ada"}, {})
-            >>> _ = worker.run_until_idle()
-            t invalid_payload
-        """
-        return self._on("archived", listener)
-
-    def on_cancelled(self, listener: _Listener) -> _Listener:
-        """As `on_retry`, for jobs that were cancelled, running or not.
-
-        Args:
-            listener: As of `on_retry`.
-
-        Example:
-            >>> store = rc.Store(clock=rc.ManualClock())
-            >>> worker = rc.worker.Worker(store)
-            >>> _ = worker.on_cancelled(lambda event: print(event.job.id, event.reason))
-            >>> _ = store.jobs.enqueue("t", id="j1"), store.jobs.cancel("j1")
-            >>> _ = worker.run_until_idle()
-            j1 cancelled
-        """
-        return self._on("cancelled", listener)
-
-    def on_complete(self, listener: _Listener) -> _Listener:
-        """As `on_retry`, for jobs that this worker has completed.
-
-        Args:
-            listener: As of `on_retry`.
-
-        Example:
-            >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
-            >>> _ = worker.on_complete(lambda event: print(event.job.type, event.result))
-            >>> _ = worker.task("double")(lambda n: 2 * n).enqueue(4)
-            >>> _ = worker.run_until_idle()
-            double 8
-        """
-        return self._on("complete", listener)
-
-    def _on(self, topic: Topic, listener: _Listener) -> _Listener:
-        self.events.add(topic, listener)
-        self._listening()
-        return listener
-
-    def _listening(self) -> None:
-        """Called when there is a listener: a worker that has its store begins to count what the store does."""
 
     def periodic(
         self,

@@ -111,6 +111,7 @@ class Session:
         try:
             yield
         finally:
+            pool.withdraw()
             pool.close()
 
     def stop(self, grace: float) -> None:

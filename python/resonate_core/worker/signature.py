@@ -1,0 +1,109 @@
+"""The parameters of a handler: those that get the context, and those that the payload is for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from .._core import Value
+from .context import JobContext
+from .conversion import holds_members, kinds_of, read_hints
+
+__all__ = ["MANY", "NAMELESS", "WHOLE", "Signature", "is_a", "is_async"]
+
+_Context = TypeVar("_Context")
+
+#: The name of the parameter that gets the whole payload.
+WHOLE = "payload"
+#: What a parameter gets at each call, in place of a default.
+_CONTEXT, _PAYLOAD = object(), object()
+_FIRST = inspect.Parameter(WHOLE, inspect.Parameter.POSITIONAL_ONLY)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+#: The kinds of parameters that get any number of arguments, and of those without a name.
+MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: a function, or an object that is called as one."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations; where a name in one of them cannot be found, its text."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return read_hints(function if inspect.isroutine(function) else type(function).__call__, names)
+
+
+def is_a(hint: Any, kind: type) -> bool:
+    """Return whether an annotation is this class, or a union with it: a function that is also called directly has `JobContext | None`."""
+    if isinstance(hint, str):
+        return kind.__name__ in re.split(r"[^\w]+", hint)
+    return any(each is kind for each in kinds_of(hint))
+
+
+class Signature:
+    """The parameters of a handler: those that get the context, and those that the payload is for.
+
+    Attributes:
+        first: The parameter that gets a single argument; None: it takes none by position.
+        takes_one: Whether it can be called with one argument, beside the contexts.
+        accepts: Whether there is a parameter for the payload.
+    """
+
+    def __init__(self, function: Callable[..., Any], context: type, names: Mapping[str, Any]) -> None:
+        self.function = function
+        self.hints = _hints(function, names)
+        try:
+            self.parameters = list(inspect.signature(function).parameters.values())
+        except ValueError:  # a C function without a signature
+            self.parameters = [_FIRST]
+        self.contexts = [p for p in self.parameters if p.kind not in MANY and is_a(self.hints.get(p.name), context)]
+        self.rest = [p for p in self.parameters if p not in self.contexts]
+        self.required = [p for p in self.rest if p.default is p.empty and p.kind not in MANY]
+        places = (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)
+        self.first = next((p for p in self.rest if p.kind in places), None)
+        self.takes_one = self.first is not None and all(p is self.first for p in self.required)
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters))})"
+
+    def hint(self, parameter: inspect.Parameter) -> Any:
+        """The annotation of a parameter; `inspect.Parameter.empty` without one."""
+        return self.hints.get(parameter.name, parameter.empty)
+
+    def declares_whole(self) -> bool:
+        """Whether its first parameter is declared to take the whole payload, and the others can do without."""
+        first = self.first
+        if first is None or not self.takes_one:
+            return False
+        hint = self.hint(first)
+        raw = is_a(hint, Value) or is_a(hint, bytes)
+        return first.name == WHOLE or first.kind in NAMELESS or raw or holds_members(hint)
+
+    def whole(self, read: Callable[[_Context], Any]) -> Callable[[_Context], Any]:
+        """Its call with one argument, or with none beside the contexts where there is no parameter for it."""
+        function, first = self.function, self.first
+        if not self.contexts:
+            if first is None:
+                return lambda context: function()
+            if first.kind in _POSITIONAL:
+                return lambda context: function(read(context))
+        filled = [p for p in self.parameters if p.kind in _POSITIONAL]
+        while filled and filled[-1] is not first and filled[-1] not in self.contexts:
+            filled.pop()  # parameters after the last one that gets a value keep their defaults
+        values = [_CONTEXT if p in self.contexts else _PAYLOAD if p is first else p.default for p in filled]
+        by_name = [p.name for p in self.contexts if p.kind is p.KEYWORD_ONLY]
+        many = first is not None and first.kind is first.VAR_POSITIONAL
+
+        def call(context: _Context) -> Any:
+            given = [context if value is _CONTEXT else read(context) if value is _PAYLOAD else value for value in values]
+            if many and not (isinstance(context, JobContext) and context.job.payload.data is None):
+                given.append(read(context))
+            return function(*given, **dict.fromkeys(by_name, context))
+
+        return call
