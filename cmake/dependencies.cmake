@@ -2,6 +2,8 @@
 # none, a pinned release is fetched. RESONATE_FETCH_DEPS=OFF never reaches for the
 # network, ON never looks at what is installed.
 #
+# RESONATE_MIRROR is a place to fetch from for machines that do not reach github.com and sqlite.org; the digests stay.
+#
 # Each dependency gets one name for the rest of the build: resonate_json,
 # resonate_simdjson, resonate_date, resonate_sqlite, resonate_gtest.
 
@@ -18,9 +20,15 @@ set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
 set(CMAKE_POLICY_DEFAULT_CMP0063 NEW)
 set(CMAKE_POLICY_VERSION_MINIMUM 3.5)
 
+set(RESONATE_MIRROR "" CACHE STRING "A URL from which releases are fetched instead, as MIRROR/<name>/<file name of the release>")
+
 # resonate_fetch(<name> <url> <sha256>): adds the project. SYSTEM stands first: CMake 3.25 takes it for a second value of
 # whatever keyword is before it.
 function(resonate_fetch name url sha256)
+  if(RESONATE_MIRROR)
+    cmake_path(GET url FILENAME file)
+    set(url "${RESONATE_MIRROR}/${name}/${file}")
+  endif()
   FetchContent_Declare(${name} SYSTEM URL ${url} URL_HASH SHA256=${sha256})
   FetchContent_MakeAvailable(${name})
 endfunction()
@@ -82,24 +90,7 @@ endif()
 add_library(resonate_date INTERFACE)
 target_link_libraries(resonate_date INTERFACE date::date date::date-tz)
 
-# SQLite: always the system's, the one that Python's own sqlite3 module has loaded: two
-# copies of it that open one file in one process undo each other's locks.
-find_package(SQLite3 3.37)
-if(NOT SQLite3_FOUND)
-  message(FATAL_ERROR "SQLite 3.37 or newer is not installed (Debian: libsqlite3-dev)")
-endif()
-resonate_find(SQLiteCpp libsqlitecpp-dev 3.1)
-if(SQLiteCpp_TO_FETCH)
-  set(SQLITECPP_INTERNAL_SQLITE OFF)
-  set(SQLITECPP_RUN_CPPLINT OFF)
-  set(SQLITECPP_RUN_CPPCHECK OFF)
-  set(BUILD_SHARED_LIBS OFF)
-  resonate_fetch(SQLiteCpp
-    https://github.com/SRombauts/SQLiteCpp/archive/refs/tags/3.2.1.tar.gz
-    70c67d5680c47460f82a7abf8e6b0329bf2fb10795a982a6d8abc06adb42d693)
-endif()
-add_library(resonate_sqlite INTERFACE)
-target_link_libraries(resonate_sqlite INTERFACE SQLiteCpp SQLite::SQLite3)
+include(${CMAKE_CURRENT_LIST_DIR}/sqlite.cmake)
 
 # libpq: its header only. The library is loaded when a store in PostgreSQL opens, so that who uses none needs none.
 find_path(RESONATE_LIBPQ_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql pgsql)

@@ -3,12 +3,14 @@
 
 #include "bind.hpp"
 #include "misuse.hpp"
+#include "sqlite_choice.hpp"
 
 PYBIND11_MODULE(_core, module) {
   namespace bindings = resonate::python;
   module.doc() = "The engine of resonate_core, in C++. Import resonate_core instead.";
   module.attr("__version__") = RESONATE_VERSION;
 
+  bindings::choose_sqlite();
   bindings::bind_errors(module);
   bindings::bind_values(module);
   bindings::bind_records(module);

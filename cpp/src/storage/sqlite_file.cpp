@@ -127,6 +127,9 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
     refuse(path, "cannot create a file in its folder: " + std::string(std::strerror(errno)));
   int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
   if (immutable) access |= SQLite::OPEN_URI;
+  if (is_open_in_another_copy(path))
+    refuse(path, "this process has it open with Python's sqlite3, whose SQLite library is another copy than that of resonate_core: two "
+                 "copies undo each other's locks; close it there, or open the store in another process");
   try {
     return SQLite::Database(immutable ? immutable_uri(path) : path, access | SQLite::OPEN_NOMUTEX);
   } catch (const SQLite::Exception& error) {
@@ -212,7 +215,11 @@ std::int64_t SqliteFile::version_of(const std::string& path) {
   return file.opening([&] { return file.stored_version(); });
 }
 
-SqliteLibrary sqlite_library() { return {sqlite3_sourceid(), SqliteFile::open_count()}; }
+// Two copies of one version have one source id.
+SqliteLibrary sqlite_library() {
+  const std::string copy = sqlite_is_own_copy() ? " (resonate_core's own copy)" : "";
+  return {sqlite3_sourceid() + copy, SqliteFile::open_count()};
+}
 
 SchemaVersions sqlite_schema_versions(const std::string& given) {
   const std::string path = absolute_path(given);

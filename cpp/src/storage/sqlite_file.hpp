@@ -14,6 +14,7 @@
 
 #include "resonate/interruption.hpp"
 #include "resonate/sqlite.hpp"
+#include "storage/sqlite_copies.hpp"
 
 namespace resonate {
 
@@ -85,6 +86,7 @@ class SqliteFile {
   std::exception_ptr interrupt_;
   std::optional<FileStamp> opened_immutable_;
   SQLite::Database database_;
+  OpenFileMark mark_{path_};
 };
 
 }  // namespace resonate
