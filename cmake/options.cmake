@@ -16,10 +16,12 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 option(CMAKE_INTERPROCEDURAL_OPTIMIZATION "Link-time optimization" OFF)
 
 find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+find_program(ENV_PROGRAM env)  # not `cmake -E env`: pip's isolated builds bring a CMake whose path changes each time
+mark_as_advanced(ENV_PROGRAM)
+if(CCACHE_PROGRAM AND ENV_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the sources are hashed as relative ones, so that checkouts and build folders of one depth share the cache; and a
   # precompiled header may be used. What the caller has set is kept: it may have a wider base.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ENV_PROGRAM})
   foreach(setting BASEDIR=${PROJECT_SOURCE_DIR} NOHASHDIR=1 SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
     string(REGEX MATCH "^[A-Z]+" name ${setting})
     if(DEFINED ENV{CCACHE_${name}})

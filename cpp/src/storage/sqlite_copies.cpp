@@ -66,16 +66,19 @@ bool is_open_in_a_store(const std::string& path) {
 
 bool is_open_in_another_copy(const std::string& path) {
   if (!sqlite_is_own_copy()) return false;
-  const std::optional<Inode> inode = inode_of(path);
-  if (!inode || is_marked(*inode)) return false;
+  struct stat file {};
+  // An empty file with an open descriptor is more likely one of Python's tempfile, which opens files as SQLite does.
+  if (::stat(path.c_str(), &file) != 0 || file.st_size == 0) return false;
+  const Inode inode = inode_of(file);
+  if (is_marked(inode)) return false;
   DIR* const folder = ::opendir("/proc/self/fd");
   if (!folder) return false;
   bool found = false;
   while (const dirent* const entry = ::readdir(folder)) {
     const int descriptor = std::atoi(entry->d_name);  // "." and ".." become 0, which is looked at anyway
     struct stat seen {};
-    if (::fstat(descriptor, &seen) != 0 || inode_of(seen) != *inode) continue;
-    // SQLite opens a file without following links, other programs rarely do: a file that was opened to be read is not refused.
+    if (::fstat(descriptor, &seen) != 0 || inode_of(seen) != inode) continue;
+    // SQLite opens a file without following links, Python's open() and most programs do not: their files are not refused.
     const int flags = ::fcntl(descriptor, F_GETFL);
     found = found || (flags != -1 && (flags & O_NOFOLLOW) != 0);
   }
