@@ -67,6 +67,9 @@ JOB_OPTIONS = frozenset(
     {each.name for each in fields(ResonateTask)} - {each.name for each in fields(Task)} - {"retry_on", "result_id"}
 )
 
+#: What Django's own decorator passes: in 6.0 these members of a task have no defaults.
+_DEFAULTS: Mapping[str, Any] = {"priority": 0, "queue_name": "default", "run_after": None, "takes_context": False}
+
 
 def task(function: Callable[..., Any] | None = None, /, *, backend: str = "default", **options: Any) -> Any:
     """Declare a function of a module as a task; a decorator, with or without arguments.
@@ -85,6 +88,6 @@ def task(function: Callable[..., Any] | None = None, /, *, backend: str = "defau
     """
 
     def declare(function: Callable[..., Any]) -> Any:
-        return task_backends[backend].task_class(func=function, backend=backend, **options)
+        return task_backends[backend].task_class(func=function, backend=backend, **{**_DEFAULTS, **options})
 
     return declare if function is None else declare(function)

@@ -12,6 +12,7 @@ ROOT_URLCONF = "urls"
 USE_TZ = os.environ.get("USE_TZ", "1") == "1"
 TIME_ZONE = "Asia/Kolkata"
 STATIC_URL = "static/"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "django.contrib.admin",
