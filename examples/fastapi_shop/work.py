@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import NamedTuple
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 from resonate.context import Context
 from resonate.resonate import Resonate as Client
 
@@ -43,7 +43,7 @@ async def start(order: str) -> str:
     """Begins the workflow of an order. A second attempt finds the workflow, and begins nothing."""
     running = await _running.get()  # waits for it, if this process has just started
     _running.put_nowait(running)
-    return await asyncio.wrap_future(running.portal.start_task_soon(_begin, running.client, order))
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_begin(running.client, order), running.loop))
 
 
 @worker.task("order:pack", queue="shop", retry_policy=RETRIES)
@@ -100,7 +100,7 @@ async def _begin(client: Client, order: str) -> str:
 
 
 class _Running(NamedTuple):
-    portal: BlockingPortal
+    loop: asyncio.AbstractEventLoop
     client: Client
 
 
@@ -108,13 +108,13 @@ _running: asyncio.Queue[_Running] = asyncio.Queue(1)  # holds it while `workflow
 
 
 @asynccontextmanager
-async def _client_of(store: Store) -> AsyncIterator[Client]:
+async def _client_of(store: Store) -> AsyncIterator[_Running]:
     client = Connection(store, group="shop").resonate(ttl=LEASE)
     for function in (fulfil, enqueue):
         client.register(function)
     client.start()
     try:
-        yield client
+        yield _Running(asyncio.get_running_loop(), client)
     finally:
         await client.stop()
 
@@ -126,8 +126,8 @@ async def workflows(store: Store) -> AsyncIterator[None]:
     They have a thread with an event loop of its own. The SDK calls the store in its loop; in the loop of the pages it would wait for a
     transaction of a page on the same file, which cannot commit while the loop waits.
     """
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_client_of(store)) as client:
-        _running.put_nowait(_Running(portal, client))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_client_of(store)) as running:
+        _running.put_nowait(running)
         try:
             yield
         finally:

@@ -28,12 +28,10 @@ import inspect
 import uuid
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import parse_qs, urlsplit
 
 from .._core import Store
 from .._extras import how_to_install
 from .._server_client import envelope
-from ..submission import DEFAULT_SCHEMA
 from ..worker import WorkerTask
 from ..worker.client import refusal
 from ..worker.wire import enqueue_data
@@ -164,7 +162,7 @@ class RequestJobs:
         """
         if not isinstance(task, WorkerTask):
             raise TypeError(_NO_TASK.format(task))
-        number = task.submit(connection, payload, schema=schema_of(self._resonate.store), **options)
+        number = task.submit(connection, payload, schema=self._resonate.schema, **options)
         self._submitted = True
         return await number if inspect.isawaitable(number) else number
 
@@ -196,19 +194,6 @@ def _enqueue_request(task: WorkerTask[..., Any], payload: Any, options: Mapping[
     if not isinstance(task, WorkerTask):
         raise TypeError(_NO_TASK.format(task))
     return enqueue_data(task.type, payload, task._merged(options))
-
-
-def schema_of(store: Store) -> str:
-    """Return the schema of a store in PostgreSQL, for `resonate_core.submit`; that of a file is not used.
-
-    Args:
-        store: The store.
-
-    Example:
-        >>> schema_of(rc.Store())
-        'resonate'
-    """
-    return parse_qs(urlsplit(store.url or "").query).get("schema", [DEFAULT_SCHEMA])[-1]
 
 
 async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJobs]:

@@ -29,10 +29,12 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypedDict
+from urllib.parse import parse_qs, urlsplit
 
 from .._core import Store
 from .._extras import how_to_install
 from ..errors import ResonateError
+from ..submission import DEFAULT_SCHEMA
 from ..worker import Worker
 from ._async_calls import beside_loop
 
@@ -140,6 +142,7 @@ class Resonate:
         self._entered = False
         self._stopping = False
         self._ticking: asyncio.Task[None] | None = None
+        self._schema = DEFAULT_SCHEMA
         self.worker = worker
         self.run_worker = run_worker
 
@@ -156,6 +159,11 @@ class Resonate:
         if self._store is None:
             raise RuntimeError(f"the store {self._place!r} is open only while the app runs: pass resonate.lifespan to the app")
         return self._store
+
+    @property
+    def schema(self) -> str:
+        """The schema of a store in PostgreSQL, for `resonate_core.submit`; while the app runs. That of a file is the default."""
+        return self._schema
 
     @property
     def worker_runs(self) -> bool:
@@ -207,6 +215,8 @@ class Resonate:
         else:
             store = self._store = await beside_loop(Store, self._place)
             life.push_async_callback(self._close)
+        # Read once: a property of a store waits for the call that a thread makes, which may wait for a transaction of this loop.
+        self._schema = parse_qs(urlsplit(store.url or "").query).get("schema", [DEFAULT_SCHEMA])[-1]
         for server in self._servers:
             from ..asgi import create_app  # only a mount needs the extra
 

@@ -16,8 +16,8 @@ from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 import resonate_core as rc
-from postgres_urls import plain
-from resonate_core.contrib.fastapi import BackgroundJobs, Resonate, ResonateDep, StoreDep, get_store, schema_of
+from postgres_urls import plain, schema_of
+from resonate_core.contrib.fastapi import BackgroundJobs, Resonate, ResonateDep, StoreDep, get_store
 from resonate_core.worker import Worker
 
 worker = Worker()
@@ -225,7 +225,8 @@ def test_a_job_is_submitted_in_a_transaction_of_a_database(postgres_url: str, co
     app = app_of(postgres_url)
 
     @app.post("/orders")
-    async def order(background: BackgroundJobs) -> None:
+    async def order(background: BackgroundJobs, resonate: ResonateDep) -> None:
+        assert resonate.schema == schema_of(postgres_url) != "resonate"
         connection = await asyncpg.connect(plain(postgres_url))
         transaction = connection.transaction()
         await transaction.start()
@@ -235,7 +236,6 @@ def test_a_job_is_submitted_in_a_transaction_of_a_database(postgres_url: str, co
 
     check_order(app, commits)
     with rc.Store(postgres_url) as store:
-        assert schema_of(store) != "resonate"
         store.tick()
         assert [job.id for job in store.jobs.search()] == ["mail-7"] * commits
 
