@@ -45,7 +45,9 @@ session: async_sessionmaker[AsyncSession] = async_sessionmaker(expire_on_commit=
 @asynccontextmanager
 async def database(app: Any = None) -> AsyncIterator[None]:
     """Connect to the database, and make the tables: a lifespan."""
-    engine: AsyncEngine = create_async_engine(settings.DATABASE)
+    # A file has one writer at a time, and the jobs write, too: wait for them longer than the 5 s of sqlite3.
+    options = {"timeout": 30} if settings.DATABASE.startswith("sqlite") else {}
+    engine: AsyncEngine = create_async_engine(settings.DATABASE, connect_args=options)
     async with engine.begin() as connection:
         await connection.run_sync(_Base.metadata.create_all)
     session.configure(bind=engine)
