@@ -24,7 +24,7 @@ from .._core import Value
 
 __all__ = ["Conversion", "Unfit", "at_member", "conversion", "encoded", "holds_members", "kinds_of", "read_hints"]
 
-#: What JSON has without any conversion.
+#: The types that JSON has.
 _PLAIN = frozenset({Any, object, None, type(None), str, int, float, bool, list, dict, inspect.Parameter.empty})
 _UNIONS = (Union, types.UnionType)
 #: The exact types of values that the store writes as they are.
@@ -36,7 +36,7 @@ class Unfit(ValueError):
     """A payload that does not fit its handler.
 
     Args:
-        problem: What is wrong, for people.
+        problem: The reason, for people.
     """
 
 

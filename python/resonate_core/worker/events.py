@@ -111,7 +111,7 @@ Listener = Callable[[JobEvent], Any]
 
 
 class _Told:
-    """The events that were told, the newest of them."""
+    """The newest events that were passed on."""
 
     def __init__(self) -> None:
         self._keys: OrderedDict[tuple[str, int | None, str], None] = OrderedDict()
@@ -324,7 +324,7 @@ class Events:
                 self._waiting = max(0, self._waiting - 1)  # one that was given up may still end
 
     async def stop(self) -> None:
-        """Wait a little until listeners have had what waits for them; what is left is logged."""
+        """Wait a little until listeners have had what waits for them; events that are left are logged."""
         loop = asyncio.get_running_loop()
         end = loop.time() + STOP_TIMEOUT
         while self._waiting and loop.time() < end:

@@ -25,9 +25,9 @@ class Listening:
     def on_retry(self, listener: _Listener) -> _Listener:
         """Call a function with a `JobEvent` after each attempt that failed and is retried; a decorator.
 
-        The function, synchronous or asynchronous, runs beside the jobs. What it raises is logged; one that takes long delays other
-        events, never a job. Events are also of attempts that timed out, and of leases of other workers that expired, if a commit of
-        this process ended them (docs/jobs.md, Events).
+        The function, synchronous or asynchronous, runs beside the jobs. If it raises, the exception is logged; a slow function delays
+        other events, never a job. There are also events for attempts that timed out, and for leases of other workers that expired,
+        if a commit of this process ended them (docs/jobs.md, Events). Register listeners before the worker runs.
 
         Args:
             listener: The function.

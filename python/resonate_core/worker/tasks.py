@@ -66,7 +66,7 @@ def refuse_unknown(whose: str, given: Iterable[str], known: Iterable[str]) -> No
     """Refuse options that do not exist.
 
     Args:
-        whose: What has the options, such as ``a job``.
+        whose: The owner of the options, such as ``a job``.
         given: Their names.
         known: The names that exist.
 
@@ -248,7 +248,7 @@ class WorkerTask(Generic[P, R]):
         Example:
             >>> worker = rc.worker.Worker(rc.Store(clock=rc.ManualClock()))
             >>> task = worker.task("hello")(lambda name: name)
-            >>> task.payload({"nam": "ada"})
+            >>> task.payload({"to": "ada"})
             Traceback (most recent call last):
             ...
             resonate_core.errors.Invalid: payload of a job of type 'hello': members of the payload must be ...
