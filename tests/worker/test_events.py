@@ -161,13 +161,16 @@ def test_a_step_that_runs_late_is_told(store: rc.Store, clock: rc.ManualClock, w
     assert told[1].job.expired_at == 110
 
 
+@pytest.mark.parametrize("error", [RuntimeError("no such channel"), SystemExit("no such channel")], ids=["error", "exit"])
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_listener_that_raises_stops_nothing(worker: Worker, told: list[JobEvent], caplog: pytest.LogCaptureFixture, kind: str):
+def test_a_listener_that_raises_stops_nothing(
+    worker: Worker, told: list[JobEvent], caplog: pytest.LogCaptureFixture, kind: str, error: BaseException
+):
     called: list[str] = []
 
     def sync_listener(event: JobEvent) -> None:
         called.append(event.job.id)
-        raise RuntimeError("no such channel")
+        raise error
 
     async def async_listener(event: JobEvent) -> None:
         await asyncio.sleep(0)

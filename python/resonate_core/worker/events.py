@@ -160,13 +160,19 @@ class Events:
     # -- what the worker has seen itself ----------------------------------------------------------------------------------------
 
     def ended(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
-        """Tell how an attempt of this worker ended.
+        """Tell how an attempt of this worker ended. It does not raise: the attempt is reported already.
 
         Args:
             attempt: The attempt.
             outcome: How it was reported in the end.
             status: Of the answer to that.
         """
+        try:
+            self._ended(attempt, outcome, status)
+        except Exception:
+            _log.exception("there is no event of job %s", attempt.id)
+
+    def _ended(self, attempt: Attempt, outcome: Outcome, status: int) -> None:
         if status >= 300 or outcome.kind not in ("completed", "failed"):
             self._ended_elsewhere(attempt)
             return
@@ -270,7 +276,7 @@ class Events:
         self._remember()
         try:
             self._search(client, changed, since, claimed)
-        except (ResonateError, OSError):
+        except Exception:
             _log.exception("events of jobs could not be looked up")
 
     def _search(self, client: StoreClient, changed: set[str], since: int, claimed: Iterable[JobRecord]) -> None:
@@ -341,7 +347,7 @@ class Events:
                     made = listener(event)
                     if inspect.isawaitable(made):
                         _wait_for(made)
-                except Exception:
+                except (Exception, SystemExit, asyncio.CancelledError):
                     _log.exception("on_%s: %r raised for job %s", topic, listener, event.job.id)
 
 
