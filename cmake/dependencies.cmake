@@ -117,20 +117,16 @@ if(RESONATE_BUILD_TESTS)
   target_link_libraries(resonate_gtest INTERFACE GTest::gtest_main)
 endif()
 
-# Copies the headers of an imported target into the build folder, if they changed: in a build in isolation pip installs them anew, in
-# another folder each time, and all that includes them would be compiled again.
-function(resonate_keep_headers target)
-  get_target_property(folders ${target} INTERFACE_INCLUDE_DIRECTORIES)
+# Copies the headers of an imported target into the build folder, once for each version: for a build in isolation pip installs them
+# anew, in another folder each time, and all that includes them would be compiled again.
+function(resonate_keep_headers target version)
+  get_target_property(folder ${target} INTERFACE_INCLUDE_DIRECTORIES)
   string(MAKE_C_IDENTIFIER ${target} name)
-  set(kept ${CMAKE_BINARY_DIR}/headers/${name})
-  foreach(folder IN LISTS folders)
-    file(GLOB_RECURSE headers RELATIVE ${folder} ${folder}/*.h)
-    foreach(header IN LISTS headers)
-      cmake_path(GET header PARENT_PATH parent)
-      file(MAKE_DIRECTORY ${kept}/${parent})
-      file(COPY_FILE ${folder}/${header} ${kept}/${header} ONLY_IF_DIFFERENT)
-    endforeach()
-  endforeach()
+  set(kept ${CMAKE_BINARY_DIR}/headers/${name}-${version})
+  if(NOT EXISTS ${kept}/complete)
+    file(COPY ${folder}/ DESTINATION ${kept})
+    file(TOUCH ${kept}/complete)
+  endif()
   set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${kept} INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${kept})
 endfunction()
 

@@ -41,7 +41,7 @@ if(resonate_sqlite_is_loaded)
   target_link_options(resonate_sqlite3 PRIVATE -Wl,-Bsymbolic)
   target_link_libraries(resonate_sqlite3 PRIVATE Threads::Threads m)
   # SQLiteCpp and we call functions of SQLite, which sqlite_loaded.cpp passes on to the library that was chosen.
-  add_library(resonate_sqlite_calls STATIC ${PROJECT_SOURCE_DIR}/cpp/src/storage/sqlite_loaded.cpp)
+  add_library(resonate_sqlite_calls STATIC)
   target_include_directories(resonate_sqlite_calls PRIVATE ${PROJECT_SOURCE_DIR}/cpp/include)
   target_include_directories(resonate_sqlite_calls SYSTEM PUBLIC ${sqlite3_SOURCE_DIR})
   target_link_libraries(resonate_sqlite_calls PRIVATE resonate_options ${CMAKE_DL_LIBS})

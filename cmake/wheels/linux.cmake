@@ -30,4 +30,4 @@ string(APPEND resonate_link " -Wl,-soname,<TARGET_SONAME> -o <TARGET> <OBJECTS> 
 set(CMAKE_C_CREATE_SHARED_LIBRARY "${resonate_link}")
 # What the module takes from Python stays undefined in it. Zig's linker does not fetch what is only weakly asked for.
 set(CMAKE_CXX_CREATE_SHARED_MODULE "${resonate_link} -Wl,-z,undefs -Wl,-u,__cxa_pure_virtual -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map ${resonate_gcc_libraries}")
-set(RESONATE_OLD_GLIBC "${CMAKE_CURRENT_LIST_DIR}/old_glibc.c")
+set(RESONATE_OLD_GLIBC "${CMAKE_CURRENT_LIST_DIR}/old_glibc.cpp")

@@ -75,7 +75,7 @@ bool is_open_in_another_copy(const std::string& path) {
   if (!folder) return false;
   bool found = false;
   while (const dirent* const entry = ::readdir(folder)) {
-    const int descriptor = std::atoi(entry->d_name);  // "." and ".." become 0, which is looked at anyway
+    const int descriptor = std::atoi(entry->d_name);  // "." and ".." become 0, which is examined anyway
     struct stat seen {};
     if (::fstat(descriptor, &seen) != 0 || inode_of(seen) != inode) continue;
     // SQLite opens a file without following links, Python's open() and most programs do not: their files are not refused.

@@ -128,8 +128,9 @@ SQLite::Database connect(const std::string& path, const SqliteOptions& options, 
   int access = options.read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | (make ? SQLite::OPEN_CREATE : 0);
   if (immutable) access |= SQLite::OPEN_URI;
   if (is_open_in_another_copy(path))
-    refuse(path, "this process has it open with Python's sqlite3, whose SQLite library is another copy than that of resonate_core: two "
-                 "copies undo each other's locks; close it there, or open the store in another process");
+    refuse(path,
+           "this process has it open with Python's sqlite3, whose SQLite library is another copy than that of resonate_core: two "
+           "copies undo each other's locks; close it there, or open the store in another process");
   try {
     return SQLite::Database(immutable ? immutable_uri(path) : path, access | SQLite::OPEN_NOMUTEX);
   } catch (const SQLite::Exception& error) {

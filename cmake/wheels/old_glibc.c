@@ -1,4 +1,0 @@
-/* What libstdc++ and our objects take from a glibc that is newer than that of a wheel's tag. */
-
-/* glibc 2.32 tells whether the process has one thread, so that counters need not be atomic. False is always right. */
-char __libc_single_threaded = 0;
