@@ -151,7 +151,7 @@ def search(
     return Call("promise.search", data, PromisePage.from_dict, True)
 
 
-def _as_many(name: str, given: Iterable[Any], expected: str, count: int) -> Any:
+def _as_many(name: str, given: Any, expected: str, count: int) -> Any:
     found = items(name, given, expected)
     if len(found) != count:
         raise Invalid(f"{name} holds {len(found)} items for {count} ids")
@@ -167,10 +167,9 @@ def create_many(
 ) -> Together[PromiseBatch]:
     """One promise.create for each id."""
     named = texts("ids", ids)
-    several = hasattr(timeout_at, "__iter__")
-    instants = (
-        _as_many("timeout_at", timeout_at, "an int or an iterable of int", len(named)) if several else [timeout_at] * len(named)
-    )
+    many = isinstance(timeout_at, Iterable)
+    expected = "an int or an iterable of int"
+    instants = _as_many("timeout_at", timeout_at, expected, len(named)) if many else [timeout_at] * len(named)
     values = [None] * len(named) if params is None else _as_many("params", params, "an iterable", len(named))
     shared = None if tags is None else string_map("tags", tags)
     calls = [create(id, at, param=param, tags=shared) for id, at, param in zip(named, instants, values, strict=True)]
