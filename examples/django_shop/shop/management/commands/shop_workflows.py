@@ -14,7 +14,6 @@ from resonate_core.contrib.django import task_backends
 
 from ...workflows import FUNCTIONS
 
-
 #: How long a workflow of a process that died waits until another process continues it.
 LEASE = timedelta(seconds=10)
 
