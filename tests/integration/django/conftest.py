@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 import postgres_server
 from backends import POSTGRES, require
+from temporary_files import place_of_files
 
 ROOT = Path(__file__).parents[3]
 PROJECT = Path(__file__).parent / "project"
@@ -45,7 +47,7 @@ class Place:
         own = {"DATABASE_URL": self.url, "STORE_APART": str(self.scratch / "apart.db"), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
         return {**kept, **own, "PYTHONDONTWRITEBYTECODE": "1", **self.environment}
 
-    def run(self, *words: str, check: bool = True, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, check: bool = True, timeout: float = 550) -> subprocess.CompletedProcess[str]:
         """Runs a command of manage.py to its end."""
         command = [sys.executable, "-W", "error", "manage.py", *words]
         done = subprocess.run(
@@ -97,11 +99,18 @@ class Place:
             process.wait()
 
 
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A folder for files of the test, in memory if there is room: Django and the store sync each commit."""
+    with tempfile.TemporaryDirectory(prefix="resonate-django-", dir=place_of_files()) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def database_url(request: pytest.FixtureRequest, scratch: Path) -> Iterator[str]:
     """The URL of a new, empty database."""
     if request.param == "sqlite":
-        yield f"sqlite://{tmp_path / 'site.db'}"
+        yield f"sqlite://{scratch / 'site.db'}"
         return
     require(POSTGRES)
     server = postgres_server.shared()
@@ -119,15 +128,15 @@ def _place(folder: Path, url: str, scratch: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def project(database_url: str, tmp_path: Path) -> Iterator[Place]:
+def project(database_url: str, scratch: Path) -> Iterator[Place]:
     """The project under test."""
-    yield from _place(PROJECT, database_url, tmp_path)
+    yield from _place(PROJECT, database_url, scratch)
 
 
 @pytest.fixture
-def shop(database_url: str, tmp_path: Path) -> Iterator[Place]:
+def shop(database_url: str, scratch: Path) -> Iterator[Place]:
     """The shop of the examples."""
-    yield from _place(SHOP, database_url, tmp_path)
+    yield from _place(SHOP, database_url, scratch)
 
 
 def pytest_make_parametrize_id(val: Any) -> str | None:
