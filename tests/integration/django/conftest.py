@@ -137,8 +137,3 @@ def project(database_url: str, scratch: Path) -> Iterator[Place]:
 def shop(database_url: str, scratch: Path) -> Iterator[Place]:
     """The shop of the examples."""
     yield from _place(SHOP, database_url, scratch)
-
-
-def pytest_make_parametrize_id(val: Any) -> str | None:
-    """Cases have the names of their files."""
-    return val if isinstance(val, str) else None
