@@ -118,7 +118,7 @@ soon after the commit; on a file, commits of other processes do not.
 
 Args:
     descriptor: A pipe or a socket that does not block; -1: the watch only counts.
-    settled: Whether a commit of this process that settles or deletes a pending promise wakes it, too.
+    settled: Write it also when a commit of this process settles or deletes a pending promise.
 
 Returns:
     A Watch. When it is closed, nothing is written any more.

@@ -14,6 +14,7 @@ import typing
 import typing_extensions
 
 import resonate_core._messages
+import resonate_core.aio
 
 __all__: list[str] = [
     "Claim",
@@ -3726,6 +3727,27 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> other.digest() == store.digest()
             True
         """
+    def result(self, id: str, *, timeout: float | datetime.timedelta | None = None) -> typing.Any:
+        """
+        Block the thread until a promise or a job is settled, and return its decoded value; otherwise like `wait`.
+
+        Args:
+            id: The id of the promise or job.
+            timeout: Seconds of real time, or a timedelta; None: no limit but the deadline of the promise.
+
+        Raises:
+            Rejected: It was rejected or cancelled, or its deadline has passed.
+            NotFound: It does not exist, or was deleted meanwhile.
+            TimeoutError: It is still pending after the timeout.
+            Invalid: The value is not JSON; `wait(id)` returns the promise with it.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000)
+            >>> _ = store.promises.resolve("a", {"total": 3})
+            >>> store.result("a")
+            {'total': 3}
+        """
     def run(self, envelopes: list[Envelope]) -> list[tuple[int, bytes]]:
         """
         Run envelopes in one transaction, in order, each with its own reply (PROTOCOL 8). For servers.
@@ -3818,7 +3840,34 @@ class Store(typing.Generic[_ClockOfStore]):
         Example:
             >>> rc.Store(clock=rc.ManualClock()).vacuum()
         """
-    def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex) -> Watch:
+    def wait(self, id: str, *, timeout: float | datetime.timedelta | None = None) -> Promise:
+        """
+        Block the thread until a promise is settled, and return it. A job is waited for by its id, too.
+
+        A commit of this process ends the wait at once, a commit of another process 50 ms later at most. With a `ManualClock` a wait ends when
+        another thread moves the clock to the deadline.
+
+        Args:
+            id: The id of the promise.
+            timeout: Seconds of real time, or a timedelta; None: no limit but the deadline of the promise.
+
+        Returns:
+            The promise: resolved, rejected, cancelled, or past its deadline.
+
+        Raises:
+            NotFound: It does not exist, or was deleted meanwhile.
+            TimeoutError: It is still pending after the timeout.
+            Closed: The store is closed.
+
+        Example:
+            >>> import threading
+            >>> store = rc.Store()
+            >>> _ = store.promises.create("a", timeout=60_000)
+            >>> threading.Timer(0.01, store.promises.resolve, ["a", 42]).start()
+            >>> store.wait("a", timeout=10).value.json()
+            42
+        """
+    def watch(self, descriptor: typing.SupportsInt | typing.SupportsIndex, *, settled: bool = False) -> Watch:
         """
         Write a byte to a descriptor as soon as a message is queued, or a step becomes due earlier than was known.
 
@@ -3827,6 +3876,7 @@ class Store(typing.Generic[_ClockOfStore]):
 
         Args:
             descriptor: A pipe or a socket that does not block; -1: the watch only counts.
+            settled: Write it also when a commit of this process settles or deletes a pending promise.
 
         Returns:
             A Watch. When it is closed, nothing is written any more.
@@ -3839,6 +3889,20 @@ class Store(typing.Generic[_ClockOfStore]):
             >>> reader, writer = os.pipe()
             >>> watch = rc.Store(clock=rc.ManualClock()).watch(writer)
             >>> watch.close(); os.close(reader); os.close(writer)
+        """
+    @property
+    def aio(self) -> resonate_core.aio.AsyncStore:
+        """
+        The same calls for asyncio: they do not block the event loop, and tasks share commits.
+
+        Example:
+            >>> import asyncio
+            >>> async def main():
+            ...     store = rc.Store(clock=rc.ManualClock())
+            ...     await store.aio.promises.create("a", timeout=1000)
+            ...     return await store.aio.promises.resolve("a", 42)
+            >>> asyncio.run(main()).value.json()
+            42
         """
     @property
     def catchup(self) -> str:

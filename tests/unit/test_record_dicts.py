@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from random_records import random_records
 
 import resonate_core as rc
+from random_records import random_records
 
 RECORDS = (rc.Promise, rc.Task, rc.Schedule, rc.Job, rc.Message, rc.Fired, rc.Violation, rc.Value)
 SEEDS = range(25)
