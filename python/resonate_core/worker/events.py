@@ -23,7 +23,7 @@ from .records import JobRecord
 from .store_client import StoreClient
 
 if TYPE_CHECKING:
-    from .._core import Watch
+    from .._core import JobState, Watch
     from .execution import Attempt
 
 __all__ = ["Events", "JobEvent", "Listener"]
@@ -34,6 +34,8 @@ Kind = Literal["complete", "retry", "failure", "cancelled"]
 #: The listeners that `archived` events are for are a part of those of `failure`.
 Topic = Literal["complete", "retry", "failure", "archived", "cancelled"]
 
+#: The states that jobs enter without an attempt.
+_ENDS_WITHOUT_ATTEMPT: tuple[JobState, ...] = ("cancelled", "expired")
 #: The reasons of errors that the worker or the store itself reports; any other code is an error of the handler.
 _REASONS = {
     "WorkerCrashed": "crashed",
@@ -280,7 +282,7 @@ class Events:
             _log.exception("events of jobs could not be looked up")
 
     def _search(self, client: StoreClient, changed: set[str], since: int, claimed: Iterable[JobRecord]) -> None:
-        states = sorted(changed & {"cancelled", "expired"})
+        states: list[JobState] = [state for state in _ENDS_WITHOUT_ATTEMPT if state in changed]
         if "archived" in changed or "retry" in changed:
             states += ["archived", "failed"]
         found = [_by_store(job, since) for state in states for job in self._jobs(client, state)]
@@ -289,7 +291,7 @@ class Events:
         for event in sorted(filter(None, found), key=lambda each: (_instant(each), each.job.id)):
             self._tell(event)
 
-    def _jobs(self, client: StoreClient, state: str) -> Iterable[JobRecord]:
+    def _jobs(self, client: StoreClient, state: JobState) -> Iterable[JobRecord]:
         for queue in self._queues:
             cursor = None
             for _ in range(_PAGES):

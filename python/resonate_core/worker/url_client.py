@@ -73,7 +73,8 @@ class UrlClient:
 
     def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
         """Each on its own, in requests that the server accepts."""
-        return list(self._remote.in_parts(jobs.enqueue_many(type, payloads, **options)))
+        enqueued = self._remote.in_parts(jobs.enqueue_many(type, payloads, **options))
+        return list(enqueued)
 
     def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
         call = jobs.claim(queues, count, worker=worker, lease=lease, run_lease=run_lease, strict=strict, start=start)
@@ -108,7 +109,8 @@ class UrlClient:
         self._remote.run(jobs.delete(id))
 
     def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
-        return list(self._remote.run(jobs.search(queue=queue, state="scheduled", tags=tags, limit=1000)))
+        found = self._remote.run(jobs.search(queue=queue, state="scheduled", tags=tags, limit=1000))
+        return list(found)
 
     def waiting(self, queues: Iterable[str]) -> bool:
         raise errors.Unsupported("the queues of a server are not drained: run_until_idle is for a store with a ManualClock")
