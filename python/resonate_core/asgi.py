@@ -77,6 +77,7 @@ def create_app(
 
     Example:
         >>> import asyncio
+        >>> from resonate_core.asgi import create_app
         >>> app = create_app("shop.db")
         >>> async def main():
         ...     async with app.lifespan():
