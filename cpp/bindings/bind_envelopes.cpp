@@ -118,6 +118,35 @@ AnyValue apply_json(const OpenStore& store, py::handle envelope, const OptionalI
   return AnyValue(std::move(replies));
 }
 
+// Whether the data of a reply is one promise, or one job, and nothing else.
+bool is_one_promise(Kind kind) {
+  return kind == Kind::promise_get || kind == Kind::promise_create || kind == Kind::promise_settle ||
+         kind == Kind::register_callback || kind == Kind::register_listener;
+}
+bool is_one_job(Kind kind, const Reply& reply) { return is_job(kind) && reply.promise && !reply.jobs; }
+
+// The data of an answer: a record if it is nothing else, which spares its members; otherwise the members, or the text of a refusal.
+py::object data_of(const Answer& answer) {
+  if (const auto* answered = std::get_if<Answered>(&answer)) {
+    const auto& [head, reply] = *answered;
+    if (!reply.ok()) return py::str(reply.error);
+    if (is_one_promise(head.kind)) return py::cast(PromiseRecord{reply.promise});
+    if (is_one_job(head.kind, reply)) return py::cast(JobRecord{reply.promise});
+  }
+  return dict_of(answer)["data"];
+}
+
+py::typing::List<py::typing::Tuple<py::int_, py::object>> run_calls(const StoreHandle& self,
+                                                                    const py::typing::List<JsonDict>& envelopes) {
+  std::vector<Decoded> decoded;
+  decoded.reserve(envelopes.size());
+  for (py::handle one : envelopes) decoded.push_back(decode_envelope(PythonNode(one.ptr())));
+  const std::vector<Answer> answers = run_batch(open(self), std::move(decoded), std::nullopt, false);
+  py::list made(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) made[i] = py::make_tuple(status_of(answers[i]), data_of(answers[i]));
+  return made;
+}
+
 using EnvelopeArgument = Shown<"dict[str, typing.Any] | list[dict[str, typing.Any]]">;
 using JsonArgument = Shown<"bytes | str | list[bytes] | list[str]">;
 
@@ -208,6 +237,19 @@ Example:
     ...     return await store.apply_async({"kind": "promise.get", "head": head, "data": {"id": "none"}})
     >>> asyncio.run(main())["head"]["status"]
     404
+)doc");
+  bound.def("_run_calls", &run_calls, py::arg("envelopes"), R"doc(
+Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
+
+Args:
+    envelopes: As of `apply`.
+
+Returns:
+    For each its status, and the data of its reply: a `Promise` or a `Job` where the reply is that record and nothing else.
+
+Raises:
+    Closed: The store is closed.
+    StoreError: The commit failed; nothing was changed.
 )doc");
   KeywordMethod<&apply_json_text>::bind_with_signature(bound, "apply_json", kParameters, R"doc(apply_json(*args, **kwargs)
 Overloaded function.

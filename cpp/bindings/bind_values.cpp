@@ -26,6 +26,11 @@ JsonDict to_dict(const Value& value) {
   return JsonDict(std::move(made));
 }
 
+// What the builders of requests in Python give as a param, payload or result.
+JsonDict members_of(const AnyValue& value, const StringMapping& headers, const std::string& argument) {
+  return to_dict(value_of(value, headers, argument.c_str()));
+}
+
 std::string repr(const Value& value) {
   constexpr std::size_t kShown = 60;
   Repr shown("Value");
@@ -63,6 +68,23 @@ Example:
     Value(data='eyJhbW91bnQiOjN9')
     >>> promise.param.json()
     {'amount': 3}
+)doc");
+  module.def("value_members", &members_of, py::arg("value"), py::arg("headers"), py::arg("argument"), R"doc(
+Return the members of a `Value` on the wire, from what a typed call takes: bytes, a `Value`, or any JSON-able object.
+
+Args:
+    value: The given object; None: no data.
+    headers: Strings by name, or None.
+    argument: The name of the value in errors.
+
+Raises:
+    Invalid: It cannot be written as JSON.
+    TypeError: Headers are given twice, or are not a mapping of strings.
+
+Example:
+    >>> from resonate_core import _core
+    >>> _core.value_members({"ok": True}, None, "param")
+    {'data': 'eyJvayI6dHJ1ZX0='}
 )doc");
   bound.def(py::init(&make_value), py::arg("headers") = py::none(), py::arg("data") = py::none())
       .def_property_readonly(

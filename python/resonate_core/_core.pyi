@@ -61,6 +61,7 @@ __all__: list[str] = [
     "schema_versions",
     "sqlite_library",
     "submission_problem",
+    "value_members",
     "wire_fields",
 ]
 
@@ -3305,6 +3306,20 @@ class Store(typing.Generic[_ClockOfStore]):
     ) -> None: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
+    def _run_calls(self, envelopes: list[dict[str, typing.Any]]) -> list[tuple[int, typing.Any]]:
+        """
+        Run the requests of typed calls in one transaction, each with its own reply. For `Store.aio`.
+
+        Args:
+            envelopes: As of `apply`.
+
+        Returns:
+            For each its status, and the data of its reply: a `Promise` or a `Job` where the reply is that record and nothing else.
+
+        Raises:
+            Closed: The store is closed.
+            StoreError: The commit failed; nothing was changed.
+        """
     def acknowledge(self, numbers: collections.abc.Iterable[int]) -> list[int]:
         """
         Acknowledge delivered messages: take those with these numbers out of the outbox (PROTOCOL 5).
@@ -4133,6 +4148,25 @@ def submission_problem(request: str) -> str | None:
         >>> from resonate_core._core import submission_problem
         >>> submission_problem('{"kind": "promise.get", "head": {"corrId": "0", "version": "2026-04-01"}, "data": {"id": "a"}}')
         'a submitted request must change something, since no client gets its reply'
+    """
+
+def value_members(value: typing.Any, headers: collections.abc.Mapping[str, str] | None, argument: str) -> dict[str, typing.Any]:
+    """
+    Return the members of a `Value` on the wire, from what a typed call takes: bytes, a `Value`, or any JSON-able object.
+
+    Args:
+        value: The given object; None: no data.
+        headers: Strings by name, or None.
+        argument: The name of the value in errors.
+
+    Raises:
+        Invalid: It cannot be written as JSON.
+        TypeError: Headers are given twice, or are not a mapping of strings.
+
+    Example:
+        >>> from resonate_core import _core
+        >>> _core.value_members({"ok": True}, None, "param")
+        {'data': 'eyJvayI6dHJ1ZX0='}
     """
 
 def wire_fields() -> dict[str, builtins.list[dict[str, typing.Any]]]:

@@ -5,9 +5,10 @@ Calls of the tasks of one loop share commits (`Store.apply_async`), and do not b
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from ._async import apply_async
+from ._async import apply_async, run_call
 from ._calls import jobs, promises
 from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
 from ._calls.call import VERSION, Call, Repeated, Together, refusal
@@ -37,11 +38,9 @@ class _StoreRunner:
     def _now(self) -> int:
         return self.store.now
 
-    async def run(self, call: Call[T]) -> T:
+    def run(self, call: Call[T]) -> Awaitable[T]:
         call.settle_deadline(self._now)
-        request = {"kind": call.kind, "head": _HEAD, "data": call.data}
-        reply = await apply_async(self.store, request, None, atomic=False)
-        return call.result(reply["head"]["status"], reply["data"])
+        return run_call(self.store, call, {"kind": call.kind, "head": _HEAD, "data": call.data})
 
     async def together(self, calls: Together[T]) -> T:
         if not calls.calls:

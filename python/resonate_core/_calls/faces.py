@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from .call import Call, Repeated, Together
@@ -34,7 +34,7 @@ class Runner(Protocol):
 class AsyncRunner(Protocol):
     """Runs calls for asyncio."""
 
-    async def run(self, call: Call[T]) -> T:
+    def run(self, call: Call[T]) -> Awaitable[T]:
         """One request."""
 
     async def together(self, calls: Together[T]) -> T:

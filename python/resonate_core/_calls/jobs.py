@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from .._core import Job, JobBatch, JobHeartbeat
+from .._core import Job, JobBatch, JobHeartbeat, value_members
 from .._misuse import unexpected
 from ..errors import Invalid
 from .call import Call, Data, Repeated, Together, nothing
@@ -24,7 +24,6 @@ from .values import (
     string_map,
     text,
     texts,
-    value_data,
 )
 
 __all__ = [
@@ -80,8 +79,8 @@ _NAMES = {name: camel(name) for name in _WRITTEN}
 _OPTIONS = (*_WRITTEN, "headers")
 
 
-def _read(answer: Data) -> Job:
-    return Job.from_dict(answer["job"])
+def _read(answer: Data | Job) -> Job:
+    return answer if isinstance(answer, Job) else Job.from_dict(answer["job"])
 
 
 def _batch(answers: list[Data]) -> JobBatch:
@@ -106,7 +105,7 @@ def order(type: str, payload: Any, options: Mapping[str, Any], name: str = "payl
             raise TypeError(unexpected("enqueue", option, _OPTIONS))
         if value is not None and option != "headers":
             data[_NAMES[option]] = _WRITTEN[option](option, value)
-    if value := value_data(name, payload, options.get("headers")):
+    if value := value_members(payload, options.get("headers"), name):
         data["payload"] = value
     return data
 
@@ -180,7 +179,7 @@ def enqueue_many(
         data = dict(shared)
         if id is not None:
             data["id"] = id
-        if value := value_data("payloads", payload, headers):
+        if value := value_members(payload, headers, "payloads"):
             data["payload"] = value
         calls.append(Call("job.enqueue", data, _read, id is not None))
     return Together(calls, _batch)
@@ -251,7 +250,7 @@ def heartbeat(worker: str, jobs: Iterable[tuple[str, int]]) -> Call[JobHeartbeat
 
 def complete(id: str, version: int, result: Any = None, *, headers: Mapping[str, str] | None = None) -> Call[Job]:
     """job.complete."""
-    return Call("job.complete", {**_held(id, version), "result": value_data("result", result, headers)}, _read)
+    return Call("job.complete", {**_held(id, version), "result": value_members(result, headers, "result")}, _read)
 
 
 def complete_many(jobs: Iterable[tuple[str, int, Any]]) -> Call[list[int]] | Together[list[int]]:
@@ -263,7 +262,7 @@ def complete_many(jobs: Iterable[tuple[str, int, Any]]) -> Call[list[int]] | Tog
         if len(parts) != 3:
             raise Invalid(f"jobs must contain (id, version, result), got {one!r}")
         id, version = text("jobs", parts[0]), integer("jobs", parts[1])
-        made.append({"id": id, "version": version, "result": value_data("jobs", parts[2])})
+        made.append({"id": id, "version": version, "result": value_members(parts[2], None, "jobs")})
     return Call("job.complete_many", {"jobs": made}, _statuses) if made else _NONE
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._core import Promise, PromiseBatch, PromisePage
+from .._core import Promise, PromiseBatch, PromisePage, value_members
 from ..errors import Invalid
 from .call import Call, Data, Together
-from .values import Duration, Instant, duration, given, instant, integer, items, string_map, text, texts, value_data
+from .values import Duration, Instant, duration, given, instant, integer, items, string_map, text, texts
 
 __all__ = [
     "cancel",
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 
-def _read(answer: Data) -> Promise:
-    return Promise.from_dict(answer["promise"])
+def _read(answer: Data | Promise) -> Promise:
+    return answer if isinstance(answer, Promise) else Promise.from_dict(answer["promise"])
 
 
 def _batch(answers: list[Data]) -> PromiseBatch:
@@ -59,7 +59,7 @@ def creation(
             raise Invalid(f"timeout must be at least 0 ms, got {length}")
         deadline = (data, length)
     if param is not None or headers is not None:
-        data["param"] = value_data("param", param, headers)
+        data["param"] = value_members(param, headers, "param")
     if tags is not None:
         data["tags"] = string_map("tags", tags)
     if idempotency_key is not None:
@@ -73,7 +73,7 @@ def settlement(
     """The data of promise.settle."""
     data: Data = {"id": text(name, id), "state": text("state", state)}
     if value is not None or headers is not None:
-        data["value"] = value_data("value", value, headers)
+        data["value"] = value_members(value, headers, "value")
     if idempotency_key is not None:
         data["iku"] = text("idempotency_key", idempotency_key)
     return data

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._core import Schedule, SchedulePage
+from .._core import Schedule, SchedulePage, value_members
 from .call import Call, Data, nothing
-from .values import Duration, duration, given, integer, json_members, string_map, text, value_data
+from .values import Duration, duration, given, integer, json_members, string_map, text
 
 __all__ = ["create", "delete", "get", "search"]
 
@@ -33,7 +33,7 @@ def create(
         "cron": text("cron", cron),
         "promiseId": text("promise_id", promise_id),
         "promiseTimeout": duration("promise_timeout", promise_timeout),
-        "promiseParam": value_data("param", param, headers),
+        "promiseParam": value_members(param, headers, "param"),
         "promiseTags": {} if tags is None else string_map("tags", tags),
     }
     if job is not None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from .._core import Value
 from ..errors import Invalid
 
 __all__ = [
@@ -28,7 +25,6 @@ __all__ = [
     "string_map",
     "text",
     "texts",
-    "value_data",
 ]
 
 #: Milliseconds, or a timedelta of a whole number of them.
@@ -39,14 +35,8 @@ Instant = int | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 # Made once: `isinstance(x, a | b)` makes the union at each call.
-_BYTES = (bytes, bytearray, memoryview)
 _NO_ITEMS = (str, bytes, dict)
 _LISTS = (list, tuple)
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-
-
-def _base64(raw: bytes | bytearray | memoryview) -> str:
-    return b2a_base64(raw, newline=False).decode("ascii")
 
 
 def camel(name: str) -> str:
@@ -188,33 +178,3 @@ def json_members(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if not hasattr(given, "keys"):
         raise TypeError(f"{name} must be a mapping, got {type(given).__name__}")
     return dict(given)
-
-
-def value_data(name: str, given: Any, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A param, payload or result: bytes, a `Value`, or any JSON-able object.
-
-    Example:
-        >>> from resonate_core._calls.values import value_data
-        >>> value_data("param", {"ok": True})
-        {'data': 'eyJvayI6dHJ1ZX0='}
-    """
-    made: dict[str, Any]
-    if given is None:
-        made = {}
-    elif isinstance(given, _BYTES):
-        made = {"data": _base64(given)}
-    elif isinstance(given, Value):
-        made = given.to_dict()
-        if headers is not None and "headers" in made:
-            raise TypeError(f"headers must not be given twice: {name} is a Value with headers")
-    else:
-        try:
-            raw = _encode(given).encode()
-        except UnicodeEncodeError as error:
-            raise Invalid(f"{name} must be text that UTF-8 can encode, got a lone surrogate") from error
-        except ValueError as error:
-            raise Invalid(f"{name} cannot be written as JSON: {error}") from error
-        made = {"data": _base64(raw)}
-    if headers is not None:
-        made["headers"] = string_map("headers", headers)
-    return made
