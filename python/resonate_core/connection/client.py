@@ -37,7 +37,7 @@ def random_pid() -> str:
 class Connection:
     """One worker of the SDK on a store in this process.
 
-    It is both the network and the source of ``Resonate(...)``: the store answers requests at once, and messages
+    It is both the network and the source of ``Resonate(...)``: the store answers requests, and messages
     to ``poll://any@<group>`` and ``poll://uni@<group>/<pid>`` are delivered to the worker that they name. Any number of
     connections may use one store; those of one group share its work in rotation. Messages to other addresses stay
     in the store's outbox.
@@ -163,12 +163,17 @@ class Connection:
         task.
         """
         self.stopped = True
-        self.exchange.leave(self)
+        exchange = self.exchange
+        exchange.leave(self)
         self._receivers.clear()
-        self.exchange.time.give_up(self)
+        exchange.time.give_up(self)
+        await exchange.ended()
 
     async def send(self, req: str, headers: dict[str, str] | None = None) -> str:
-        """Answer one request from the store, at once.
+        """Answer one request from the store.
+
+        A store in memory, or on manual time, answers at once. Another one may wait for a lock, a disk or a database: a thread calls it,
+        so that the event loop serves others meanwhile.
 
         Args:
             req: The envelope, JSON.
@@ -179,13 +184,16 @@ class Connection:
         """
         if self._crashed:
             await self._die()
+        exchange = self.exchange
         try:
-            reply: bytes = self.store.apply_json(req)
+            reply: bytes = await exchange.call(self.store.apply_json, req)
         except Exception as error:
             raise self._connector_error(error) from error
+        if self._crashed:  # while it waited: the request has an effect, and its reply is lost
+            await self._die()
         answer = json.loads(reply)
         if answer["head"]["status"] != 400:  # a malformed request was not run, and may be no JSON either
-            self.exchange.answered(self, json.loads(req), answer)
+            exchange.answered(self, json.loads(req), answer)
         return reply.decode()
 
     def unicast(self) -> str:
@@ -270,7 +278,8 @@ class Connection:
         After ``clock.advance(...)`` it delivers the resulting messages and wakes the sleeps that have ended. (Both also happen
         by themselves soon after; this call waits for them, and until the programs wait for time.)
         """
-        await self.exchange.time.settle()
+        exchange = self.exchange
+        await exchange.time.settle(exchange.call)
 
     async def advance(self, duration: int | timedelta) -> list[Fired]:
         """Move a manual clock; at each due instant on the way, the programs run until they wait for time.

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from .. import ManualClock, Store
@@ -65,10 +66,7 @@ def served_by(group: str, pid: str) -> tuple[str, str, str]:
 
 
 class Delivery:
-    """Hands the messages of a store to the workers that serve their addresses.
-
-    All of it runs in the thread of the event loop.
-    """
+    """Hands the messages of a store to the workers that serve their addresses, in the thread of the event loop."""
 
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self.store = store
@@ -119,13 +117,23 @@ class Delivery:
         Returns:
             Whether anything was handed out.
         """
-        if not self._served or self.store.paused:
+        return bool(self._served) and self._hand_out(self._take(self._served))
+
+    async def deliver_by(self, call: Callable[..., Awaitable[Any]]) -> bool:
+        """As `deliver`, with the store called by a function that may use a thread."""
+        return bool(self._served) and self._hand_out(await call(self._take, self._served))
+
+    def _take(self, served: list[str]) -> list[dict[str, Any]] | None:
+        """Take the messages out of the store; None: it is paused."""
+        return None if self.store.paused else self.store.take_messages(addresses=served)
+
+    def _hand_out(self, taken: list[dict[str, Any]] | None) -> bool:
+        if taken is None:
             return False
         now = self.store.now
         ready = [message for since, message in self._kept if since <= now]
         self._kept = [(since, message) for since, message in self._kept if since > now]
-        ready += self.store.take_messages(addresses=self._served)
-        handed = [self._hand(message, now) for message in ready]
+        handed = [self._hand(message, now) for message in ready + taken]
         return any(handed)
 
     def _hand(self, message: dict[str, Any], now: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -20,7 +21,11 @@ _POLL_SECONDS = 0.05
 class Exchange:
     """What the workers of one store and event loop share. There is one exchange for each such pair.
 
-    All of it runs in the thread of its event loop.
+    All of it runs in the thread of its event loop, except calls of a store that may wait for a disk, a lock or a database: a thread
+    makes these, so that the loop serves others meanwhile.
+
+    Attributes:
+        call: Makes a call of the store: ``await exchange.call(function, *args)``.
     """
 
     _open: ClassVar[WeakValueDictionary[tuple[int, int], Exchange]] = WeakValueDictionary()
@@ -34,6 +39,9 @@ class Exchange:
         self.delivery = Delivery(store, loop)
         self.manual = self.delivery.manual
         self.time = Timekeeper(self.delivery, self.ledger)
+        # On manual time the order of all calls is part of the result; in memory nothing waits.
+        self._at_once = self.manual or (store.path is None and store.url is None)
+        self.call: Callable[..., Awaitable[Any]] = _at_once if self._at_once else asyncio.to_thread
         self._look_planned = False
         self._active = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
@@ -64,9 +72,18 @@ class Exchange:
     def leave(self, connection: Member) -> None:
         """End delivery to a worker; with the last one gone nothing of the exchange runs any more."""
         self.delivery.leave(connection)
-        if not self.delivery.members and self._watcher is not None:
+        if self.delivery.members or self._watcher is None:
+            return
+        if self._at_once:
             self._watcher.cancel()
             self._watcher = None
+        else:
+            self._active.set()  # it ends by itself: cancelled, it would lose the messages that a thread takes just now
+
+    async def ended(self) -> None:
+        """Return when nothing of the exchange runs any more, after the last worker has left."""
+        if self._watcher is not None and not self.delivery.members:
+            await asyncio.wait([self._watcher])
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
@@ -74,7 +91,7 @@ class Exchange:
         """Take note of a request that a worker made; its messages are delivered right after it."""
         self.ledger.note(connection, request, reply)
         self.delivery.answered(request, reply)
-        if not self._look_planned:
+        if self._at_once and not self._look_planned:
             self._look_planned = True
             self.loop.call_soon(self._planned_look)
         self._active.set()  # a new deadline may be nearer than the one that the ticker waits for
@@ -97,28 +114,40 @@ class Exchange:
 
     async def _watch(self) -> None:
         """Tick on system time; on manual time, which it never moves, only deliver between the driver's calls."""
-        while True:
+        next_due: int | None = None
+        while self.delivery.members:
             self._active.clear()
             try:
                 try:
-                    async with asyncio.timeout(self._pause()):
+                    async with asyncio.timeout(self._pause(next_due)):
                         await self._active.wait()
                 except TimeoutError:
                     pass
                 if not self.manual:
-                    if not self.store.paused:
-                        self.store.tick()
-                    self.delivery.deliver()
+                    next_due = await self.call(self._tick)
+                    await self.delivery.deliver_by(self.call)
                 elif not self.time.driven:
                     self.time.wake()
                     self.delivery.deliver()
             except Exception as error:  # the store may fail for a while; the ticker continues
                 self.delivery.report("the ticker failed", error)
                 await asyncio.sleep(_POLL_SECONDS)
+        self._watcher = None
 
-    def _pause(self) -> float:
+    def _tick(self) -> int | None:
+        """Run what is due; return when something is due next, or None."""
+        if self.store.paused:
+            return None
+        self.store.tick()
+        return self.store.next_due()
+
+    def _pause(self, next_due: int | None) -> float:
         """Return how long to wait for the next look, in seconds."""
-        if self.manual or self.store.paused:
+        if self.manual:
             return _POLL_SECONDS
-        due = [at for at in (self.store.next_due(), self.delivery.next_kept()) if at is not None]
+        due = [at for at in (next_due, self.delivery.next_kept()) if at is not None]
         return min([_POLL_SECONDS, *(max(0, at - self.store.now) / 1000 for at in due)])
+
+
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)

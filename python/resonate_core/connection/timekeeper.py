@@ -262,13 +262,17 @@ class Timekeeper:
             raise RuntimeError("only a ManualClock is moved by hand; this store is on system time")
         return self._store.clock
 
-    async def settle(self) -> None:
-        """See `Connection.settle`."""
+    async def settle(self, call: Callable[..., Awaitable[Any]]) -> None:
+        """See `Connection.settle`.
+
+        Args:
+            call: Of the exchange.
+        """
         if self._delivery.manual:
             await self._drive(self._run_instant)
             return
-        self._store.tick()
-        self._delivery.deliver()
+        await call(self._store.tick)
+        await self._delivery.deliver_by(call)
 
     async def advance_to(self, instant: int) -> list[Fired]:
         """See `Connection.advance_to`."""

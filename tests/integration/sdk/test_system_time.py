@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sqlite3
 import time
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from resonate_base.error import ConnectorError
 
 import resonate_core as rc
 from programs import add, play, worker
@@ -135,3 +139,43 @@ class _Sick:
 
     def __getattr__(self, name):
         return getattr(self._store, name)
+
+
+def test_a_transaction_of_the_same_loop_on_the_file_of_the_store_can_commit(tmp_path):
+    """The calls of a worker wait for the lock of the file in a thread; in the loop's, the transaction could never end."""
+
+    async def main():
+        with rc.Store(tmp_path / "app.db") as store, closing(sqlite3.connect(tmp_path / "app.db", isolation_level=None)) as app:
+            _, resonate = worker(store, add)
+            app.execute("CREATE TABLE orders (id TEXT)")
+            app.execute("BEGIN IMMEDIATE")
+            app.execute("INSERT INTO orders VALUES ('a')")
+            running = asyncio.ensure_future(resonate.run("sum", add, 1, 2).result())
+            await asyncio.sleep(0.2)  # the request is made now
+            assert not running.done()
+            app.execute("COMMIT")
+            assert await running == 3
+            await resonate.stop()
+            assert len(asyncio.all_tasks()) == 1
+
+    play(main())
+
+
+def test_a_worker_that_crashes_while_its_request_runs_gets_no_reply(tmp_path):
+    async def main():
+        with rc.Store(tmp_path / "app.db") as store, closing(sqlite3.connect(tmp_path / "app.db", isolation_level=None)) as app:
+            connection, resonate = worker(store, add)
+            await asyncio.sleep(0)
+            app.execute("BEGIN IMMEDIATE")
+            create = {"id": "a", "timeoutAt": 2**62, "param": {}, "tags": {"resonate:external": "true"}}
+            head = {"corrId": "1", "version": "2026-04-01"}
+            sending = asyncio.ensure_future(connection.send(json.dumps({"kind": "promise.create", "head": head, "data": create})))
+            await asyncio.sleep(0.1)
+            connection.crash()
+            app.execute("COMMIT")
+            with pytest.raises(ConnectorError):
+                await sending
+            assert store.promises.get("a").state == "pending"  # the request had its effect
+            await resonate.stop()
+
+    play(main())
