@@ -102,12 +102,12 @@ std::string repr(const StoreHandle& store) {
   if (open(store).closed()) return "Store(closed)";
   const auto engine = open(store).engine();
   Repr shown("Store");
-  if (std::string place = open(store).without_gil([](Engine& one) { return one.location(); }); !place.empty())
-    shown.with(is_postgres_url(place) ? "url" : "path", place);
-  return shown.with("promises", open(store).without_gil([](Engine& one) { return one.promise_count(); }))
-      .with("clock", store.clock)
-      .with("rules", name_of_rules(engine->options()))
-      .done();
+  if (const std::string& place = engine->location(); !place.empty()) {
+    shown.with(is_postgres_url(place) ? "url" : "path", place);  // no count: a log line must not wait for a file or a database
+  } else {
+    shown.with("promises", open(store).without_gil([](Engine& one) { return one.promise_count(); }));
+  }
+  return shown.with("clock", store.clock).with("rules", name_of_rules(engine->options())).done();
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------------------
@@ -142,9 +142,7 @@ std::shared_ptr<Recorder> record(const StoreHandle& store, const RecordingTarget
   return store.open->recorder;
 }
 
-std::string location_of(const StoreHandle& store) {
-  return open(store).without_gil([](Engine& engine) { return engine.location(); });
-}
+std::string location_of(const StoreHandle& store) { return open(store).engine()->location(); }
 
 void bind_life(StoreClass& bound) {
   bound

@@ -111,7 +111,7 @@ void Recorder::close() {
   if (!engine_) return;
   {
     const OutsidePython outside;
-    (void)engine_->location();  // raises if this is called from the recording's own write()
+    engine_->with_storage([](Storage&) {});  // raises if this is called from the recording's own write()
     std::exchange(engine_, nullptr)->stop_trace();
   }
   writer_->finish();

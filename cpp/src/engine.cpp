@@ -39,6 +39,7 @@ void undo(std::vector<Reply>& replies, std::size_t requests, Instant now) {
 
 Engine::Engine(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options)
     : storage_(std::move(storage)),
+      location_(storage_->location()),
       durable_(storage_->durable()),
       clock_(std::move(clock)),
       remote_(storage_->remote()),
@@ -76,7 +77,7 @@ void Engine::commit(Transaction& transaction) {
     Changes& changes = transaction.set.finish();
     changes.stores_instant = shares_manual_clock_;
     storage_->write(changes);
-    if (!watches_.empty()) notify(changes);
+    if (watched_) notify(changes);
   }
   if (!trace_) return;
   for (const Transaction::Event& event : transaction.events) {
@@ -403,11 +404,6 @@ void Engine::stop_trace() {
 std::size_t Engine::promise_count() {
   const auto count = [](Storage& storage) { return storage.count(Table::rows); };
   return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one, so it must not hold the lock
-}
-
-std::string Engine::location() {
-  std::lock_guard lock(mutex_);
-  return storage_->location();
 }
 
 void Engine::set_paused(bool paused) noexcept {

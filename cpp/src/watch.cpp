@@ -89,9 +89,10 @@ bool Watch::closed() noexcept {
 
 std::shared_ptr<Watch> Engine::watch(int descriptor, Settlements settlements) {
   auto made = std::make_shared<Watch>(descriptor, settlements);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(watches_mutex_);
   std::erase_if(watches_, [](const std::weak_ptr<Watch>& one) { return one.expired(); });
   watches_.push_back(made);
+  watched_ = true;
   return made;
 }
 
@@ -103,6 +104,7 @@ void Engine::notify(const Changes& changes) noexcept {
   for (const ScheduleChange& change : changes.schedules)
     if (change.after) earliest = std::min(earliest, change.after->next_run_at);
   const JobCounts counts = job_counts(changes);
+  std::lock_guard lock(watches_mutex_);
   for (const std::weak_ptr<Watch>& one : watches_) {
     const std::shared_ptr<Watch> watch = one.lock();
     if (!watch) continue;
@@ -113,6 +115,7 @@ void Engine::notify(const Changes& changes) noexcept {
 }
 
 void Engine::notify_all() noexcept {
+  std::lock_guard lock(watches_mutex_);
   for (const std::weak_ptr<Watch>& one : watches_)
     if (const std::shared_ptr<Watch> watch = one.lock()) watch->notify();
 }

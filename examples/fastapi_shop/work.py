@@ -7,9 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import NamedTuple
 
-from anyio.from_thread import start_blocking_portal
 from resonate.context import Context
 from resonate.resonate import Resonate as Client
 
@@ -41,9 +39,9 @@ def workflow_id(order: str) -> str:
 @worker.task("order:start", queue="shop", retry_policy=RETRIES)
 async def start(order: str) -> str:
     """Begins the workflow of an order. A second attempt finds the workflow, and begins nothing."""
-    running = await _running.get()  # waits for it, if this process has just started
-    _running.put_nowait(running)
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_begin(running.client, order), running.loop))
+    client = await _client.get()  # waits for it, if this process has just started
+    _client.put_nowait(client)
+    return await client.run(workflow_id(order), fulfil, order).id()  # from here on, its promise is in the store
 
 
 @worker.task("order:pack", queue="shop", retry_policy=RETRIES)
@@ -92,43 +90,22 @@ async def enqueue(ctx: Context, id: str, type: str, order: str) -> None:
     await worker.tasks[type].enqueue_async(order, id=id)
 
 
-async def _begin(client: Client, order: str) -> str:
-    return await client.run(workflow_id(order), fulfil, order).id()  # from here on, its promise is in the store
-
-
 # -- where workflows run ----------------------------------------------------------------------------------------------------
 
 
-class _Running(NamedTuple):
-    loop: asyncio.AbstractEventLoop
-    client: Client
-
-
-_running: asyncio.Queue[_Running] = asyncio.Queue(1)  # holds it while `workflows` runs
-
-
-@asynccontextmanager
-async def _client_of(store: Store) -> AsyncIterator[_Running]:
-    client = Connection(store, group="shop").resonate(ttl=LEASE)
-    for function in (fulfil, enqueue):
-        client.register(function)
-    client.start()
-    try:
-        yield _Running(asyncio.get_running_loop(), client)
-    finally:
-        await client.stop()
+_client: asyncio.Queue[Client] = asyncio.Queue(1)  # holds it while `workflows` runs
 
 
 @asynccontextmanager
 async def workflows(store: Store) -> AsyncIterator[None]:
-    """Run the workflows of this process, until it is left.
-
-    They have a thread with an event loop of its own. The SDK calls the store in its loop; in the loop of the pages it would wait for a
-    transaction of a page on the same file, which cannot commit while the loop waits.
-    """
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_client_of(store)) as running:
-        _running.put_nowait(running)
-        try:
-            yield
-        finally:
-            _running.get_nowait()
+    """Run the workflows of this process, until it is left."""
+    client = Connection(store, group="shop").resonate(ttl=LEASE)
+    for function in (fulfil, enqueue):
+        client.register(function)
+    client.start()
+    _client.put_nowait(client)
+    try:
+        yield
+    finally:
+        _client.get_nowait()
+        await client.stop()

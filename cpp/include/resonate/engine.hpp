@@ -164,8 +164,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void set_paused(bool paused) noexcept;
   bool paused() const noexcept { return paused_; }
   std::size_t promise_count();
-  // The path of the storage's file; empty for a store in memory.
-  std::string location();
+  // The path of the storage's file, or the URL of its database; empty for a store in memory.
+  const std::string& location() const noexcept { return location_; }
   // Returns the space of deleted rows to the file system.
   void vacuum();
 
@@ -237,6 +237,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Storage> storage_;
   std::mutex idle_mutex_;
   std::vector<std::unique_ptr<Storage>> idle_;  // ended snapshots for reuse; destroyed before their storage
+  const std::string location_;                  // storage_->location(), which may be read without the lock
   const bool durable_;                          // storage_->durable()
   std::shared_ptr<Clock> clock_;
   const bool remote_;               // as Storage::remote
@@ -248,7 +249,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TraceSink trace_;
   std::atomic<bool> traced_{false};  // whether trace_ is set; can be read without the lock
   std::exception_ptr trace_problem_;
+  std::mutex watches_mutex_;  // not mutex_: a watch must not wait for a commit
   std::vector<std::weak_ptr<Watch>> watches_;
+  std::atomic<bool> watched_{false};  // whether there may be watches; can be read without the lock
   std::atomic<bool> paused_{false};
   std::mutex callers_mutex_;        // not held while waiting for mutex_
   Caller* first_caller_ = nullptr;  // in order of arrival; the first leads the next commit

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -65,14 +63,13 @@ def decide(request: HttpRequest, number: int) -> HttpResponse:
 async def wait(request: HttpRequest, number: int) -> JsonResponse:
     """Answers when the order is shipped or cancelled, or after a while that it is still open."""
     store = task_backends["default"].store
-    until = asyncio.get_running_loop().time() + min(float(request.GET.get("seconds", LONGEST_WAIT)), LONGEST_WAIT)
-    while True:
-        try:
-            workflow = await asyncio.to_thread(store.promises.get, f"order-{number}")
-        except rc.NotFound:
-            return JsonResponse({"error": "there is no such order"}, status=404)
-        if workflow.state != "pending":
-            return JsonResponse({"state": workflow.state, "result": workflow.value.json()})
-        if asyncio.get_running_loop().time() >= until:
-            return JsonResponse({"state": "open"}, status=202)
-        await asyncio.sleep(0.1)
+    try:
+        seconds = float(request.GET.get("seconds", LONGEST_WAIT))
+        workflow = await store.aio.wait(f"order-{number}", timeout=min(seconds, LONGEST_WAIT))
+    except (ValueError, rc.Invalid):
+        return JsonResponse({"error": "seconds must be a number of at least 0"}, status=400)
+    except rc.NotFound:
+        return JsonResponse({"error": "there is no such order"}, status=404)
+    except TimeoutError:
+        return JsonResponse({"state": "open"}, status=202)
+    return JsonResponse({"state": workflow.state, "result": workflow.value.json()})

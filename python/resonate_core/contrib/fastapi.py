@@ -29,11 +29,11 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from .._calls.call import Call, Together, nothing
 from .._core import Store
 from .._extras import how_to_install
-from .._server_client import envelope
+from ..errors import ResonateError
 from ..worker import WorkerTask
-from ..worker.client import refusal
 from ..worker.wire import enqueue_data
 
 try:
@@ -90,8 +90,8 @@ def get_store(resonate: ResonateDep) -> Store:
 StoreDep = Annotated[Store, Depends(get_store)]
 """The store of the app, as the type of a parameter.
 
-A call of the store waits for its disk or database: use it in a ``def`` endpoint, which FastAPI runs in a thread, or call
-``store.apply_async`` in an ``async def`` one.
+A call of the store waits for its disk or database: use it in a ``def`` endpoint, which FastAPI runs in a thread, or await
+those of ``store.aio`` in an ``async def`` one.
 """
 
 
@@ -118,7 +118,7 @@ class RequestJobs:
 
     def __init__(self, resonate: Resonate) -> None:
         self._resonate = resonate
-        self._requests: list[dict[str, Any]] = []
+        self._calls: list[Call[Any]] = []
         self._submitted = False
 
     def add_task(self, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> str:
@@ -138,7 +138,7 @@ class RequestJobs:
         """
         request = _enqueue_request(task, payload, options)
         id = request.setdefault("id", f"job-{uuid.uuid4().hex}")
-        self._requests.append(envelope("job.enqueue", request, corr_id=id))
+        self._calls.append(Call("job.enqueue", request, nothing))
         return str(id)
 
     async def submit(self, connection: Any, task: WorkerTask[..., Any], payload: Any = None, **options: Any) -> int:
@@ -174,19 +174,17 @@ class RequestJobs:
             Invalid: An option is out of its range.
             StoreError: The commit failed.
         """
-        requests, self._requests = self._requests, []
-        if requests:
-            answers = await self._resonate.store.apply_async(requests, atomic=True)
-            refused = [answer for answer in answers if answer["head"]["status"] >= 300]
-            if refused:  # all, if one is; the others say that they were undone
-                cause = next((each for each in refused if not str(each["data"]).startswith(_UNDONE)), refused[0])
-                raise refusal(int(cause["head"]["status"]), f"no background job was enqueued: {cause['data']}")
+        calls, self._calls = self._calls, []
+        if calls:
+            try:
+                await self._resonate.store.aio._runner.together(Together(calls, nothing))
+            except ResonateError as error:
+                raise type(error)(f"no background job was enqueued: {error}", error.status) from error
         if self._submitted:
             self._submitted = False
             self._resonate.tick_soon()
 
 
-_UNDONE = "undone: "  # how the reply to a request begins that another refusal has undone
 _NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starlette's BackgroundTasks run a plain function"
 
 

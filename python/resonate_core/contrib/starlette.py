@@ -36,7 +36,6 @@ from .._extras import how_to_install
 from ..errors import ResonateError
 from ..submission import DEFAULT_SCHEMA
 from ..worker import Worker
-from ._async_calls import beside_loop
 
 try:
     from starlette.requests import HTTPConnection, Request
@@ -213,7 +212,7 @@ class Resonate:
         if isinstance(self._place, Store):
             store = self._place
         else:
-            store = self._store = await beside_loop(Store, self._place)
+            store = self._store = await asyncio.to_thread(Store, self._place)
             life.push_async_callback(self._close)
         # Read once: a property of a store waits for the call that a thread makes, which may wait for a transaction of this loop.
         self._schema = parse_qs(urlsplit(store.url or "").query).get("schema", [DEFAULT_SCHEMA])[-1]
@@ -232,7 +231,7 @@ class Resonate:
     async def _close(self) -> None:
         store, self._store = self._store, None
         if store is not None:
-            await beside_loop(store.close)
+            await asyncio.to_thread(store.close)
 
     @asynccontextmanager
     async def _worker_beside(self, worker: Worker) -> AsyncIterator[None]:
@@ -273,7 +272,7 @@ class Resonate:
 
     async def _tick(self, store: Store) -> None:
         try:
-            await beside_loop(store.tick)
+            await asyncio.to_thread(store.tick)
         except ResonateError as error:
             _log.warning("the store failed; the submitted requests run with its next transaction: %s", error)
 
@@ -330,7 +329,7 @@ class Resonate:
             return ["the app has not started, or has stopped"]
         found = []
         try:
-            await asyncio.wait_for(beside_loop(self.store.problems), _READY_TIMEOUT)
+            await asyncio.wait_for(asyncio.to_thread(self.store.problems), _READY_TIMEOUT)
         except (ResonateError, asyncio.TimeoutError) as error:
             _log.warning("not ready: %s", error or f"the store did not answer within {_READY_TIMEOUT:g} s")
             found.append("the store does not answer; the app's log says why")
