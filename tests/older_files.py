@@ -9,6 +9,13 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
+    6: """
+        UPDATE resonate_promises SET job = json_remove(job, '$.cancelWithAwaiters') WHERE job IS NOT NULL;
+        DROP INDEX resonate_edges_by_canceller;
+        ALTER TABLE resonate_edges DROP COLUMN cancelled_with;
+        ALTER TABLE resonate_promises DROP COLUMN cancels_jobs;
+        UPDATE resonate_store_version SET version = 6;
+    """,
     5: "ALTER TABLE resonate_messages DROP COLUMN holder; ALTER TABLE resonate_messages DROP COLUMN leased_until;"
     + "".join(f"ALTER TABLE resonate_{name} RENAME TO {name};" for name in _TABLES)
     + "DROP TABLE resonate_inbox; DROP TABLE resonate_store_version;",
@@ -39,7 +46,9 @@ _STEPS = {
 
 
 def give_older_schema(path: Path, version: int, also: str = "") -> None:
-    """Gives the file the schema of this version, 2 to 5, and then runs `also`."""
+    """Gives the file the schema of this version, 2 to 6, and then runs `also`."""
     steps = "".join(text for to, text in _STEPS.items() if to >= version)
     with contextlib.closing(sqlite3.connect(path)) as file:
-        file.executescript(f"{steps} {also} PRAGMA user_version = {version};")
+        # From version 6 on, user_version belongs to the application.
+        number = f"PRAGMA user_version = {version};" if version < 6 else ""
+        file.executescript(f"{steps} {also} {number}")

@@ -40,6 +40,7 @@ def random_calls(pick: random.Random, clock: rc.ManualClock, store: rc.Store) ->
         "tags": {"x": "y"},
         "process_in": 2000,
         "lifecycle": "asynq",
+        "cancel_with_awaiters": pick.choice([True, False]),
     }
     members = {key: optional[key] for key in pick.sample(sorted(optional), pick.randrange(5))}
     held = [task for task in tasks.search(state="acquired") if not task.id.startswith("job:")]

@@ -59,6 +59,11 @@ std::optional<std::string> optional_text(py::handle given, const char* argument)
   return std::string(text(given, argument));
 }
 
+bool boolean(py::handle given, const char* argument) {
+  if (!PyBool_Check(given.ptr())) wrong_type(argument, "bool", given);
+  return given.is(py::handle(Py_True));
+}
+
 std::int64_t integer(py::handle given, const char* argument) {
   PyObject* object = given.ptr();
   py::object index;

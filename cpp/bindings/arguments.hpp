@@ -27,6 +27,8 @@ std::optional<std::string> optional_text(py::handle given, const char* argument)
 std::int64_t integer(py::handle given, const char* argument);
 std::optional<std::int64_t> optional_integer(py::handle given, const char* argument);
 
+bool boolean(py::handle given, const char* argument);
+
 // Milliseconds: an int, or a timedelta that is a whole number of them.
 Duration duration(py::handle given, const char* argument);
 

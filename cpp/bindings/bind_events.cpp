@@ -173,7 +173,9 @@ Example:
   bound
       .def_property_readonly(
           "kind", [](const Fired& self) { return name_of(self.kind); },
-          "`promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.")
+          "`promise_timeout`, `listener_drain`, `callback_drain`, `cancel_drain`, `lease_expiry`, `dispatch`, `schedule`, or a "
+          "step of "
+          "jobs.")
       .def_property_readonly(
           "id", [](const Fired& self) { return self.id; },
           "The id of the promise, task or schedule; for a drain, of the settled promise.")
@@ -182,9 +184,10 @@ Example:
           "When it was due, in Unix ms; for a drain, when the promise was settled.")
       .def_property_readonly(
           "now", [](const Fired& self) { return self.now; }, "When it ran, in Unix ms.")
-      .def_property_readonly("detail", &fired_detail,
-                             "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` "
-                             "of a schedule; a new dict each time.");
+      .def_property_readonly(
+          "detail", &fired_detail,
+          "`address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `job` and `cancelled` of a cancel_drain, "
+          "`promise_id` and `created` of a schedule; a new dict each time.");
   def_record(bound, RecordTraits<Fired>{.to_dict = fired_dict,
                                         .to_dict_doc = R"doc(
 Return all members in a dict.

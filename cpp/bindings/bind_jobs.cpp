@@ -56,6 +56,9 @@ constexpr Meaning kMeanings[] = {
      "The job gathers with the jobs of its queue, type and group until there are enough, none has joined for some time, or the "
      "first has waited long enough (`Queues.set`); then they are claimed together.",
      "The group with which it is batched; None without a group."},
+    {Field::cancel_with_awaiters,
+     "Whether it is cancelled when a workflow that awaits it is cancelled and no other one awaits it; default: by the lifecycle.",
+     nullptr},
     {Field::sent_at, "When the caller sent it, in Unix ms; default: now.", "When the caller sent it, in Unix ms."},
     {Field::type, nullptr, "The name by which a worker finds the function."},
 };

@@ -87,7 +87,8 @@ Args:
         `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
         `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; a batch is ready when it has `size` jobs, `grace` after
         the last one joined (default: a minute), or `maxDelay` after the first. `defaults`: members of jobs that do not set them,
-        before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority"}, or None.
+        before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority",
+        "cancelWithAwaiters"}, or None.
 
 Returns:
     The queue, as on the wire.

@@ -65,7 +65,7 @@ Args:
     tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
     job: Makes each of its promises a job (JOBS 5) with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
         optionally "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
-        "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held enqueues nothing.
+        "lifecycle", "uniqueKey", "uniqueFor", "group" and "cancelWithAwaiters". An occurrence whose unique key is held enqueues nothing.
 
 Returns:
     The schedule, new or existing.

@@ -77,6 +77,7 @@ constexpr const char* keyword_type() {
   if constexpr (rules.unit == Unit::duration) return OptionalDuration::type_name();
   if constexpr (rules.unit == Unit::instant) return OptionalInstant::type_name();
   if constexpr (std::is_same_v<M, std::int64_t>) return OptionalInt::type_name();
+  if constexpr (std::is_same_v<M, bool>) return OptionalBool::type_name();
   if constexpr (std::is_same_v<M, std::string>) return OptionalStr::type_name();
   if constexpr (std::is_same_v<M, StringMap>) return StringMapping::type_name();
   if constexpr (Described<M>) return MembersArgument::type_name();
@@ -107,6 +108,8 @@ void set_member(T& to, py::handle given) {
     put(instant(given, kName));
   } else if constexpr (std::is_same_v<M, std::int64_t>) {
     put(integer(given, kName));
+  } else if constexpr (std::is_same_v<M, bool>) {
+    put(boolean(given, kName));
   } else if constexpr (std::is_same_v<M, std::string>) {
     put(std::string(text(given, kName)));
   } else if constexpr (std::is_same_v<M, StringMap>) {

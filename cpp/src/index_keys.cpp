@@ -21,6 +21,8 @@ const std::string* unblock_key(const OutboxMessage& message) noexcept {
   return message.kind == MessageKind::unblock ? &message.id : nullptr;
 }
 
+const std::string* cancel_key(const Edge& edge) noexcept { return edge.cancels ? &edge.other : nullptr; }
+
 RowRange rows_by_due() { return {.index = Index::due, .after = {kFirstPlace, kFirstPlace, {}}}; }
 
 RowRange rows_of_branch(std::string_view branch) { return {.index = Index::branch, .text = std::string(branch)}; }

@@ -19,7 +19,7 @@ class Overlay {
   Overlay(Storage& storage, std::mt19937& random) : storage_(storage), set_(storage), random_(random) {}
 
   void change() {
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
       case 1: return change_row();
       case 2: return create_row();
@@ -27,6 +27,7 @@ class Overlay {
       case 4:
       case 5: return add_edge();
       case 6: return consume_edge();
+      case 7: return remove_edge();
       default: return change_messages();
     }
   }
@@ -45,6 +46,11 @@ class Overlay {
       seen.emplace_back(set_.has_edge(kind, owner, other) ? "edge" : "none");
       const EdgeRef first = set_.first_edge(kind, owner);
       seen.push_back(first ? first->other : "none");
+      seen.emplace_back(set_.any_edge(kind, owner, [&](const Edge& edge) { return edge.other == other; }) ? "edge" : "none");
+    }
+    for (const char* awaiter : kOthers) {
+      const EdgeRef first = set_.first_cancelled_with(awaiter);
+      seen.push_back(first ? first->owner : "none");
     }
     for (const Instant now : {0, 20, 60}) {
       const auto next = set_.next_due(now);
@@ -66,6 +72,11 @@ class Overlay {
       seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
       const auto first = storage_.edges({kind, owner, 0, 1});
       seen.push_back(first.empty() ? "none" : first[0]->other);
+      seen.emplace_back(storage_.has_edge(kind, owner, other) ? "edge" : "none");
+    }
+    for (const char* awaiter : kOthers) {
+      const auto first = storage_.edges({.of = awaiter, .limit = 1, .by = EdgeRange::By::canceller});
+      seen.push_back(first.empty() ? "none" : first[0]->owner);
     }
     for (const Instant now : {0, 20, 60}) {
       const auto next = fake::due(storage_, now, 1);
@@ -75,6 +86,8 @@ class Overlay {
   }
 
  private:
+  static constexpr const char* kOthers[] = {"x0", "x1", "x2"};
+
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   std::string some_id() { return "p" + std::to_string(10 + below(40)); }
 
@@ -98,7 +111,7 @@ class Overlay {
     std::vector<std::tuple<EdgeKind, std::string, std::string>> all;
     for (const EdgeKind kind : {EdgeKind::listener, EdgeKind::callback})
       for (const char* owner : {"p10", "p11", "p12"})
-        for (const char* other : {"x0", "x1", "x2"}) all.emplace_back(kind, owner, other);
+        for (const char* other : kOthers) all.emplace_back(kind, owner, other);
     return all;
   }
 
@@ -153,7 +166,11 @@ class Overlay {
   void add_edge() {
     const auto all = pairs();
     const auto& [kind, owner, other] = all[static_cast<std::size_t>(below(static_cast<int>(all.size())))];
-    if (!set_.has_edge(kind, owner, other)) set_.add_edge(kind, owner, other, DialectId::k2026_04_01);
+    if (!set_.has_edge(kind, owner, other))
+      set_.add_edge(kind, owner, other, DialectId::k2026_04_01, kind == EdgeKind::callback && below(2) == 0);
+  }
+  void remove_edge() {
+    if (const EdgeRef first = set_.first_cancelled_with(kOthers[below(3)])) set_.remove_edge(first);
   }
   void consume_edge() {
     const auto all = pairs();

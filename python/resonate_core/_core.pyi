@@ -635,7 +635,7 @@ class Fired:
     @property
     def detail(self) -> dict[str, typing.Any]:
         """
-        `address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `promise_id` and `created` of a schedule; a new dict each time.
+        `address` of a listener_drain or dispatch, `awaiter` of a callback_drain, `job` and `cancelled` of a cancel_drain, `promise_id` and `created` of a schedule; a new dict each time.
         """
     @property
     def id(self) -> str:
@@ -645,7 +645,7 @@ class Fired:
     @property
     def kind(self) -> str:
         """
-        `promise_timeout`, `listener_drain`, `callback_drain`, `lease_expiry`, `dispatch` or `schedule`.
+        `promise_timeout`, `listener_drain`, `callback_drain`, `cancel_drain`, `lease_expiry`, `dispatch`, `schedule`, or a step of jobs.
         """
     @property
     def now(self) -> int:
@@ -1858,7 +1858,7 @@ class Schedules:
             tags: Tags of each promise; under compatible rules lineage tags are added (PROTOCOL 2.1).
             job: Makes each of its promises a job (JOBS 5) with `param` as payload and the promise's deadline: {"type"} and, as on the wire,
                 optionally "queue", "priority", "processIn", "goodFor", "timeout", "retention", "maxRetries", "retryPolicy", "onExhausted",
-                "lifecycle", "uniqueKey", "uniqueFor" and "group". An occurrence whose unique key is held enqueues nothing.
+                "lifecycle", "uniqueKey", "uniqueFor", "group" and "cancelWithAwaiters". An occurrence whose unique key is held enqueues nothing.
 
         Returns:
             The schedule, new or existing.
@@ -2474,6 +2474,7 @@ class Jobs:
         unique_key: str | None = None,
         unique_for: int | datetime.timedelta | None = None,
         group: str | None = None,
+        cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
     ) -> Job:
         """
@@ -2504,6 +2505,8 @@ class Jobs:
                 final.
             group: The job gathers with the jobs of its queue, type and group until there are enough, none has joined for some time, or
                 the first has waited long enough (`Queues.set`); then they are claimed together.
+            cancel_with_awaiters: Whether it is cancelled when a workflow that awaits it is cancelled and no other one awaits it; default:
+                by the lifecycle.
             sent_at: When the caller sent it, in Unix ms; default: now.
 
         Returns:
@@ -2541,6 +2544,7 @@ class Jobs:
         on_exhausted: str | None = None,
         lifecycle: str | None = None,
         group: str | None = None,
+        cancel_with_awaiters: bool | None = None,
         sent_at: int | datetime.datetime | None = None,
     ) -> JobBatch:
         """
@@ -2566,6 +2570,7 @@ class Jobs:
             on_exhausted: See `enqueue`.
             lifecycle: See `enqueue`.
             group: See `enqueue`.
+            cancel_with_awaiters: See `enqueue`.
             sent_at: See `enqueue`.
 
         Returns:
@@ -2870,7 +2875,8 @@ class Queues:
                 `rate`: {"limit": tokens, "per": ms, "burst": tokens} or None; how often its jobs may be claimed.
                 `groups`: {"size": 1..1000, "grace": ms, "maxDelay": ms} or None; a batch is ready when it has `size` jobs, `grace` after
                 the last one joined (default: a minute), or `maxDelay` after the first. `defaults`: members of jobs that do not set them,
-                before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority"}, or None.
+                before the lifecycle: {"maxRetries", "retryPolicy", "onExhausted", "retention", "timeout", "priority",
+                "cancelWithAwaiters"}, or None.
 
         Returns:
             The queue, as on the wire.

@@ -178,11 +178,11 @@ class History:
         life = self.lives.get(req["id"])
         if life is None:
             return
-        if life.job is not None and step not in ("callback_drain", "listener_drain"):
+        if life.job is not None and not step.endswith("_drain"):
             told = self._jobs.step(step, req["at"], life, res)
             if told is not None:
                 life.marks.append(Mark(req["at"], told))
-        elif step != "callback_drain":
+        elif step not in ("callback_drain", "cancel_drain"):
             life.marks.append(Mark(now, step))
         if step == "promise_timeout":
             life.settle(_verdict(life.tags), req["at"])
@@ -193,6 +193,10 @@ class History:
             if awaiter is not None and awaiter.task is not None and awaiter.task.state == "suspended":
                 awaiter.enter("pending", now)
                 self.wakes.append((now, life.id, awaiter.id))
+        elif step == "cancel_drain":
+            job = self.lives.get(res["job"])
+            if job is not None and res["cancelled"]:
+                job.settle("cancelled", now)
 
     def _occurrence(self, schedule_id: str, at: int, now: int, res: Mapping[str, Any]) -> None:
         record = self._schedules.get(schedule_id)

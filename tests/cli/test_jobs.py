@@ -32,7 +32,7 @@ def ids(document: dict[str, Any]) -> list[str]:
 
 
 def test_enqueue_gives_the_job_every_option(run: Run, queued: tuple[rc.Store, list[str]]) -> None:
-    _, door = queued
+    store, door = queued
     options = [
         "--id",
         "n",
@@ -50,7 +50,7 @@ def test_enqueue_gives_the_job_every_option(run: Run, queued: tuple[rc.Store, li
     ]
     options += ["5m", "--deadline", FAR + 1, "--retention", "2h", "--max-retries", 7, "--retry-policy", "exponential:1s,cap=1h"]
     options += ["--retry-on", "Timeout", "--on-exhausted", "failed", "--lifecycle", "asynq", "--unique-key", "k"]
-    options += ["--unique-for", "10m", "--sent-at", "1000", "--header", "h=1"]
+    options += ["--unique-for", "10m", "--sent-at", "1000", "--header", "h=1", "--cancel-with-awaiters"]
     job = run("jobs", "enqueue", "email:send", "--payload", '{"to": "ü"}', *options, *door, "--json").json["job"]
     assert (decoded(job["payload"]), job["payload"]["headers"], job["tags"]) == ({"to": "ü"}, {"h": "1"}, {"a": "b"})
     policy = job["retryPolicy"]
@@ -72,6 +72,8 @@ def test_enqueue_gives_the_job_every_option(run: Run, queued: tuple[rc.Store, li
         "sentAt": 1000,
     }
     assert {name: job[name] for name in expected} == expected
+    (stored,) = [promise["job"] for promise in store.snapshot()["promises"] if promise["id"] == "n"]
+    assert stored["cancelWithAwaiters"] is True  # of the lifecycle asynq it is not the default
 
 
 def test_enqueue_takes_what_is_not_given_from_the_queue(run: Run, queued: tuple[rc.Store, list[str]]) -> None:

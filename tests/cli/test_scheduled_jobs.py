@@ -26,6 +26,7 @@ def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[st
     options += ["--job-process-in", "10m", "--job-good-for", "1h", "--job-timeout", "90s", "--job-retention", "2h"]
     options += ["--job-max-retries", 7, "--job-retry-policy", "fixed:1s,1m", "--job-retry-on", "Timeout"]
     options += ["--job-on-exhausted", "failed", "--job-lifecycle", "asynq", "--job-unique-key", "report", "--job-unique-for", "5h"]
+    options += ["--no-job-cancel-with-awaiters"]
     made = run(*CREATE, "--param", '{"pages": 3}', *options, *door, "--json").json["schedule"]
     assert made["job"] == {
         "type": "report:build",
@@ -42,6 +43,7 @@ def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[st
         "lifecycle": "asynq",
         "uniqueKey": "report",
         "uniqueFor": 5 * HOUR,
+        "cancelWithAwaiters": False,
     }
     assert run("schedules", "get", "nightly", *door, "--json").json["schedule"] == made
     assert store.schedules.get("nightly").job["type"] == "report:build"
@@ -62,6 +64,7 @@ def test_every_option_of_the_jobs(run: Run, opened_door: tuple[rc.Store, list[st
         "lifecycle": "asynq",
         "uniqueKey": "report",
         "uniqueFor": "5h",
+        "cancelWithAwaiters": "False",
     }
 
 

@@ -183,6 +183,22 @@ def test_what_is_done_to_all_that_match(store: rc.Store, clock: rc.ManualClock, 
     assert (spans(trace, "c"), History(trace).lives["c"].state) == ([("pending", 0, 3000)], "cancelled")
 
 
+def test_a_cancelled_workflow_ends_the_jobs_that_only_it_awaited(
+    store: rc.Store, clock: rc.ManualClock, trace: io.StringIO
+) -> None:
+    for id in ("alone", "shared"):
+        store.jobs.enqueue("t", id=id)
+    for id, awaited in (("w", ["alone", "shared"]), ("other", ["shared"])):
+        task = store.tasks.create(id, pid="p", ttl=60 * SECOND, timeout=60 * SECOND, target="poll://any@g").task
+        store.tasks.suspend(id, task.version, awaited)
+    clock.advance(SECOND)
+    store.promises.cancel("w")
+    lives = History(trace).lives
+    assert (lives["alone"].state, lives["alone"].settled_at) == ("cancelled", 1000)
+    assert spans(trace, "shared") == [("pending", 0, None)]
+    assert "cancelled" in explained(rc.display.timeline(trace))
+
+
 def test_groups_gather_and_schedules_enqueue(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:
     store.queues.set("mail", groups={"size": 10, "grace": 4 * SECOND})
     for id, wait in (("a", 0), ("b", SECOND)):

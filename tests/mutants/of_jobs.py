@@ -48,6 +48,30 @@ MUTANTS = [
         "queue.concurrency && «queue.active() >= queue.concurrency»",
         "queue.active() > queue.concurrency",
     ),
+    Mutant(
+        "a cancelled workflow cancels a job that another one awaits",
+        "jobs",
+        "applies(JobEvent::cancel, job_state_at(*job.now, now)) && «!has_pending_awaiter(set, edge->owner, now)»",
+        "true",
+    ),
+    Mutant(
+        "a workflow past its deadline keeps the jobs that it awaits",
+        "jobs",
+        "const WorkingSet::Entry* const awaiter = set.find(edge.other); return «awaiter && awaiter->now->pending_at(now)»;",
+        "awaiter && awaiter->now->state == PromiseState::pending",
+    ),
+    Mutant(
+        "a rejected workflow cancels its jobs too",
+        "jobs",
+        "return «row.state == PromiseState::rejected_canceled» && set.first_cancelled_with(row.id());",
+        "row.state == PromiseState::rejected_canceled || row.state == PromiseState::rejected",
+    ),
+    Mutant(
+        "a restored store forgets the jobs that a cancelled workflow still has to cancel",
+        "jobs",
+        "rows_[awaiter->second]->cancels_jobs = «true»;",
+        "false",
+    ),
     Mutant("claims forget who waited longest", "jobs", "key.minor = «row.job->enqueued_at»", "0"),
     Mutant(
         "a heartbeat does not renew a job's lease",

@@ -53,6 +53,8 @@ DEFAULTS = [
     {"retention": None, "timeout": 50},
     {"retryPolicy": {"kind": "exponential", "base": 5}},
     {"retention": 100},
+    {"cancelWithAwaiters": True},
+    {"cancelWithAwaiters": False, "priority": 9},
     {},
 ]
 # Settings of groups: under most of them a group becomes ready after a few jobs or a few steps of time.

@@ -46,10 +46,18 @@ class JobResolver(Resolver):
             found = [row for row in self.world.promises.values() if "gathering" in row.get("job", {})]
             # Leaders last.
             return [row["id"] for row in sorted(found, key=lambda row: "flight" in row["job"])]
+        if operation.get("aimed") == "awaiter":
+            awaiters = {one for row in self.jobs_in("pending") for one in row["callbacks"]}
+            return sorted(one for one in awaiters if rows.project(self.world.promises[one], self.world.now)["state"] == "pending")
         if needed is None:
             return super().fitting(operation)
         jobs = [row for row in self.world.promises.values() if "job" in row]
         return [row["id"] for row in jobs if rows.project(row, self.world.now)["job"]["state"] in needed]
+
+    def jobs_in(self, promise_state):
+        """The rows of the jobs whose promise is in a state."""
+        jobs = [row for row in self.world.promises.values() if "job" in row]
+        return [row for row in jobs if rows.project(row, self.world.now)["state"] == promise_state]
 
     def is_rare(self, name, row):
         if "gathering" in row.get("job", {}) and name in LEAVING:
@@ -73,6 +81,12 @@ class JobResolver(Resolver):
         if operation["aimed"] == "gathering":
             one = {"type": "t", "queue": "q1", "group": "g1", "deadline": self.deadline(("in", 10**7))}
             return envelope("job.enqueue_many", NEW, {"jobs": [one] * 3})
+        if operation["aimed"] == "awaiter":
+            jobs = self.jobs_in("pending")
+            tasks = super().fitting({"name": "task_halt"})
+            if jobs and tasks:
+                data = {"awaited": jobs[operation["who"] % len(jobs)]["id"], "awaiter": tasks[operation["who"] % len(tasks)]}
+                return envelope("promise.register_callback", NEW, data)
         needed = NEEDS.get(operation["name"])
         if needed is None:
             return super().preparation(operation)
@@ -171,6 +185,7 @@ class JobResolver(Resolver):
             "uniqueKey",
             "uniqueFor",
             "group",
+            "cancelWithAwaiters",
             "goodFor",
         )
         data.update(given(**{name: drawn[name] for name in plain}))

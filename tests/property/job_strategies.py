@@ -46,6 +46,7 @@ job_fields = {
     "uniqueKey": seldom(pools.UNIQUE_KEYS, 2),
     "uniqueFor": seldom([100, 5000], 3),
     "group": seldom([*pools.GROUPS, ""], 1),
+    "cancelWithAwaiters": seldom([True, False, None], 1),
     "goodFor": seldom([50, 500, 1, 0, INT64_MAX], 2),
     "sentAt": seldom([-50, 50]),
 }
@@ -84,6 +85,7 @@ template_fields = {
         "retryPolicy",
         "onExhausted",
         "lifecycle",
+        "cancelWithAwaiters",
     )
 } | {
     "processIn": seldom([0, 10, 1500], 1),
@@ -209,6 +211,10 @@ leave = st.one_of(
     *[operation("promise_settle", {**settle_fields, "aimed": st.just("gathering")}, slower)] * 2,
 )
 """Operations that remove one job from its gathering group."""
+cancel_awaiter = operation(
+    "promise_settle", {**settle_fields, "state": st.just("rejected_canceled"), "aimed": st.just("awaiter")}, slower
+)
+"""Cancels a promise that awaits a job."""
 claim_a_batch = operation(
     "job_claim",
     {
@@ -284,4 +290,5 @@ GROUP_STRATEGIES = {
 }
 GROUP_STRATEGIES["join_late"] = join_late
 GROUP_STRATEGIES["leave"] = leave
+GROUP_STRATEGIES["cancel_awaiter"] = cancel_awaiter
 GROUP_STRATEGIES["claim_a_batch"] = claim_a_batch

@@ -22,6 +22,7 @@ STEPS = [
     "job_retention",
     "promise_timeout",
     "callback_drain",
+    "cancel_drain",
     "listener_drain",
 ]
 EDGES = {

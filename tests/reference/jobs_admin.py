@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-
-from . import jobs_course as course, jobs_enqueue, jobs_groups as groups, jobs_work as work, promises, steps
-from .jobs_policy import error_value
+from . import jobs_cancellation, jobs_course as course, jobs_enqueue, jobs_groups as groups, jobs_work as work, promises, steps
 from .shape import Refused
-from .world import id_order, project, settle
+from .world import id_order, project
 
 AT_ONCE = 1000
 
@@ -64,9 +61,7 @@ def not_in(states):
 
 
 def cancel_job(world, row):
-    groups.leave(world, row)
-    course.end(row["job"], "cancelled", "cancelledAt", world.now, copy.deepcopy(course.CANCELLED), "cancelled")
-    settle(row, "rejected_canceled", error_value(course.CANCELLED), world.now)
+    jobs_cancellation.cancel(world, row)
     return jobs_enqueue.answer(world, row)
 
 

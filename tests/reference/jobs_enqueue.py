@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_groups as groups, promises
+from . import jobs_cancellation, jobs_course as course, jobs_groups as groups, promises
 from .jobs_queues import jobs_of, queue_row
 from .shape import Refused
 from .world import INT64_MAX, fulfilled_task, id_order, is_timer, later, project
 
 LIFECYCLES = {
-    "asynq": {"oneStep": True, "maxRetries": 25, "retryPolicy": {"kind": "asynq"}, "onExhausted": "archived", "retention": 0},
-    "horsies": {"oneStep": False, "maxRetries": 0, "retryPolicy": {"kind": "fixed", "intervals": [0]}, "onExhausted": "failed"},
-    "default": {"oneStep": False, "maxRetries": 25, "retryPolicy": {"kind": "asynq"}, "onExhausted": "archived"},
+    "asynq": {
+        "oneStep": True,
+        "maxRetries": 25,
+        "retryPolicy": {"kind": "asynq"},
+        "onExhausted": "archived",
+        "retention": 0,
+        "cancelWithAwaiters": False,
+    },
+    "horsies": {
+        "oneStep": False,
+        "maxRetries": 0,
+        "retryPolicy": {"kind": "fixed", "intervals": [0]},
+        "onExhausted": "failed",
+        "cancelWithAwaiters": True,
+    },
+    "default": {
+        "oneStep": False,
+        "maxRetries": 25,
+        "retryPolicy": {"kind": "asynq"},
+        "onExhausted": "archived",
+        "cancelWithAwaiters": True,
+    },
 }
 DEFAULT_PRIORITY = 50
 
@@ -26,9 +45,8 @@ def spec_of(world, data):
     defaults = queue.get("defaults", {})
     lifecycle = data["lifecycle"] or queue.get("lifecycle", "default")
     preset = LIFECYCLES[lifecycle]
-    own = {
-        name: data[name] for name in ("maxRetries", "retryPolicy", "onExhausted", "priority", "timeout") if data[name] is not None
-    }
+    names = ("maxRetries", "retryPolicy", "onExhausted", "priority", "timeout", "cancelWithAwaiters")
+    own = {name: data[name] for name in names if data[name] is not None}
     if "retention" in data:
         own["retention"] = data["retention"]
     given = {**defaults, **own}
@@ -43,6 +61,9 @@ def spec_of(world, data):
             spec[name] = data[name]
     if data["goodFor"] is not None:
         spec["goodUntil"] = later(max(world.now, process_at(world, data) or 0), data["goodFor"])
+    if not spec["cancelWithAwaiters"]:
+        # Like a job of an earlier release, which has no such member.
+        del spec["cancelWithAwaiters"]
     if spec.get("retention", 0) is None:
         del spec["retention"]
     if spec.get("goodUntil") == INT64_MAX:
@@ -133,6 +154,7 @@ def insert(world, data, row):
     job["sentAt"] = world.now if data["sentAt"] is None else min(data["sentAt"], world.now)
     if adopts:
         job["adopted"] = True
+        jobs_cancellation.forget_cancelled(world, row, job)
     instant = process_at(world, data)
     if instant is not None:
         job["processAt"] = instant

@@ -79,6 +79,9 @@ class Reading:
             raise Refused(400, f"{name} is {found!r}, true or false is needed")
         return default if found is None else found
 
+    def optional_flag(self, name):
+        return self.flag(name, False) if self.has(name) else None
+
     def real(self, name, low, high, default):
         """A number in a range, not necessarily an integer."""
         found = self.data.get(name)
@@ -153,6 +156,7 @@ def read_enqueue(reading, dialect, strict):
         "uniqueKey": reading.optional_name("uniqueKey"),
         "uniqueFor": reading.optional_number("uniqueFor", 1),
         "group": reading.optional_name("group"),
+        "cancelWithAwaiters": reading.optional_flag("cancelWithAwaiters"),
         "sentAt": reading.optional_number("sentAt", 0),
     }
     reading.retention(found)
@@ -375,6 +379,7 @@ def defaults(given):
         "onExhausted": given.choice("onExhausted", ON_EXHAUSTED),
         "timeout": given.optional_number("timeout", 1),
         "priority": given.optional_number("priority", 1, MOST_PRIORITY),
+        "cancelWithAwaiters": given.optional_flag("cancelWithAwaiters"),
     }
     found = {name: value for name, value in found.items() if value is not None}
     given.retention(found)

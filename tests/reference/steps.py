@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_steps, schedules, wire
+from . import jobs_cancellation, jobs_steps, schedules, wire
 from .tasks import become_pending
 from .world import INT64_MAX, OLD, id_order, is_timer, later, project, settle, target, verdict
 
@@ -175,13 +175,18 @@ def queue(world, message):
 
 
 def next_drain(world):
-    """The first settled promise by id that still has listeners or callbacks."""
-    waiting = [row for row in world.promises.values() if row["state"] != "pending" and (row["listeners"] or row["callbacks"])]
+    """The first settled promise by id that still has listeners, callbacks or, if it was cancelled, jobs that it awaits."""
+    waiting = [
+        row
+        for row in world.promises.values()
+        if row["state"] != "pending"
+        and (row["listeners"] or row["callbacks"] or jobs_cancellation.first_awaited(world, row) is not None)
+    ]
     return min(waiting, key=lambda row: id_order(row["id"]), default=None)
 
 
 def drain(world, row):
-    """Notifies one listener of a settled promise, or else one awaiter."""
+    """Notifies one listener of a settled promise, or else one awaiter; then a cancelled one leaves a job that it awaits."""
     if row["listeners"]:
         listener = row["listeners"].pop(0)
         queue(
@@ -195,6 +200,11 @@ def drain(world, row):
             },
         )
         record(world, "listener_drain", row["id"], row["settledAt"], {"address": listener["address"]})
+        return
+    if not row["callbacks"]:
+        awaited = jobs_cancellation.first_awaited(world, row)
+        cancelled = jobs_cancellation.cancel_awaited(world, row, awaited)
+        record(world, "cancel_drain", row["id"], row["settledAt"], {"job": awaited["id"], "cancelled": cancelled})
         return
     awaiter_id = row["callbacks"].pop(0)
     if "job" in row and awaiter_id not in row["job"]["awaiters"]:

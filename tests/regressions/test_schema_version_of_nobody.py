@@ -23,7 +23,7 @@ def changed(path: Path, statements: str, make: bool = True) -> Path:
 UNUSED = [
     *((f"UPDATE resonate_store_version SET version = {version}", version) for version in (-(2**31), -1, 0, 5)),
     ("DELETE FROM resonate_store_version", 0),
-    *((f"DROP TABLE resonate_store_version; PRAGMA user_version = {version}", version) for version in (-(2**31), -1, 0, 6)),
+    *((f"DROP TABLE resonate_store_version; PRAGMA user_version = {version}", version) for version in (-(2**31), -1, 0, 6, 7)),
 ]
 
 

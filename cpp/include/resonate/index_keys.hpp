@@ -128,6 +128,9 @@ std::optional<Due> due_key(const Schedule& schedule);
 // Returns the settled promise that an unblock reports; null for other messages. Unblocks are ordered by number, both overall and
 // per promise.
 const std::string* unblock_key(const OutboxMessage& message) noexcept;
+// Returns the awaiter whose cancellation cancels the awaited job; null for other edges. Such edges are ordered by awaiter and
+// owner.
+const std::string* cancel_key(const Edge& edge) noexcept;
 
 // A place in the order of a group. In an index ordered by id alone, the default precedes every row.
 struct IndexPlace {

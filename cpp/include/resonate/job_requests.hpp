@@ -34,6 +34,7 @@ struct JobOrder {
   std::optional<std::string> unique_key;
   std::optional<Duration> unique_for;
   std::optional<std::string> group;
+  std::optional<bool> cancel_with_awaiters;
   std::optional<Instant> sent_at;
 };
 constexpr auto fields(Of<JobOrder>) {
@@ -59,6 +60,7 @@ constexpr auto fields(Of<JobOrder>) {
       member(Field::unique_key, &T::unique_key).text(),
       member(Field::unique_for, &T::unique_for).duration(1),
       member(Field::group, &T::group).text(),
+      member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
       member(Field::sent_at, &T::sent_at).instant(),
   };
 }

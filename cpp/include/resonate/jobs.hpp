@@ -98,7 +98,8 @@ struct JobSpec final : Counted {
   std::int64_t max_retries = 0;
   RetryPolicy policy;
   OnExhausted on_exhausted = OnExhausted::archived;
-  bool one_step = false;  // a claim also starts it
+  bool one_step = false;              // a claim also starts it
+  bool cancel_with_awaiters = false;  // an awaiter that is cancelled cancels it; false for jobs of earlier releases
   Instant good_until = kNever;
   Duration timeout = 0;  // of an attempt; 0: none
   Duration retention = kKept;
@@ -119,6 +120,7 @@ constexpr auto fields(Of<JobSpec>) {
       member(Field::retry_policy, &T::policy),
       member(Field::on_exhausted, &T::on_exhausted),
       member(Field::one_step, &T::one_step).only_stored(),
+      member(Field::cancel_with_awaiters, &T::cancel_with_awaiters).otherwise(0).only_stored(),
       member(Field::good_until, &T::good_until).otherwise(kNever),
       member(Field::timeout, &T::timeout).otherwise(0),
       member(Field::retention, &T::retention).kept_if_null().otherwise(kKept),
@@ -294,15 +296,22 @@ struct JobDefaults {
   std::optional<Duration> retention;
   std::optional<Duration> timeout;
   std::optional<std::int64_t> priority;
-  bool empty() const noexcept { return !max_retries && !policy && !on_exhausted && !retention && !timeout && !priority; }
+  std::optional<bool> cancel_with_awaiters;
+  bool empty() const noexcept {
+    return !max_retries && !policy && !on_exhausted && !retention && !timeout && !priority && !cancel_with_awaiters;
+  }
   friend bool operator==(const JobDefaults&, const JobDefaults&) = default;
 };
 constexpr auto fields(Of<JobDefaults>) {
   using T = JobDefaults;
   return std::tuple{
-      member(Field::max_retries, &T::max_retries).at_least(0), member(Field::retry_policy, &T::policy),
-      member(Field::on_exhausted, &T::on_exhausted),           member(Field::retention, &T::retention).kept_if_null(),
-      member(Field::timeout, &T::timeout).duration(1),         member(Field::priority, &T::priority).within(1, 100),
+      member(Field::max_retries, &T::max_retries).at_least(0),
+      member(Field::retry_policy, &T::policy),
+      member(Field::on_exhausted, &T::on_exhausted),
+      member(Field::retention, &T::retention).kept_if_null(),
+      member(Field::timeout, &T::timeout).duration(1),
+      member(Field::priority, &T::priority).within(1, 100),
+      member(Field::cancel_with_awaiters, &T::cancel_with_awaiters),
   };
 }
 

@@ -63,6 +63,7 @@ struct Row final : Counted {
   bool external = false;  // can be awaited, and its timeout is armed (PROTOCOL 1.1)
   // The task is pending and the execute of its last dispatch is in the outbox, so its dispatch timer is not armed (PROTOCOL 4).
   bool execute_waits = false;
+  bool cancels_jobs = false;  // cancelled while it awaited jobs; steps go on to cancel them (PROTOCOL 4)
   TaskState task = TaskState::none;
   std::uint32_t callbacks = 0;  // the number of callbacks in the store
   std::uint32_t listeners = 0;
@@ -127,6 +128,7 @@ struct Edge final : Counted {
   std::string other;
   std::int64_t seq = 0;  // order of registration, unique in a store
   DialectId dialect = DialectId::k2026_04_01;
+  bool cancels = false;  // a callback of a job that is cancelled with its awaiters
 };
 using EdgeRef = Shared<const Edge>;
 

@@ -311,8 +311,10 @@ enum class StepKind : std::uint8_t {
   job_lease,
   job_timeout,
   job_retention,
-  schedule_set_aside
+  schedule_set_aside,
+  cancel_drain
 };
+inline constexpr std::size_t kStepKinds = 14;
 std::string_view name_of(StepKind kind) noexcept;
 
 struct Fired {
@@ -320,9 +322,9 @@ struct Fired {
   std::string id;        // of the promise, task or schedule; of a drain: of the settled promise
   Instant at = 0;        // the step's deadline; of a drain: settledAt
   Instant now = 0;       // when it ran
-  std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), promise id (schedule; empty when
-                         // skipped), problem (schedule_set_aside)
-  bool created = false;  // schedule: a promise was created
+  std::string detail;    // address (listener_drain, dispatch), awaiter (callback_drain), job (cancel_drain), promise id
+                         // (schedule; empty when skipped), problem (schedule_set_aside)
+  bool created = false;  // schedule: a promise was created; cancel_drain: the job was cancelled
 };
 
 }  // namespace resonate

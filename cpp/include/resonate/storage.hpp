@@ -76,12 +76,17 @@ struct ScheduleRange {
   std::size_t limit = SIZE_MAX;
 };
 
-// At most `limit` edges of a promise in order of registration, those with seq > after.
+// At most `limit` edges. By owner: those of a kind that the promise `of` owns, in order of registration, with seq > after. By
+// canceller: the callbacks whose jobs are cancelled with the awaiter `of` (cancel_key), in order of their owners, those after
+// `after_owner`.
 struct EdgeRange {
+  enum class By : std::uint8_t { owner, canceller };
   EdgeKind kind = EdgeKind::callback;
-  std::string_view owner = {};
+  std::string_view of = {};
   std::int64_t after = 0;
   std::size_t limit = SIZE_MAX;
+  By by = By::owner;
+  std::string_view after_owner = {};
 };
 
 // Matches the addresses equal to `text`, or with prefix those that begin with it.

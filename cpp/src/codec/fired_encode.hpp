@@ -25,6 +25,11 @@ void encode_fired_detail(Sink& sink, const Fired& fired) {
       sink.boolean(fired.created);
       break;
     case StepKind::schedule_set_aside: write_text(sink, Field::problem, fired.detail); break;
+    case StepKind::cancel_drain:
+      write_text(sink, Field::job, fired.detail);
+      sink.key(Field::cancelled);
+      sink.boolean(fired.created);
+      break;
     case StepKind::job_batch: write_text(sink, Field::batch, fired.detail); break;
     case StepKind::promise_timeout:
     case StepKind::lease_expiry:

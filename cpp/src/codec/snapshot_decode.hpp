@@ -47,6 +47,7 @@ class SnapshotReader {
         changes_.queues.push_back({QueueRef(), std::move(queue)});
       });
     members.template each<Field::messages>([this](const Node& node, const Path& path) { read_message(node, path); });
+    for (EdgeRef& edge : changes_.edges_added) follow_cancellation(edge);
     for (Shared<Row>& row : rows_) {
       if (row->job && !queue_names_.contains(row->job->spec->queue))
         throw Malformed{"the queue " + in_quotes(row->job->spec->queue) + " of job " + in_quotes(row->id()) + " is missing"};
@@ -135,6 +136,16 @@ class SnapshotReader {
     edge->seq = next_seq();
     edge->dialect = dialect;
     changes_.edges_added.emplace_back(std::move(edge));
+  }
+
+  // Whether an awaiter cancels the job, and whether it still has to, follow from the rows.
+  void follow_cancellation(EdgeRef& edge) {
+    const Row& awaited = *rows_[places_.at(edge->owner)];
+    if (edge->kind != EdgeKind::callback || !awaited.job || !awaited.job->spec->cancel_with_awaiters) return;
+    const_cast<Edge&>(*edge).cancels = true;  // this reader has made it
+    const auto awaiter = places_.find(edge->other);
+    if (awaiter != places_.end() && rows_[awaiter->second]->state == PromiseState::rejected_canceled)
+      rows_[awaiter->second]->cancels_jobs = true;
   }
 
   static void read_task(const Node& node, const Path& at, Row& row) {

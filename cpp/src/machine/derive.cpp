@@ -40,7 +40,7 @@ Due next_due_of_job(const Row& row) noexcept {
 
 Due next_due(const Row& row) noexcept {
   if (row.state != PromiseState::pending) {
-    if (row.callbacks || row.listeners) return {kAtOnce, DueKind::drain};
+    if (row.callbacks || row.listeners || row.cancels_jobs) return {kAtOnce, DueKind::drain};
     // kNever never reclaims: no later instant could retry the step.
     return row.job && row.job->reclaim_at != kUnset && row.job->reclaim_at != kNever ? Due{row.job->reclaim_at, DueKind::retention}
                                                                                      : Due{};

@@ -53,6 +53,8 @@ void check_promise(const Row& row, Instant now, RulesId rules_id, Report& report
       "timer_has_target", "strict rules");
   report.require(row.external || (row.callbacks == 0 && row.listeners == 0), "edges_on_internal_promise",
                  std::to_string(row.callbacks) + " callbacks, " + std::to_string(row.listeners) + " listeners");
+  report.require(!row.cancels_jobs || row.state == PromiseState::rejected_canceled, "cancel_drain_mismatch",
+                 "promise " + std::string(name_of(row.state)) + " cancels jobs");
 }
 
 void check_task(const Row& row, Report& report) {
@@ -103,7 +105,13 @@ void check_edges(Storage& storage, const Row& row, std::unordered_set<std::strin
       ++count;
       report.require(seen.insert(edge.other).second, callback ? "duplicate_callback" : "duplicate_listener", quoted(edge.other));
       report.require(!callback || edge.other != row.id(), "self_callback", quoted(edge.other));
-      if (callback) awaiters.insert(edge.other);  // of settled promises too: their callbacks are not drained yet
+      if (!callback) return;
+      awaiters.insert(edge.other);  // of settled promises too: their callbacks are not drained yet
+      const bool cancels = row.job && row.job->spec->cancel_with_awaiters;
+      report.require(edge.cancels == cancels, "callback_cancel_mismatch", quoted(edge.other));
+      const RowRef awaiter = edge.cancels ? storage.load(edge.other) : nullptr;
+      report.require(!awaiter || awaiter->state != PromiseState::rejected_canceled || awaiter->cancels_jobs, "cancel_drain_lost",
+                     quoted(edge.other) + " was cancelled");
     });
     const std::uint32_t counted = callback ? row.callbacks : row.listeners;
     report.require(

@@ -191,8 +191,13 @@ void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Insta
 }
 
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now) {
+  cancel_job(set, entry, *settlement(PromiseState::rejected_canceled, now).error, now);
+}
+
+void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, const JobError& error, Instant now) {
   Settlement end = settlement(PromiseState::rejected_canceled, now);
-  end.value = shared(error_value(*end.error));
+  end.error = &error;
+  end.value = shared(error_value(error));
   settle(set, entry, std::move(end));
 }
 

@@ -30,6 +30,8 @@ void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Out
                   std::optional<Duration> retry_after, Instant now);
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now);
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);
+// The same with the error that says why.
+void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, const JobError& error, Instant now);
 void archive_job(WorkingSet& set, WorkingSet::Entry& entry);
 
 // Returns whether an unfinished task that was notified of the job's settlement can still read its result.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/derive.hpp"
+#include "machine/job_cancellation.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
@@ -23,11 +24,27 @@ struct Preset {
   PolicyKind policy;
   OnExhausted on_exhausted;
   Duration retention;
+  bool cancel_with_awaiters;
 };
 constexpr Preset kPresets[] = {
-    {.one_step = false, .max_retries = 25, .policy = PolicyKind::asynq, .on_exhausted = OnExhausted::archived, .retention = kKept},
-    {.one_step = true, .max_retries = 25, .policy = PolicyKind::asynq, .on_exhausted = OnExhausted::archived, .retention = 0},
-    {.one_step = false, .max_retries = 0, .policy = PolicyKind::fixed, .on_exhausted = OnExhausted::failed, .retention = kKept},
+    {.one_step = false,
+     .max_retries = 25,
+     .policy = PolicyKind::asynq,
+     .on_exhausted = OnExhausted::archived,
+     .retention = kKept,
+     .cancel_with_awaiters = true},
+    {.one_step = true,
+     .max_retries = 25,
+     .policy = PolicyKind::asynq,
+     .on_exhausted = OnExhausted::archived,
+     .retention = 0,
+     .cancel_with_awaiters = false},
+    {.one_step = false,
+     .max_retries = 0,
+     .policy = PolicyKind::fixed,
+     .on_exhausted = OnExhausted::failed,
+     .retention = kKept,
+     .cancel_with_awaiters = true},
 };
 
 RetryPolicy policy_of(const Preset& preset) {
@@ -69,6 +86,8 @@ Shared<JobSpec> spec_of(const JobOrder& order, const Queue* queue, Instant proce
   spec->on_exhausted =
       order.on_exhausted ? *on_exhausted_named(*order.on_exhausted) : defaults.on_exhausted.value_or(preset.on_exhausted);
   spec->one_step = preset.one_step;
+  spec->cancel_with_awaiters =
+      order.cancel_with_awaiters.value_or(defaults.cancel_with_awaiters.value_or(preset.cancel_with_awaiters));
   spec->good_until =
       order.good_for ? saturating_add(std::max(process_at, now), *order.good_for) : order.good_until.value_or(kNever);
   spec->timeout = order.timeout.value_or(defaults.timeout.value_or(0));
@@ -174,6 +193,7 @@ Reply Machine::enqueue(JobOrder& order) {
   count_job(set_, *job, 1);
   row.job = std::move(job);
   set_.touched(*entry);
+  if (existing) follow_awaiters(set_, *entry);
   if (gathers && row.state == PromiseState::pending) join_group(set_, *entry, now_);
   return answer(*entry);
 }

@@ -138,7 +138,8 @@ std::optional<Reply> Machine::internal_refusal(const Row& awaited) const {
 
 void Machine::add_edge(EdgeKind kind, Entry& awaited, const std::string& other) {
   if (set_.has_edge(kind, awaited.now->id(), other)) return;
-  set_.add_edge(kind, awaited.now->id(), other, dialect_.id);
+  const bool cancels = kind == EdgeKind::callback && awaited.now->job && awaited.now->job->spec->cancel_with_awaiters;
+  set_.add_edge(kind, awaited.now->id(), other, dialect_.id, cancels);
   Row& row = set_.edit(awaited);
   row.external = true;  // the promise is now awaited, so its timeout is armed (PROTOCOL 2.1)
   ++(kind == EdgeKind::callback ? row.callbacks : row.listeners);

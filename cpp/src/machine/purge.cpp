@@ -13,7 +13,7 @@ void References::add(const Row& row) {
 
 bool purge_row(WorkingSet& set, const Row& row, const References& references, Instant settled_before, Instant now) {
   if (row.state == PromiseState::pending || row.settled_at >= settled_before) return false;
-  if (row.callbacks > 0 || row.listeners > 0 || references.contains(row.id())) return false;
+  if (row.callbacks > 0 || row.listeners > 0 || row.cancels_jobs || references.contains(row.id())) return false;
   const std::string* origin = row.promise_spec->tags.find("resonate:origin");
   const WorkingSet::Entry* root = origin && *origin != row.id() ? set.find(*origin) : nullptr;
   if (root && root->now->pending_at(now)) return false;

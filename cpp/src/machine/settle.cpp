@@ -42,6 +42,10 @@ void settle_row(Row& row, Settlement end) {
   row.current = nullptr;
 }
 
+bool has_jobs_to_cancel(WorkingSet& set, const Row& row) {
+  return row.state == PromiseState::rejected_canceled && set.first_cancelled_with(row.id());
+}
+
 // The event that ends a row without a request.
 JobEvent last_event(const Row& row) noexcept {
   if (row.expires()) return JobEvent::expire;
@@ -86,9 +90,14 @@ Settlement settlement(PromiseState state, Instant at) {
 void settle(WorkingSet& set, WorkingSet::Entry& entry, Settlement end) {
   if (entry.now->job) {
     leave_group(set, entry);
-    return change_job(set, entry, [&end](Row& row, Job&) { settle_row(row, std::move(end)); });
+    return change_job(set, entry, [&](Row& row, Job& job) {
+      settle_row(row, std::move(end));
+      row.cancels_jobs = job.spec->adopted && has_jobs_to_cancel(set, row);  // only an adopted promise can await another
+    });
   }
-  settle_row(set.edit(entry), std::move(end));
+  Row& row = set.edit(entry);
+  settle_row(row, std::move(end));
+  row.cancels_jobs = has_jobs_to_cancel(set, row);
   set.touched(entry);
 }
 

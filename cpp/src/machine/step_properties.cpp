@@ -48,7 +48,9 @@ class StepChecker {
       return;
     }
     if (after.state == PromiseState::pending) {
-      require(after.callbacks >= before.callbacks && after.listeners >= before.listeners, "edges_shrank_while_pending", "");
+      // A job loses the awaiters that are cancelled, see the removed edges below.
+      require((after.callbacks >= before.callbacks || after.job) && after.listeners >= before.listeners,
+              "edges_shrank_while_pending", "");
       return;
     }
     const Instant deadline = before.promise_spec->timeout_at;
@@ -129,7 +131,14 @@ std::vector<Violation> check_step(WorkingSet& set, const StepContext& context, R
       checker.require(queued, "consumed_listener_lost", quoted(edge->other));
       continue;
     }
-    const WorkingSet::Entry* awaiter = set.find(edge->other);
+    const WorkingSet::Entry* const awaited = set.find(edge->owner);
+    const WorkingSet::Entry* const awaiter = set.find(edge->other);
+    if (awaited && awaited->now->state == PromiseState::pending) {
+      const bool kept = set.has_edge(edge->kind, edge->owner, edge->other);  // added again for a job that adopts the promise
+      checker.require(kept || (awaiter && awaiter->now->state == PromiseState::rejected_canceled), "callback_dropped",
+                      quoted(edge->other));
+      continue;
+    }
     if (!awaiter || !awaiter->now->has_task() || awaiter->now->job || awaiter->now->task_at(context.now) == TaskState::fulfilled)
       continue;
     const auto& resumes = awaiter->now->resumes;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/derive.hpp"
+#include "machine/job_cancellation.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_moves.hpp"
 #include "machine/machine.hpp"
@@ -197,7 +198,11 @@ std::optional<Fired> run_step(WorkingSet& set, Instant now, const Options& optio
     }
     WorkingSet::Entry& entry = *next->row;
     switch (next->due.kind) {
-      case DueKind::drain: return entry.now->listeners ? drain_listener(set, entry, now) : drain_callback(set, entry, now);
+      case DueKind::drain:
+        if (entry.now->listeners) return drain_listener(set, entry, now);
+        if (entry.now->callbacks) return drain_callback(set, entry, now);
+        if (std::optional<Fired> fired = cancel_awaited(set, entry, now)) return fired;
+        continue;
       case DueKind::timeout: return time_out(set, entry, now);
       case DueKind::retention:
         if (std::optional<Fired> gone = reclaim(set, entry, now)) return gone;

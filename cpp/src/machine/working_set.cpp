@@ -47,8 +47,8 @@ void WorkingSet::clear() {
   if (due_rows_.read_until != kUnset || !due_rows_.items.empty()) due_rows_ = {.range = rows_by_due()};
   if (due_schedules_.read_until != kUnset || !due_schedules_.items.empty())
     due_schedules_ = {.range = {.by = ScheduleRange::By::due}};
-  clear_used(schedules_, queues_of_jobs_, absent_, touched_, heap_, queues_, edge_states_, added_edges_, removed_edges_,
-             added_messages_, removed_messages_);
+  clear_used(schedules_, queues_of_jobs_, absent_, touched_, heap_, queues_, cancelled_with_, removed_apart_, edge_states_,
+             added_edges_, removed_edges_, added_messages_, removed_messages_);
   last_dropped_ = 0;
   next_own_unblock_ = edges_added_mark_ = edges_removed_mark_ = messages_added_mark_ = 0;
 }
@@ -209,7 +209,7 @@ bool WorkingSet::has_edge(EdgeKind kind, std::string_view owner, std::string_vie
   return storage_->has_edge(kind, owner, other);
 }
 
-void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect) {
+void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels) {
   auto* edge = new Edge;
   EdgeRef held(edge);
   edge->kind = kind;
@@ -217,19 +217,37 @@ void WorkingSet::add_edge(EdgeKind kind, std::string_view owner, std::string_vie
   edge->other = other;
   edge->seq = ++changes_.counters.sequence;
   edge->dialect = dialect;
+  edge->cancels = cancels;
   edge_states_[pair_key(kind, owner, other)] = true;
   queues_[{kind, edge->owner}].added.push_back(held);
   added_edges_.push_back(std::move(held));
 }
 
+// Moves to the next stored edge that remove_edge() has not removed; returns whether there is one.
+bool WorkingSet::read_edges(EdgeQueue& queue, EdgeRange range) {
+  for (;; ++queue.next_stored) {
+    if (queue.next_stored == queue.stored.size()) {
+      if (queue.complete) return false;
+      if (const EdgeRef last = queue.stored.empty() ? nullptr : std::move(queue.stored.back())) {
+        range.after = std::max(range.after, last->seq);
+        range.after_owner = last->owner;
+        queue.stored = storage_->edges(range);
+      } else {
+        queue.stored = storage_->edges(range);
+      }
+      queue.next_stored = 0;
+      queue.complete = queue.stored.size() < range.limit;
+      if (queue.stored.empty()) return false;
+    }
+    if (!removed_apart_.contains(queue.stored[queue.next_stored]->seq)) return true;
+  }
+}
+
 EdgeRef WorkingSet::first_edge(EdgeKind kind, std::string_view owner) {
   EdgeQueue& queue = queues_[{kind, std::string(owner)}];
-  if (queue.next_stored == queue.stored.size() && !queue.complete) {
-    queue.stored = storage_->edges({kind, owner, queue.consumed, kEdgePage});
-    queue.next_stored = 0;
-    queue.complete = queue.stored.size() < kEdgePage;
-  }
-  if (queue.next_stored < queue.stored.size()) return queue.stored[queue.next_stored];
+  if (read_edges(queue, {.kind = kind, .of = owner, .after = queue.consumed, .limit = kEdgePage}))
+    return queue.stored[queue.next_stored];
+  while (queue.next < queue.added.size() && removed_apart_.contains(queue.added[queue.next]->seq)) ++queue.next;
   return queue.next < queue.added.size() ? queue.added[queue.next] : nullptr;
 }
 
@@ -239,6 +257,43 @@ void WorkingSet::remove_first_edge(const EdgeRef& edge) {
   ++(edge->seq > first_own_seq_ ? queue.next : queue.next_stored);
   edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
   removed_edges_.push_back(edge);
+}
+
+EdgeRef WorkingSet::first_cancelled_with(std::string_view awaiter) {
+  EdgeQueue& queue = cancelled_with_[std::string(awaiter)];
+  const auto present = [this](const Edge& edge) {
+    const auto of_owner = queues_.find({edge.kind, edge.owner});
+    return !removed_apart_.contains(edge.seq) && (of_owner == queues_.end() || edge.seq > of_owner->second.consumed);
+  };
+  EdgeRef first;
+  for (; read_edges(queue, {.of = awaiter, .limit = kEdgePage, .by = EdgeRange::By::canceller}); ++queue.next_stored) {
+    first = queue.stored[queue.next_stored];
+    if (present(*first)) break;
+    first = nullptr;
+  }
+  for (const EdgeRef& edge : added_edges_) {
+    const std::string* const key = cancel_key(*edge);
+    if (key && *key == awaiter && present(*edge) && (!first || edge->owner < first->owner)) first = edge;
+  }
+  return first;
+}
+
+void WorkingSet::remove_edge(const EdgeRef& edge) {
+  removed_apart_.insert(edge->seq);
+  edge_states_[pair_key(edge->kind, edge->owner, edge->other)] = false;
+  removed_edges_.push_back(edge);
+}
+
+bool WorkingSet::any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted) {
+  const EdgeQueue& queue = queues_[{kind, std::string(owner)}];
+  const auto accepted = [&](const EdgeRef& edge) { return !removed_apart_.contains(edge->seq) && wanted(*edge); };
+  for (std::int64_t after = queue.consumed;;) {
+    const std::vector<EdgeRef> page = storage_->edges({.kind = kind, .of = owner, .after = after, .limit = kEdgePage});
+    if (std::ranges::any_of(page, accepted)) return true;
+    if (page.size() < kEdgePage) break;
+    after = page.back()->seq;
+  }
+  return std::any_of(queue.added.begin() + static_cast<std::ptrdiff_t>(queue.next), queue.added.end(), accepted);
 }
 
 std::int64_t WorkingSet::add_message(Shared<OutboxMessage> message) {
@@ -386,7 +441,7 @@ Changes& WorkingSet::finish() {
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
   if (!removed_edges_.empty()) {
     std::erase_if(added_edges_, [this](const EdgeRef& edge) {
-      return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed;
+      return edge->seq <= queues_.at({edge->kind, edge->owner}).consumed || removed_apart_.contains(edge->seq);
     });
     std::erase_if(removed_edges_, [this](const EdgeRef& edge) { return edge->seq > first_own_seq_; });
     std::swap(changes_.edges_removed, removed_edges_);

@@ -111,10 +111,17 @@ class WorkingSet {
                                           const std::function<bool(const Schedule&)>& wanted);
 
   bool has_edge(EdgeKind kind, std::string_view owner, std::string_view other);
-  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect);
+  // `cancels`: the owner is a job that is cancelled with its awaiters.
+  void add_edge(EdgeKind kind, std::string_view owner, std::string_view other, DialectId dialect, bool cancels = false);
   // Edges are consumed in order of registration.
   EdgeRef first_edge(EdgeKind kind, std::string_view owner);
   void remove_first_edge(const EdgeRef& edge);
+  // The first edge, by owner, whose job is cancelled with the awaiter; null if there is none.
+  EdgeRef first_cancelled_with(std::string_view awaiter);
+  // Removes an edge wherever it is among those of its owner.
+  void remove_edge(const EdgeRef& edge);
+  // Returns whether `wanted` accepts an edge of the promise; asks in order of registration, up to the first.
+  bool any_edge(EdgeKind kind, std::string_view owner, const std::function<bool(const Edge&)>& wanted);
 
   // Queues the message and numbers it.
   std::int64_t add_message(Shared<OutboxMessage> message);
@@ -288,7 +295,10 @@ class WorkingSet {
     std::vector<EdgeRef> added;
     std::size_t next = 0;  // into added
   };
+  bool read_edges(EdgeQueue& queue, EdgeRange range);
   std::map<std::pair<EdgeKind, std::string>, EdgeQueue> queues_;
+  std::map<std::string, EdgeQueue, std::less<>> cancelled_with_;  // by awaiter; without those that were added
+  std::unordered_set<std::int64_t> removed_apart_;                // seq of the edges removed by remove_edge()
   std::unordered_map<std::string, bool>
       edge_states_;  // pairs that were loaded, or that this transaction added (true) or removed (false)
   std::vector<EdgeRef> added_edges_;

@@ -99,11 +99,18 @@ std::vector<EdgeRef> MemoryStorage::edges(const EdgeRange& range) {
   require_consistent();
   std::vector<EdgeRef> found;
   if (range.limit == 0) return found;
-  edges_.visit_from(EdgeOrderProbe{range.kind, range.owner, range.after + 1}, [&](const EdgeRef& edge) {
-    if (edge->kind != range.kind || edge->owner != range.owner) return false;
+  const auto take = [&](const EdgeRef& edge) {
     found.push_back(edge);
     return found.size() < range.limit;
-  });
+  };
+  if (range.by == EdgeRange::By::canceller) {
+    edges_by_canceller_.visit_from(CancellerProbe{range.of, range.after_owner}, [&](const EdgeRef& edge) {
+      return edge->other == range.of && (edge->owner == range.after_owner || take(edge));
+    });
+  } else {
+    edges_.visit_from(EdgeOrderProbe{range.kind, range.of, range.after + 1},
+                      [&](const EdgeRef& edge) { return edge->kind == range.kind && edge->owner == range.of && take(edge); });
+  }
   return found;
 }
 
@@ -210,10 +217,12 @@ void MemoryStorage::write(const Changes& changes) {
   for (const EdgeRef& edge : changes.edges_removed) {
     edges_.erase(edge);
     edge_pairs_.erase(edge);
+    if (cancel_key(*edge)) edges_by_canceller_.erase(edge);
   }
   for (const EdgeRef& edge : changes.edges_added) {
     edges_.insert(edge);
     edge_pairs_.insert(edge);
+    if (cancel_key(*edge)) edges_by_canceller_.insert(edge);
   }
   for (const std::int64_t seq : changes.messages_removed) erase_message(seq);
   for (const MessageRef& message : changes.messages_leased) {
@@ -253,6 +262,7 @@ void MemoryStorage::clear() {
   schedules_.clear();
   edges_.clear();
   edge_pairs_.clear();
+  edges_by_canceller_.clear();
   messages_.clear();
   messages_by_address_.clear();
   unblocks_.clear();

@@ -68,6 +68,19 @@ class MemoryStorage final : public Storage {
       return x.owner != y.owner ? x.owner < y.owner : x.other < y.other;
     }
   };
+  struct CancellerProbe {
+    std::string_view awaiter;
+    std::string_view owner;
+  };
+  struct CancellerOrder {
+    static CancellerProbe probe(const EdgeRef& e) noexcept { return {e->other, e->owner}; }
+    static CancellerProbe probe(const CancellerProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const CancellerProbe x = probe(a);
+      const CancellerProbe y = probe(b);
+      return x.awaiter != y.awaiter ? x.awaiter < y.awaiter : x.owner < y.owner;
+    }
+  };
   struct MessageOrder {
     static std::int64_t probe(const MessageRef& m) noexcept { return m->seq; }
     static std::int64_t probe(std::int64_t seq) noexcept { return seq; }
@@ -132,6 +145,7 @@ class MemoryStorage final : public Storage {
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
+  CowTree<EdgeRef, CancellerOrder> edges_by_canceller_;
   CowTree<MessageRef, MessageOrder> messages_;
   CowTree<MessageRef, AddressOrder> messages_by_address_;
   CowTree<MessageRef, MessageOrder> unblocks_;

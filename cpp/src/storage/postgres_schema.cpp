@@ -183,6 +183,13 @@ END
 $body$;
 )sql";
 
+// Jobs that are cancelled with their awaiters (decision 28).
+constexpr const char* kThird = R"sql(
+ALTER TABLE promises ADD COLUMN cancels_jobs smallint NOT NULL DEFAULT 0;
+ALTER TABLE edges ADD COLUMN cancelled_with text COLLATE "C";
+CREATE INDEX edges_by_canceller ON edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -204,7 +211,7 @@ std::vector<std::string> statements_of(const std::string& migration) {
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond)};
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond), statements_of(kThird)};
   return all;
 }
 

@@ -14,6 +14,7 @@ constexpr auto kUpdated = joined(kStateColumns, kHolderColumns, kDueColumns, kJo
 constexpr auto kUpdatedById = joined(kUpdated, std::array{"id"_text});
 constexpr auto kInserted = joined(kPlainColumns, kJobColumns);
 constexpr std::array kQueueColumns = {"name"_text, "version"_integer, "body"_text};
+constexpr auto kInsertedEdges = joined(kEdgeColumns, kEdgeKeys);
 constexpr auto kInsertedMessages = joined(kMessageColumns, kMessageKeys);
 constexpr auto kLeases = joined(kLeaseColumns, std::array{"seq"_integer});
 
@@ -61,6 +62,7 @@ std::string numbered(std::string_view text) {
 std::string text_of(PostgresQuery which) {
   const std::string rows = select_from("promises", kRowColumns);
   const std::string schedules = select_from("schedules", kScheduleColumns);
+  const std::string edges = select_from("edges", kInsertedEdges);
   const std::string messages = select_from("messages", kMessageColumns);
   switch (which) {
     // A process that stands still in a transaction loses it, or it would stop all others.
@@ -113,9 +115,9 @@ std::string text_of(PostgresQuery which) {
     case PostgresQuery::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
     case PostgresQuery::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
     case PostgresQuery::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
-    case PostgresQuery::edges:
-      return "SELECT seq, other, dialect FROM edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
-    case PostgresQuery::insert_edges: return insert_into("edges", kEdgeColumns);
+    case PostgresQuery::edges: return edges + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case PostgresQuery::edges_cancelled_with: return edges + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
+    case PostgresQuery::insert_edges: return insert_into("edges", kInsertedEdges);
     case PostgresQuery::delete_edges:
       return "DELETE FROM edges WHERE (kind, owner, seq) IN (SELECT * FROM unnest(?::bigint[], ?::text[], ?::bigint[]))";
     case PostgresQuery::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
@@ -166,7 +168,7 @@ std::span<const SqlColumn> columns_of(PostgresQuery which) {
     case PostgresQuery::insert_rows: return kInserted;
     case PostgresQuery::update_rows: return kUpdatedById;
     case PostgresQuery::replace_schedules: return kScheduleColumns;
-    case PostgresQuery::insert_edges: return kEdgeColumns;
+    case PostgresQuery::insert_edges: return kInsertedEdges;
     case PostgresQuery::insert_messages: return kInsertedMessages;
     case PostgresQuery::lease_messages: return kLeases;
     case PostgresQuery::insert_queues: return kQueueColumns;

@@ -36,6 +36,7 @@ enum class PostgresQuery : std::uint8_t {
   schedules_by_due,
   schedules_set_aside,
   edges,
+  edges_cancelled_with,
   insert_edges,
   delete_edges,
   messages,

@@ -282,10 +282,11 @@ std::vector<ScheduleRef> PostgresStorage::schedules(const ScheduleRange& range) 
 std::vector<EdgeRef> PostgresStorage::edges(const EdgeRange& range) {
   return guarded("read", [&] {
     PostgresParameters parameters;
-    parameters.integer(static_cast<std::int64_t>(range.kind)).text(range.owner).integer(range.after).limit(range.limit);
-    const PostgresResult result = run(PostgresQuery::edges, parameters);
+    bind_edge_range(parameters, range);
+    const PostgresResult result =
+        run(range.by == EdgeRange::By::owner ? PostgresQuery::edges : PostgresQuery::edges_cancelled_with, parameters);
     std::vector<EdgeRef> found;
-    for (int at = 0; at < result.rows(); ++at) found.push_back(read_edge(result.row(at), range));
+    for (int at = 0; at < result.rows(); ++at) found.push_back(read_edge(result.row(at)));
     return found;
   });
 }

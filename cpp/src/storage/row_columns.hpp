@@ -51,12 +51,12 @@ inline constexpr std::array kPromiseSpecColumns = {"id"_text,
                                                    "param_data"_text,
                                                    "tags"_text,
                                                    "ikc"_text};
-inline constexpr std::array kStateColumns = {"state"_integer,        "external"_integer,     "settled_at"_integer,
-                                             "value_headers"_text,   "value_data"_text,      "iku"_text,
-                                             "callbacks"_integer,    "listeners"_integer,    "task"_integer,
-                                             "acquisitions"_integer, "ttl"_integer,          "expires_at"_integer,
-                                             "retry_at"_integer,     "resumes"_text,         "current"_text,
-                                             "execute_seq"_integer,  "execute_waits"_integer};
+inline constexpr std::array kStateColumns = {"state"_integer,        "external"_integer,      "settled_at"_integer,
+                                             "value_headers"_text,   "value_data"_text,       "iku"_text,
+                                             "callbacks"_integer,    "listeners"_integer,     "task"_integer,
+                                             "acquisitions"_integer, "ttl"_integer,           "expires_at"_integer,
+                                             "retry_at"_integer,     "resumes"_text,          "current"_text,
+                                             "execute_seq"_integer,  "execute_waits"_integer, "cancels_jobs"_integer};
 inline constexpr std::array kHolderColumns = {"pid"_text};
 inline constexpr std::array kDueColumns = {"due_at"_integer, "due_kind"_integer};
 inline constexpr auto kPlainColumns = joined(kPromiseSpecColumns, kStateColumns, kHolderColumns, kDueColumns);
@@ -79,6 +79,7 @@ inline constexpr std::array kScheduleColumns = {"id"_text,
                                                 "due_at"_integer,
                                                 "problem"_text};
 inline constexpr std::array kEdgeColumns = {"kind"_integer, "owner"_text, "seq"_integer, "other"_text, "dialect"_integer};
+inline constexpr std::array kEdgeKeys = {"cancelled_with"_text};
 inline constexpr std::array kLeaseColumns = {"holder"_text, "leased_until"_integer};
 inline constexpr auto kMessageColumns =
     joined(std::array{"seq"_integer, "kind"_integer, "id"_text, "address"_text, "version"_integer, "resume"_integer,
@@ -173,7 +174,7 @@ void bind_state(Target& to, const Row& row) {
     to.null();
   }
   bind_shared(to, row.current);
-  to.integer(row.execute_seq).integer(row.execute_waits);
+  to.integer(row.execute_seq).integer(row.execute_waits).integer(row.cancels_jobs);
 }
 
 // Binds the columns of an index's key; all are NULL if the index does not contain the row.
@@ -294,6 +295,7 @@ RowRef read_row(Source source) {
   row->current = columns.shared();
   row->execute_seq = columns.integer();
   row->execute_waits = columns.boolean();
+  row->cancels_jobs = columns.boolean();
   row->pid = columns.shared();
   if (const auto due = columns.optional_integer()) {
     row->due = {*due, columns.one_of(DueKind::retention)};
@@ -384,19 +386,30 @@ void bind_message_range(Target& to, const MessageRange& range) {
 template <class Target>
 void bind_edge(Target& to, const Edge& edge) {
   to.integer(static_cast<std::int64_t>(edge.kind)).text(edge.owner).integer(edge.seq).text(edge.other);
-  to.integer(dialect_number(edge.dialect));
+  to.integer(dialect_number(edge.dialect)).text_or_null(cancel_key(edge));
 }
 
-// Of an edge of the range: its number, its other end and its dialect.
+// The parameters of a range of edges.
+template <class Target>
+void bind_edge_range(Target& to, const EdgeRange& range) {
+  if (range.by == EdgeRange::By::owner) {
+    to.integer(static_cast<std::int64_t>(range.kind)).copied(range.of).integer(range.after);
+  } else {
+    to.copied(range.of).copied(range.after_owner);
+  }
+  to.limit(range.limit);
+}
+
 template <class Source>
-EdgeRef read_edge(Source source, const EdgeRange& range) {
+EdgeRef read_edge(Source source) {
   Columns columns(source);
   Shared<Edge> edge(new Edge);
-  edge->kind = range.kind;
-  edge->owner = range.owner;
+  edge->kind = columns.one_of(EdgeKind::callback);
+  edge->owner = columns.text();
   edge->seq = columns.integer();
   edge->other = columns.text();
   edge->dialect = dialect_of_number(columns.integer());
+  edge->cancels = columns.optional_text().has_value();
   return edge;
 }
 

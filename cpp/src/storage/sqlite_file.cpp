@@ -244,7 +244,8 @@ std::int64_t SqliteFile::stored_version() {
     if (version < kVersionInTable) refuse_schema(version, "which no release has written");
   } else if (number("PRAGMA application_id") == kSqliteApplicationId) {
     version = number("PRAGMA user_version");
-    if (version < 1 || version == kVersionInTable) refuse_schema(version, "which no release has written");
+    if (version < 1 || (version >= kVersionInTable && version <= sqlite_schema_version()))
+      refuse_schema(version, "which no release has written");
   }
   if (version > sqlite_schema_version())
     refuse(path_, "its schema version must be at most " + std::to_string(sqlite_schema_version()) + ", got " +

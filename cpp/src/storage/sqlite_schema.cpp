@@ -208,7 +208,16 @@ CREATE TABLE resonate_store_version (
 INSERT INTO resonate_store_version VALUES (1, 0);
 )sql";
 
-constexpr std::array<const char*, 6> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames};
+// Jobs that are cancelled with their awaiters (decision 28).
+//   cancels_jobs  1: the promise was cancelled while it awaited jobs, and not all of them have been handled
+//   cancelled_with (of edges)  of a callback of such a job, the awaiter; else NULL. Jobs of older files are not cancelled.
+constexpr const char* kCancellation = R"sql(
+ALTER TABLE resonate_promises ADD COLUMN cancels_jobs INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE resonate_edges ADD COLUMN cancelled_with TEXT;
+CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
+)sql";
+
+constexpr std::array<const char*, 7> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

@@ -37,6 +37,7 @@ std::string insert_into(const std::string& table, std::span<const SqlColumn> col
 std::string text_of(Sql which) {
   const std::string rows = select_from("resonate_promises", kRowColumns);
   const std::string schedules = select_from("resonate_schedules", kScheduleColumns);
+  const std::string edges = select_from("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
   const std::string messages = select_from("resonate_messages", kMessageColumns);
   const std::string waiting = "SELECT EXISTS (SELECT 1 FROM resonate_inbox WHERE status IS NULL)";
   switch (which) {
@@ -74,10 +75,10 @@ std::string text_of(Sql which) {
     case Sql::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
     case Sql::schedules_by_due: return schedules + "due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?";
     case Sql::schedules_set_aside: return schedules + "problem IS NOT NULL AND id > ? ORDER BY id LIMIT ?";
-    case Sql::edges:
-      return "SELECT seq, other, dialect FROM resonate_edges WHERE kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::edges: return edges + "kind = ? AND owner = ? AND seq > ? ORDER BY seq LIMIT ?";
+    case Sql::edges_cancelled_with: return edges + "cancelled_with = ? AND owner > ? ORDER BY owner LIMIT ?";
     case Sql::has_edge: return "SELECT 1 FROM resonate_edges WHERE kind = ? AND owner = ? AND other = ?";
-    case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", kEdgeColumns);
+    case Sql::insert_edge: return "INSERT " + insert_into("resonate_edges", joined(kEdgeColumns, kEdgeKeys));
     case Sql::delete_edge: return "DELETE FROM resonate_edges WHERE kind = ? AND owner = ? AND seq = ?";
     case Sql::messages: return messages + "seq > ? ORDER BY seq LIMIT ?";
     case Sql::messages_to: return messages + "address = ? AND seq > ? ORDER BY seq LIMIT ?";

@@ -53,6 +53,7 @@ enum class Sql : std::uint8_t {
   schedules_by_due,
   schedules_set_aside,
   edges,
+  edges_cancelled_with,
   has_edge,
   insert_edge,
   delete_edge,

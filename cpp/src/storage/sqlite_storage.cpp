@@ -212,9 +212,9 @@ std::vector<ScheduleRef> SqliteStorage::schedules(const ScheduleRange& range) {
 std::vector<EdgeRef> SqliteStorage::edges(const EdgeRange& range) {
   return guarded("read", [&] {
     std::vector<EdgeRef> found;
-    Query edges = query(Sql::edges);
-    edges.integer(static_cast<std::int64_t>(range.kind)).copied(range.owner).integer(range.after).limit(range.limit);
-    while (edges.step()) found.push_back(read_edge(edges.row(), range));
+    Query edges = query(range.by == EdgeRange::By::owner ? Sql::edges : Sql::edges_cancelled_with);
+    bind_edge_range(edges, range);
+    while (edges.step()) found.push_back(read_edge(edges.row()));
     return found;
   });
 }

@@ -12,6 +12,7 @@ from .call import Call, Data, Repeated, Together, nothing
 from .values import (
     Duration,
     Instant,
+    boolean,
     camel,
     duration,
     given,
@@ -73,6 +74,7 @@ _WRITTEN: dict[str, Callable[[str, Any], Any]] = {
     "unique_key": text,
     "unique_for": duration,
     "group": text,
+    "cancel_with_awaiters": boolean,
     "sent_at": instant,
 }
 _NAMES = {name: camel(name) for name in _WRITTEN}
@@ -133,6 +135,7 @@ def enqueue(
     unique_key: str | None = None,
     unique_for: Duration | None = None,
     group: str | None = None,
+    cancel_with_awaiters: bool | None = None,
     sent_at: Instant | None = None,
 ) -> Call[Job]:
     """job.enqueue. It can run twice if it names the id of its job."""
@@ -162,6 +165,7 @@ def enqueue_many(
     on_exhausted: str | None = None,
     lifecycle: str | None = None,
     group: str | None = None,
+    cancel_with_awaiters: bool | None = None,
     sent_at: Instant | None = None,
 ) -> Together[JobBatch]:
     """One job.enqueue for each payload."""

@@ -12,6 +12,7 @@ from ..errors import Invalid
 __all__ = [
     "Duration",
     "Instant",
+    "boolean",
     "camel",
     "duration",
     "given",
@@ -74,6 +75,13 @@ def integer(name: str, given: int) -> int:
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         raise TypeError(f"{name} must be int, got {type(given).__name__}")
     return int(given.__index__())
+
+
+def boolean(name: str, given: bool) -> bool:
+    """True or False."""
+    if not isinstance(given, bool):
+        raise TypeError(f"{name} must be bool, got {type(given).__name__}")
+    return given
 
 
 def milliseconds(name: str, duration: Duration, least: int = 0) -> int:

@@ -26,7 +26,7 @@ JOB_STATE = Annotated[
     ),
 ]
 
-#: Metavar and help of each option, by its name.
+#: Metavar and help of each option, by its name; without a metavar it is a switch.
 _OPTIONS = {
     "priority": ("NUMBER", "1 (first) to 100 (last)"),
     "process_in": ("LENGTH", "not before this has passed: 90s, 2h, or ms"),
@@ -41,11 +41,12 @@ _OPTIONS = {
     "unique_key": ("TEXT", "at most one job of the queue holds a key"),
     "unique_for": ("LENGTH", "how long it holds the key at most: 10m, or ms"),
     "group": ("TEXT", "it waits for other jobs of its queue, type and group"),
+    "cancel_with_awaiters": ("", "whether it is cancelled when a workflow that awaits it is cancelled"),
 }
-_TYPES: dict[str, Any] = {"NUMBER": int | None, "CODE": list[str] | None}
+_TYPES: dict[str, Any] = {"NUMBER": int | None, "CODE": list[str] | None, "": bool | None}
 #: The options of a job, and those that a queue may have as defaults of its jobs (JOBS 2).
 OF_A_JOB = tuple(_OPTIONS)
-DEFAULTS = ("priority", "timeout", "retention", "max_retries", "retry_policy", "retry_on", "on_exhausted")
+DEFAULTS = ("priority", "timeout", "retention", "max_retries", "retry_policy", "retry_on", "on_exhausted", "cancel_with_awaiters")
 
 
 def _flag(name: str, prefix: str) -> str:
@@ -63,7 +64,8 @@ def parameters(names: Sequence[str], prefix: str = "", panel: str | None = None)
     made = []
     for name in names:
         metavar, text = _OPTIONS[name]
-        option = typer.Option(_flag(name, prefix), metavar=metavar, help=text, show_default=False, rich_help_panel=panel)
+        flag = _flag(name, prefix) if metavar else f"{_flag(name, prefix)}/{_flag(name, 'no_' + prefix)}"
+        option = typer.Option(flag, metavar=metavar or None, help=text, show_default=False, rich_help_panel=panel)
         kind: Any = _TYPES.get(metavar, str | None)
         made.append(
             inspect.Parameter(prefix + name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])

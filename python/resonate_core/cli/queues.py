@@ -96,7 +96,8 @@ def set_queue(
 ) -> None:
     """Change the given settings of a queue, and create the queue if it does not exist.
 
-    Priority, timeout, retention, retries, policy and --on-exhausted are defaults of jobs that are enqueued from then on.
+    Priority, timeout, retention, retries, policy, --on-exhausted and --cancel-with-awaiters are defaults of jobs that are
+    enqueued from then on.
     """
     data: dict[str, Any] = {}
     for cleared in clear or []:

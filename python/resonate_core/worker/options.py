@@ -32,6 +32,7 @@ class TaskOptions(TypedDict, total=False):
     unique_for: Duration | None
     good_for: Duration | None
     group: str | None
+    cancel_with_awaiters: bool | None
 
 
 class PeriodicOptions(TaskOptions, total=False):

@@ -125,7 +125,8 @@ class Registry(Listening):
             upcast: Makes the present payload of an older one; it gets every payload before it is converted, and returns those that
                 are up to date as they are.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
-                on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group. The
+                on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group,
+                cancel_with_awaiters. The
                 `timeout` applies to all jobs of the type that run here.
 
         Raises:

@@ -1,0 +1,66 @@
+#include "machine/job_cancellation.hpp"
+
+#include <vector>
+
+#include "machine/job_moves.hpp"
+#include "machine/quoted.hpp"
+#include "machine/settle.hpp"
+
+namespace resonate {
+
+namespace {
+
+bool has_pending_awaiter(WorkingSet& set, const std::string& awaited, Instant now) {
+  return set.any_edge(EdgeKind::callback, awaited, [&](const Edge& edge) {
+    const WorkingSet::Entry* const awaiter = set.find(edge.other);
+    return awaiter && awaiter->now->pending_at(now);
+  });
+}
+
+}  // namespace
+
+void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted) {
+  if (adopted.now->callbacks == 0 || !adopted.now->job->spec->cancel_with_awaiters) return;
+  std::vector<EdgeRef> edges;
+  while (EdgeRef edge = set.first_edge(EdgeKind::callback, adopted.now->id())) {
+    set.remove_first_edge(edge);
+    edges.push_back(std::move(edge));
+  }
+  Row& row = set.edit(adopted);
+  for (const EdgeRef& edge : edges) {
+    const WorkingSet::Entry* const awaiter = set.find(edge->other);
+    if (awaiter && awaiter->now->state == PromiseState::rejected_canceled) {
+      --row.callbacks;
+    } else {
+      set.add_edge(edge->kind, edge->owner, edge->other, edge->dialect, true);
+    }
+  }
+  set.touched(adopted);
+}
+
+std::optional<Fired> cancel_awaited(WorkingSet& set, WorkingSet::Entry& cancelled, Instant now) {
+  const std::string id = cancelled.now->id();
+  const EdgeRef edge = set.first_cancelled_with(id);
+  bool cancels = false;
+  if (edge) {
+    set.remove_edge(edge);
+    WorkingSet::Entry& job = *set.find(edge->owner);
+    --set.edit(job).callbacks;
+    set.touched(job);
+    cancels = applies(JobEvent::cancel, job_state_at(*job.now, now)) && !has_pending_awaiter(set, edge->owner, now);
+    if (cancels) cancel_job(set, job, {"Cancelled", "the awaiter " + quoted(id) + " was cancelled", {}}, now);
+  }
+  if (!edge || !set.first_cancelled_with(id)) {
+    set.edit(cancelled).cancels_jobs = false;
+    set.touched(cancelled);
+  }
+  if (!edge) return std::nullopt;
+  return Fired{.kind = StepKind::cancel_drain,
+               .id = id,
+               .at = cancelled.now->settled_at,
+               .now = now,
+               .detail = edge->owner,
+               .created = cancels};
+}
+
+}  // namespace resonate

@@ -1,0 +1,19 @@
+// Jobs that are cancelled with their awaiters (JOBS 3, decision 28).
+#pragma once
+
+#include <optional>
+
+#include "machine/working_set.hpp"
+#include "resonate/requests.hpp"
+
+namespace resonate {
+
+// Call it for a job that has just adopted a promise: from now on, the promise's awaiters cancel the job. Awaiters that were
+// cancelled before are forgotten.
+void follow_awaiters(WorkingSet& set, WorkingSet::Entry& adopted);
+
+// Runs the step of a promise that was cancelled while it awaited jobs: it no longer awaits the first of them, which is cancelled
+// unless another pending promise awaits it. Returns none if no such job is left.
+std::optional<Fired> cancel_awaited(WorkingSet& set, WorkingSet::Entry& cancelled, Instant now);
+
+}  // namespace resonate
