@@ -11,8 +11,10 @@ Example:
 
 from __future__ import annotations
 
-from resonate_core import display, errors
-from resonate_core._connect import connect
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from resonate_core import errors
 from resonate_core._core import (
     Claim,
     Clock,
@@ -56,7 +58,6 @@ from resonate_core._core import (
     database_counts,
     replay,
 )
-from resonate_core._messages import Subscription
 from resonate_core.errors import (
     Closed,
     Conflict,
@@ -72,7 +73,12 @@ from resonate_core.errors import (
     Unreachable,
     Unsupported,
 )
-from resonate_core.submission import submit
+
+if TYPE_CHECKING:
+    from resonate_core import display as display
+    from resonate_core._connect import connect
+    from resonate_core._messages import Subscription
+    from resonate_core.submission import submit
 
 __all__ = [
     "Claim",
@@ -135,3 +141,25 @@ __all__ = [
     "replay",
     "submit",
 ]
+
+#: What few programs use, and the modules that have it. They are imported at the first use, since they need more of the standard
+#: library than the rest of the package.
+_LATER = {
+    "Subscription": "resonate_core._messages",
+    "connect": "resonate_core._connect",
+    "submit": "resonate_core.submission",
+}
+
+if not TYPE_CHECKING:  # type checkers would take every misspelt name for one that this function knows
+
+    def __getattr__(name):
+        if name == "display":
+            return import_module("resonate_core.display")
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,7 +6,6 @@ import atexit
 import logging
 import os
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -58,7 +57,7 @@ class _Handlers:
         self.delivering = threading.Lock()
         self._deliverer: int | None = None  # the thread that holds the lock
         self.wakeup: Wakeup | None = None  # of the thread
-        self._name = secrets.token_hex(8)
+        self._name = os.urandom(8).hex()
 
     def deliver(self, store: Store, survived: type[BaseException] = Exception) -> int:
         """Deliver the waiting messages; return how many were acknowledged.
