@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from resonate_core import display as display
     from resonate_core._connect import connect
     from resonate_core._messages import Subscription
+    from resonate_core._queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
     from resonate_core.submission import submit
 
 __all__ = [
@@ -105,6 +106,10 @@ __all__ = [
     "PromisePage",
     "PromiseState",
     "Promises",
+    "QueueDefaults",
+    "QueueGroups",
+    "QueueOptions",
+    "QueueRate",
     "Queues",
     "ReadOnly",
     "Recording",
@@ -145,6 +150,10 @@ __all__ = [
 #: What few programs use, and the modules that have it. They are imported at the first use, since they need more of the standard
 #: library than the rest of the package.
 _LATER = {
+    "QueueDefaults": "resonate_core._queue_options",
+    "QueueGroups": "resonate_core._queue_options",
+    "QueueOptions": "resonate_core._queue_options",
+    "QueueRate": "resonate_core._queue_options",
     "Subscription": "resonate_core._messages",
     "connect": "resonate_core._connect",
     "submit": "resonate_core.submission",

@@ -15,6 +15,7 @@ import typing_extensions
 
 import resonate_core._messages
 import resonate_core.aio
+from resonate_core._queue_options import QueueOptions
 
 __all__: list[str] = [
     "Claim",
@@ -2864,7 +2865,7 @@ class Queues:
             >>> store.queues.resume("mail")["paused"]
             False
         """
-    def set(self, name: str, **kwargs: typing.Any) -> dict[str, typing.Any]:
+    def set(self, name: str, **kwargs: typing_extensions.Unpack[QueueOptions]) -> dict[str, typing.Any]:
         """
         Set members of a queue, and create it if it does not exist (JOBS 4, 5). Other members stay as they are; None clears a member.
 

@@ -63,6 +63,13 @@ def generic_in_its_clock(text: str) -> str:
     return replaced(r"^import typing$", "import types\nimport typing\nimport typing_extensions", text)
 
 
+def options_of_queues(text: str) -> str:
+    """Names the keywords of `Queues.set`, which the compiled function takes as they come."""
+    keywords = r"(    def set\(self, name: str, \*\*kwargs: )typing\.Any\)"
+    text = replaced(keywords, r"\1typing_extensions.Unpack[QueueOptions])", text)
+    return replaced(r"^import typing$", "import typing\nfrom resonate_core._queue_options import QueueOptions", text)
+
+
 def alias(found: re.Match[str]) -> str:
     """The type of a literal is not enough: the stubs say its words."""
     words = ", ".join(map(repr, typing.get_args(getattr(_core, found[1]))))
@@ -79,7 +86,7 @@ def finish(text: str) -> str:
     text = re.sub(r"(def __getstate__\(self\) ->|def __setstate__\(self, arg0:) tuple\b", r"\1 tuple[typing.Any, ...]", text)
     text = re.sub(r"def (__copy__|__deepcopy__)\((.*)\) -> typing\.Any:", r"def \1(\2) -> typing_extensions.Self:", text)
     text = re.sub(r"def (__eq__|__ne__)\(self, \w+: [\w.]+\) -> bool:", r"def \1(self, other: object) -> bool:", text)
-    return generic_in_its_clock(text)
+    return generic_in_its_clock(options_of_queues(text))
 
 
 if __name__ == "__main__":

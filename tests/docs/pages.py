@@ -30,3 +30,24 @@ def blocks(page: Path) -> list[Block]:
     """The page's blocks of Python, in order."""
     text = page.read_text(encoding="utf-8")
     return [Block(page, text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in BLOCK.finditer(text)]
+
+
+def modules(page: Path) -> list[str]:
+    """The page's Python as modules for a type checker: one of all its sessions, and one of each block that is a program of its own.
+
+    Each statement is on its line in the page, so that errors have the lines of the page. What a session prints, and the prose, are
+    empty lines.
+    """
+    length = len(page.read_text(encoding="utf-8").splitlines())
+    session = [""] * length
+    made = []
+    for block in blocks(page):
+        lines = block.code.splitlines()
+        if block.is_session:
+            lines = [line[4:] if line.startswith((">>> ", "... ")) else "" for line in lines]
+            session[block.line - 1 : block.line - 1 + len(lines)] = lines
+        else:
+            made.append("\n" * (block.line - 1) + block.code)
+    if any(session):
+        made.append("\n".join(session) + "\n")
+    return made

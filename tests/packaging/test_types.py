@@ -1,20 +1,21 @@
-"""What a type checker says about programs that use the worker: good ones pass, and planted mistakes are red."""
+"""What type checkers say about programs: good ones pass, and planted mistakes are red in mypy and in pyright."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mypy")
+pytest.importorskip("tomllib")  # on Python 3.11 and newer
 
-ROOT = Path(__file__).parents[2]
+from type_checkers import mypy, pyright  # noqa: E402 (it needs tomllib)
 
 #: Each line with a comment is a mistake, and the comment is the code that mypy gives it.
 PROGRAM = """
+from datetime import timedelta
+
+import resonate_core as rc
 from resonate_core.worker import JobEvent, JobOptions, Worker
 
 worker = Worker()
@@ -64,16 +65,60 @@ options: JobOptions = {"queue": "mail", "timeout": 5}
 wrong: JobOptions = {"queue": "mail", "timout": 5}  # typeddict-unknown-key
 text: str = send("ada")
 number: int = send("ada")  # assignment
+
+store = rc.Store("shop.db")
+manual = rc.Store(clock=rc.ManualClock())
+store.queues.set("mail", weight=3, rate={"limit": 10, "per": 1_000}, defaults={"maxRetries": 3}, concurrency=None)
+store.queues.set("mail", wieght=3)  # call-arg
+store.queues.set("mail", rate={"lmit": 10, "per": 1_000})  # arg-type
+store.queues.set("mail", lifecycle="celery")  # arg-type
+queue: rc.QueueOptions = {"weight": 3}
+store.queues.set("mail", **queue)
+manual.clock.advance(timedelta(hours=1))
+store.clock.advance(1_000)  # union-attr
+store.jobs.enqueue("weigh", 1, max_retires=3)  # call-arg
+store.promises.create("a", timeout="1 s")  # arg-type
+store.promises.search(state="finished")  # arg-type
+rc.Stoer("shop.db")  # attr-defined
+
+
+async def main() -> None:
+    await store.aio.queues.set("mail", weight=3)
+    await store.aio.queues.set("mail", wieght=3)  # call-arg
+    done: rc.Promise = await store.aio.promises.resolve("a", 1)
+    print(done.id)
+    store.aio.promises.get("a").state  # attr-defined
+    with rc.connect("http://127.0.0.1:8001") as client:
+        client.queues.set("mail", weight=3)
+        client.queues.set("mail", wieght=3)  # call-arg
+        await client.aio.jobs.enqueue("weigh", 1, queu="mail")  # call-arg
 """
 
+#: The codes of errors that follow from a mistake on the same line.
+FOLLOWS = {"untyped-decorator"}
 
-def test_mistakes_are_red_and_nothing_else(tmp_path: Path):
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--python-version", "3.10"]
-    done = subprocess.run([*command, str(program)], capture_output=True, text=True, check=False, cwd=ROOT)
-    lines = PROGRAM.splitlines()
-    planted = {(number, line.split("# ")[1]) for number, line in enumerate(lines, 1) if "  # " in line}
-    found = {(int(line), code) for line, code in re.findall(r"program\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)}
-    found = {each for each in found if each[1] != "untyped-decorator"}  # it follows from an option that the decorator refuses
-    assert found == planted, done.stdout + done.stderr
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def planted() -> dict[int, str]:
+    """The lines of the mistakes, with the codes that mypy gives them."""
+    return {number: line.split("  # ")[1] for number, line in enumerate(PROGRAM.splitlines(), 1) if "  # " in line}
+
+
+def test_enough_mistakes_are_planted() -> None:
+    assert len(planted()) >= 22
+
+
+def test_mistakes_are_red_in_mypy_and_nothing_else(program: Path) -> None:
+    errors = mypy(program, "--python-version", "3.10")
+    codes = {(line, text.rpartition("[")[2].rstrip("]")) for _, line, text in errors}
+    assert {(line, code) for line, code in codes if code not in FOLLOWS} == set(planted().items()), errors
+
+
+def test_mistakes_are_red_in_pyright_and_nothing_else(program: Path) -> None:
+    errors = pyright(program, pythonVersion="3.10", reportUnusedExpression=False)
+    assert {line for _, line, _ in errors} == set(planted()), errors

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import wire_fields
 from .._misuse import unexpected
 from .call import Call, Data
 from .values import camel, integer, json_members, text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .._queue_options import QueueOptions
 
 __all__ = ["get", "list", "pause", "resume", "set", "stats"]
 
@@ -33,7 +38,7 @@ def _member(name: str, value: Any) -> Any:
     return json_members(name, value) if name in _PARTS else text(name, value)
 
 
-def set(name: str, **kwargs: Any) -> Call[dict[str, Any]]:
+def set(name: str, **kwargs: Unpack[QueueOptions]) -> Call[dict[str, Any]]:
     """queue.set."""
     known = [member["argument"] for member in wire_fields()["queue.set"] if member["name"] != "queue"]
     for keyword in kwargs:

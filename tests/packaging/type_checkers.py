@@ -1,0 +1,46 @@
+"""Runs mypy and pyright on Python files, as `scripts/check` does on the package."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def mypy(folder: Path, *options: str) -> list[tuple[str, int, str]]:
+    """The errors in the files of a folder: file, line and text."""
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--show-absolute-path", *options]
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found = re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.M)
+    return [(Path(file).name, int(line), text) for file, line, text in found]
+
+
+def pyright(folder: Path, **settings: object) -> list[tuple[str, int, str]]:
+    """The errors in the files of a folder: file, line and text, with the settings of the project."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        whole = tomllib.load(file)["tool"]["basedpyright"]
+    whole |= {"include": ["."], "extraPaths": [str(ROOT / "python")], **settings}
+    (folder / "pyrightconfig.json").write_text(json.dumps(whole))
+    command = [
+        str(Path(sys.executable).with_name("basedpyright")),
+        "--outputjson",
+        "-p",
+        str(folder),
+        "--pythonpath",
+        sys.executable,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] > 0
+    return [
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1, f"{one['message']} [{one.get('rule', 'syntax')}]")
+        for one in report["generalDiagnostics"]
+        if one["severity"] == "error"
+    ]
