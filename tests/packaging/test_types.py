@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mypy")
 pytest.importorskip("tomllib")  # on Python 3.11 and newer
 
-from type_checkers import mypy, pyright  # noqa: E402 (it needs tomllib)
+from type_checkers import mypy, pyright
 
 #: Each line with a comment is a mistake, and the comment is the code that mypy gives it.
 PROGRAM = """

@@ -13,8 +13,9 @@ pytest.importorskip("resonate", reason="the programs in docs/sdk.md need the SDK
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 
-from pages import PAGES, ROOT, modules  # noqa: E402
-from type_checkers import mypy, pyright  # noqa: E402
+from pages import PAGES, ROOT, modules
+
+from type_checkers import mypy, pyright
 
 #: A session shows the values of expressions, and may define a name again.
 SESSIONS = {"reportUnusedExpression": False, "reportRedeclaration": False}
