@@ -6,17 +6,25 @@ import contextlib
 import os
 import selectors
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ._core import Watch
-
-__all__ = ["Wakeup"]
+__all__ = ["Wakeup", "Watching"]
 
 #: Takes every descriptor; select() takes those below 1024 only.
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+
+class Watching(Protocol):
+    """What `Store.watch` returns, or an object like it."""
+
+    def rearm(self, until: int | None) -> None:
+        """Write to the descriptor once more."""
+
+    def close(self) -> None:
+        """Write no more."""
 
 
 class Wakeup:
@@ -29,10 +37,10 @@ class Wakeup:
         watch: `Store.watch`, or a function like it that returns None if no commit can be watched.
     """
 
-    def __init__(self, watch: Callable[[int], Watch | None]) -> None:
+    def __init__(self, watch: Callable[[int], Watching | None]) -> None:
         self._closed = True  # until there is something to close
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._watch: Watch | None = None
+        self._watch: Watching | None = None
         self._reader, self._writer = os.pipe()
         self._closed = False
         os.set_blocking(self._reader, False)

@@ -322,6 +322,15 @@ def _others() -> Iterator[Operation]:
     for kind, data in (("start", {}), ("stop", {}), ("reset", {}), ("snap", {}), ("tick", {"time": 5000})):
         yield Operation(f"2026 debug.{kind}", "administrator", 200, envelope(f"debug.{kind}", data))
     yield Operation("GET /poll/{group}/{id}", "found", 200, target="/poll/workers/w1")
+    for queues, scope in (
+        ((OWN + "queue",), "own"),
+        ((OWN + "queue", "default"), "own"),
+        ((OWN + "queue", "shared"), "shared"),
+        ((OWN + "queue", OTHER + "queue"), "other"),
+        (("default",), "other"),
+    ):
+        target = "/jobs/claimable?" + "&".join(f"queue={queue}" for queue in queues)
+        yield Operation(f"GET /jobs/claimable of {', '.join(queues)}", scope, 200, target=target)
     yield Operation("GET /metrics", "administrator", 200, target="/metrics")
     yield Operation("GET /health", "open", 200, target="/health")
     yield Operation("GET /ready", "open", 200, target="/ready")

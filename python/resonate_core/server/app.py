@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from random import Random
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from starlette.middleware.cors import CORSMiddleware
 
@@ -21,7 +21,7 @@ from .authorizer import REASONS, Authorizer, header
 from .batcher import Answer
 from .logs import TagWarnings
 from .metrics import KINDS, Metrics
-from .origins import Origins
+from .origins import JOB_STREAM, Origins
 from .pages import Pages
 from .runtime import Runtime
 from .settings import Settings
@@ -45,6 +45,9 @@ _BODY_TIMEOUT = 30
 _PAUSE_OF_REST = 1.0
 _TIMEOUT_OF_REST = 30.0
 _RETRY_AFTER = (b"retry-after", b"1")
+_ONLY_GET = (405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
+#: The most queues of a stream, as of a claim.
+_MOST_QUEUES = 1000
 
 
 class _TooLarge(Exception):
@@ -147,9 +150,9 @@ class ResonateApp:
                     await asyncio.to_thread(closed.close)
 
     def end_streams(self) -> None:
-        """End every poll stream after its queued messages, so that a server that stops does not wait for the streams."""
+        """End every stream, a poll stream after its queued messages, so that a server that stops does not wait for the streams."""
         if self._runtime is not None:
-            self._runtime.poll.end_all()
+            self._runtime.end_streams()
 
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
@@ -206,11 +209,13 @@ class ResonateApp:
         path = "/" + path.lstrip("/")  # a client whose URL ends with a slash requests //poll/...
         if path.startswith("/poll/"):
             return self._poll(scope, receive, send)
+        if path == JOB_STREAM:
+            return self._job_stream(scope, receive, send)
         if path in _LEGACY or path.startswith(_BELOW_LEGACY):
             return _answer(send, 410, b'{"error":"This endpoint is no longer supported. Please update to the latest SDK."}')
         if path in self._pages.paths:
             if scope["method"] not in ("GET", "HEAD"):
-                return _answer(send, 405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
+                return _answer(send, *_ONLY_GET)
             return self._pages.app({**scope, "path": path, "root_path": ""}, receive, send)
         return _answer(send, 404, b'{"error":"there is nothing at this path; the protocol is served by POST /"}')
 
@@ -323,7 +328,7 @@ class ResonateApp:
     async def _poll(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = self._current_runtime()
         if scope["method"] not in ("GET", "HEAD"):
-            await _answer(send, 405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
+            await _answer(send, *_ONLY_GET)
             return
         segments = _segments_after_poll(scope)
         if segments is None:
@@ -333,14 +338,38 @@ class ResonateApp:
         if isinstance(prefix, int):
             await _answer(send, prefix, b'{"error":"%s"}' % REASONS[prefix].encode())
             return
-        if runtime.poll.closed or len(runtime.poll.streams) >= self.settings.limits.streams:
+        if await self._may_open_stream(runtime, scope, send):
+            await runtime.poll.serve(*segments, prefix, receive, send)
+
+    async def _may_open_stream(self, runtime: Runtime, scope: Scope, send: Send) -> bool:
+        """Return whether a permitted stream is opened; if not, the request is answered here."""
+        if runtime.poll.closed or runtime.open_streams >= self.settings.limits.streams:
             self.metrics.refused.labels("streams").inc()
             await _answer(send, 503, b'{"error":"Poll registration at capacity"}', _RETRY_AFTER)
-            return
+            return False
         if scope["method"] == "HEAD":
             await _answer(send, 200, b"", (b"content-type", b"text/event-stream"))
+            return False
+        return True
+
+    # -- jobs ---------------------------------------------------------------------------------------------------------
+
+    async def _job_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        runtime = self._current_runtime()
+        if scope["method"] not in ("GET", "HEAD"):
+            await _answer(send, *_ONLY_GET)
             return
-        await runtime.poll.serve(*segments, prefix, receive, send)
+        queues = _queues_of(scope)
+        if not 1 <= len(queues) <= _MOST_QUEUES:
+            why = f"a stream is at {JOB_STREAM}?queue=NAME, with 1 to {_MOST_QUEUES} queues, got {len(queues)}"
+            await _answer(send, 400, json.dumps({"error": why}).encode())
+            return
+        announced = self._authorizer.queues_of_stream(scope, queues)
+        if isinstance(announced, int):
+            await _answer(send, announced, b'{"error":"%s"}' % REASONS[announced].encode())
+            return
+        if await self._may_open_stream(runtime, scope, send):
+            await runtime.job_streams.serve(announced, receive, send)
 
 
 def _failed(envelope: Envelope, error: Exception, outcome_may_be_unknown: bool) -> Answer:
@@ -360,6 +389,12 @@ def _segments_after_poll(scope: Scope) -> tuple[str, str] | None:
     if at < 0 or len(segments) != 2 or not all(segments):
         return None
     return unquote(segments[0]), unquote(segments[1])
+
+
+def _queues_of(scope: Scope) -> list[str]:
+    """Return the queues that the query of a request names, each once."""
+    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+    return list(dict.fromkeys(value for name, value in query if name == "queue" and value))
 
 
 async def _discard_rest(receive: Receive) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .auth import Authenticator, Identity, Unauthorized, bearer
@@ -103,6 +104,24 @@ class Authorizer:
             self._metrics.refused.labels("forbidden").inc()
             return 403
         return identity.prefix
+
+    def queues_of_stream(self, scope: Scope, queues: Sequence[str]) -> Sequence[str] | int:
+        """Return the queues whose jobs a stream may announce; 401 or 403 if it must not be opened.
+
+        A restricted token may claim from shared queues, too. It must not learn that jobs of others wait there, so a stream
+        announces only queues of its prefix.
+        """
+        if self._authenticator is None:
+            return queues
+        identity = self.identify(scope)
+        if identity is None:
+            return 401
+        permitted = (identity.admin or identity.prefix is not None) and identity.may_use(queues)
+        announced = [queue for queue in queues if permitted and identity.may_touch([queue])]
+        if not announced:
+            self._metrics.refused.labels("forbidden").inc()
+            return 403
+        return announced
 
     def status_of_metrics(self, scope: Scope) -> int:
         """Return 200 if the metrics may be read, or 401 or 403. Metrics count the requests of all clients."""

@@ -195,6 +195,8 @@ class Metrics:
         )
         self.streams = Gauge("resonate_poll_streams", "Open poll streams.", registry=registry)
         self.streams_opened = Counter("resonate_poll_streams_opened", "Poll streams that were opened.", registry=registry)
+        self.job_streams = Gauge("resonate_job_streams", "Open job streams.", registry=registry)
+        self.job_wakeups = Counter("resonate_job_wakeups", "Events of job streams.", registry=registry)
         self.refused = Counter("resonate_refused", "Requests that were refused before they ran.", ["reason"], registry=registry)
 
     def exposition(self) -> tuple[bytes, str]:

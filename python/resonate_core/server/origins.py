@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
     from .settings import ServerSettings
 
-__all__ = ["Origins", "is_loopback"]
+__all__ = ["JOB_STREAM", "Origins", "is_loopback"]
 
 #: The most accepted names that are remembered, so that they are not parsed again.
 _MOST_REMEMBERED = 1000
+
+#: The path of job streams ...
+JOB_STREAM = "/jobs/claimable"
+#: ... and the beginnings of the paths of all streams.
+_STREAMS = ("/poll/", JOB_STREAM)
 #: No public name server knows names below these, so no foreign web page has one.
 _PRIVATE_SUFFIXES = (".localhost", ".internal")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -86,7 +91,7 @@ class Origins:
             shown = origin.decode("latin-1")
             if not (self._any_origin or shown in self._origins or _is_same(shown, host, scope["scheme"])):
                 return 403, f"Origin must be this server's own or one of server.cors_origins, got {shown!r}"
-        elif site in (b"cross-site", b"same-site") and path.startswith("/poll/") and not self._any_origin:
+        elif site in (b"cross-site", b"same-site") and path.startswith(_STREAMS) and not self._any_origin:
             # A page may embed a stream as a picture: the request has no Origin then, and the messages would be lost.
             return 403, "a page of another origin must not embed a stream"
         return None

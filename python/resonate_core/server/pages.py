@@ -96,6 +96,7 @@ class Pages:
             _log.warning("the store failed: its metrics keep their previous values: %s", error)
         jobs.attempts, jobs.entered = runtime.counting.job_attempts, runtime.counting.job_states
         metrics.streams.set(len(runtime.poll.streams))
+        metrics.job_streams.set(len(runtime.job_streams))
         metrics.in_flight.set(runtime.batcher.in_flight)
         text, content_type = metrics.exposition()
         return Response(text, media_type=content_type)

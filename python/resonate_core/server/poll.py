@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._stopwatch import seconds
+from . import event_stream
 from .addresses import PollAddress, canonical_poll, parse_poll
 from .delivery import Declined, Delivery, Send, is_execute
 from .streams import Stream, Streams
@@ -26,11 +27,8 @@ _MOST_OTHER_FORMS = 10_000
 _READ_ALL_PAUSE = 60.0
 _EVERYTHING = "*"
 
-_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 #: Seconds after its lifetime for which a stream still sends its queued messages to a slow client.
 _LAST_TIMEOUT = 10
-# A comment. Some servers send no headers before there is a body.
-_COMMENT = b":\n\n"
 
 
 class Poll:
@@ -157,9 +155,8 @@ class Poll:
     async def serve(self, group: str, id: str, prefix: str, receive: Receive, send: AsgiSend) -> None:
         """Answer one GET with events about ids that begin with `prefix`, until its lifetime is over or its client disconnects."""
         stream = Stream(group, id, self._settings.buffer, prefix)
-        await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
-        await send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
-        disconnect = asyncio.get_running_loop().create_task(_until_disconnect(receive))
+        await event_stream.begin(send)
+        disconnect = asyncio.get_running_loop().create_task(event_stream.until_disconnect(receive))
         disconnect.add_done_callback(lambda _: stream.end())
         self._opened(stream)
         # A client that does not read keeps its connection, and loses the messages in its stream.
@@ -182,17 +179,17 @@ class Poll:
             keepalive = self._settings.keepalive
             message = await stream.next(min(keepalive, max(left, 0)))
             if message is not None:
-                await send({"type": "http.response.body", "body": stream.event, "more_body": True})
+                await event_stream.write(send, stream.event)
                 if not stream.open:
                     break
                 self._written(stream)
             elif stream.closing:
                 if disconnect.done():
                     break
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await event_stream.end(send)
                 return not disconnect.done()
             elif left >= keepalive:
-                await send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
+                await event_stream.write(send, event_stream.COMMENT)
         return False
 
     def _opened(self, stream: Stream) -> None:
@@ -240,9 +237,3 @@ class Poll:
 def _addresses_of(stream: Stream) -> tuple[PollAddress, PollAddress]:
     """The addresses of a stream: its group's and its own."""
     return PollAddress(True, stream.group, None), PollAddress(False, stream.group, stream.id)
-
-
-async def _until_disconnect(receive: Receive) -> None:
-    message: Any = None
-    while message is None or message["type"] != "http.disconnect":
-        message = await receive()

@@ -14,6 +14,7 @@ from .batcher import Batcher
 from .body_timeout import BodyTimeout
 from .delivery import Delivery
 from .driver import Driver
+from .job_streams import JobStreams
 from .leases import Leases
 from .metrics import Metrics
 from .poll import Poll
@@ -67,6 +68,8 @@ class Runtime:
             push = Push(self.deliveries, settings.push, metrics, url, random)
             self.deliveries.transports["http"] = self.deliveries.transports["https"] = push
         self.driver.serve(self.deliveries)
+        self._looking = SerialExecutor("resonate-job-streams")
+        self.job_streams = JobStreams(store, self._looking.call, streams, metrics, delivery.foreign_interval_ms / 1000)
         self.driving = self.loop.create_task(self.driver.run()) if delivery.enabled else None
         if self.driving is not None:
             self.driving.add_done_callback(_log_failure)
@@ -79,14 +82,25 @@ class Runtime:
         until = message.queued_at + _READS_OF_OTHERS * delivery.foreign_interval_ms
         return max(0.0, (until - self._store.now) / 1000)
 
+    @property
+    def open_streams(self) -> int:
+        """The number of open streams of both kinds."""
+        return len(self.poll.streams) + len(self.job_streams)
+
+    def end_streams(self) -> None:
+        """End every stream, a poll stream after its queued messages, and open no new one: the server stops."""
+        self.poll.end_all()
+        self.job_streams.end_all()
+
     async def stop(self) -> None:
         """Let requests and deliveries under way finish: no reply and no delivered message is lost."""
         self.body_timeout.close()
+        await self.job_streams.close()
         if self.driving is not None:
             self.driver.end()
             await asyncio.gather(self.driving, return_exceptions=True)
         await self.deliveries.close(_ACKNOWLEDGE_TIMEOUT)
-        for part in (self.batcher, self.executor, self._acknowledging):
+        for part in (self.batcher, self.executor, self._acknowledging, self._looking):
             await self.loop.run_in_executor(None, part.close)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .._calls.call import refusal
+from .._wakeup import Watching
 from .outcomes import Outcome
 from .records import JobRecord
-
-if TYPE_CHECKING:
-    from .._core import Watch
 
 __all__ = ["MOST", "NOT_HELD", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal"]
 
@@ -52,8 +50,8 @@ class Client(Protocol):
     def next_due(self) -> int | None:
         """When the next timer of the store is due, in Unix ms, as far as is known here."""
 
-    def watch(self, descriptor: int) -> Watch | None:
-        """Write a byte to the descriptor when there is something to claim; None if the client cannot."""
+    def watch(self, descriptor: int, queues: Queues) -> Watching | None:
+        """Write a byte to the descriptor when there may be something to claim from these queues; None if the client cannot."""
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         """Enqueue a job."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from .._core import Store
 from .._wakeup import Wakeup as CommitWakeup
-from .client import Client
+from .client import Client, Queues
 from .store_client import StoreClient
 from .threads import Threads
 from .url_client import UrlClient
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 
 class Wakeup(Protocol):
-    """Calls back when a store of this process has something to claim, for as long as the block runs."""
+    """Calls back when there may be something to claim, for as long as the block runs."""
 
     def __enter__(self) -> object:
         """Begin to watch."""
@@ -75,9 +75,9 @@ def client_threads(worker: str) -> concurrent.futures.Executor:
     return concurrent.futures.ThreadPoolExecutor(3, thread_name_prefix=f"{worker}-store")
 
 
-def commit_wakeup(client: Client, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> Wakeup:
-    """Return the wake-up by commits of this process; a server has none, and is polled."""
-    wakeup = CommitWakeup(client.watch)
+def commit_wakeup(client: Client, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], queues: Queues) -> Wakeup:
+    """Return the wake-up by commits of this process, or by the stream of a server."""
+    wakeup = CommitWakeup(lambda descriptor: client.watch(descriptor, queues))
     wakeup.listen(loop, wake)
     return wakeup
 
@@ -89,13 +89,13 @@ class Environment:
     Attributes:
         connect: Opens the client of a target, with a token.
         name: Makes the name of a worker that was given none.
-        wakeup: Makes the `Wakeup` of a client: of an event loop, and what is called in it.
+        wakeup: Makes the `Wakeup` of a client: of an event loop, what is called in it, and the queues of the worker.
         handler_pool: Makes the `HandlerPool` of a worker: of so many calls at once, what runs one, and a name.
         client_pool: Makes the executor of requests that take time, for a worker of this name.
     """
 
     connect: Callable[[Target, str | None], Client] = open_client
     name: Callable[[], str] = process_name
-    wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None]], Wakeup] = commit_wakeup
+    wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
     handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads
     client_pool: Callable[[str], concurrent.futures.Executor] = client_threads

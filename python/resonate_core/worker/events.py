@@ -233,7 +233,7 @@ class Events:
         self._client, self._queues = client, queues
         if self._watch is not None:
             self._watch.close()
-        self._watch = client.watch(-1) if isinstance(client, StoreClient) else None
+        self._watch = client.store.watch(-1) if isinstance(client, StoreClient) else None
         self._seen = self._counted()
         self._remember()
 

@@ -77,7 +77,7 @@ class Session:
 
     async def run(self) -> None:
         """Work until `stop` is called, or the task that awaits is cancelled, which is a stop too."""
-        self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now)
+        self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
         with self._wakeup, self._told(events):
             others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]

@@ -43,8 +43,8 @@ class StoreClient:
     def next_due(self) -> int | None:
         return self.store.next_due()
 
-    def watch(self, descriptor: int) -> Watch | None:
-        """Commits of this process are seen."""
+    def watch(self, descriptor: int, queues: Queues) -> Watch:
+        """Commits of this process are seen, of any queue."""
         return self.store.watch(descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import errors
 from .._calls import jobs
 from .._calls.call import Call, Together, refusal
 from .._core import SystemClock
 from .._remote import Remote
-from .client import NOT_HELD, Claimed, Held, Queues, end_request
+from .client import NOT_HELD, Claimed, Held, Queues, end_request, names_of
 from .outcomes import Outcome
 from .records import JobRecord
-
-if TYPE_CHECKING:
-    from .._core import Watch
+from .url_watch import UrlWatch
 
 __all__ = ["UrlClient"]
 
@@ -64,9 +62,10 @@ class UrlClient:
         """Unknown: a server is not asked."""
         return None
 
-    def watch(self, descriptor: int) -> Watch | None:
-        """A server is polled."""
-        return None
+    def watch(self, descriptor: int, queues: Queues) -> UrlWatch:
+        """The server's stream tells of jobs."""
+        address = self._remote.server
+        return UrlWatch(address.url, address.token, address.timeout, names_of(queues), descriptor)
 
     def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
         return self._remote.run(jobs.enqueue(type, payload, **options))

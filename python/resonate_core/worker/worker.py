@@ -45,6 +45,7 @@ class Worker(Registry):
         batch: How many jobs to claim ahead, so that a free slot has its next job at once. If the queue's lifecycle claims in one
             step, they count as running while they wait.
         poll_interval: The longest pause between two claims, in ms or as a timedelta: this late a job of another process may be seen.
+            Commits of this process, notices of PostgreSQL and the stream of a server wake the worker at once.
             Jobs of this process, and on PostgreSQL those of others, are seen at once.
         heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.

@@ -1,0 +1,221 @@
+"""Job streams: each tells a worker when a job of its queues can be claimed (WIRE 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .._stopwatch import seconds
+from .._wakeup import Wakeup
+from ..errors import Closed, Invalid, NotFound
+from . import event_stream
+from .watched_queue import Stats, WatchedQueue
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Send
+
+    from .._core import Store
+    from .metrics import Metrics
+    from .serial_executor import Call
+    from .settings import StreamSettings
+
+__all__ = ["JobStreams"]
+
+_log = logging.getLogger("resonate_core.server")
+
+#: Seconds between two looks at the queues, at least: a burst of commits wakes workers at its beginning, then once in this time.
+_BETWEEN_LOOKS = 0.005
+#: Looks take at most this share of the time of one thread.
+_BUSY_SHARE = 0.2
+#: Seconds that the workers that were woken have to claim, before further ones are woken for the same jobs.
+_TIME_TO_CLAIM = 0.02
+#: Seconds after which a store that failed is read again.
+_PAUSE = 1.0
+#: For `Watch.rearm`: only jobs that can be claimed wake, and no timers.
+_NO_TIMERS = 0
+#: The statistics of a queue that does not exist.
+_NONE: Stats = {"paused": False, "counts": {"pending": 0}}
+
+
+class _Stream:
+    """One open connection of a worker."""
+
+    def __init__(self, queues: Iterable[str]) -> None:
+        self.queues = tuple(queues)
+        self.closing = False
+        self._with_jobs: dict[str, None] = {}  # queues that it was not told of yet
+        self._changed = asyncio.Event()
+
+    def wake(self, queue: str) -> None:
+        """Tell it of a queue. Queues that wait to be written share an event."""
+        self._with_jobs[queue] = None
+        self._changed.set()
+
+    def end(self) -> None:
+        self.closing = True
+        self._changed.set()
+
+    async def next(self, timeout: float) -> list[str]:
+        """Return the queues of the next event; none after the timeout (in seconds), or if it ends."""
+        if not self._changed.is_set():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), timeout)
+        self._changed.clear()
+        queues, self._with_jobs = list(self._with_jobs), {}
+        return queues
+
+
+class JobStreams:
+    """All job streams of one server.
+
+    Commits of this process wake the look at the queues, and on PostgreSQL those of others. The other ways in which a job becomes
+    claimable, such as a commit of another process to a file, or a queue that is resumed, are found by a look at each interval, while
+    a stream is open.
+
+    Args:
+        store: The store.
+        call: Calls a function of the store in a thread.
+        settings: Lifetimes.
+        metrics: The counters.
+        interval: Seconds between two looks without a commit.
+    """
+
+    def __init__(self, store: Store, call: Call, settings: StreamSettings, metrics: Metrics, interval: float) -> None:
+        self._store = store
+        self._call = call
+        self._settings = settings
+        self._metrics = metrics
+        self._interval = interval
+        self._queues: dict[str, WatchedQueue[_Stream]] = {}
+        self._streams: set[_Stream] = set()
+        self._closed = False
+        self._woken = asyncio.Event()
+        self._committed = False
+        self._looking: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def end_all(self) -> None:
+        """End every stream, and open no new one: the server stops."""
+        self._closed = True
+        self._end_streams()
+
+    async def close(self) -> None:
+        """End every stream and the look at the queues."""
+        self.end_all()
+        self._woken.set()
+        if self._looking is not None:
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _end_streams(self) -> None:
+        for stream in self._streams:
+            stream.end()
+
+    # -- one stream ---------------------------------------------------------------------------------------------------
+
+    async def serve(self, queues: Iterable[str], receive: Receive, send: Send) -> None:
+        """Answer one GET with events about these queues, until its lifetime is over or its client disconnects."""
+        stream = _Stream(queues)
+        self._open(stream)  # before the client knows that it is open: no job after that is missed
+        disconnect = asyncio.get_running_loop().create_task(event_stream.until_disconnect(receive))
+        disconnect.add_done_callback(lambda _: stream.end())
+        try:
+            # A client that does not read loses its stream.
+            await asyncio.wait_for(event_stream.begin(send), self._settings.keepalive)
+            ends_at = seconds() + self._settings.lifetime
+            while not stream.closing:
+                left = ends_at - seconds()
+                if left <= 0:
+                    break
+                with_jobs = await stream.next(min(self._settings.keepalive, left))
+                if with_jobs:
+                    self._metrics.job_wakeups.inc()
+                    await asyncio.wait_for(event_stream.write(send, _event(with_jobs)), self._settings.keepalive)
+                elif not stream.closing and left >= self._settings.keepalive:
+                    await asyncio.wait_for(event_stream.write(send, event_stream.COMMENT), self._settings.keepalive)
+            if not disconnect.done():
+                await event_stream.end(send)
+        except asyncio.TimeoutError:
+            _log.debug("a job stream was closed: its client does not read it")
+        finally:
+            self._remove(stream)
+            disconnect.cancel()
+
+    def _open(self, stream: _Stream) -> None:
+        self._streams.add(stream)
+        for name in stream.queues:
+            self._queues.setdefault(name, WatchedQueue()).streams[stream] = None
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+        if self._closed:
+            stream.end()
+
+    def _remove(self, stream: _Stream) -> None:
+        self._streams.discard(stream)
+        for name in stream.queues:
+            queue = self._queues[name]
+            queue.remove(stream)
+            if not queue.streams:
+                del self._queues[name]
+        if not self._streams:
+            self._woken.set()  # the look ends
+
+    # -- the look at the queues -----------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Look at the queues while a stream is open. A closed store ends the streams."""
+        with contextlib.suppress(Closed):
+            await self._look_again_and_again()
+        self._end_streams()
+
+    async def _look_again_and_again(self) -> None:
+        def commit_seen() -> None:
+            self._committed = True
+            self._woken.set()
+
+        with Wakeup(self._store.watch).listen(asyncio.get_running_loop(), commit_seen) as wakeup:
+            while self._streams and not self._closed:
+                self._woken.clear()
+                committed, self._committed = self._committed, False
+                wakeup.rearm(_NO_TIMERS)
+                began = seconds()
+                try:
+                    await self._wake(committed)
+                except Closed:
+                    raise
+                except Exception as error:
+                    _log.error("the queues of job streams cannot be read: %s; again in %.0f s", error, _PAUSE, exc_info=error)
+                    await self._wait(_PAUSE)
+                    continue
+                await asyncio.sleep(max(_BETWEEN_LOOKS, (seconds() - began) / _BUSY_SHARE))
+                await self._wait(_TIME_TO_CLAIM if any(queue.left for queue in self._queues.values()) else self._interval)
+
+    async def _wait(self, timeout: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), timeout)
+
+    async def _wake(self, committed: bool) -> None:
+        names = list(self._queues)
+        found = await self._call(lambda: [self._stats(name) for name in names])
+        for name, stats in zip(names, found, strict=True):
+            queue = self._queues.get(name)  # its last stream may have ended meanwhile
+            for stream in queue.take(stats, committed) if queue is not None else ():
+                stream.wake(name)
+
+    def _stats(self, name: str) -> Stats:
+        """In a thread: the statistics of a queue, except for the time that its jobs have waited, which changes by itself."""
+        try:
+            (stats,) = self._store.queues.stats(name)
+        except (NotFound, Invalid):  # it exists from its first job on, and no job has a name that is none
+            return _NONE
+        return {key: value for key, value in stats.items() if key != "latency"}
+
+
+def _event(queues: list[str]) -> bytes:
+    event = {"kind": "claimable", "head": {}, "data": {"queues": queues}}
+    return b"data: " + json.dumps(event, separators=(",", ":")).encode("ascii") + b"\n\n"
