@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ._calls.attempts import Attempts
 from ._calls.call import Call, Repeated, Together
 from ._calls.parts import Parts
 from ._core import SystemClock
-from ._server_client import BUSY, AsyncServerClient, ServerAddress, ServerClient, envelope
+from ._flights import Flights
+from ._server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient, envelope
 from .errors import ResonateError, Unreachable, Unsupported
 
 __all__ = ["AsyncRemote", "Remote"]
@@ -84,6 +85,26 @@ class Remote:
             except Unreachable as error:
                 time.sleep(attempts.pause_after(error))
 
+    def exchange(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Send envelopes once, as they are; return their replies, which may be refusals. They share HTTP requests if the server lets them.
+
+        Raises:
+            ResonateError: See `ServerClient.post`.
+        """
+        replies: list[dict[str, Any]] = []
+        while len(replies) < len(requests):
+            part = requests[len(replies) :][: self.server.batch or 1]
+            found: Sequence[Reply]
+            try:
+                found = self.server.post_batch(part) if len(part) > 1 else [self.server.post(part[0])]
+            except NoBatch:
+                found = [self.server.post(request) for request in part]
+            for reply in found:
+                if isinstance(reply, ResonateError):
+                    raise reply
+                replies.append(reply)
+        return replies
+
     def together(self, calls: Together[T]) -> T:
         if calls.calls:
             raise Unsupported(_MANY_REQUESTS)
@@ -110,13 +131,13 @@ class Remote:
 
 
 class AsyncRemote:
-    """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time use several connections."""
+    """Runs calls on a server, from asyncio; see `Remote`. Calls at the same time share HTTP requests, if the server takes batches."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry_for: float) -> None:
         self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout)
         self.address = ServerAddress(url, token, timeout)
         self._requests = _Requests(self.address, retry_for)
-        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient] | None = None
+        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient, Flights] | None = None
 
     def __repr__(self) -> str:
         return repr(self.address.name)
@@ -124,15 +145,25 @@ class AsyncRemote:
     @property
     def server(self) -> AsyncServerClient:
         """The connections of the running loop. Those of a loop that has ended are given up."""
+        return self._of_running_loop()[1]
+
+    @property
+    def flights(self) -> Flights:
+        """What sends requests over them."""
+        return self._of_running_loop()[2]
+
+    def _of_running_loop(self) -> tuple[asyncio.AbstractEventLoop, AsyncServerClient, Flights]:
         loop = asyncio.get_running_loop()
         if self._server is None or self._server[0] is not loop:
-            self._server = loop, self._make()
-        return self._server[1]
+            server = self._make()
+            self._server = loop, server, Flights(server)
+        return self._server
 
     async def close(self) -> None:
         """End the connections of the running loop."""
         server, self._server = self._server, None
         if server is not None and server[0] is asyncio.get_running_loop():
+            await server[2].close()
             await server[1].close()
 
     async def run(self, call: Call[T]) -> T:
@@ -140,7 +171,7 @@ class AsyncRemote:
         attempts = Attempts(call.again, self._requests.retry_for)
         while True:
             try:
-                return self._requests.result(call, await self.server.post(request))
+                return self._requests.result(call, await self.flights.send(request))
             except Unreachable as error:
                 await asyncio.sleep(attempts.pause_after(error))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,36 @@ from .errors import Invalid, ResonateError, Unreachable
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["BUSY", "VERSION", "AsyncServerClient", "NoEnvelope", "ServerAddress", "ServerClient", "Unreachable", "envelope"]
+__all__ = [
+    "BUSY",
+    "VERSION",
+    "AsyncServerClient",
+    "NoBatch",
+    "NoEnvelope",
+    "Reply",
+    "ServerAddress",
+    "ServerClient",
+    "Unreachable",
+    "envelope",
+]
+
+#: A reply, which may be a refusal, or the error of a request without one.
+Reply = dict[str, Any] | ResonateError
 
 #: Statuses of a server, or of a proxy before it, that is busy or away: the caller may try again later.
 BUSY = (408, 429, 502, 503, 504)
 #: Statuses with which a proxy, or a limit of the server, refuses a request before any protocol.
 _REFUSED = (401, 403, 413)
 _LONGEST_SILENCE = 60.0  # seconds; a quiet stream has a comment every 15 s
+#: Statuses with which a server, or a proxy before it, says that it has no batches, or none of this size.
+_NO_BATCH = (400, 404, 405, 410, 413, 501)
+_TOO_LARGE = 413
+_MOST_OF_A_BATCH = 1000
 _SHOWN = 200  # characters of an answer that is no envelope
+
+
+class NoBatch(ResonateError):
+    """The server does not take this batch. None of its requests has run."""
 
 
 class NoEnvelope(ResonateError):
@@ -40,8 +62,16 @@ def envelope(kind: str, data: Mapping[str, Any], corr_id: str, version: str = VE
     return {"kind": kind, "head": head, "data": data}
 
 
+def lines_of(requests: Sequence[Mapping[str, Any]]) -> bytes:
+    """The body of a batch: one envelope a line."""
+    return b"\n".join(json.dumps(request).encode("ascii") for request in requests)
+
+
 class ServerAddress:
     """A server: its URL, the head of its requests, and how its answers are read.
+
+    Attributes:
+        batch: How many envelopes the server takes in one request, 1 if it takes no batches; None before its first answer.
 
     Args:
         url: Its address, with the path under which it is mounted.
@@ -66,6 +96,9 @@ class ServerAddress:
             raise Invalid(f"url must be a URL, got {url!r}: {error}") from error
         if self.http_url.scheme not in ("http", "https") or not self.http_url.host:
             raise Invalid(f"url must be an http:// or https:// address, got {url!r}")
+        self.batch_url = self.http_url.join("batch")
+        self.batch: int | None = None
+        self._without_batches = False  # a proxy passes on POST / alone, say
         self.token = token
         self.timeout = timeout
         self.headers = {"content-type": "application/json"} | ({} if token is None else {"authorization": f"Bearer {token}"})
@@ -100,8 +133,41 @@ class ServerAddress:
             NoEnvelope: The server does not speak the protocol.
             ResonateError: A proxy, or a limit of the server, refused the request before any protocol; or this is another's reply.
         """
+        self._note_batches(response)
+        return self._reply(response, response.content, corr_id)
+
+    def read_batch(self, response: httpx.Response, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """Return what each request of a batch got: its reply, or what `read` would raise.
+
+        Raises:
+            NoBatch: The server, or a proxy, does not take it; none of the requests has run.
+            ResonateError: See `read`.
+        """
+        self._note_batches(response)
+        if response.status_code in _NO_BATCH:
+            self._without_batches = response.status_code != _TOO_LARGE
+            self.batch = 1
+            raise NoBatch(f"{self.name} answered {response.status_code} to a batch", response.status_code)
+        lines = response.content.splitlines()
+        if response.status_code != 200 or len(lines) != len(requests):
+            raise self._no_envelope(response)
+        found: list[Reply] = []
+        for request, line in zip(requests, lines, strict=True):
+            try:
+                found.append(self._reply(response, line, request["head"]["corrId"]))
+            except ResonateError as error:
+                found.append(error)
+        return found
+
+    def _note_batches(self, response: httpx.Response) -> None:
+        """Remember how many envelopes the server takes in one request, as it says in every reply of its own."""
+        given = response.headers.get("resonate-batch", "")
+        known = given.isascii() and given.isdecimal() and not self._without_batches
+        self.batch = min(int(given), _MOST_OF_A_BATCH) if known else 1
+
+    def _reply(self, response: httpx.Response, text: bytes, corr_id: str) -> dict[str, Any]:
         try:
-            reply = response.json()
+            reply = json.loads(text)
             status, answered = reply["head"]["status"], reply["head"]["corrId"]
             made = {"kind": reply["kind"], "head": {"status": status}, "data": reply["data"]}
             if status in BUSY and (pause := retry_after(response)) is not None:
@@ -168,6 +234,22 @@ class ServerClient(ServerAddress):
             raise self.failed(error) from error
         return self.read(response, request["head"]["corrId"])
 
+    def post_batch(self, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """Send requests in one; return what each got, see `ServerAddress.read_batch`.
+
+        Raises:
+            NoBatch: None of them has run.
+            Unreachable: As of `post`, for all of them.
+            ResonateError: See `ServerAddress.read`.
+        """
+        import httpx
+
+        try:
+            response = self._http.post(self.batch_url, content=lines_of(requests))
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+        return self.read_batch(response, requests)
+
     def stream(self, path: str, silence: float) -> AbstractContextManager[httpx.Response]:
         """Open a stream of events.
 
@@ -209,6 +291,16 @@ class AsyncServerClient(ServerAddress):
         except httpx.HTTPError as error:
             raise self.failed(error) from error
         return self.read(response, request["head"]["corrId"])
+
+    async def post_batch(self, requests: Sequence[Mapping[str, Any]]) -> list[Reply]:
+        """Send requests in one; see `ServerClient.post_batch`."""
+        import httpx
+
+        try:
+            response = await self._http.post(self.batch_url, content=lines_of(requests))
+        except httpx.HTTPError as error:
+            raise self.failed(error) from error
+        return self.read_batch(response, requests)
 
     def stream(self, path: str) -> AbstractAsyncContextManager[httpx.Response]:
         """Open a stream of events, which ends if there was not even a comment for a minute."""

@@ -60,7 +60,7 @@ def test_an_answer_byte_for_byte(connection: Connection) -> None:
     headers.pop("date")
     body = connection.exactly(int(headers["content-length"]))
     assert status == 200
-    assert headers == {"content-type": "application/json", "content-length": str(len(body))}
+    assert headers == {"content-type": "application/json", "content-length": str(len(body)), "resonate-batch": "128"}
     assert body == (
         b'{"kind":"promise.create","head":{"corrId":"c","status":200,"version":"2026-04-01"},"data":{"promise":'
         b'{"id":"\\u00e9","state":"pending","param":{},"value":{},"tags":{},"timeoutAt":1000000000000000,"createdAt":1000}}}'

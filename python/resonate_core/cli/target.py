@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._server_client import NoEnvelope, ServerClient, Unreachable, envelope
+from resonate_core._remote import Remote
+from resonate_core._server_client import NoEnvelope, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.places import Place
 from resonate_core.cli.show import say
@@ -170,23 +171,24 @@ class UrlTarget(Target):
     def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
         super().__init__(dialect, token)
         try:
-            self._client = ServerClient(url, token, timeout)
+            self._remote = Remote(url, token, timeout, retry_for=0)
         except rc.Invalid as error:
             raise Failure(f"--{error}", Exit.USAGE) from error  # it begins with the name: url or token
 
     def another(self) -> UrlTarget:
         """A second connection to the same server."""
-        return UrlTarget(self._client.url, self.dialect, self._token, self._client.timeout)
+        server = self._remote.server
+        return UrlTarget(server.url, self.dialect, server.token, server.timeout)
 
     @property
     def name(self) -> str:
         """The URL, without its password."""
-        return self._client.name
+        return self._remote.server.name
 
     def exchange(self, requests: Sequence[Envelope]) -> list[Envelope]:
-        """One after the other, over one connection."""
+        """As a client's requests are sent, each once."""
         try:
-            return [self._client.post(request) for request in requests]
+            return self._remote.exchange(requests)
         except Unreachable as error:
             raise Failure(error.message, Exit.UNREACHABLE, error.answered) from error
         except NoEnvelope as error:
@@ -196,4 +198,4 @@ class UrlTarget(Target):
 
     def close(self) -> None:
         """Ends its connections."""
-        self._client.close()
+        self._remote.server.close()

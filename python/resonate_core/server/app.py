@@ -30,7 +30,7 @@ from .tracing import spans
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["ResonateApp"]
+__all__ = ["MOST_OF_A_BATCH", "ResonateApp"]
 
 _log = logging.getLogger("resonate_core.server")
 
@@ -45,7 +45,13 @@ _BODY_TIMEOUT = 30
 _PAUSE_OF_REST = 1.0
 _TIMEOUT_OF_REST = 30.0
 _RETRY_AFTER = (b"retry-after", b"1")
+_ONLY_POST = (405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
 _ONLY_GET = (405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
+#: Several envelopes in one request: the path, and the most of them; judging more of them at once would delay other requests.
+_BATCH = "/batch"
+MOST_OF_A_BATCH = 128
+#: Each reply says how many, so that a client sends no batch to a server without them.
+_BATCHES = (b"resonate-batch", b"%d" % MOST_OF_A_BATCH)
 #: The most queues of a stream, as of a claim.
 _MOST_QUEUES = 1000
 
@@ -203,12 +209,12 @@ class ResonateApp:
             if refusal is not None:
                 return self._refuse_foreign(receive, send, path, *refusal)
         if path in ("/", ""):
-            if scope["method"] == "POST":
-                return self._post(scope, receive, send)
-            return _answer(send, 405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
+            return self._post(scope, receive, send) if scope["method"] == "POST" else _answer(send, *_ONLY_POST)
         path = "/" + path.lstrip("/")  # a client whose URL ends with a slash requests //poll/...
         if path.startswith("/poll/"):
             return self._poll(scope, receive, send)
+        if path == _BATCH:
+            return self._post_batch(scope, receive, send) if scope["method"] == "POST" else _answer(send, *_ONLY_POST)
         if path == JOB_STREAM:
             return self._job_stream(scope, receive, send)
         if path in _LEGACY or path.startswith(_BELOW_LEGACY):
@@ -222,7 +228,7 @@ class ResonateApp:
     def _refuse_foreign(self, receive: Receive, send: Send, path: str, status: int, why: str) -> Coroutine[Any, Any, None]:
         self.metrics.refused.labels("host" if status == 421 else "origin").inc()
         _log.debug("a request was refused: %s", why)
-        if path in ("/", ""):
+        if path in ("/", "", _BATCH):
             return self._answer_unread(receive, send, status, why)
         return _answer(send, status, json.dumps({"error": why}).encode())
 
@@ -230,6 +236,33 @@ class ResonateApp:
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = self._current_runtime()
+        body = await self._body(runtime, scope, receive, send)
+        if body is None:
+            return
+        status, reply = await self._reply(runtime, body, scope)
+        headers = [_JSON, _BATCHES, (b"content-length", b"%d" % len(reply))]
+        if status == 429:
+            headers.append(_RETRY_AFTER)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply})
+
+    async def _post_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer several envelopes, one a line, by a line for each."""
+        runtime = self._current_runtime()
+        body = await self._body(runtime, scope, receive, send)
+        if body is None:
+            return
+        lines = body.removesuffix(b"\n").split(b"\n")
+        if len(lines) > MOST_OF_A_BATCH:
+            why = f"a batch must have 1 to {MOST_OF_A_BATCH} envelopes, got {len(lines)}"
+            await _answer(send, 400, json.dumps({"error": why}).encode())
+            return
+        answers = await asyncio.gather(*(self._reply(runtime, line, scope) for line in lines))
+        replies = b"".join(reply + b"\n" for _, reply in answers)
+        await _answer(send, 200, replies, (b"content-type", b"application/x-ndjson"), _BATCHES)
+
+    async def _body(self, runtime: Runtime, scope: Scope, receive: Receive, send: Send) -> bytes | None:
+        """Return the body of a request; None if it was refused and answered, or its client has disconnected."""
         task = runtime.body_timeout.begin()
         try:
             message = await receive()
@@ -243,18 +276,19 @@ class ResonateApp:
             runtime.body_timeout.end(task)
             self.metrics.refused.labels("body").inc()
             await self._answer_unread(receive if error.unread else None, send, 413, str(error))
-            return
+            return None
         except asyncio.CancelledError:
             if not runtime.body_timeout.was_exceeded(task):
                 raise
             self.metrics.refused.labels("slow").inc()
             await self._answer_unread(None, send, 408, f"the body did not arrive within {_BODY_TIMEOUT} s")
-            return
+            return None
         finally:
             runtime.body_timeout.end(task)
-        if body is None:
-            return  # the client disconnected before the body was complete
+        return body
 
+    async def _reply(self, runtime: Runtime, body: bytes, scope: Scope) -> Answer:
+        """Judge and run one envelope."""
         started = seconds()
         envelope = Envelope(body, self._request_limits)
         kind = envelope.kind
@@ -274,11 +308,7 @@ class ResonateApp:
         if _log.isEnabledFor(logging.DEBUG):
             fields = {"kind": kind, "status": status, "corr_id": envelope.corr_id}
             _log.debug("%s answered with %d", kind if kind in KINDS else repr(kind), status, extra=fields)
-        headers = [_JSON, (b"content-length", b"%d" % len(reply))]
-        if status == 429:
-            headers.append(_RETRY_AFTER)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply})
+        return status, reply
 
     async def _run(self, runtime: Runtime, envelope: Envelope) -> Answer:
         """Run a permitted request, unless too many are under way."""

@@ -25,6 +25,8 @@ class Flaky:
         faults: What happens to the next requests, in order: `LOST`, `CUT`, or a status of a proxy with its headers.
         requests: The requests that arrived, in order.
         most_bytes: The longest body that is accepted.
+        batch: How many envelopes it says that it takes in one request; 1: it takes no batches.
+        sizes: How many envelopes each HTTP request had.
     """
 
     def __init__(self, store: rc.Store) -> None:
@@ -33,6 +35,8 @@ class Flaky:
         self.faults: list[str | tuple[int, dict[str, str]]] = []
         self.requests: list[dict[str, Any]] = []
         self.most_bytes = 2**62
+        self.batch = 1
+        self.sizes: list[int] = []
 
     @property
     def kinds(self) -> list[str]:
@@ -46,7 +50,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.flaky.requests.append(json.loads(body))
+        lines = body.split(b"\n") if self.path == "/batch" else [body]
+        self.flaky.requests += map(json.loads, lines)
+        self.flaky.sizes.append(len(lines))
         fault = self.flaky.faults.pop(0) if self.flaky.faults else None
         if isinstance(fault, tuple):
             self._answer(fault[0], b"<html>the proxy is busy</html>", fault[1])
@@ -56,11 +62,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == CUT:
             self.close_connection = True
         else:
-            reply = self.flaky.store.apply_json(body)
+            replies = [self.flaky.store.apply_json(line) for line in lines]
+            batches = {} if self.flaky.batch == 1 else {"resonate-batch": str(self.flaky.batch)}
             if fault == LOST:
                 self.close_connection = True
+            elif self.path == "/batch":
+                self._answer(200, b"\n".join(replies) + b"\n", batches)
             else:
-                self._answer(json.loads(reply)["head"]["status"], reply, {})
+                self._answer(json.loads(replies[0])["head"]["status"], replies[0], batches)
 
     def do_GET(self) -> None:
         self._answer(404, b"{}", {})  # no streams
