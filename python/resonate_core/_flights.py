@@ -15,8 +15,8 @@ __all__ = ["Flights"]
 
 Request = dict[str, Any]
 
-#: The most HTTP requests under way to a server that takes batches: what is sent meanwhile shares the next one. One could wait for a
-#: slow reply while others could be sent; many would be small.
+#: The most HTTP requests under way to a server that takes batches; later calls share the next one. With a single request under way,
+#: one slow reply would delay all other calls; with many, batches would be small.
 _MOST_AT_ONCE = 4
 #: The most bytes of a batch, unless one request has more. A server accepts 2 MiB, unless it is configured.
 _MOST_BYTES = 524_288
