@@ -119,7 +119,8 @@ class Client:
 class AsyncClient:
     """The calls of a `Client`, to be awaited: `Client.aio`. An async context manager that closes its connections.
 
-    Calls at the same time share HTTP requests, if the server takes batches. It may be used in one event loop after another, but in one at a time.
+    Calls at the same time share HTTP requests, if the server takes batches. It may be used in one event loop after another, but in one
+    at a time.
 
     Args:
         url: See `resonate_core.connect`.

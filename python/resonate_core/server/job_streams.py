@@ -27,7 +27,7 @@ __all__ = ["JobStreams"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: Seconds between two looks at the queues, at least: a burst of commits wakes workers at its beginning, then once in this time.
+#: Seconds between a look after a commit and the next one, at least: a burst of commits wakes workers at its beginning, then once in this time.
 _BETWEEN_LOOKS = 0.005
 #: Looks take at most this share of the time of one thread.
 _BUSY_SHARE = 0.2
@@ -183,29 +183,35 @@ class JobStreams:
                 self._woken.clear()
                 committed, self._committed = self._committed, False
                 wakeup.rearm(_NO_TIMERS)
-                began = seconds()
                 try:
-                    await self._wake(committed)
+                    took = await self._wake(committed)
                 except Closed:
                     raise
                 except Exception as error:
                     _log.error("the queues of job streams cannot be read: %s; again in %.0f s", error, _PAUSE, exc_info=error)
                     await self._wait(_PAUSE)
                     continue
-                await asyncio.sleep(max(_BETWEEN_LOOKS, (seconds() - began) / _BUSY_SHARE))
+                await asyncio.sleep(max(_BETWEEN_LOOKS if committed else 0, took / _BUSY_SHARE))
                 await self._wait(_TIME_TO_CLAIM if any(queue.left for queue in self._queues.values()) else self._interval)
 
     async def _wait(self, timeout: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._woken.wait(), timeout)
 
-    async def _wake(self, committed: bool) -> None:
+    async def _wake(self, committed: bool) -> float:
+        """Look once; return how many seconds the store took."""
         names = list(self._queues)
-        found = await self._call(lambda: [self._stats(name) for name in names])
+
+        def look() -> tuple[list[Stats], float]:
+            began = seconds()
+            return [self._stats(name) for name in names], seconds() - began
+
+        found, took = await self._call(look)
         for name, stats in zip(names, found, strict=True):
             queue = self._queues.get(name)  # its last stream may have ended meanwhile
             for stream in queue.take(stats, committed) if queue is not None else ():
                 stream.wake(name)
+        return float(took)
 
     def _stats(self, name: str) -> Stats:
         """In a thread: the statistics of a queue, except for the time that its jobs have waited, which changes by itself."""
