@@ -27,7 +27,8 @@ __all__ = ["JobStreams"]
 
 _log = logging.getLogger("resonate_core.server")
 
-#: Seconds between a look after a commit and the next one, at least: a burst of commits wakes workers at its beginning, then once in this time.
+#: Seconds between a look after a commit and the next one, at least: a burst of commits wakes workers at its beginning, then once in
+#: this time.
 _BETWEEN_LOOKS = 0.005
 #: Looks take at most this share of the time of one thread.
 _BUSY_SHARE = 0.2
