@@ -10,6 +10,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+#: An app that a page shows whole, for its shell session; the files of django.md are parts of a project.
+FILE = re.compile(r"^<!-- file: shop\.py -->\n```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass
@@ -26,21 +28,21 @@ class Block:
         return self.code.lstrip().startswith(">>>")
 
 
-def blocks(page: Path) -> list[Block]:
-    """The page's blocks of Python, in order."""
+def blocks(page: Path, pattern: re.Pattern[str] = BLOCK) -> list[Block]:
+    """The page's blocks of Python, or what else a pattern finds, in order."""
     text = page.read_text(encoding="utf-8")
-    return [Block(page, text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in BLOCK.finditer(text)]
+    return [Block(page, text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in pattern.finditer(text)]
 
 
 def modules(page: Path) -> list[str]:
-    """The page's Python as modules for a type checker: one of all its sessions, and one of each block that is a program of its own.
+    """The page's Python as modules for a type checker: one of all its sessions, and one of each program that stands alone.
 
     Each statement is on its line in the page, so that errors have the lines of the page. What a session prints, and the prose, are
     empty lines.
     """
     length = len(page.read_text(encoding="utf-8").splitlines())
     session = [""] * length
-    made = []
+    made = ["\n" * (block.line - 1) + block.code for block in blocks(page, FILE)]
     for block in blocks(page):
         lines = block.code.splitlines()
         if block.is_session:
