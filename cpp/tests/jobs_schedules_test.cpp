@@ -112,8 +112,13 @@ TEST_P(JobSchedules, TakeWhatTheQueueSaysWhenTheyFire) {
   QueueSet set;
   set.queue = "reports";
   set.lifecycle = {true, "horsies"};
-  set.defaults = {
-      true, JobDefaults{.max_retries = 9, .policy = fixed({5}), .on_exhausted = {}, .retention = 5, .timeout = {}, .priority = 3}};
+  set.defaults = {true, JobDefaults{.max_retries = 9,
+                                    .policy = fixed({5}),
+                                    .on_exhausted = {},
+                                    .retention = 5,
+                                    .timeout = {},
+                                    .priority = 3,
+                                    .cancel_with_awaiters = {}}};
   store.must(set);
   store.tick(kMinute);
   EXPECT_EQ(store.job("s.60000")->spec->max_retries, 9);

@@ -22,7 +22,8 @@ void fill(JobStore& store) {
                                     .on_exhausted = OnExhausted::archived,
                                     .retention = kKept,
                                     .timeout = 5000,
-                                    .priority = 7}};
+                                    .priority = 7,
+                                    .cancel_with_awaiters = true}};
   store.must(set);
   QueueSet empty;
   empty.queue = "empty";

@@ -155,8 +155,13 @@ TEST_P(JobTransactions, GeneratedIdsSkipThoseThatExist) {
 TEST_P(JobTransactions, QueuesAndTheirCounts) {
   QueueSet set;
   set.queue = "q";
-  set.defaults = {
-      true, JobDefaults{.max_retries = 1, .policy = fixed({5}), .on_exhausted = {}, .retention = 0, .timeout = {}, .priority = 7}};
+  set.defaults = {true, JobDefaults{.max_retries = 1,
+                                    .policy = fixed({5}),
+                                    .on_exhausted = {},
+                                    .retention = 0,
+                                    .timeout = {},
+                                    .priority = 7,
+                                    .cancel_with_awaiters = {}}};
   set.lifecycle = {true, "horsies"};
   JobFilter of_queue;
   of_queue.queue = "q";

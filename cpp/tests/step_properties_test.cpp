@@ -208,6 +208,17 @@ TEST_F(StepProperties, ConsumedEdgesLeaveTheirMark) {
             Names{});
 }
 
+TEST_F(StepProperties, APendingPromiseKeepsTheCallbacksOfPendingAwaiters) {
+  store.must(RegisterCallback{.awaited = "dep", .awaiter = "w"});
+  const auto drop = [](Row& row, WorkingSet& set) {
+    set.remove_edge(set.first_edge(EdgeKind::callback, "dep"));
+    --row.callbacks;
+  };
+  EXPECT_EQ(after("dep", nullptr, drop), (Names{"callback_dropped", "edges_shrank_while_pending"}));
+  store.must(settlement("w", "rejected_canceled"));
+  EXPECT_EQ(after("dep", nullptr, drop), Names{"edges_shrank_while_pending"});  // dep is no job
+}
+
 TEST_F(StepProperties, NewRowsAreLookedAtToo) {
   const Names names = store.engine->with_storage([](Storage& storage) {
     WorkingSet set(storage);

@@ -52,6 +52,6 @@ def test_an_outcome_cannot_be_written(outcome: Any):
 
 
 def test_the_headers_of_a_stream_are_its_own():
-    from resonate_core.server import poll
+    from resonate_core.server import event_stream
 
-    assert isinstance(poll._HEADERS, tuple)
+    assert isinstance(event_stream._HEADERS, tuple)

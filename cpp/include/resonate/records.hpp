@@ -63,7 +63,7 @@ struct Row final : Counted {
   bool external = false;  // can be awaited, and its timeout is armed (PROTOCOL 1.1)
   // The task is pending and the execute of its last dispatch is in the outbox, so its dispatch timer is not armed (PROTOCOL 4).
   bool execute_waits = false;
-  bool cancels_jobs = false;  // cancelled while it awaited jobs; steps go on to cancel them (PROTOCOL 4)
+  bool cancels_jobs = false;  // cancelled while it awaited jobs; further steps cancel them (PROTOCOL 4)
   TaskState task = TaskState::none;
   std::uint32_t callbacks = 0;  // the number of callbacks in the store
   std::uint32_t listeners = 0;
