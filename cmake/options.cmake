@@ -22,14 +22,14 @@ if(CCACHE_PROGRAM AND ENV_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the sources are hashed as relative ones, so that checkouts and build folders of one depth share the cache; and a
   # precompiled header may be used. What the caller has set is kept: it may have a wider base.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ENV_PROGRAM})
-  foreach(setting BASEDIR=${PROJECT_SOURCE_DIR} NOHASHDIR=1 SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
+  foreach(setting BASEDIR=${PROJECT_SOURCE_DIR} NOHASHDIR=1 SLOPPINESS=pch_defines,time_macros)
     string(REGEX MATCH "^[A-Z]+" name ${setting})
     if(DEFINED ENV{CCACHE_${name}})
       set(setting "${name}=$ENV{CCACHE_${name}}")
     endif()
     list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "CCACHE_${setting}")
   endforeach()
-  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/cached_compiler.sh ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
