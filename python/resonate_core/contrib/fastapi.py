@@ -126,7 +126,7 @@ class RequestJobs:
 
         Args:
             task: A function of a worker: ``@worker.task(...)``.
-            payload: The argument of the function: what JSON can hold.
+            payload: As of `resonate_core.worker.WorkerTask.enqueue`; annotated types are converted and checked.
             options: As of `resonate_core.worker.WorkerTask.enqueue`: id, queue, priority, process_in, max_retries, … .
 
         Returns:
@@ -134,7 +134,7 @@ class RequestJobs:
 
         Raises:
             TypeError: `task` is a plain function, the payload is none of JSON, or there is no such option.
-            Invalid: An option contradicts another.
+            Invalid: An option contradicts another, or the payload does not fit the function.
         """
         request = _enqueue_request(task, payload, options)
         id = request.setdefault("id", f"job-{uuid.uuid4().hex}")
@@ -191,7 +191,7 @@ _NO_TASK = "task must be a function of a worker (@worker.task), got {!r}; Starle
 def _enqueue_request(task: WorkerTask[..., Any], payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(task, WorkerTask):
         raise TypeError(_NO_TASK.format(task))
-    return enqueue_data(task.type, payload, task._merged(options))
+    return enqueue_data(task.type, task.payload(payload), task._merged(options))
 
 
 async def get_background_jobs(resonate: ResonateDep) -> AsyncIterator[RequestJobs]:

@@ -13,6 +13,7 @@ import pytest
 from fastapi import Depends, FastAPI, HTTPException, WebSocket
 from fastapi.responses import JSONResponse
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 from starlette.types import Message, Receive, Scope, Send
 
 import resonate_core as rc
@@ -31,6 +32,15 @@ def mail(to: str) -> str:
 @worker.task("count", queue="numbers")
 async def count(n: int) -> int:
     return n
+
+
+class Signup(BaseModel):
+    name: str
+
+
+@worker.task("welcome")
+def welcome(signup: Signup) -> str:
+    return f"welcome {signup.name}"
 
 
 def app_of(store: Any, **options: Any) -> FastAPI:
@@ -252,3 +262,23 @@ def check_order(app: FastAPI, commits: bool) -> None:
 def _reopened(app: FastAPI) -> Any:
     with TestClient(app):
         return worker.run_until_idle()
+
+
+def test_a_payload_is_converted_and_checked_as_by_enqueue() -> None:
+    store = rc.Store(clock=rc.ManualClock())
+    app = app_of(store)
+
+    @app.post("/signup")
+    async def signup(new: Signup, background: BackgroundJobs) -> str:
+        return background.add_task(welcome, new, id="welcome-1")
+
+    @app.post("/wrong")
+    async def wrong(background: BackgroundJobs) -> None:
+        background.add_task(welcome, {"nam": "ann"}, id="welcome-2")
+
+    with TestClient(app) as client:
+        assert client.post("/signup", json={"name": "ann"}).status_code == 200
+        with pytest.raises(rc.Invalid, match="payload of a job of type 'welcome'"):
+            client.post("/wrong")
+        assert [run.result for run in worker.run_until_idle()] == ["welcome ann"]
+    assert [job.id for job in store.jobs.search()] == ["welcome-1"]
