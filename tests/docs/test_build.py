@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from pages import DOCS, PAGES, ROOT
 
-import resonate_core
+import resonate_core.errors
+import resonate_core.worker
 from once import made_once
 
 PICTURE = DOCS / "pictures" / "order.svg"
@@ -51,6 +52,12 @@ def test_every_page_is_built(built: Path) -> None:
     assert wanted <= {page.relative_to(built) for page in built.rglob("*.html")}
 
 
+def test_the_notebooks_have_the_outputs_of_a_run(built: Path) -> None:
+    page = (built / "notebooks" / "02_jobs.html").read_text(encoding="utf-8")
+    assert "25 retries over  20.47 days" in page
+    assert list((built / "_images").glob("*.png"))
+
+
 def test_the_pages_fetch_nothing_from_elsewhere(built: Path) -> None:
     found = {page.name: FETCHED.findall(page.read_text(encoding="utf-8")) for page in built.rglob("*.html")}
     assert not {name: hits for name, hits in found.items() if hits}
@@ -61,6 +68,10 @@ def test_the_reference_has_everything_that_is_exported(built: Path) -> None:
     names = set(resonate_core.__all__) - {"__version__", "display", "errors"}
     described = set(re.findall(r'id="resonate_core\.(?:errors\.)?(\w+)"', reference))
     assert not names - described
+    for module in (resonate_core.errors, resonate_core.worker):
+        described = set(re.findall(rf'id="{re.escape(module.__name__)}\.(\w+)"', reference))
+        assert not set(module.__all__) - described - {"JobRecord"}, module.__name__  # another name of Job
+    assert 'id="resonate_core.asgi.create_app"' in reference
 
 
 def test_files_that_the_pages_name_exist() -> None:
