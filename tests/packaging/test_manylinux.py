@@ -158,6 +158,10 @@ with rc.Store("a.db") as store:
         assert "own copy" in refused(rc.Unsupported, lambda: rc.submit(other, "promise.create", request))
         message = refused(rc.StoreError, lambda: rc.Store("other.db"))
         assert message.startswith('store "' + os.path.abspath("other.db") + '": cannot open: this process has it open with Python')
+    with contextlib.closing(sqlite3.connect(":memory:")) as attaching:
+        attaching.execute("ATTACH 'other.db' AS other")
+        attaching.execute("SELECT * FROM other.t").fetchall()
+        assert "this process has it open with Python" in refused(rc.StoreError, lambda: rc.Store("other.db"))
     rc.Store("other.db").close()
     with open("a.db", "rb"), tempfile.NamedTemporaryFile(suffix=".db") as empty:
         rc.Store("a.db").close()
