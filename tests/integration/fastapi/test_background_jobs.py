@@ -274,7 +274,7 @@ def test_a_payload_is_converted_and_checked_as_by_enqueue() -> None:
 
     @app.post("/wrong")
     async def wrong(background: BackgroundJobs) -> None:
-        background.add_task(welcome, {"nam": "ann"}, id="welcome-2")
+        background.add_task(welcome, {"title": "ann"}, id="welcome-2")
 
     with TestClient(app) as client:
         assert client.post("/signup", json={"name": "ann"}).status_code == 200
