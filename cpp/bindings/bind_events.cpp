@@ -174,8 +174,7 @@ Example:
       .def_property_readonly(
           "kind", [](const Fired& self) { return name_of(self.kind); },
           "`promise_timeout`, `listener_drain`, `callback_drain`, `cancel_drain`, `lease_expiry`, `dispatch`, `schedule`, or a "
-          "step of "
-          "jobs.")
+          "step of jobs.")
       .def_property_readonly(
           "id", [](const Fired& self) { return self.id; },
           "The id of the promise, task or schedule; for a drain, of the settled promise.")

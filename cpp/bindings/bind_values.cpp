@@ -26,7 +26,7 @@ JsonDict to_dict(const Value& value) {
   return JsonDict(std::move(made));
 }
 
-// What the builders of requests in Python give as a param, payload or result.
+// Encodes a param, payload or result for the builders of requests in Python.
 JsonDict members_of(const AnyValue& value, const StringMapping& headers, const std::string& argument) {
   return to_dict(value_of(value, headers, argument.c_str()));
 }

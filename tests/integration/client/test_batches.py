@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ def server(store: rc.Store) -> Iterator[Flaky]:
 
 
 def run(url: str, main: Callable[[Aio], Awaitable[Any]], **options: Any) -> Any:
-    """What it returns; the client has spoken to the server before."""
+    """Run `main` with a client that has had an answer of the server, and so knows whether it takes batches; return its result."""
 
     async def connected() -> Any:
         async with rc.connect(url, **{"retry_for": 60, **options}).aio as client:
@@ -119,7 +120,7 @@ def test_a_batch_that_nobody_takes_is_sent_one_by_one(server: Flaky, status: int
 
 @pytest.mark.parametrize("fault", [LOST, CUT, (502, {}), (504, {})])
 def test_what_is_repeated_if_an_answer_is_lost(server: Flaky, fault: Any):
-    """What can run twice; the others are told that they may have run."""
+    """Only calls that are safe to run twice; the others raise an error that says that they may have run."""
 
     async def main(client: Aio) -> Any:
         server.faults = [fault]
@@ -161,18 +162,16 @@ def test_a_search_is_sent_alone(server: Flaky):
 
 
 def test_a_client_that_is_closed_fails_what_is_under_way():
-    async def main() -> Any:
-        silent = await asyncio.start_server(lambda reader, writer: asyncio.sleep(60), "127.0.0.1", 0)
-        port = silent.sockets[0].getsockname()[1]
-        client = rc.connect(f"http://127.0.0.1:{port}", retry_for=0).aio
+    async def main(url: str) -> Any:
+        client = rc.connect(url, retry_for=0).aio
         tasks = [asyncio.ensure_future(client.promises.get(f"p{n}")) for n in range(10)]
         await asyncio.sleep(0.05)
         await client.close()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        silent.close()
-        return found
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert {type(error) for error in asyncio.run(main())} == {rc.errors.Unreachable}
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel takes connections, and nobody reads from them
+        found = asyncio.run(main(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+    assert {type(error) for error in found} == {rc.errors.Unreachable}
 
 
 def test_many_tasks_at_a_real_server():
