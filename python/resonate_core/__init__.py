@@ -147,8 +147,8 @@ __all__ = [
     "submit",
 ]
 
-#: What few programs use, and the modules that have it. They are imported at the first use, since they need more of the standard
-#: library than the rest of the package.
+#: Names that few programs use, each with its module. The module is imported at the first use of the name: these need more of the
+#: standard library than the rest of the package.
 _LATER = {
     "QueueDefaults": "resonate_core._queue_options",
     "QueueGroups": "resonate_core._queue_options",
@@ -159,7 +159,7 @@ _LATER = {
     "submit": "resonate_core.submission",
 }
 
-if not TYPE_CHECKING:  # type checkers would take every misspelt name for one that this function knows
+if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name
 
     def __getattr__(name):
         if name == "display":

@@ -12,7 +12,7 @@ from ._calls.attempts import Attempts
 from ._calls.call import Call, Repeated, Together
 from ._calls.parts import Parts
 from ._core import SystemClock
-from ._flights import Flights
+from ._http_batches import HttpBatches
 from ._server_client import BUSY, AsyncServerClient, NoBatch, Reply, ServerAddress, ServerClient, envelope
 from .errors import ResonateError, Unreachable, Unsupported
 
@@ -137,7 +137,7 @@ class AsyncRemote:
         self._make: Callable[[], AsyncServerClient] = lambda: AsyncServerClient(url, token, timeout)
         self.address = ServerAddress(url, token, timeout)
         self._requests = _Requests(self.address, retry_for)
-        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient, Flights] | None = None
+        self._server: tuple[asyncio.AbstractEventLoop, AsyncServerClient, HttpBatches] | None = None
 
     def __repr__(self) -> str:
         return repr(self.address.name)
@@ -148,15 +148,15 @@ class AsyncRemote:
         return self._of_running_loop()[1]
 
     @property
-    def flights(self) -> Flights:
-        """What sends requests over them."""
+    def batches(self) -> HttpBatches:
+        """The sender of requests over the connections of the running loop."""
         return self._of_running_loop()[2]
 
-    def _of_running_loop(self) -> tuple[asyncio.AbstractEventLoop, AsyncServerClient, Flights]:
+    def _of_running_loop(self) -> tuple[asyncio.AbstractEventLoop, AsyncServerClient, HttpBatches]:
         loop = asyncio.get_running_loop()
         if self._server is None or self._server[0] is not loop:
             server = self._make()
-            self._server = loop, server, Flights(server)
+            self._server = loop, server, HttpBatches(server)
         return self._server
 
     async def close(self) -> None:
@@ -171,7 +171,7 @@ class AsyncRemote:
         attempts = Attempts(call.again, self._requests.retry_for)
         while True:
             try:
-                return self._requests.result(call, await self.flights.send(request))
+                return self._requests.result(call, await self.batches.send(request))
             except Unreachable as error:
                 await asyncio.sleep(attempts.pause_after(error))
 

@@ -22,7 +22,7 @@ FOREIGN_INTERVAL = 0.05
 _MANUAL_INTERVAL = 0.01
 #: Seconds after which the clock is compared with the deadlines again: it may have been set, or the store closed.
 _LONGEST_PAUSE = 1.0
-#: The number of promises that one transaction reads. It holds the GIL while it makes the replies.
+#: The number of promises that one transaction reads. It holds the GIL while it makes the records.
 _READ_AT_ONCE = 128
 #: Reads that no commit has caused take at most this share of the time of one thread.
 _BUSY_SHARE = 0.2
@@ -180,17 +180,16 @@ class _Watcher:
     async def read(self, ids: list[str]) -> None:
         """Read promises, and end the waits of those that are settled."""
         requests = [{"kind": "promise.get", "head": _HEAD, "data": {"id": one}} for one in ids]
-        replies = await self.loop.run_in_executor(None, lambda: self.store.apply(requests))
-        for waited, reply in zip(ids, replies, strict=True):
-            status, answer = reply["head"]["status"], reply["data"]
+        answers = await self.loop.run_in_executor(None, self.store._run_calls, requests)
+        for waited, (status, answer) in zip(ids, answers, strict=True):
             if status == 404 and waited in self.due:
                 self.end(waited, deleted(waited))
             elif status >= 300:
                 self.end(waited, refusal(status, answer))
-            elif answer["promise"]["state"] != "pending":
-                self.end(waited, Promise.from_dict(answer["promise"]))
+            elif answer.state != "pending":
+                self.end(waited, answer)
             elif waited in self.waiting:
-                self.due[waited] = answer["promise"]["timeoutAt"]
+                self.due[waited] = answer.timeout_at
 
     def end(self, waited: str, outcome: Promise | BaseException) -> None:
         for waiter in self.forget(waited):

@@ -48,7 +48,7 @@ class Reader(Connection):
         return found
 
     def hears_of(self, queue: str) -> set[str]:
-        """The queues of the events up to the first one that names this queue; a queue that still has jobs may be named again."""
+        """Read events until one names this queue; return the queues of all of them. A queue that still has jobs may be named again."""
         heard: set[str] = set()
         while queue not in heard:
             heard.update(self.queues())

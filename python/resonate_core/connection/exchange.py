@@ -72,13 +72,7 @@ class Exchange:
     def leave(self, connection: Member) -> None:
         """End delivery to a worker; with the last one gone nothing of the exchange runs any more."""
         self.delivery.leave(connection)
-        if self.delivery.members or self._watcher is None:
-            return
-        if self._at_once:
-            self._watcher.cancel()
-            self._watcher = None
-        else:
-            self._active.set()  # it ends by itself: cancelled, it would lose the messages that a thread takes just now
+        self._active.set()  # the watcher ends by itself: cancelled, it would lose the messages that a thread takes just now
 
     async def ended(self) -> None:
         """Return when nothing of the exchange runs any more, after the last worker has left."""
@@ -123,6 +117,8 @@ class Exchange:
                         await self._active.wait()
                 except TimeoutError:
                     pass
+                if not self.delivery.members:
+                    break
                 if not self.manual:
                     next_due = await self.call(self._tick)
                     await self.delivery.deliver_by(self.call)

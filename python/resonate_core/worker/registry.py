@@ -126,8 +126,7 @@ class Registry(Listening):
                 are up to date as they are.
             options: Options of the jobs that are enqueued through the task: queue, priority, timeout, max_retries, retry_policy,
                 on_exhausted, retention, lifecycle, headers, tags, unique_for (each job then needs a unique_key), good_for, group,
-                cancel_with_awaiters. The
-                `timeout` applies to all jobs of the type that run here.
+                cancel_with_awaiters. The `timeout` applies to all jobs of the type that run here.
 
         Raises:
             Invalid: The type has a handler already.

@@ -27,7 +27,7 @@ _log = logging.getLogger("resonate_core.worker")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 #: A stream that was open for so long (s) ended in order: its server stops, or its lifetime is over.
 _LASTING = 5.0
-#: Answers of a server without such a stream, and of one that refuses it: asking again soon changes nothing.
+#: Statuses of a server that has no such stream or refuses it: the next attempt is made after the longest pause.
 _NO_STREAM = (400, 401, 403, 404, 405, 410, 414, 431, 501)
 
 

@@ -44,9 +44,8 @@ class Worker(Registry):
         strict: Claim from the queues in the order given, from the next one only if the first has nothing; otherwise by weight.
         batch: How many jobs to claim ahead, so that a free slot has its next job at once. If the queue's lifecycle claims in one
             step, they count as running while they wait.
-        poll_interval: The longest pause between two claims, in ms or as a timedelta: this late a job of another process may be seen.
-            Commits of this process, notices of PostgreSQL and the stream of a server wake the worker at once.
-            Jobs of this process, and on PostgreSQL those of others, are seen at once.
+        poll_interval: The longest pause between two claims, in ms or as a timedelta. Commits of this process, notices of PostgreSQL and
+            the stream of a server wake the worker at once; only a job that another process has written to a file is seen this late.
         heartbeat: How often leases are renewed, in ms or as a timedelta; None: three times in the shorter lease.
         grace: How long a stop waits for running jobs, in ms or as a timedelta.
         token: A bearer token, if `store_or_url` is the URL of a server.

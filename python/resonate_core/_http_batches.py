@@ -11,7 +11,7 @@ from typing import Any
 from ._server_client import AsyncServerClient, NoBatch, Reply, Unreachable
 from .errors import ResonateError
 
-__all__ = ["Flights"]
+__all__ = ["HttpBatches"]
 
 Request = dict[str, Any]
 
@@ -22,7 +22,7 @@ _MOST_AT_ONCE = 4
 _MOST_BYTES = 524_288
 
 
-class Flights:
+class HttpBatches:
     """Sends the requests of one loop to one server.
 
     Requests of one iteration of the loop, and those that wait while several HTTP requests are under way, share an HTTP request, if
@@ -70,11 +70,11 @@ class Flights:
         while self._waiting and (self._server.batch == 1 or len(self._under_way) < _MOST_AT_ONCE):
             part = self._take()
             if part:
-                task = self._loop.create_task(self._fly(part))
+                task = self._loop.create_task(self._send(part))
                 self._under_way.add(task)
-                task.add_done_callback(self._landed)
+                task.add_done_callback(self._sent)
 
-    def _landed(self, task: asyncio.Task[None]) -> None:
+    def _sent(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._begin()
 
@@ -91,7 +91,7 @@ class Flights:
                 part.append((request, future))
         return part
 
-    async def _fly(self, part: list[tuple[Request, asyncio.Future[Request]]]) -> None:
+    async def _send(self, part: list[tuple[Request, asyncio.Future[Request]]]) -> None:
         replies: Sequence[Request | Exception]
         try:
             replies = await self._replies([request for request, _ in part])
@@ -120,7 +120,7 @@ class Flights:
 
 
 def _copy(error: ResonateError) -> ResonateError:
-    """Each caller raises its own: an exception holds the stack of the one that raises it."""
+    """Copy an error for each caller: an exception that is raised again gets the stack of the caller that raises it."""
     made = copy.copy(error)
     vars(made).update(vars(error))
     return made
