@@ -1,7 +1,7 @@
 """Tests of programs that use a store: search for the shortest story that breaks them, and replay it.
 
-`explore` runs a scenario thousands of times, each time with other choices (which worker continues, which one crashes, how long it takes), and shrinks a
-failing run to the shortest one. Needs nothing but the core; progress needs the extra ``testing``.
+`explore` runs a scenario thousands of times, each time with other choices (which worker continues, which one crashes, how long it
+takes), and shrinks a failing run to the shortest one. It needs nothing but the core; a bar of progress needs the extra ``testing``.
 
 Example:
     >>> from resonate_core.testing import Choices
@@ -16,11 +16,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .choices import Choice, ChoiceLimit, Choices
+    from .exploration import explore
+    from .failures import Failure, NotDeterministic, Report
+    from .programs import IDLE, Programs, interleave
+    from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
 
 __all__ = [
+    "IDLE",
     "Choice",
     "ChoiceLimit",
     "Choices",
+    "CrashSearch",
+    "Failure",
+    "NotDeterministic",
+    "PrioritySearch",
+    "Programs",
+    "RandomSearch",
+    "Report",
+    "Search",
+    "explore",
+    "interleave",
 ]
 
 #: Each name with its module, which is imported at the first use of the name.
@@ -28,6 +43,17 @@ _LATER = {
     "Choice": "choices",
     "ChoiceLimit": "choices",
     "Choices": "choices",
+    "CrashSearch": "searches",
+    "Failure": "failures",
+    "IDLE": "programs",
+    "NotDeterministic": "failures",
+    "PrioritySearch": "searches",
+    "Programs": "programs",
+    "RandomSearch": "searches",
+    "Report": "failures",
+    "Search": "searches",
+    "explore": "exploration",
+    "interleave": "programs",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name
