@@ -31,7 +31,7 @@ Point = str | int | timedelta | _Idle | None
 Program = Callable[[str], Generator[Any, Any, Any]]
 
 _DAY = 86_400_000
-_MOST_STEPS = 100_000
+_MOST_STEPS = 20_000
 
 
 def milliseconds(duration: int | timedelta, what: str) -> int:
