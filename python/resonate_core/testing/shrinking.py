@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .._stopwatch import seconds as stopwatch
@@ -14,10 +15,16 @@ __all__ = ["LabelledDraws", "Shrinker", "Tried"]
 _NEAR = 16
 
 
+@lru_cache(maxsize=4096)
+def _group(label: str) -> str:
+    return label.partition(":")[0]
+
+
 class LabelledDraws:
     """Draws from a tape whose values have labels: a choice takes the next value of its own label, and skips up to 16 others.
 
-    If something is deleted from a tape, the other values are then still answers to the questions that they answered before.
+    If something is deleted from a tape, the other values are then still answers to the questions that they answered before. Labels are
+    compared up to their colon: if another worker takes the place of one, its crash answers for the other's.
 
     Args:
         tape: The choices.
@@ -32,8 +39,9 @@ class LabelledDraws:
     def number(self, label: str, size: int) -> int:
         """Return the next value of this label, at most `size` - 1; 0 if there is none near."""
         tape = self._tape
+        group = _group(label)
         for at in range(self._next, min(self._next + _NEAR, len(tape))):
-            if tape[at].label == label:
+            if _group(tape[at].label) == group:
                 self._next = at + 1
                 value = tape[at].value
                 return value if value < size else size - 1
