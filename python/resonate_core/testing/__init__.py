@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .choices import Choice, ChoiceLimit, Choices
+    from .crashes import CrashingConnection, crash_at_every_request
     from .exploration import explore
     from .failures import Failure, NotDeterministic, Report
     from .programs import IDLE, Programs, interleave
@@ -27,6 +28,7 @@ __all__ = [
     "ChoiceLimit",
     "Choices",
     "CrashSearch",
+    "CrashingConnection",
     "Failure",
     "NotDeterministic",
     "PrioritySearch",
@@ -34,6 +36,7 @@ __all__ = [
     "RandomSearch",
     "Report",
     "Search",
+    "crash_at_every_request",
     "explore",
     "interleave",
 ]
@@ -44,6 +47,7 @@ _LATER = {
     "ChoiceLimit": "choices",
     "Choices": "choices",
     "CrashSearch": "searches",
+    "CrashingConnection": "crashes",
     "Failure": "failures",
     "IDLE": "programs",
     "NotDeterministic": "failures",
@@ -52,6 +56,7 @@ _LATER = {
     "RandomSearch": "searches",
     "Report": "failures",
     "Search": "searches",
+    "crash_at_every_request": "crashes",
     "explore": "exploration",
     "interleave": "programs",
 }
