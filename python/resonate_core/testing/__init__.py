@@ -1,0 +1,43 @@
+"""Tests of programs that use a store: search for the shortest story that breaks them, and replay it.
+
+`explore` runs a scenario thousands of times, each time with other choices (which worker continues, which one crashes, how long it takes), and shrinks a
+failing run to the shortest one. Needs nothing but the core; progress needs the extra ``testing``.
+
+Example:
+    >>> from resonate_core.testing import Choices
+    >>> Choices.from_seed(1).pick(["a", "b", "c"], "schedule") in ("a", "b", "c")
+    True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .choices import Choice, ChoiceLimit, Choices
+
+__all__ = [
+    "Choice",
+    "ChoiceLimit",
+    "Choices",
+]
+
+#: Each name with its module, which is imported at the first use of the name.
+_LATER = {
+    "Choice": "choices",
+    "ChoiceLimit": "choices",
+    "Choices": "choices",
+}
+
+if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name
+
+    def __getattr__(name):
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
