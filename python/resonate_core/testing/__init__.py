@@ -15,19 +15,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .assertions import ANYTHING, assert_enqueued, assert_same_state, assert_settled, assert_sound, assert_waiting_for
     from .choices import Choice, ChoiceLimit, Choices
+    from .serving import LiveServer, serving
 
 __all__ = [
+    "ANYTHING",
     "Choice",
     "ChoiceLimit",
     "Choices",
+    "LiveServer",
+    "assert_enqueued",
+    "assert_same_state",
+    "assert_settled",
+    "assert_sound",
+    "assert_waiting_for",
+    "serving",
 ]
 
 #: Each name with its module, which is imported at the first use of the name.
 _LATER = {
+    "ANYTHING": "assertions",
     "Choice": "choices",
     "ChoiceLimit": "choices",
     "Choices": "choices",
+    "LiveServer": "serving",
+    "assert_enqueued": "assertions",
+    "assert_same_state": "assertions",
+    "assert_settled": "assertions",
+    "assert_sound": "assertions",
+    "assert_waiting_for": "assertions",
+    "serving": "serving",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name
