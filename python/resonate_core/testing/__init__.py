@@ -1,7 +1,7 @@
 """Tests of programs that use a store: search for the shortest story that breaks them, and replay it.
 
-`explore` runs a scenario thousands of times, each time with other choices (which worker continues, which one crashes, how long it takes), and shrinks a
-failing run to the shortest one. Needs nothing but the core; progress needs the extra ``testing``.
+`explore` runs a scenario thousands of times, each time with other choices (which worker continues, which one crashes, how long it
+takes), and shrinks a failing run to the shortest one. It needs nothing but the core; a bar of progress needs the extra ``testing``.
 
 Example:
     >>> from resonate_core.testing import Choices
@@ -17,19 +17,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .assertions import ANYTHING, assert_enqueued, assert_same_state, assert_settled, assert_sound, assert_waiting_for
     from .choices import Choice, ChoiceLimit, Choices
+    from .exploration import explore
+    from .failures import Failure, NotDeterministic, Report
+    from .programs import IDLE, Programs, interleave
+    from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .serving import LiveServer, serving
 
 __all__ = [
     "ANYTHING",
+    "IDLE",
     "Choice",
     "ChoiceLimit",
     "Choices",
+    "CrashSearch",
+    "Failure",
     "LiveServer",
+    "NotDeterministic",
+    "PrioritySearch",
+    "Programs",
+    "RandomSearch",
+    "Report",
+    "Search",
     "assert_enqueued",
     "assert_same_state",
     "assert_settled",
     "assert_sound",
     "assert_waiting_for",
+    "explore",
+    "interleave",
     "serving",
 ]
 
@@ -39,12 +54,23 @@ _LATER = {
     "Choice": "choices",
     "ChoiceLimit": "choices",
     "Choices": "choices",
+    "CrashSearch": "searches",
+    "Failure": "failures",
+    "IDLE": "programs",
     "LiveServer": "serving",
+    "NotDeterministic": "failures",
+    "PrioritySearch": "searches",
+    "Programs": "programs",
+    "RandomSearch": "searches",
+    "Report": "failures",
+    "Search": "searches",
     "assert_enqueued": "assertions",
     "assert_same_state": "assertions",
     "assert_settled": "assertions",
     "assert_sound": "assertions",
     "assert_waiting_for": "assertions",
+    "explore": "exploration",
+    "interleave": "programs",
     "serving": "serving",
 }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from random import Random
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+
+if TYPE_CHECKING:
+    from .. import Store
 
 __all__ = ["Choice", "ChoiceLimit", "Choices", "Draws", "RandomDraws", "TapeDraws"]
 
@@ -124,6 +127,7 @@ class Choices:
             store.
 
     Attributes:
+        actor: The name of the process that runs, which the story shows before each line; empty for none.
         tape: The values drawn so far.
         telling: As given.
 
@@ -139,7 +143,7 @@ class Choices:
         ('a', 1, False)
     """
 
-    __slots__ = ("_asked", "_at_end", "_clock", "_draws", "_limit", "_notes", "tape", "telling")
+    __slots__ = ("_asked", "_at_end", "_clock", "_draws", "_followed", "_limit", "_notes", "actor", "tape", "telling")
 
     def __init__(self, draws: Draws, *, limit: int = 1_000_000, telling: bool = False) -> None:
         self._draws = draws
@@ -148,6 +152,8 @@ class Choices:
         self._notes: list[tuple[int | None, str]] = []
         self._clock: Any = None
         self._at_end: list[Callable[[], object]] = []
+        self._followed: list[Any] = []
+        self.actor = ""
         self.tape: list[int] = []
         self.telling = telling
 
@@ -238,10 +244,33 @@ class Choices:
         """
         self._clock = clock
 
+    def follow(self, store: Store) -> None:
+        """Take the instants of the notes from a store, and write its requests and internal steps into the story.
+
+        The store is recorded only in the run that `explore` makes for the story: a recording costs more than a request. Reads are left
+        out. To follow a store twice is to follow it once.
+        """
+        self.at(store)
+        if self.telling and all(store is not each for each in self._followed):
+            from .stories import StoryWriter
+
+            self._followed.append(store)
+            recording = store.record(cast("IO[str]", StoryWriter(self.note)))  # it only writes
+            self.at_end(recording.close)
+
+    def follows(self, store: Store) -> bool:
+        """Return whether the store's requests and steps are in the story of this run."""
+        return any(store is each for each in self._followed)
+
     def note(self, text: str) -> None:
         """Add a line to the story of the run, with the clock's instant if there is a clock."""
         clock = self._clock
-        self._notes.append((None if clock is None else clock.now, text))
+        self._notes.append((None if clock is None else clock.now, f"{self.actor}: {text}" if self.actor else text))
+
+    @property
+    def notes(self) -> int:
+        """The number of notes so far."""
+        return len(self._notes)
 
     @property
     def story(self) -> list[str]:
