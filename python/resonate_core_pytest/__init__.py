@@ -6,6 +6,7 @@ this file. It takes everything else from `resonate_core.testing` when a test fir
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ MARKERS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and the settings of the ini file."""
     group = parser.getgroup("resonate", "resonate_core: simulated time, search for races")
-    group.addoption("--resonate-seed", type=int, metavar="N", help="seed of explored tests (default: resonate_seed, else 0)")
+    group.addoption("--resonate-seed", type=int, metavar="N", help="seed of explored tests (default: RESONATE_SEED, else 0)")
     group.addoption("--resonate-runs", type=int, metavar="N", help="runs of each explored test (default: what the test says)")
     group.addoption("--resonate-replay", metavar="TOKEN", help="run each explored test once, with the choices of this token")
     group.addoption("--resonate-backends", metavar="NAMES", help="storages of tests without a marker, such as memory,sqlite")
@@ -77,7 +78,7 @@ def seed_of(config: pytest.Config) -> int:
         UsageError: It is no integer of at least 0.
     """
     given = config.getoption("resonate_seed")
-    text = config.getini("resonate_seed") if given is None else given
+    text = (os.environ.get("RESONATE_SEED") or config.getini("resonate_seed")) if given is None else given
     try:
         seed = int(text)
     except ValueError:
@@ -126,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def resonate_seed(request: pytest.FixtureRequest) -> int:
-    """The seed of this run of pytest: the option ``--resonate-seed``, else the setting ``resonate_seed``, else 0."""
+    """The seed of this run of pytest: ``--resonate-seed``, else the variable RESONATE_SEED, else the setting ``resonate_seed``, else 0."""
     return seed_of(request.config)
 
 

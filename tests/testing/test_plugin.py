@@ -325,3 +325,104 @@ def test_the_default_folder_is_the_temporary_one(run: Run) -> None:
     found = re.search(r"trace: (.*)", run(FAILING).stdout.str())
     assert found is not None and Path(found[1]).is_file()
     assert Path(found[1]).parent.name == "resonate"
+
+
+# -- explored tests -------------------------------------------------------------------------------------------------------
+
+#: Two workers may claim before either completes: a lease that is shorter than the work is paid twice.
+RACE = """
+def charge_twice(resonate_choices, resonate_store, charged):
+    clock, jobs = resonate_store.clock, resonate_store.jobs
+    jobs.enqueue("charge", id="order-1", max_retries=3, retry_policy={"kind": "fixed", "intervals": [0]})
+    for worker in ("ann", "bob"):
+        for job in jobs.claim("default", worker=worker, lease=1000, start=1):
+            charged.append(worker)
+            clock.advance(resonate_choices.integer(0, 1500, "delay"))
+            try:
+                jobs.complete(job.id, job.version)
+            except rc.Conflict:
+                resonate_choices.note(f"{worker} is too late")
+    assert len(charged) <= 1, "charged twice"
+
+@pytest.mark.resonate_explore(runs=300)
+def test_race(resonate_choices, resonate_store):
+    charge_twice(resonate_choices, resonate_store, [])
+"""
+
+
+def test_an_explored_test_finds_a_race_and_shows_the_shortest_story(run: Run) -> None:
+    result = run(RACE, "--resonate-pictures=shown")
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "the lease of job order-1 expires" in text
+    assert "charged twice" in text
+    token = re.search(r"--resonate-replay=(rct_\S+)", text)
+    assert token is not None
+    result.stdout.fnmatch_lines(["seed 0, run *", "timeline: *test_race.svg", "trace: *test_race.jsonl"])
+    again = run(
+        RACE + "def test_other(resonate_explore): resonate_explore(lambda choices: None)\n", f"--resonate-replay={token[1]}"
+    )
+    again.assert_outcomes(failed=1, skipped=1)
+    assert "replayed" in again.stdout.str()
+    mended = RACE.replace("lease=1000", "lease=5000")
+    passes(run(mended, f"--resonate-replay={token[1]}"))
+
+
+def test_equal_seeds_find_the_same_run_and_the_options_win(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(*options: str) -> str:
+        match = re.search(r"found   run (\d+ of seed \d+)", run(RACE, *options).stdout.str())
+        return match[1] if match else "none"
+
+    assert found("--resonate-seed=7") == found("--resonate-seed=7")
+    assert found("--resonate-seed=7").endswith("of seed 7")
+    assert found("--resonate-runs=1", "--resonate-seed=3") in ("none", "0 of seed 3")
+    monkeypatch.setenv("RESONATE_SEED", "9")
+    assert found().endswith("of seed 9")
+
+
+def test_the_fixture_explores_a_function(run: Run) -> None:
+    text = """
+def dice(choices):
+    assert choices.integer(1, 6, "die") < 6
+
+def test_dice(resonate_explore):
+    with pytest.raises(Failure) as raised:
+        resonate_explore(dice)
+    assert raised.value.seed == 5
+
+def test_sound(resonate_explore):
+    assert resonate_explore(lambda choices: None, runs=7).runs == 7
+"""
+    passes(run(text, "--resonate-seed=5"), 2)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (
+            "@pytest.fixture\ndef bank(resonate_store): return []\n"
+            "@pytest.mark.resonate_explore\ndef test_it(resonate_choices, bank): pass",
+            "fixture 'bank' of test_it.py::test_it must not use resonate_store: each run has another one",
+        ),
+        (
+            "@pytest.mark.resonate_explore\nasync def test_it(resonate_store): pass",
+            "test_it.py::test_it must take resonate_world alone, since it is a coroutine, got resonate_store",
+        ),
+        (
+            "@pytest.mark.resonate_explore(5)\ndef test_it(resonate_choices): pass",
+            "resonate_explore of test_it.py::test_it must have named arguments, got (5,)",
+        ),
+        (
+            "@pytest.mark.resonate_explore(runs=0)\ndef test_it(resonate_choices): pass",
+            "runs must be an integer of at least 1, got 0",
+        ),
+    ],
+)
+def test_a_wrong_explored_test_is_refused(run: Run, text: str, said: str) -> None:
+    result = run(text)
+    result.assert_outcomes(failed=1)
+    assert said in result.stdout.str()
+
+
+def test_a_wrong_token_is_refused(run: Run) -> None:
+    assert "token must begin with rct_, got 'xyz'" in run(RACE, "--resonate-replay=xyz").stdout.str()

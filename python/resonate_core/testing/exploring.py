@@ -61,7 +61,7 @@ class Explorer:
 
         config = self._item.config
         token, runs = config.getoption("resonate_replay"), config.getoption("resonate_runs")
-        given = {"seed": plugin.seed_of(config), **options}
+        given = {"seed": plugin.seed_of(config), "progress": False, **options}
         if runs is not None:
             given["runs"] = runs
         if config.getoption("resonate_seed") is not None:

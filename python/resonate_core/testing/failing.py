@@ -83,7 +83,7 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
         facts["resonate_token"] = failure.token
         if failure.seed is not None:
             facts["resonate_seed"] = failure.seed
-        story = list(failure.story)
+        story = []  # it is in the message of the failure
     else:
         story = story_of(trace)
     if story:
