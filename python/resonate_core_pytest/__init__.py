@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from resonate_core import Clock, Store
     from resonate_core.testing.exploring import Explorer
-    from resonate_core.testing.serving import LiveServer
+    from resonate_core.testing.servers import LiveServer
     from resonate_core.worker import Worker
 
 if "resonate_core.testing.assertions" not in sys.modules:  # an imported module cannot be rewritten

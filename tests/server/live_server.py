@@ -13,7 +13,7 @@ from resonate_core import Store
 from resonate_core.asgi import ResonateApp
 from resonate_core.server.run import _Server, _uvicorn_config, make_app
 from resonate_core.server.settings import Settings
-from resonate_core.testing.serving import Listener
+from resonate_core.testing.servers import Listener
 
 __all__ = ["Live", "live", "serving"]
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .choices import Choice, ChoiceLimit, Choices
     from .exploration import explore
     from .failures import Failure, NotDeterministic, Report
+    from .machine import StoreMachine
     from .programs import IDLE, Programs, interleave
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
-    from .serving import LiveServer, serving
+    from .servers import LiveServer, serving
 
 __all__ = [
     "ANYTHING",
@@ -38,6 +39,7 @@ __all__ = [
     "RandomSearch",
     "Report",
     "Search",
+    "StoreMachine",
     "assert_enqueued",
     "assert_same_state",
     "assert_settled",
@@ -57,13 +59,14 @@ _LATER = {
     "CrashSearch": "searches",
     "Failure": "failures",
     "IDLE": "programs",
-    "LiveServer": "serving",
+    "LiveServer": "servers",
     "NotDeterministic": "failures",
     "PrioritySearch": "searches",
     "Programs": "programs",
     "RandomSearch": "searches",
     "Report": "failures",
     "Search": "searches",
+    "StoreMachine": "machine",
     "assert_enqueued": "assertions",
     "assert_same_state": "assertions",
     "assert_settled": "assertions",
@@ -71,7 +74,7 @@ _LATER = {
     "assert_waiting_for": "assertions",
     "explore": "exploration",
     "interleave": "programs",
-    "serving": "serving",
+    "serving": "servers",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

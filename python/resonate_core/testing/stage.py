@@ -20,7 +20,7 @@ from .assertions import assert_sound
 
 if TYPE_CHECKING:
     from ..worker import Worker
-    from .serving import LiveServer
+    from .servers import LiveServer
 
 __all__ = ["STAGE", "Stage", "StageOptions", "options_of", "stage_of"]
 
@@ -134,7 +134,7 @@ class Stage:
     @cached_property
     def server(self) -> LiveServer:
         """A server of the store."""
-        from .serving import LiveServer
+        from .servers import LiveServer
 
         server = LiveServer(self.store, **self.options.server)
         self._closing.callback(server.stop)

@@ -35,8 +35,8 @@ try:
     from hypothesis.strategies import SearchStrategy
 
     from .operations.cron_drawing import cron_texts
-    from .operations.drawing import any_operation, corruption, pick
-    from .operations.job_drawing import any_job_operation
+    from .operations.drawing import GROUPED, corruption, pick
+    from .operations.job_drawing import GROUP_STRATEGIES
 except ModuleNotFoundError as error:
     message = f"strategies need {error.name}, which is not installed: {how_to_install('testing')}"
     raise ModuleNotFoundError(message, name=error.name) from error
@@ -70,7 +70,12 @@ def ids(pool: Sequence[str] = (*pools.IDS, *job_pools.JOB_IDS)) -> SearchStrateg
     if not pool:
         raise Invalid("pool must have at least one id, got none")
     others = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=20)
-    return st.one_of(st.sampled_from(pool), st.sampled_from(pool), st.sampled_from(pool), others)
+    return _mostly(st.sampled_from(pool), others)
+
+
+def _mostly(usual: SearchStrategy[Any], other: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    """Return a strategy that draws from the first three times in four. `one_of` would draw from equal strategies once."""
+    return st.integers(0, 3).flatmap(lambda number: other if number == 3 else usual)
 
 
 def values() -> SearchStrategy[Any]:
@@ -84,11 +89,11 @@ def values() -> SearchStrategy[Any]:
         []
     """
     plain = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(max_size=10))
-    return st.recursive(
-        plain,
-        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
-        max_leaves=5,
-    )
+
+    def nested(inner: SearchStrategy[Any]) -> SearchStrategy[Any]:
+        return st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3))
+
+    return st.recursive(plain, nested, max_leaves=5)
 
 
 def tags(*, targets: Sequence[str] = pools.TARGETS) -> SearchStrategy[dict[str, str]]:
@@ -155,11 +160,8 @@ def durations(shortest: int = 0, longest: int = LONGEST) -> SearchStrategy[int]:
     if not 0 <= shortest <= longest:
         raise Invalid(f"longest must be at least shortest, and shortest at least 0, got {shortest} and {longest}")
     round_ones = [1000, 10_000, 60_000, 100, 10, 1, 0, 3_600_000, 86_400_000]
-    usual = [
-        ms
-        for ms in (*round_ones, *(one + by for one in (shortest, longest, *round_ones) for by in (0, 1, -1)))
-        if shortest <= ms <= longest
-    ]
+    near = [one + by for one in (shortest, longest, *round_ones) for by in (0, 1, -1)]
+    usual = [ms for ms in (*round_ones, *near) if shortest <= ms <= longest]
     return st.one_of(st.sampled_from(usual), st.integers(shortest, longest))
 
 
@@ -179,7 +181,7 @@ def instants(store: Store[Any] | Callable[[], Store[Any]], *, furthest: int = FA
         >>> store = rc.Store(clock=rc.ManualClock())
         >>> _ = store.promises.create("a", timeout=777)
         >>> find(strategies.instants(store), lambda at: at > 700)
-        776
+        777
     """
 
     @st.composite
@@ -187,8 +189,8 @@ def instants(store: Store[Any] | Callable[[], Store[Any]], *, furthest: int = FA
         present = store() if callable(store) else store
         resolver = JobResolver(RowsOfStore(present))
         due = [at + by for at in resolver.timers() for by in (0, -1, 1)]
-        choices = [st.sampled_from(due), st.sampled_from(due)] if due else []
-        at = draw(st.one_of(*choices, durations(longest=furthest).map(lambda ms: present.now + ms)))
+        others = durations(longest=furthest).map(lambda ms: present.now + ms)
+        at = draw(_mostly(st.sampled_from(due), others) if due else others)
         return resolver.not_too_far(min(int(at), present.now + furthest))
 
     return drawn()
@@ -220,7 +222,8 @@ class Request:
             >>> request.run(rc.Store(clock=rc.ManualClock()))["head"]["status"]
             404
         """
-        return store.apply(self.envelope, now=self.now)
+        reply: dict[str, Any] = store.apply(self.envelope, now=self.now)
+        return reply
 
 
 @dataclass(frozen=True)
@@ -300,12 +303,19 @@ def programs(
     Example:
         >>> from hypothesis import find
         >>> from resonate_core.testing import strategies
-        >>> def settles(program):
-        ...     return "promise.settle" in [request.envelope["kind"] for request in program.requests]
-        >>> len(find(strategies.programs(), settles).requests)
-        1
+        >>> def completes(program):
+        ...     return "job.complete" in [request.envelope["kind"] for request in program.requests]
+        >>> len(find(strategies.programs(), completes).requests) < 10
+        True
     """
-    return st.lists(_operations(dialects, jobs), max_size=max_size).map(lambda operations: _program(operations, rules))
+    operation = _operations(dialects, jobs)
+
+    # `st.lists` would draw five on average.
+    @st.composite
+    def drawn(draw: Callable[..., Any]) -> Program:
+        return _program([draw(operation) for _ in range(draw(st.integers(0, max_size)))], rules)
+
+    return drawn()
 
 
 def _program(operations: list[Any], rules: Any) -> Program:
@@ -326,10 +336,13 @@ def _operations(dialects: Iterable[str], jobs: bool) -> SearchStrategy[Any]:
     if not known or set(known) - set(DIALECTS):
         raise Invalid(f"dialects must be some of {', '.join(DIALECTS)}, got {known!r}")
 
+    # Each group is as likely as the others, as is each rule of a state machine.
+    groups = [*GROUPED.values(), *(GROUP_STRATEGIES.values() if jobs else ())]
+
     # A strategy of its own, whose description is short: that of all operations fills pages.
     @st.composite
     def operations(draw: Callable[..., Any]) -> Any:
-        operation = draw(any_job_operation if jobs else any_operation)
+        operation = draw(groups[draw(st.integers(0, len(groups) - 1))])
         return operation if operation["dialect"] in known else {**operation, "dialect": known[0]}
 
     return operations()
@@ -385,4 +398,11 @@ def job_orders(
         "unique_key": st.sampled_from(job_pools.UNIQUE_KEYS),
         "tags": pick({}, {"own": "1"}),
     }
-    return st.fixed_dictionaries(always, optional=optional)
+    return st.fixed_dictionaries(always, optional=optional).map(_valid_order)
+
+
+def _valid_order(order: dict[str, Any]) -> dict[str, Any]:
+    """Under `horsies`, retries need a policy (JOBS 4)."""
+    if order.get("lifecycle") == "horsies" and "retry_policy" not in order:
+        return {name: value for name, value in order.items() if name != "max_retries"}
+    return order

@@ -10,6 +10,7 @@ from hypothesis.strategies import SearchStrategy
 from . import pools
 
 __all__ = [
+    "GROUPED",
     "GROUPS",
     "NEW",
     "OLD",
@@ -174,6 +175,9 @@ GROUPS = {
     "read": ["promise_get", "task_get", "task_get", "schedule_get", "promise_search", "task_search", "schedule_search"],
     "debug": ["debug", "debug_tick", "debug_tick"],
 }
+
+GROUPED = {group: st.one_of([STRATEGIES[name] for name in names]) for group, names in GROUPS.items()}
+"""One strategy for each group."""
 
 # The number of the member that is corrupted, how, and by which value.
 corruption = st.tuples(st.integers(0, 40), pick("put", "put", "put", "drop", "rename"), st.sampled_from(pools.WRONG))

@@ -154,7 +154,7 @@ def serving(store: Store[Any], **tables: Any) -> Iterator[LiveServer]:
         >>> import resonate_core as rc
         >>> from resonate_core.testing import serving
         >>> with serving(rc.Store(clock=rc.ManualClock())) as server, server.client() as client:
-        ...     client.promises.count()
+        ...     len(client.promises.search())
         0
     """
     server = LiveServer(store, **tables)
