@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .._stopwatch import seconds as stopwatch
@@ -14,10 +15,16 @@ __all__ = ["LabelledDraws", "Shrinker", "Tried"]
 _NEAR = 16
 
 
+@lru_cache(maxsize=4096)
+def _group(label: str) -> str:
+    return label.partition(":")[0]
+
+
 class LabelledDraws:
     """Draws from a tape whose values have labels: a choice takes the next value of its own label, and skips up to 16 others.
 
-    If something is deleted from a tape, the other values are then still answers to the questions that they answered before.
+    If something is deleted from a tape, the other values are then still answers to the questions that they answered before. Labels are
+    compared up to their colon: if another worker takes the place of one, its crash answers for the other's.
 
     Args:
         tape: The choices.
@@ -32,8 +39,9 @@ class LabelledDraws:
     def number(self, label: str, size: int) -> int:
         """Return the next value of this label, at most `size` - 1; 0 if there is none near."""
         tape = self._tape
+        group = _group(label)
         for at in range(self._next, min(self._next + _NEAR, len(tape))):
-            if tape[at].label == label:
+            if _group(tape[at].label) == group:
                 self._next = at + 1
                 value = tape[at].value
                 return value if value < size else size - 1
@@ -71,7 +79,8 @@ class Shrinker:
 
     The passes are those of a byte shrinker in the manner of Hypothesis (MacIver and Donaldson, ECOOP 2020), on a list of small numbers with
     labels: cut the end off, make all choices of a label the simplest, delete spans, make spans the simplest, lower single values, delete a
-    value together with what a lower count no longer draws. It uses no randomness: equal runs shrink equally.
+    value together with choices that a lower count no longer draws, exchange two values, move a part of a value to a later one. It uses no
+    randomness: equal runs shrink equally.
 
     Args:
         first: The failing run.
@@ -107,6 +116,7 @@ class Shrinker:
             self._lower,
             self._lower_and_delete,
             self._exchange,
+            self._shift,
         )
         while not self.stopped:
             before = self.best.cost
@@ -218,3 +228,19 @@ class Shrinker:
                 edited = list(tape)
                 edited[at], edited[other] = tape[at]._replace(value=tape[other].value), tape[other]._replace(value=tape[at].value)
                 self._try(edited)
+
+    def _shift(self) -> None:
+        """Lower a value, and raise one of the next values of its label by as much: a sum stays the same."""
+        for at in range(len(self.best.drawn)):
+            for other in range(at + 1, min(at + 9, len(self.best.drawn))):
+                tape = self.best.drawn
+                if at >= len(tape) or other >= len(tape) or tape[at].label != tape[other].label:
+                    continue
+                amount = min(tape[at].value, tape[other].size - 1 - tape[other].value)
+                while amount > 0:
+                    edited = list(self.best.drawn)
+                    edited[at] = edited[at]._replace(value=edited[at].value - amount)
+                    edited[other] = edited[other]._replace(value=edited[other].value + amount)
+                    if self._try(edited):
+                        break
+                    amount //= 2
