@@ -203,6 +203,7 @@ def _of_a_run(request: pytest.FixtureRequest) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an explored test many times."""
+    __tracebackhide__ = True
     if pyfuncitem.get_closest_marker("resonate_explore") is None:
         return None
     from resonate_core.testing.exploring import run_explored

@@ -55,6 +55,7 @@ class Explorer:
             Skipped: ``--resonate-replay`` has the token of another scenario.
             UsageError: It has no token.
         """
+        __tracebackhide__ = True
         import resonate_core_pytest as plugin
 
         from . import Failure, explore
@@ -135,6 +136,7 @@ def run_explored(item: pytest.Function) -> None:
         Failure: A run fails.
         UsageError: A fixture of the test cannot be made anew for each run, or the marker has positional arguments.
     """
+    __tracebackhide__ = True
     marker = item.get_closest_marker("resonate_explore")
     assert marker is not None
     if marker.args:

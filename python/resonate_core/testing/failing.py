@@ -91,7 +91,7 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
         lines.append("story:" if left_out <= 0 else f"story, the last {MOST_STORY} of {len(story)} lines:")
         lines += story[-MOST_STORY:]
     for name, value in _files(item, trace):
-        lines.append(f"{name}: {value}")
+        lines.append(f"{name}: {_from_here(value, item.config)}")
         facts[f"resonate_{name}"] = value
     report.sections.append((TITLE, "\n".join(lines)))
     added = [(name, str(value)) for name, value in facts.items()]
@@ -110,6 +110,14 @@ def _files(item: pytest.Item, trace: str) -> Iterator[tuple[str, str]]:
     if next(_pictures) < MOST_PICTURES:
         yield "timeline", _draw(trace, folder / f"{stem}.svg", item.name)
     yield "trace", str(recorded)
+
+
+def _from_here(value: str, config: pytest.Config) -> str:
+    """A path as a person types it: relative, if it is below the folder in which pytest was started."""
+    try:
+        return str(Path(value).relative_to(config.invocation_params.dir))
+    except ValueError:
+        return value
 
 
 def folder_of(config: pytest.Config) -> Path:
