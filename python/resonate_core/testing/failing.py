@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest._code.code import ExceptionRepr
 
 from .._extras import how_to_install
 from .differences import cut
@@ -93,7 +94,11 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
     for name, value in _files(item, trace):
         lines.append(f"{name}: {_from_here(value, item.config)}")
         facts[f"resonate_{name}"] = value
-    report.sections.append((TITLE, "\n".join(lines)))
+    text = "\n".join(lines)
+    if isinstance(report.longrepr, ExceptionRepr):
+        report.longrepr.addsection(TITLE, text)  # is shown with every --show-capture, and is in the JUnit file
+    else:
+        report.sections.append((TITLE, text))
     added = [(name, str(value)) for name, value in facts.items()]
     item.user_properties += [one for one in added if one not in item.user_properties]
     report.user_properties = list(item.user_properties)
