@@ -10,8 +10,7 @@ import matplotlib as mpl
 
 import resonate_core as rc
 import resonate_core.display
-from resonate_core.testing import IDLE, Choices, Failure, explore, interleave
-from resonate_core.testing.exploring import trace_of
+from resonate_core.testing import IDLE, Choices, Failure, explore, interleave, trace_of
 from resonate_core.worker import JobError, Worker
 
 

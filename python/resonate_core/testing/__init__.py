@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .programs import IDLE, Programs, interleave
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .servers import LiveServer, serving
+    from .traces import trace_of
 
 __all__ = [
     "ANYTHING",
@@ -48,6 +49,7 @@ __all__ = [
     "explore",
     "interleave",
     "serving",
+    "trace_of",
 ]
 
 #: Each name with its module, which is imported at the first use of the name.
@@ -75,6 +77,7 @@ _LATER = {
     "explore": "exploration",
     "interleave": "programs",
     "serving": "servers",
+    "trace_of": "traces",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import io
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from .choices import Choices
 from .failing import FAILURE, TRACES
-from .scenarios import name_of, run_of
+from .scenarios import name_of
 from .stage import Stage, options_of, stage_of
 from .tokens import decode
-
-if TYPE_CHECKING:
-    from .. import Store
+from .traces import trace_of
 
 __all__ = ["Explorer", "run_explored"]
 
@@ -85,45 +82,6 @@ class Explorer:
         if name != name_of(scenario):
             pytest.skip(f"--resonate-replay has the token of {name}")
         return token
-
-
-class RecordedChoices(Choices):
-    """The choices of a tape; the first store that the run follows is recorded in `trace`.
-
-    Attributes:
-        trace: The recording.
-    """
-
-    __slots__ = ("_recorded", "trace")
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.trace = io.StringIO()
-        self._recorded = False
-
-    def follow(self, store: Store) -> None:
-        """Record a store."""
-        self.at(store)
-        if not self._recorded:
-            self._recorded = True
-            self.at_end(store.record(self.trace).close)
-
-
-def trace_of(scenario: Callable[..., Any], token: str) -> str:
-    """Run a scenario once more with the choices of a token, and return the recording of its store.
-
-    Args:
-        scenario: As of `explore`.
-        token: Of a run of it.
-    """
-    choices = RecordedChoices.from_tape(decode(token)[1])
-    assert isinstance(choices, RecordedChoices)
-    try:
-        with suppress(BaseException):
-            run_of(scenario)(choices)
-    finally:
-        choices.end()
-    return choices.trace.getvalue()
 
 
 def run_explored(item: pytest.Function) -> None:
