@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .choices import Choices
@@ -42,7 +41,7 @@ class RecordedChoices(Choices):
 def trace_of(scenario: Callable[..., Any], token: str) -> str:
     """Run a scenario once more with the choices of a token, and return the recording of its store, for `display.timeline` and `replay`.
 
-    The store is the first one that the run follows (`Choices.follow`); `interleave` and the simulation follow theirs.
+    The store is the first one that the run follows (`Choices.follow`); `interleave` follows its store. Of a simulated system it is the world's.
 
     Args:
         scenario: As of `explore`.
@@ -72,8 +71,10 @@ def trace_of(scenario: Callable[..., Any], token: str) -> str:
     choices = RecordedChoices.from_tape(decode(token)[1])
     assert isinstance(choices, RecordedChoices)
     try:
-        with suppress(BaseException):
-            run_of(scenario)(choices)
+        run = run_of(scenario)(choices)
+    except BaseException as error:  # the failure that the token replays; a simulation leaves its run there
+        run = getattr(error, "__resonate_run__", None)
     finally:
         choices.end()
-    return choices.trace.getvalue()
+    simulated = getattr(run, "recording", None)
+    return choices.trace.getvalue() if simulated is None else "".join(f"{line.rstrip()}\n" for line in simulated)
