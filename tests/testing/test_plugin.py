@@ -368,6 +368,32 @@ def test_an_explored_test_finds_a_race_and_shows_the_shortest_story(run: Run) ->
     passes(run(mended, f"--resonate-replay={token[1]}"))
 
 
+def test_an_explored_coroutine_is_a_simulation(run: Run) -> None:
+    pytest.importorskip("resonate_core.testing.simulation")
+    text = """
+from resonate_core.worker import Worker
+
+@pytest.mark.resonate_explore(runs=200)
+async def test_charged_once(resonate_world):
+    charges = []
+
+    def make_worker(store):
+        worker = Worker(store, lease=10_000)
+        worker.task("charge")(charges.append)
+        return worker
+
+    resonate_world.worker("a", make_worker)
+    resonate_world.worker("b", make_worker)
+    resonate_world.faults(crash=0.02)
+    resonate_world.always("charged once", lambda: len(charges) <= 1)
+    resonate_world.store.jobs.enqueue("charge", "order-1", id="order-1")
+    await resonate_world.settled("order-1", within="10 days")
+"""
+    result = run(text, "--resonate-pictures=shown")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*always 'charged once': it does not hold*", "timeline: *test_charged_once.svg"])
+
+
 def test_equal_seeds_find_the_same_run_and_the_options_win(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def found(*options: str) -> str:
         match = re.search(r"found   run (\d+ of seed \d+)", run(RACE, *options).stdout.str())

@@ -41,7 +41,8 @@ class RecordedChoices(Choices):
 def trace_of(scenario: Callable[..., Any], token: str) -> str:
     """Run a scenario once more with the choices of a token, and return the recording of its store, for `display.timeline` and `replay`.
 
-    The store is the first one that the run follows (`Choices.follow`); `interleave` follows its store. Of a simulated system it is the world's.
+    The store is the first one that the run follows (`Choices.follow`); `interleave` follows its store. Of a simulated system it is that of
+    the world.
 
     Args:
         scenario: As of `explore`.
