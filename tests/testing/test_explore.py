@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenarios_to_explore import charged_twice, overdrawn, passes, rare
+from scenarios_to_explore import charged_once, charged_twice, overdrawn, passes, rare
 
 from resonate_core.testing import (
     ChoiceLimit,
@@ -174,6 +174,40 @@ def test_the_first_difference_is_named():
         explore(scenario)
 
 
+def test_every_run_can_be_made_twice():
+    assert explore(charged_once, runs=30, twice=True).runs == 30
+    names = iter(range(1000))
+
+    def scenario(choices: Choices) -> None:
+        choices.note("begins")
+        choices.note(f"takes number {next(names)}")
+
+    with pytest.raises(NotDeterministic, match="line 2 of the story was 'takes number 0', then 'takes number 1'"):
+        explore(scenario, twice=True)
+    assert explore(scenario, runs=30).runs == 30
+
+    def longer(choices: Choices) -> None:
+        for _ in range(next(names) % 3):
+            choices.note("again")
+
+    with pytest.raises(NotDeterministic, match=r"the first story has \d lines, the second one \d"):
+        explore(longer, twice=True)
+
+    def draws_more(choices: Choices) -> None:
+        for _ in range(next(names) % 3):
+            choices.chance(0.5)
+
+    with pytest.raises(NotDeterministic, match=r"the first drew \d choices, the second one \d"):
+        explore(draws_more, twice=True)
+
+    def fails_again(choices: Choices) -> None:
+        if next(names) % 2:
+            raise ValueError("odd")
+
+    with pytest.raises(NotDeterministic, match=r"the first (passed|failed with ValueError: odd), the second one (passed|failed)"):
+        explore(fails_again, twice=True)
+
+
 # -- replay
 
 
@@ -237,6 +271,20 @@ def test_a_story_is_the_same_in_other_processes_with_other_hashes():
         printed.add(subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True).stdout)
     assert len(printed) == 1
     assert token.encode() in printed.pop()
+
+
+def test_a_thousand_seeds_are_the_same_in_two_processes():
+    printed = {
+        subprocess.run(
+            [sys.executable, str(HERE / "scenarios_to_explore.py"), "1000"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(printed) == 1
+    assert len(printed.pop().split()) == 1000
 
 
 # -- the generated test

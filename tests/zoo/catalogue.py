@@ -17,10 +17,12 @@ class Specimen:
     Attributes:
         name: Of the module.
         bug: In a few words.
+        whole: Whether it is a whole system, ``async def scenario(world)``.
     """
 
     name: str
     bug: str
+    whole: bool = False
 
     @property
     def buggy(self) -> Callable[..., Any]:

@@ -21,10 +21,13 @@ def fixed(choices: Choices) -> None:
 def order(choices: Choices, *, with_key: bool) -> None:
     store = new_store()
     charges: list[str] = []
+    orders = [f"order-{number}" for number in range(1, choices.integer(1, 3, "orders") + 1)]
 
     def charge(key: str) -> None:
-        if not (with_key and key in charges):
-            charges.append(key)
+        if with_key and key in charges:
+            return
+        assert key not in charges, "charged twice"
+        charges.append(key)
 
     def worker(name: str) -> Program:
         while True:
@@ -34,20 +37,21 @@ def order(choices: Choices, *, with_key: bool) -> None:
                 except rc.Conflict:
                     continue
                 yield
-                step = store.promises.create("order-1.charge", timeout=DAY)
+                step = store.promises.create(f"{task.id}.charge", timeout=DAY)
                 yield
                 if step.state == "pending":
-                    charge("order-1.charge")
+                    charge(step.id)
                     yield "charges the card"
-                    store.promises.resolve("order-1.charge")
+                    store.promises.resolve(step.id)
                     yield
                 try:
-                    store.tasks.fulfill("order-1", task.version, "shipped")
+                    store.tasks.fulfill(task.id, task.version, "shipped")
                 except rc.Conflict:
                     yield "has lost its task"
             yield IDLE
 
-    store.promises.create("order-1", timeout=DAY, tags={"resonate:target": "poll://any@shop"})
-    done = lambda: store.promises.get("order-1").state != "pending"  # noqa: E731
+    for id in orders:
+        store.promises.create(id, timeout=DAY, tags={"resonate:target": "poll://any@shop"})
+    done = lambda: all(store.promises.get(id).state != "pending" for id in orders)  # noqa: E731
     interleave(choices, store, {"a": worker, "b": worker}, crash=0.1, until=done, within=DAY)
-    assert len(charges) == 1, f"charged {len(charges)} times"
+    assert len(charges) == len(orders)

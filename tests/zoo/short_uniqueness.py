@@ -35,7 +35,7 @@ def payment(choices: Choices, *, unique_for: int | None) -> None:
     clicked = {"while open": False}
 
     def customer(name: str) -> Program:
-        policy = {"kind": "fixed", "intervals": [30 * SECOND]}
+        policy = {"kind": "fixed", "intervals": [90 * SECOND]}
         for click in ("click-1", "click-2"):
             clicked["while open"] = not paid
             try:

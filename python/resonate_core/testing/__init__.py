@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .assertions import ANYTHING, assert_enqueued, assert_same_state, assert_settled, assert_sound, assert_waiting_for
     from .choices import Choice, ChoiceLimit, Choices
+    from .crashes import CrashingConnection, crash_at_every_request
     from .exploration import explore
     from .failures import Failure, NotDeterministic, Report
     from .machine import StoreMachine
@@ -32,6 +33,7 @@ __all__ = [
     "ChoiceLimit",
     "Choices",
     "CrashSearch",
+    "CrashingConnection",
     "Failure",
     "LiveServer",
     "NotDeterministic",
@@ -46,6 +48,7 @@ __all__ = [
     "assert_settled",
     "assert_sound",
     "assert_waiting_for",
+    "crash_at_every_request",
     "explore",
     "interleave",
     "serving",
@@ -59,6 +62,7 @@ _LATER = {
     "ChoiceLimit": "choices",
     "Choices": "choices",
     "CrashSearch": "searches",
+    "CrashingConnection": "crashes",
     "Failure": "failures",
     "IDLE": "programs",
     "LiveServer": "servers",
@@ -74,6 +78,7 @@ _LATER = {
     "assert_settled": "assertions",
     "assert_sound": "assertions",
     "assert_waiting_for": "assertions",
+    "crash_at_every_request": "crashes",
     "explore": "exploration",
     "interleave": "programs",
     "serving": "servers",

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._stopwatch import seconds as stopwatch
 from .choices import Choices
+from .determinism import repeat
 from .failures import Found
 from .scenarios import failure_of, kind_of, run_of, summary_of
 from .searches import Search
@@ -33,6 +34,7 @@ class Plan:
         seed: The seed.
         limit: The most choices of a run.
         failures: A batch ends after this many failing runs.
+        twice: Whether each run is repeated, and compared.
     """
 
     scenario: Callable[..., Any]
@@ -40,6 +42,7 @@ class Plan:
     seed: int
     limit: int
     failures: int
+    twice: bool = False
 
 
 @dataclass
@@ -71,6 +74,8 @@ def run_batch(plan: Plan, first: int, count: int) -> Batch:
     for number in range(first, first + count):
         choices = Choices(plan.search.draws(plan.seed, number), limit=plan.limit)
         error = failure_of(run, choices)
+        if plan.twice:
+            repeat(run, choices, error, plan.limit)
         batch.runs += 1
         batch.choices += len(choices.tape)
         if error is not None:

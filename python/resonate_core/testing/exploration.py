@@ -10,9 +10,10 @@ from typing import Any
 from .._stopwatch import seconds as stopwatch
 from .batches import Batch, Plan, batches
 from .choices import Choice, ChoiceLimit, Choices, Draws
+from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
 from .progress import progress_of
-from .scenarios import failure_of, importable_name, kind_of, name_of, run_of
+from .scenarios import failure_of, importable_name, kind_of, name_of, run_of, story_of
 from .searches import Search, search_named
 from .shrinking import LabelledDraws, Shrinker, Tried
 from .tokens import decode, encode
@@ -35,6 +36,7 @@ def explore(
     executor: Executor | None = None,
     in_flight: int | None = None,
     progress: bool | Callable[[Report], None] | None = None,
+    twice: bool = False,
     limit: int = _LIMIT,
     shrink: int = 2_000,
     shrink_seconds: float = 30.0,
@@ -58,6 +60,7 @@ def explore(
         in_flight: The number of batches submitted at once. Default: two for each worker of the executor.
         progress: True shows a bar (extra ``testing``), false none, a function is called with the report after each batch. Default: a
             bar if standard error is a terminal.
+        twice: Make each run a second time with the same choices, and compare choices, stories and errors.
         limit: The most choices of one run. A run beyond it fails with `ChoiceLimit`.
         shrink: The most runs for shrinking; 0 for none.
         shrink_seconds: The longest time for shrinking.
@@ -67,7 +70,7 @@ def explore(
 
     Raises:
         Failure: A run failed. It carries the shortest story, a token that replays it, and the error.
-        NotDeterministic: A failing run passed or differed when it was repeated with the same choices.
+        NotDeterministic: A failing run, or with `twice` any run, differed when it was repeated with the same choices.
         ValueError: An argument is out of its range.
 
     Example:
@@ -107,7 +110,7 @@ def explore(
         return choices
 
     strategy = search_named(search).prepared(seed, trial)
-    plan = Plan(scenario, strategy, seed, limit, failures)
+    plan = Plan(scenario, strategy, seed, limit, failures, twice)
     report = Report(name, seed, strategy.name)
     began = stopwatch()
     with progress_of(progress, runs) as show:
@@ -194,7 +197,7 @@ def _replay(scenario: Callable[..., Any], name: str, token: str, limit: int) -> 
     raise Failure(
         scenario=name,
         token=token,
-        story=_story(choices, error),
+        story=story_of(choices, error),
         cause=error,
         choices=len(choices.tape),
         importable=importable_name(scenario),
@@ -202,11 +205,6 @@ def _replay(scenario: Callable[..., Any], name: str, token: str, limit: int) -> 
 
 
 # -- the shortest story -----------------------------------------------------------------------------------------------------
-
-
-def _story(choices: Choices, error: BaseException) -> list[str]:
-    run = getattr(error, "__resonate_run__", None)  # of a simulation
-    return choices.story if run is None else list(run.story)
 
 
 def _shortest(
@@ -220,9 +218,9 @@ def _shortest(
         raise NotDeterministic(
             f"run {number} of seed {plan.seed} failed ({report.failing[0].summary}), and passed when it was repeated"
         )
-    kind = kind_of(error)
-    _repeated(run, first, kind, plan.limit)
+    repeat(run, first, error, plan.limit)
 
+    kind = kind_of(error)
     limit = min(plan.limit, 2 * len(first.tape) + 1_000)
 
     def attempt(tape: Sequence[Choice]) -> Tried | None:
@@ -230,22 +228,23 @@ def _shortest(
         failed = failure_of(run, choices)
         if failed is None or kind_of(failed) != kind:
             return None
-        return Tried(choices.drawn, len(_story(choices, failed)))
+        return Tried(choices.drawn, len(story_of(choices, failed)))
 
-    tried = Tried(first.drawn, len(_story(first, error)))
+    tried = Tried(first.drawn, len(story_of(first, error)))
     shrinker = Shrinker(tried, attempt, runs=0 if isinstance(error, ChoiceLimit) else shrink, seconds=seconds)
     best = shrinker.shrink()
 
     told = Choices.from_tape([choice.value for choice in best.drawn], limit=plan.limit, telling=True)
     cause = failure_of(run, told)
     if cause is None or kind_of(cause) != kind:
-        raise NotDeterministic(_difference(best.drawn, told.drawn, cause))
+        require_equal(best.drawn, told.drawn, (), (), error, cause)
+    assert cause is not None
     failure = Failure(
         scenario=report.scenario,
         seed=plan.seed,
         run=number,
         token=encode(report.scenario, told.tape),
-        story=_story(told, cause),
+        story=story_of(told, cause),
         cause=cause,
         found=len(first.tape),
         choices=len(told.tape),
@@ -256,29 +255,3 @@ def _shortest(
     )
     failure.__cause__ = cause
     return failure
-
-
-def _repeated(run: Callable[[Choices], Any], first: Choices, kind: str, limit: int) -> None:
-    """Repeat a failing run from its tape.
-
-    Raises:
-        NotDeterministic: It differs.
-    """
-    again = Choices.from_tape(first.tape, limit=limit)
-    error = failure_of(run, again)
-    if error is None or kind_of(error) != kind or again.drawn != first.drawn:
-        raise NotDeterministic(_difference(first.drawn, again.drawn, error))
-
-
-def _difference(one: Sequence[Choice], other: Sequence[Choice], error: BaseException | None) -> str:
-    for number, (first, second) in enumerate(zip(one, other, strict=False), 1):
-        if first != second:
-            return f"two runs with the same choices differ: choice {number} was {_shown(first)}, then {_shown(second)}"
-    if len(one) != len(other):
-        return f"two runs with the same choices differ: the first drew {len(one)} choices, the second one {len(other)}"
-    ended = "passed" if error is None else f"failed with {type(error).__name__}: {error}"
-    return f"two runs with the same choices differ: the first failed, the second one {ended}"
-
-
-def _shown(choice: Choice) -> str:
-    return f"{choice.value} of {choice.size} for {choice.label!r}"

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from .choices import ChoiceLimit, Choices
 
-__all__ = ["failure_of", "importable_name", "kind_of", "name_of", "run_of", "summary_of"]
+__all__ = ["failure_of", "importable_name", "kind_of", "name_of", "run_of", "story_of", "summary_of"]
 
 #: The folder of the package. A failure is known by the line outside it.
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -105,6 +105,12 @@ def kind_of(error: BaseException) -> str:
         trace = trace.tb_next
     names = ",".join(sorted({violation.name for violation in getattr(error, "violations", ())}))
     return f"{type(error).__module__}.{type(error).__qualname__} {names} at {innermost} from {outside}"
+
+
+def story_of(choices: Choices, error: BaseException | None) -> list[str]:
+    """Return the story of a run: that of a simulation, if the error carries one, or else the notes."""
+    run = getattr(error, "__resonate_run__", None)
+    return choices.story if run is None else list(run.story)
 
 
 def summary_of(error: BaseException) -> str:
