@@ -33,6 +33,16 @@ SHOWN = {
         "purged what is settled: True - left: True",
         "in the backup they are all there: True",
     ],
+    "04_test_your_workflows": [
+        "charges: ['order-1']",
+        "payload $.cents: got 8400, expected 4800",
+        "it is a job of type 'charge' in queue 'orders': scheduled, process_at 60000",
+        "charged 2 times",
+        "ann crashes",
+        "held by ann",
+        "5000 runs without a failure: True",
+        "with the version in the key: charged 2 times",
+    ],
 }
 
 

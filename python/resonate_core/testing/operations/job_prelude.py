@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from property.prelude import NEW, OLD, request, task
+from typing import Any
+
+from .prelude import NEW, OLD, request, task
+
+__all__ = ["REQUESTS"]
 
 LATE = 10**9
 FIXED = {"kind": "fixed", "intervals": [50]}
 SPREAD = {"kind": "exponential", "base": 1000, "jitter": 0.5}
 
 
-def job(job_id, queue, dialect=NEW, **more):
+def job(job_id: str, queue: str, dialect: str = NEW, **more: Any) -> dict[str, Any]:
+    """Return the request that enqueues a job."""
     return request("job.enqueue", dialect, id=job_id, queue=queue, deadline=LATE, **{"type": "t", **more})
 
 
-def gathering(queue, **more):
+def gathering(queue: str, **more: Any) -> dict[str, Any]:
+    """Return the request that enqueues a job of a group."""
     return request("job.enqueue", NEW, queue=queue, type="t", group="g1", deadline=LATE, retryPolicy=SPREAD, **more)
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from property.pools import INT64_MAX, SAFE_INTEGER
+from typing import Any
 
-JOB_IDS = ["j1", "j2", "j.3", "j:4", "\U0001f600"]
-PROMISE_IDS = ["a", "b", "b.1"]
-QUEUES = ["q1", "q2", "default"]
-TYPES = ["t", "t", "u"]
-WORKERS = ["w1", "w2"]
-UNIQUE_KEYS = ["u1", "u2"]
-GROUPS = ["g1", "g2"]
-CODES = ["E1", "E1", "E2", "WorkerCrashed"]
+from .pools import INT64_MAX, SAFE_INTEGER
 
-LEASES = [60_000, 60_000, 1000, 200, 20, 10, 1, SAFE_INTEGER, INT64_MAX]
-DELAYS = [0, 10, 100, 1000, 90_000_000, INT64_MAX]
-DEADLINES = [10**9, 10**9, 10**9, 10**7, 10**12, 10_000, 100, 0, -1]
-RETENTIONS = [0, 50, 5000, 100_000_000, INT64_MAX]
-POLICIES = [
+ABSENT = "absent"
+"""Marks a member that the request does not have; None is a member that is null."""
+
+JOB_IDS: list[str] = ["j1", "j2", "j.3", "j:4", "\U0001f600"]
+PROMISE_IDS: list[str] = ["a", "b", "b.1"]
+QUEUES: list[str] = ["q1", "q2", "default"]
+TYPES: list[str] = ["t", "t", "u"]
+WORKERS: list[str] = ["w1", "w2"]
+UNIQUE_KEYS: list[Any] = ["u1", "u2"]
+GROUPS: list[Any] = ["g1", "g2"]
+CODES: list[Any] = ["E1", "E1", "E2", "WorkerCrashed"]
+
+LEASES: list[int] = [60_000, 60_000, 1000, 200, 20, 10, 1, SAFE_INTEGER, INT64_MAX]
+DELAYS: list[int] = [0, 10, 100, 1000, 90_000_000, INT64_MAX]
+DEADLINES: list[int] = [10**9, 10**9, 10**9, 10**7, 10**12, 10_000, 100, 0, -1]
+RETENTIONS: list[Any] = [0, 50, 5000, 100_000_000, INT64_MAX]
+POLICIES: list[Any] = [
     {"kind": "fixed", "intervals": [0]},
     {"kind": "fixed", "intervals": [10]},
     {"kind": "fixed", "intervals": [50, 0, 500], "codes": ["E1", "WorkerCrashed", "TaskTimeout"]},
@@ -29,7 +34,7 @@ POLICIES = [
     {"kind": "asynq"},
     {"kind": "asynq", "codes": []},
 ]
-BAD_POLICIES = [
+BAD_POLICIES: list[Any] = [
     {"kind": "fixed", "intervals": []},
     {"kind": "fixed", "intervals": [-1]},
     {"kind": "exponential", "base": 10, "cap": 9},
@@ -41,13 +46,13 @@ BAD_POLICIES = [
     {"intervals": [1]},
     {"kind": "asynq", "codes": [""]},
 ]
-RATES = [
+RATES: list[Any] = [
     {"limit": 1, "per": 100},
     {"limit": 3, "per": 7, "burst": 2},
     {"limit": 2, "per": 86_400_000},
     {"limit": 5, "per": 1, "burst": 1},
 ]
-DEFAULTS = [
+DEFAULTS: list[Any] = [
     {"maxRetries": 1, "retryPolicy": {"kind": "fixed", "intervals": [20]}},
     {"onExhausted": "failed", "retention": 0, "priority": 7},
     {"retention": None, "timeout": 50},
@@ -58,7 +63,7 @@ DEFAULTS = [
     {},
 ]
 # Settings of groups: under most of them a group becomes ready after a few jobs or a few steps of time.
-GATHERING = [
+GATHERING: list[Any] = [
     {"size": 2, "grace": 1000},
     {"size": 3, "grace": 500, "maxDelay": 505},
     {"size": 4, "grace": 200},
@@ -69,10 +74,10 @@ GATHERING = [
     {"grace": INT64_MAX, "maxDelay": INT64_MAX},
     {},
 ]
-BAD_GATHERING = [{"size": 0}, {"size": 1001}, {"grace": -1}, {"maxDelay": 0}]
-CRONS = ["* * * * * *"] * 4 + ["*/5 * * * * *", "* * * * *", "0 0 29 2 *"]
-TEMPLATES = ["{{.id}}.{{.timestamp}}"] * 4 + ["{{.timestamp}}", "j1", "n:{{.id}}", "a"]
-ONLY_OF_JOBS = [
+BAD_GATHERING: list[Any] = [{"size": 0}, {"size": 1001}, {"grace": -1}, {"maxDelay": 0}]
+CRONS: list[str] = ["* * * * * *"] * 4 + ["*/5 * * * * *", "* * * * *", "0 0 29 2 *"]
+TEMPLATES: list[str] = ["{{.id}}.{{.timestamp}}"] * 4 + ["{{.timestamp}}", "j1", "n:{{.id}}", "a"]
+ONLY_OF_JOBS: list[Any] = [
     {"id": "j1"},
     {"payload": {}},
     {"payload": {"data": "x"}},
@@ -84,5 +89,16 @@ ONLY_OF_JOBS = [
     {"sentAt": 5},
 ]
 """Members that the job of a schedule must not have."""
-STATES = ["scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired"]
-GLOBS = [None, None, "*", "j*", "*.*", "j1"]
+STATES: list[str] = [
+    "scheduled",
+    "pending",
+    "claimed",
+    "running",
+    "retry",
+    "archived",
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+]
+GLOBS: list[Any] = [None, None, "*", "j*", "*.*", "j1"]

@@ -5,15 +5,21 @@ From an empty store, random requests seldom lead to a suspended task, and even l
 
 from __future__ import annotations
 
+from typing import Any
+
+__all__ = ["REQUESTS", "request", "task"]
+
 NEW, OLD = "2026-04-01", "2025-01-15"
 TARGET = {"resonate:target": "poll://any@g", "resonate:branch": "br"}
 
 
-def request(kind, dialect, **data):
+def request(kind: str, dialect: str, **data: Any) -> dict[str, Any]:
+    """Return a request."""
     return {"kind": kind, "head": {"corrId": "prelude", "version": dialect}, "data": data}
 
 
-def task(promise_id, dialect):
+def task(promise_id: str, dialect: str) -> dict[str, Any]:
+    """Return the request that creates and acquires a task."""
     action = {"kind": "promise.create", "data": {"id": promise_id, "timeoutAt": 100_000, "tags": TARGET}}
     return request("task.create", dialect, pid="w1", ttl=1000, action=action)
 

@@ -1,25 +1,45 @@
-"""Abstract operations: the kind of request, the row it names, its instant, and how it is wrong.
-
-An operation names rows by number, so that it fits every state and stays small when
-Hypothesis shrinks it. ``resolve`` replaces the numbers by ids.
-"""
+"""Strategies of operations on promises, tasks and schedules: the kind of request, the row, the instant, and what is wrong in it."""
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
+from typing import Any, TypeAlias
 
-from property import pools
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from . import pools
+
+__all__ = [
+    "GROUPED",
+    "GROUPS",
+    "NEW",
+    "OLD",
+    "OPERATIONS",
+    "STRATEGIES",
+    "any_operation",
+    "corruption",
+    "moving",
+    "operation",
+    "options",
+    "pick",
+    "settle_fields",
+    "still",
+    "when",
+]
 
 NEW, OLD = "2026-04-01", "2025-01-15"
 
+Fields: TypeAlias = "dict[str, SearchStrategy[Any]]"
+"""The strategies of an operation's members, by name."""
 
-def pick(*choices):
-    """One of the choices; a choice that is repeated is drawn more often."""
+
+def pick(*choices: Any) -> SearchStrategy[Any]:
+    """Return a strategy of one of the choices; a choice that is repeated is drawn more often."""
     return st.sampled_from(choices)
 
 
-def often(usual, rare, weight):
-    """The usual choice, or a rare one; the usual choice is ``weight`` times as frequent as each rare one."""
+def often(usual: Any, rare: list[Any], weight: int) -> SearchStrategy[Any]:
+    """Return a strategy of the usual choice or a rare one; the usual choice is ``weight`` times as frequent as each rare one."""
     return st.sampled_from([usual] * weight + list(rare))
 
 
@@ -66,36 +86,36 @@ timeouts = st.one_of(
     st.tuples(st.just("at"), st.sampled_from(pools.ABSOLUTE_TIMEOUTS)),
 )
 
-create_fields = {
+create_fields: Fields = {
     "who": who,
     "timeout": timeouts,
     "tags": st.one_of(light, targeted, tags),
     "param": st.sampled_from(pools.VALUES),
     "ikc": st.sampled_from(pools.KEYS),
 }
-settle_fields = {
+settle_fields: Fields = {
     "who": who,
     "state": often("resolved", ["rejected", "rejected_canceled", "pending", "rejected_timedout"], 4),
     "value": st.sampled_from(pools.VALUES),
     "iku": st.sampled_from(pools.KEYS),
 }
-page_fields = {
+page_fields: Fields = {
     "id": st.sampled_from(pools.GLOBS),
     "own": pick(None, None, "1"),
     "limit": pick(None, 1, 2, 1000, 0, 1001),
     "cursor": pick(None, None, "", "b", "b.1"),
 }
-task_fields = {"who": who, "aimed": aimed, "version": version}
+task_fields: Fields = {"who": who, "aimed": aimed, "version": version}
 named_task = st.fixed_dictionaries({"who": who, "aimed": aimed, "version": version})
 
 
-def operation(name, fields, at=when):
-    """An operation of one name: its own fields, the dialect, the instant and the way in which it is sent."""
-    common = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "door": door}
+def operation(name: str, fields: Fields, at: SearchStrategy[Any] = when) -> SearchStrategy[Any]:
+    """Return a strategy of one kind of operation: its own fields, the dialect, the instant and the way in which it is sent."""
+    common: Fields = {"name": st.just(name), "dialect": pick(NEW, OLD), "when": at, "door": door}
     return st.fixed_dictionaries({**common, **fields})
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Fields] = {
     "promise_get": {"who": who, "aimed": pick(True, False)},
     "promise_create": create_fields,
     "promise_settle": {**settle_fields, "aimed": aimed},
@@ -155,6 +175,9 @@ GROUPS = {
     "read": ["promise_get", "task_get", "task_get", "schedule_get", "promise_search", "task_search", "schedule_search"],
     "debug": ["debug", "debug_tick", "debug_tick"],
 }
+
+GROUPED = {group: st.one_of([STRATEGIES[name] for name in names]) for group, names in GROUPS.items()}
+"""One strategy for each group."""
 
 # The number of the member that is corrupted, how, and by which value.
 corruption = st.tuples(st.integers(0, 40), pick("put", "put", "put", "drop", "rename"), st.sampled_from(pools.WRONG))

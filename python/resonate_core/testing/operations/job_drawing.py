@@ -1,30 +1,34 @@
-"""Abstract operations on jobs and queues; ``strategies`` explains operations."""
+"""Strategies of operations on jobs and queues."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
-from property import job_pools as pools
-from property.pools import INT64_MAX, VALUES
-from property.strategies import STRATEGIES, moving, operation, pick, settle_fields, still
+from . import job_pools as pools
+from .drawing import STRATEGIES, Fields, moving, operation, pick, settle_fields, still
+from .job_pools import ABSENT
+from .pools import INT64_MAX, VALUES
 
-ABSENT = "absent"
-"""Marks a member that the request does not have; None is a member that is null."""
+__all__ = ["GROUP_STRATEGIES", "JOB_STRATEGIES", "OPERATIONS", "any_job_operation", "batches", "one_job"]
 
 who = pick(0, 1, 2, 0, 1, 2, 3, 4, 5, 6)
 aimed = pick(True, True, True, True, True, True, True, False)
 version = st.sampled_from(["right"] * 24 + ["next", "previous", "huge", "zero"])
 
 
-def seldom(choices, weight=3):
-    """Usually ABSENT, sometimes one of the choices."""
+def seldom(choices: list[Any], weight: int = 3) -> SearchStrategy[Any]:
+    """Return a strategy: usually ABSENT, sometimes one of the choices."""
     return st.sampled_from([ABSENT] * (weight * len(choices)) + list(choices))
 
 
 policies = st.one_of(
     st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES), st.sampled_from(pools.POLICIES + pools.BAD_POLICIES)
 )
-job_fields = {
+job_fields: Fields = {
     # The last ids are those of promises, which may be adopted; None: the store generates an id.
     "who": pick(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 7, None, None),
     "queue": st.sampled_from([*pools.QUEUES, ABSENT]),
@@ -50,7 +54,7 @@ job_fields = {
     "goodFor": seldom([50, 500, 1, 0, INT64_MAX], 2),
     "sentAt": seldom([-50, 50]),
 }
-plain_job_fields = {
+plain_job_fields: Fields = {
     **job_fields,
     **{name: st.just(ABSENT) for name in ("priority", "goodUntil", "goodFor", "uniqueKey", "uniqueFor", "group", "sentAt")},
     "tags": st.just({}),
@@ -58,7 +62,7 @@ plain_job_fields = {
     "deadline": pick(10**9, 10**9, 10**7),
     "process": st.just(ABSENT),
 }
-gathering_job_fields = {
+gathering_job_fields: Fields = {
     **plain_job_fields,
     "who": pick(None, None, 0, 1, 2, 3, 4),
     "queue": pick("q1", "q1", "q2", "default"),
@@ -73,7 +77,7 @@ gathering_job_fields = {
     "retryPolicy": pick(*({"kind": "exponential", "base": base, "jitter": 0.75} for base in (10, 1000)), {"kind": "asynq"}),
 }
 # Members that a job of a schedule may have.
-template_fields = {
+template_fields: Fields = {
     name: job_fields[name]
     for name in (
         "queue",
@@ -96,7 +100,7 @@ template_fields = {
 }
 one_gathering_job = st.fixed_dictionaries(gathering_job_fields)
 one_job = st.one_of(st.fixed_dictionaries(plain_job_fields), st.fixed_dictionaries(job_fields))
-versioned_fields = {"who": who, "aimed": aimed, "version": version}
+versioned_fields: Fields = {"who": who, "aimed": aimed, "version": version}
 named_jobs = st.lists(st.fixed_dictionaries(versioned_fields), min_size=1, max_size=3)
 filters = st.fixed_dictionaries(
     {},
@@ -109,15 +113,15 @@ filters = st.fixed_dictionaries(
 )
 
 
-def administration(*states):
-    """Fields of a request on one job, or on all jobs that match a filter."""
-    filtered = filters
+def administration(*states: str) -> Fields:
+    """Return the fields of a request on one job, or on all jobs that match a filter."""
+    filtered: SearchStrategy[Any] = filters
     if states:
         filtered = st.builds(lambda state, more: {"state": state, **more}, st.sampled_from(states), filters)
     return {"who": who, "aimed": pick(True, True, True, False), "filter": st.one_of(st.none(), st.none(), st.none(), filtered)}
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Fields] = {
     "job_enqueue": {"job": one_job},
     "unique_enqueue": {
         "queue": pick("q1", "q1", "q2"),
@@ -205,7 +209,7 @@ join_late = operation(
     {"who": who, "aimed": st.just("gathering"), "job": one_gathering_job},
     st.tuples(st.just("its flight"), pick(0, 0, -1, 1, 50, -100)),
 )
-alone = {"who": who, "aimed": st.just("gathering"), "filter": st.none()}
+alone: Fields = {"who": who, "aimed": st.just("gathering"), "filter": st.none()}
 leave = st.one_of(
     *(operation(name, alone, slower) for name in ("job_cancel", "job_run", "job_archive", "job_delete")),
     *[operation("promise_settle", {**settle_fields, "aimed": st.just("gathering")}, slower)] * 2,
@@ -255,8 +259,8 @@ any_job_operation = st.one_of(*JOB_STRATEGIES.values(), *JOB_STRATEGIES.values()
 
 
 @st.composite
-def batches(draw):
-    """Up to six operations. ``st.lists`` is not used: its description of the operations would be very long."""
+def batches(draw: Callable[..., Any]) -> list[Any]:
+    """Return a strategy of up to six operations. ``st.lists`` is not used: its description of the operations would be very long."""
     return [draw(any_job_operation) for _ in range(draw(st.integers(0, 6)))]
 
 
@@ -285,9 +289,8 @@ JOB_GROUPS = {
     "others": OTHERS,
     "await_a_job": ["register", "listen", "promise_settle", "task_fulfill", "task_suspend"],
 }
-GROUP_STRATEGIES = {
-    group: st.one_of([JOB_STRATEGIES.get(name, STRATEGIES.get(name)) for name in names]) for group, names in JOB_GROUPS.items()
-}
+EVERY = {**STRATEGIES, **JOB_STRATEGIES}
+GROUP_STRATEGIES = {group: st.one_of([EVERY[name] for name in names]) for group, names in JOB_GROUPS.items()}
 GROUP_STRATEGIES["join_late"] = join_late
 GROUP_STRATEGIES["leave"] = leave
 GROUP_STRATEGIES["cancel_awaiter"] = cancel_awaiter
