@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from backends import BACK_ENDS, ManualClock
-from conformance.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 from conformance.job_wire import JOB, JobClient, assert_states_agree
 from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
+from resonate_core.conformance.tables.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 
 NOW = 1_000
 """The instant of the request; the job was brought into its state before."""

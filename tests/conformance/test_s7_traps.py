@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conformance.traps import CELLS, REASONS, TRAPS, Cell
 from conformance.wire import (
     ADDRESS,
     FAR,
@@ -23,6 +22,7 @@ from conformance.wire import (
     stored,
     stored_task,
 )
+from resonate_core.conformance.tables.traps import CELLS, REASONS, TRAPS, Cell
 
 DEADLINE = 100
 DEAD = ("expired", "late", "timer", "untargeted", "inner dead", "settled")

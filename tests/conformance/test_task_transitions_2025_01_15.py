@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conformance.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
 from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, Reply, executes, forget_messages, stored_task
+from resonate_core.conformance.tables.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
 
 TASK = "task"
 NEXT = "next"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.transitions_2026_04_01 import CELLS, STATES, Cell
 from conformance.wire import ADDRESS, FAR, DialectClient, Reply, executes, forget_messages, stored, stored_task
+from resonate_core.conformance.tables.transitions_2026_04_01 import CELLS, STATES, Cell
 
 TASK = "task"
 DEADLINE = 100_000

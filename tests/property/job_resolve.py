@@ -6,8 +6,8 @@ from property import job_pools as pools
 from property.job_strategies import ABSENT
 from property.pools import INT64_MAX
 from property.resolve import NEW, Resolver, envelope
-from reference import world as rows
-from reference.jobs_groups import gathering, leader_of
+from resonate_core.conformance.reference import world as rows
+from resonate_core.conformance.reference.jobs_groups import gathering, leader_of
 
 FAR_AHEAD = 2 * 10**8
 LEAVING = ("job_cancel", "job_run", "job_archive", "job_delete", "promise_settle")

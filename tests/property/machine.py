@@ -13,7 +13,7 @@ from property.judge import Judge, JudgeOfTwo
 from property.resolve import Resolver, corrupt
 from property.statistics import REACHED
 from property.strategies import GROUPS, STRATEGIES, any_operation, corruption, moving, options, pick, when
-from reference import Model
+from resonate_core.conformance.reference import Model
 
 MOST_TICKS = 12
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from property import pools
-from reference import cron
+from resonate_core.conformance.reference import cron
 
 NEW, OLD = "2026-04-01", "2025-01-15"
 # After this instant, libraries disagree about calendars.
