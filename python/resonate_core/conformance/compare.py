@@ -27,7 +27,7 @@ def plain_reply(reply: dict[str, Any]) -> dict[str, Any]:
         _hide_text(data["action"])
     if isinstance(data, dict) and isinstance(data.get("jobs"), list):
         for one in data["jobs"]:
-            if one.get("error") and "status" in one:
+            if isinstance(one, dict) and one.get("error") and "status" in one:
                 one["error"] = _TEXT
     if reply["kind"] == "debug.snap" and isinstance(data, dict):
         reply["data"] = sorted_lists(data)
@@ -35,7 +35,9 @@ def plain_reply(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hide_text(reply: dict[str, Any]) -> None:
-    if reply["head"]["status"] not in _DONE and isinstance(reply["data"], str) and reply["data"]:
+    head = reply.get("head")
+    status = head.get("status") if isinstance(head, dict) else None
+    if status not in _DONE and isinstance(reply.get("data"), str) and reply["data"]:
         reply["data"] = _TEXT
 
 

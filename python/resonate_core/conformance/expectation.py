@@ -1,0 +1,53 @@
+"""What a table says, beside what the model says: a scene checks both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .findings import Finding, Verdict
+from .player import SceneClient
+from .requests import V25, V26, Reply
+from .rules import section
+
+__all__ = ["Expectation"]
+
+
+class Expectation:
+    """Checks replies against one cell of a table. The tables are those of the rule set compatible; of strict, the model alone judges.
+
+    Args:
+        client: The client of the scene.
+        source: The name of the cell.
+    """
+
+    def __init__(self, client: SceneClient, source: str) -> None:
+        self.client, self.source = client, source
+
+    def status(self, reply: Reply, right: int | None) -> None:
+        """Check a status; 422 is 400 in 2025-01-15.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        expected = 400 if right == 422 and self.client.version == V25 else right
+        if self.client.twin.rules == "compatible" and reply.status != expected:
+            self._refuse(reply.status, f"{self.source}: status {expected}")
+
+    def task(self, name: str, state: str | None) -> None:
+        """Check the state of a task; None: there is no task. In 2025-01-15, tasks have no state on the wire.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        reply = self.client.task(name)
+        if self.client.version != V26 or self.client.twin.rules != "compatible":
+            return
+        shown = reply.data["task"]["state"] if reply.status == 200 else None
+        if shown != state:
+            self._refuse(shown, f"{self.source}: the task is {state or 'missing'}")
+
+    def _refuse(self, got: Any, right: str) -> None:
+        twin = self.client.twin
+        request = twin.story[-1]
+        found = Finding(section(request["kind"]), twin.scene, self.client.version, request, got, right, (), tuple(twin.story[:-1]))
+        raise Verdict(found)

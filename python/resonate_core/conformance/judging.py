@@ -1,0 +1,165 @@
+"""The whole judgement of one server: which dialects it speaks, the scenes, random programs, several connections, and what is left."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from .._server_client import NoEnvelope
+from .._stopwatch import seconds
+from ..errors import Invalid, ResonateError
+from . import concurrent, programs
+from .exchange import Door
+from .instants import ServerTime
+from .leftovers import Leftovers
+from .player import MARK, Player, Scene
+from .report import Report
+from .requests import DIALECTS, V26, request
+from .scenes import searches, task_table
+
+__all__ = ["Plan", "judge"]
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LEAST_WAIT = 150
+"""The shortest deadline that a scene waits for, in ms; on a slow connection it is longer."""
+_CALIBRATIONS = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is judged.
+
+    Attributes:
+        dialects: The versions of the protocol; those that the server does not speak are not judged.
+        rules: The rule set, ``"compatible"`` or ``"strict"``.
+        prefix: The beginning of every id; a fresh one by default.
+        seed: The seed of random programs and of connections.
+        requests: How many requests the random programs send, and half as many the connections.
+        connections: The number of connections at the same time; 0: none.
+        patience: How long a scene may wait for a deadline, in ms.
+        debug: Whether ``debug.*`` is used: a manual clock of the server is moved, instead of waiting.
+    """
+
+    dialects: tuple[str, ...] = DIALECTS
+    rules: str = "compatible"
+    prefix: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(4)}.")
+    seed: int = 1
+    requests: int = 2000
+    connections: int = 8
+    patience: int = 2000
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        if not _PREFIX.fullmatch(self.prefix) or not self.prefix.strip("._-"):
+            raise Invalid(
+                f"prefix must be 1 to 64 letters, digits, '.', '_' and '-', with a letter or a digit, got {self.prefix!r}"
+            )
+        if self.rules not in ("compatible", "strict"):
+            raise Invalid(f"rules must be 'compatible' or 'strict', got {self.rules!r}")
+        for dialect in self.dialects:
+            if dialect not in DIALECTS:
+                raise Invalid(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
+
+
+def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, progress: Callable[[str], object] = str) -> Report:
+    """Judge a server.
+
+    Args:
+        url: Its address.
+        plan: What is judged.
+        token: A bearer token.
+        timeout: Seconds for which one answer is waited for.
+        progress: Called with the name of each part when it begins.
+
+    Raises:
+        Unreachable: It does not answer. What was made before is removed as far as it still answers.
+        NoEnvelope: It does not speak the protocol, or none of the dialects.
+        ResonateError: With 401 or 403: the token is missing or wrong, or does not permit the prefix.
+        Invalid: The URL or the token is none.
+    """
+    began = seconds()
+    door = Door(url, token, timeout)
+    leftovers = Leftovers()
+    player = Player(door, ServerTime(), plan.rules, plan.prefix, plan.patience, leftovers)
+    try:
+        spoken = tuple(dialect for dialect in plan.dialects if _speaks(door, dialect, plan.prefix))
+        if not spoken:
+            raise NoEnvelope(f"{door.name} speaks none of {', '.join(plan.dialects)}")
+        for dialect in set(plan.dialects) - set(spoken):
+            player.tally(dialect).leave("every rule", "the server does not speak this dialect")
+        try:
+            _judge(player, plan, spoken, progress)
+        finally:
+            progress("cleaning up")
+            leftovers.remove(door, spoken[0], MARK, player.mark)
+    finally:
+        door.close()
+    return Report(
+        door.name, plan, tuple(player.findings), {name: player.tallies[name] for name in plan.dialects if name in player.tallies},
+        tuple(leftovers.kept), next(player.corr_ids) - 1, seconds() - began,
+    )  # fmt: skip
+
+
+def _speaks(door: Door, dialect: str, prefix: str) -> bool:
+    """Whether the server speaks a dialect.
+
+    Raises:
+        NoEnvelope: It does not speak the protocol.
+        ResonateError: With 401 or 403: the token.
+    """
+    answer = door.ask(request("promise.get", {"id": f"{prefix}probe"}, dialect))
+    told = f"it answered {answer.http_status}: {answer.text[:200]}"
+    if answer.http_status in (401, 403):
+        raise ResonateError(f"{door.name} does not permit this: {told}", answer.http_status)
+    body = answer.body
+    if not isinstance(body, dict) or not isinstance(body.get("head"), dict):
+        raise NoEnvelope(f"{door.name} does not speak the protocol: {told}", answer.http_status)
+    return body["head"].get("status") in (200, 404) and body["head"].get("version") == dialect
+
+
+def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callable[[str], object]) -> None:
+    soon = _calibrate(player, spoken)
+    if plan.debug:
+        _find_manual_clock(player)
+    for dialect in spoken:
+        progress(f"tables of {dialect}")
+        player.play(_scenes(dialect, soon))
+    progress("random programs")
+    player.play(programs.scenes(spoken, plan.seed, plan.requests))
+    if not plan.connections:
+        return
+    if player.findings:
+        reason = "a history is judged by the model, which this server does not follow: mend the findings first"
+        player.tally(spoken[0]).leave(concurrent.RULE, reason)
+        return
+    progress(f"{plan.connections} connections")
+    concurrent.judge(player, spoken, plan.seed, plan.connections, plan.requests // 2)
+
+
+def _calibrate(player: Player, spoken: tuple[str, ...]) -> int:
+    """Learn the server's clock; return how soon a deadline may be, in ms, so that a scene can still do something before."""
+    longest = 0.0
+    for _ in range(_CALIBRATIONS):
+        begin = seconds()
+        client = player.client(spoken[0], "calibration")
+        client.begin()
+        longest = max(longest, seconds() - begin)
+        player.leftovers.take(client.twin)
+    return max(_LEAST_WAIT, round(longest * 1000 * 40))
+
+
+def _find_manual_clock(player: Player) -> None:
+    """Whether the server's clock is a manual one: debug.tick moves it ahead of the time that its requests show."""
+    _, high = player.clock.now()
+    ahead = high + 1000
+    answer = player.door.ask(request("debug.tick", {"time": ahead}, V26, "debug"))
+    if answer.http_status == 200:
+        player.clock.fixed = ahead
+
+
+def _scenes(dialect: str, soon: int) -> Iterator[Scene]:
+    if dialect == V26:
+        yield from task_table.scenes(soon)
+        yield from searches.scenes()
