@@ -125,12 +125,13 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
 def _without_instants(reply: dict[str, Any]) -> dict[str, Any]:
     """The status and data of an answer, in which each instant that the server chose is 0."""
     plain = plain_reply(reply)
-    data = plain["data"]
-    promise = data.get("promise") if isinstance(data, dict) else None
-    for name in _INSTANTS:
-        if isinstance(promise, dict) and promise.get(name) is not None:
-            promise[name] = 0
-    return {"status": plain["head"].get("status"), "data": data}
+    return {"status": plain["head"].get("status"), "data": _at_zero(plain["data"])}
+
+
+def _at_zero(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: 0 if name in _INSTANTS else _at_zero(inner) for name, inner in value.items()}
+    return [_at_zero(one) for one in value] if isinstance(value, list) else value
 
 
 def _unexplained(id: str, histories: list[list[Asked]], begin: int, scene: str, dialect: str) -> Finding:

@@ -9,7 +9,8 @@ from .exchange import local_ms
 
 __all__ = ["ServerTime"]
 
-_SLACK = 1  # ms: instants are whole milliseconds on both sides
+_SLACK = 25  # ms: instants are whole milliseconds, and the wall clock of a server is set by some of them now and then
+_DRIFT = 0.002  # how much faster or slower the server's clock may be: one that NTP corrects is 0.0005 off
 _NAP = 0.02  # seconds; the longest sleep that ends a wait too early
 
 
@@ -26,11 +27,11 @@ class ServerTime:
         >>> clock = ServerTime()
         >>> clock.learn(100.0, 110.0, 5_000)  # a reply between 100 and 110 on the stopwatch shows the instant 5000
         >>> clock.bounds(200.0, 201.0)
-        (5089, 5103)
+        (5064, 5127)
     """
 
     def __init__(self) -> None:
-        self._low, self._high = -math.inf, math.inf
+        self._low, self._high, self._seen = -math.inf, math.inf, 0.0
         self.fixed: int | None = None
 
     @property
@@ -41,21 +42,22 @@ class ServerTime:
     def learn(self, begin: float, end: float, instant: int) -> None:
         """Note that the server's clock showed an instant between two readings of the stopwatch."""
         low, high = instant - end, instant + 1 - begin
-        if low > self._high or high < self._low:  # one of the clocks was set, or this is another server behind the same URL
-            self._low, self._high = low, high
-        else:
-            self._low, self._high = max(low, self._low), min(high, self._high)
+        known_low, known_high = self._offset(end)
+        if low > known_high or high < known_low:  # one of the clocks was set, or this is another server behind the same URL
+            known_low, known_high = low, high
+        self._low, self._high, self._seen = max(low, known_low), min(high, known_high), end
 
     def bounds(self, begin: float, end: float) -> tuple[int, int]:
         """The first and the last instant that the server's clock may have shown between two readings of the stopwatch."""
         if self.fixed is not None:
             return self.fixed, self.fixed
-        return math.floor(begin + self._low) - _SLACK, math.floor(end + self._high) + _SLACK
+        low, high = self._offset(end)
+        return math.floor(begin + low) - _SLACK, math.floor(end + high) + _SLACK
 
-    def contradicts(self, begin: float, end: float, instant: int) -> bool:
-        """Whether an instant cannot have been the server's time between two readings of the stopwatch."""
-        low, high = self.bounds(begin, end)
-        return not low <= instant <= high
+    def _offset(self, at: float) -> tuple[float, float]:
+        """The bounds of the difference between the clocks, which the drift has widened since they were learned."""
+        drift = _DRIFT * max(0.0, at - self._seen)
+        return self._low - drift, self._high + drift
 
     def now(self) -> tuple[int, int]:
         """The bounds of the present instant."""

@@ -13,7 +13,7 @@ from .findings import Finding, NotJudged, Tally, Verdict
 from .instants import ServerTime
 from .leftovers import Leftovers
 from .requests import ADDRESS, LISTENER, Reply, Requests, request, tags_of
-from .rules import section
+from .rules import named, section
 from .twin import Twin
 
 __all__ = ["MARK", "Player", "Scene", "SceneClient"]
@@ -70,6 +70,9 @@ class SceneClient(Requests):
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
         """Send a request to the server and to the model; the instant is the server's."""
+        outside = [one for one in named(data) if one.strip("\0") and not one.startswith(self._prefix)]
+        if outside:
+            raise ValueError(f"ids of a scene must begin with {self._prefix!r}, got {outside[0]!r}")
         envelope = request(kind, data, self.version, f"c{next(self._corr_ids)}", **head)
         answer = self.twin.ask(envelope)
         return Reply(answer["head"]["status"], answer["data"])

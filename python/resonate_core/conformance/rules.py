@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CALLBACKS", "LEASES", "TIMEOUT", "rule_of", "section"]
+__all__ = ["CALLBACKS", "LEASES", "TIMEOUT", "named", "rule_of", "section"]
 
 TIMEOUT = "PROTOCOL 1.2 timeout always wins"
 CALLBACKS = "PROTOCOL 4 callback drain"
@@ -70,11 +70,11 @@ def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadl
 
 
 def named(data: Any) -> set[str]:
-    """The ids in the data of a request, those of its actions included."""
+    """The ids and the names of workers in the data of a request, those of its actions included."""
     found: set[str] = set()
     if isinstance(data, dict):
-        found.update(data[name] for name in ("id", "awaited", "awaiter") if isinstance(data.get(name), str))
-        for name in ("action", "actions", "tasks", "data"):
+        found.update(data[name] for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId") if isinstance(data.get(name), str))
+        for name in ("action", "actions", "tasks", "jobs", "data"):
             found |= named(data.get(name))
     elif isinstance(data, list):
         for one in data:
