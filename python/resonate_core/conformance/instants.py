@@ -17,7 +17,7 @@ _NAP = 0.02  # seconds; the longest sleep that ends a wait too early
 class ServerTime:
     """Bounds on the difference between the server's clock and the stopwatch of this process.
 
-    Each instant that a reply shows of its own request narrows them: it lies between the sending of the request and the arrival of the
+    The instant of a promise that a request has created narrows them: it lies between the sending of the request and the arrival of the
     answer. No request asks for the time alone.
 
     Attributes:

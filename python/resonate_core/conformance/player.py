@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .exchange import Door
+from .exchange import Door, local_ms
 from .findings import Finding, NotJudged, Tally, Verdict
 from .instants import ServerTime
 from .leftovers import Leftovers
@@ -60,7 +60,9 @@ class SceneClient(Requests):
     def begin(self) -> None:
         """Learn the server's instant."""
         data = {"id": self.id("begin"), "timeoutAt": 2**53 - 1, "param": {}, "tags": self.tags()}
+        begin = local_ms()
         self.base = int(self.send("promise.create", data)["promise"]["createdAt"])
+        self.twin.clock.learn(begin, local_ms(), self.base)
 
     def other(self, version: str) -> SceneClient:
         """The same scene in another dialect."""

@@ -112,8 +112,6 @@ class Twin:
                 if _comparable(right) == got:
                     self.model = model
                     self._note_cursor(answer.body, right)
-                    if at in shown and self.clock.fixed is None:
-                        self.clock.learn(answer.begin, answer.end, at)
                     return True
         return False
 
