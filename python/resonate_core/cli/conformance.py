@@ -6,7 +6,7 @@ import os
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,14 @@ class Format(str, Enum):
     TEXT = "text"
     JSON = "json"
     JUNIT = "junit"
+
+
+class Effort(str, Enum):
+    """How many scenes are played."""
+
+    QUICK = "quick"
+    NORMAL = "normal"
+    THOROUGH = "thorough"
 
 
 class Rules(str, Enum):
@@ -58,11 +66,14 @@ def conformance(
         ),
     ] = 2000,
     connections: Annotated[
-        int, typer.Option("--connections", metavar="NUMBER", help="connections at the same time; 0: none", min=0, max=64)
+        int, typer.Option("--connections", metavar="NUMBER", help="connections; with 1, nothing at the same time", min=1, max=64)
     ] = 8,
+    effort: Annotated[
+        Effort, typer.Option("--effort", help="quick: one scene in four; thorough: every combination")
+    ] = Effort.NORMAL,
     patience: Annotated[
         str, typer.Option("--patience", metavar="LENGTH", help="how long a scene may wait for a deadline; 0: not at all")
-    ] = "2s",
+    ] = "3s",
     debug: Annotated[
         bool,
         typer.Option("--debug", help="permit debug operations: a manual clock of the server is moved", show_default=False),
@@ -86,13 +97,20 @@ def conformance(
     server = url or os.environ.get("RESONATE_URL") or None
     if server is None:
         raise Failure("which server? give its URL, or set RESONATE_URL", Exit.USAGE)
-    given = {} if prefix is None else {"prefix": prefix}
+    given: dict[str, Any] = {} if prefix is None else {"prefix": prefix}
     chosen = tuple(dict.fromkeys(dialect)) if dialect else DIALECTS
     try:
         plan = Plan(
-            chosen, rules.value, **given, seed=seed, requests=requests, connections=connections,
-            patience=duration(patience, "--patience"), debug=debug,
-        )  # fmt: skip
+            chosen,
+            rules.value,
+            **given,
+            seed=seed,
+            requests=requests,
+            connections=connections,
+            patience=duration(patience, "--patience"),
+            effort=effort.value,
+            debug=debug,
+        )
         progress = (lambda part: say(f"{part} …")) if sys.stderr.isatty() else str
         report = judge(server, plan, token or os.environ.get("RESONATE_TOKEN") or None, timeout, progress)
     except rc.Invalid as error:

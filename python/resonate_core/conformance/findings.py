@@ -65,3 +65,11 @@ class Tally:
         """Note that scenes of a rule were not judged."""
         reasons = self.not_judged.setdefault(rule, {})
         reasons[reason] = reasons.get(reason, 0) + scenes
+
+    def add(self, other: Tally) -> None:
+        """Add the numbers of another one."""
+        for rule, number in other.judged.items():
+            self.judged[rule] = self.judged.get(rule, 0) + number
+        for rule, reasons in other.not_judged.items():
+            for reason, number in reasons.items():
+                self.leave(rule, reason, number)

@@ -31,13 +31,14 @@ class ServerTime:
     """
 
     def __init__(self) -> None:
-        self._low, self._high, self._seen = -math.inf, math.inf, 0.0
+        # The bounds, and when they were learned: one value, since several connections read it.
+        self._learned = (-math.inf, math.inf, 0.0)
         self.fixed: int | None = None
 
     @property
     def known(self) -> bool:
         """Whether an instant was seen."""
-        return self.fixed is not None or self._low > -math.inf
+        return self.fixed is not None or self._learned[0] > -math.inf
 
     def learn(self, begin: float, end: float, instant: int) -> None:
         """Note that the server's clock showed an instant between two readings of the stopwatch."""
@@ -45,7 +46,7 @@ class ServerTime:
         known_low, known_high = self._offset(end)
         if low > known_high or high < known_low:  # one of the clocks was set, or this is another server behind the same URL
             known_low, known_high = low, high
-        self._low, self._high, self._seen = max(low, known_low), min(high, known_high), end
+        self._learned = (max(low, known_low), min(high, known_high), end)
 
     def bounds(self, begin: float, end: float) -> tuple[int, int]:
         """The first and the last instant that the server's clock may have shown between two readings of the stopwatch."""
@@ -56,8 +57,9 @@ class ServerTime:
 
     def _offset(self, at: float) -> tuple[float, float]:
         """The bounds of the difference between the clocks, which the drift has widened since they were learned."""
-        drift = _DRIFT * max(0.0, at - self._seen)
-        return self._low - drift, self._high + drift
+        low, high, seen = self._learned
+        drift = _DRIFT * max(0.0, at - seen)
+        return low - drift, high + drift
 
     def now(self) -> tuple[int, int]:
         """The bounds of the present instant."""

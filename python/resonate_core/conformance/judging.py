@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -13,18 +14,19 @@ from ..errors import Invalid, ResonateError
 from . import concurrent, programs
 from .exchange import Door
 from .instants import ServerTime
-from .leftovers import Leftovers
 from .player import MARK, Player, Scene
 from .report import Report
 from .requests import DIALECTS, V26, request
-from .scenes import searches, task_table
+from .scenes import searches, shapes, task_rows, task_table, times, trap_cells
 
-__all__ = ["Plan", "judge"]
+__all__ = ["EFFORTS", "Plan", "judge"]
 
+EFFORTS = ("quick", "normal", "thorough")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LEAST_WAIT = 150
+_LEAST_WAIT = 300
 """The shortest deadline that a scene waits for, in ms; on a slow connection it is longer."""
 _CALIBRATIONS = 5
+_ONE_IN = 4  # scenes that are played with little effort
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,9 @@ class Plan:
         prefix: The beginning of every id; a fresh one by default.
         seed: The seed of random programs and of connections.
         requests: How many requests the random programs send, and half as many the connections.
-        connections: The number of connections at the same time; 0: none.
+        connections: The number of connections; with 1, requests at the same time are not judged.
         patience: How long a scene may wait for a deadline, in ms.
+        effort: ``"quick"``: one scene in four; ``"normal"``; ``"thorough"``: rows of 2025-01-15 with all combinations of their values.
         debug: Whether ``debug.*`` is used: a manual clock of the server is moved, instead of waiting.
     """
 
@@ -48,7 +51,8 @@ class Plan:
     seed: int = 1
     requests: int = 2000
     connections: int = 8
-    patience: int = 2000
+    patience: int = 3000
+    effort: str = "normal"
     debug: bool = False
 
     def __post_init__(self) -> None:
@@ -58,6 +62,8 @@ class Plan:
             )
         if self.rules not in ("compatible", "strict"):
             raise Invalid(f"rules must be 'compatible' or 'strict', got {self.rules!r}")
+        if self.effort not in EFFORTS:
+            raise Invalid(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
         for dialect in self.dialects:
             if dialect not in DIALECTS:
                 raise Invalid(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
@@ -81,8 +87,7 @@ def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, p
     """
     began = seconds()
     door = Door(url, token, timeout)
-    leftovers = Leftovers()
-    player = Player(door, ServerTime(), plan.rules, plan.prefix, plan.patience, leftovers)
+    player = Player(door, ServerTime(), plan.rules, plan.prefix, plan.patience)
     try:
         spoken = tuple(dialect for dialect in plan.dialects if _speaks(door, dialect, plan.prefix))
         if not spoken:
@@ -93,12 +98,12 @@ def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, p
             _judge(player, plan, spoken, progress)
         finally:
             progress("cleaning up")
-            leftovers.remove(door, spoken[0], MARK, player.mark)
+            player.leftovers.remove(door, spoken[0], MARK, player.mark)
     finally:
         door.close()
     return Report(
         door.name, plan, tuple(player.findings), {name: player.tallies[name] for name in plan.dialects if name in player.tallies},
-        tuple(leftovers.kept), next(player.corr_ids) - 1, seconds() - began,
+        tuple(player.leftovers.kept), next(player.corr_ids) - 1, seconds() - began,
     )  # fmt: skip
 
 
@@ -125,10 +130,10 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
         _find_manual_clock(player)
     for dialect in spoken:
         progress(f"tables of {dialect}")
-        player.play(_scenes(dialect, soon))
+        player.play_all(_scenes(dialect, spoken, plan, soon), plan.connections)
     progress("random programs")
-    player.play(programs.scenes(spoken, plan.seed, plan.requests))
-    if not plan.connections:
+    player.play_all(programs.scenes(spoken, plan.seed, plan.requests), plan.connections)
+    if plan.connections < 2:
         return
     if player.findings:
         reason = "a history is judged by the model, which this server does not follow: mend the findings first"
@@ -159,7 +164,18 @@ def _find_manual_clock(player: Player) -> None:
         player.clock.fixed = ahead
 
 
-def _scenes(dialect: str, soon: int) -> Iterator[Scene]:
+def _scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int) -> Iterator[Scene]:
+    made = _all_scenes(dialect, spoken, plan, soon)
+    return itertools.islice(made, 0, None, _ONE_IN) if plan.effort == "quick" else made
+
+
+def _all_scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int) -> Iterator[Scene]:
+    """The scenes that wait come first, so that others play meanwhile."""
+    yield from times.scenes(dialect, soon)
+    yield from trap_cells.scenes(dialect, spoken, plan.rules, soon)
     if dialect == V26:
         yield from task_table.scenes(soon)
         yield from searches.scenes()
+    else:
+        yield from task_rows.scenes(soon, plan.effort == "thorough")
+    yield from shapes.scenes(dialect)

@@ -49,6 +49,15 @@ class Leftovers:
         self.queues |= {row["name"] for row in stored.get("queues", [])}
         self.listens = self.listens or bool(stored["messages"])
 
+    def add(self, other: Leftovers) -> None:
+        """Add what another player has left."""
+        self.promises |= other.promises
+        self.schedules |= other.schedules
+        self.jobs |= other.jobs
+        self.queues |= other.queues
+        self.made += other.made
+        self.listens = self.listens or other.listens
+
     def note(self, id: str) -> None:
         """Note a promise that no model has."""
         self.promises.add(id)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..errors import ResonateError
 from .exchange import Door, local_ms
 from .findings import Finding, NotJudged, Tally, Verdict
 from .instants import ServerTime
 from .leftovers import Leftovers
 from .requests import ADDRESS, LISTENER, Reply, Requests, request, tags_of
-from .rules import named, section
+from .rules import named
 from .twin import Twin
 
 __all__ = ["MARK", "Player", "Scene", "SceneClient"]
@@ -21,6 +24,10 @@ __all__ = ["MARK", "Player", "Scene", "SceneClient"]
 MARK = "resonate-conformance"
 """The tag of everything that a judge creates; its text is the prefix."""
 _SCENE = f"{MARK}-scene"
+_STEP_PATIENCE = 500
+"""How long a server may take for an internal step that is due, at least, in ms."""
+_ATTEMPTS = 3
+"""How often a scene with a deadline is tried if it is too slow for it."""
 _ADDRESSED = ("resonate:target", "resonate:invoke")
 
 
@@ -64,6 +71,10 @@ class SceneClient(Requests):
         self.base = int(self.send("promise.create", data)["promise"]["createdAt"])
         self.twin.clock.learn(begin, local_ms(), self.base)
 
+    def elapsed(self) -> int:
+        """The ms since the begin of the scene, by the server's clock."""
+        return self.twin.clock.now()[1] - self.base
+
     def other(self, version: str) -> SceneClient:
         """The same scene in another dialect."""
         made = SceneClient(self.twin, version, self._prefix, self._number, self._mark, self._corr_ids)
@@ -106,7 +117,6 @@ class SceneClient(Requests):
         return found
 
 
-@dataclass
 class Player:
     """Plays scenes on a server and keeps what was found.
 
@@ -121,21 +131,20 @@ class Player:
         tallies: What was judged, by dialect.
     """
 
-    door: Door
-    clock: ServerTime
-    rules: str
-    prefix: str
-    patience: int
-    leftovers: Leftovers
-    findings: list[Finding] = field(default_factory=list)
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    corr_ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    def __init__(self, door: Door, clock: ServerTime, rules: str, prefix: str, patience: int) -> None:
+        self.door, self.clock, self.rules, self.prefix, self.patience = door, clock, rules, prefix, patience
+        self.leftovers = Leftovers()
+        self.findings: list[Finding] = []
+        self.tallies: dict[str, Tally] = {}
+        self.corr_ids = itertools.count(1)
+        self._numbers = itertools.count(1)
+        self._order = itertools.count()
+        self._waiting: list[_Waiting] = []
 
     @property
     def mark(self) -> str:
         """The text of the mark: the prefix as the name of a group."""
-        return self.prefix.rstrip("./:-")
+        return self.prefix.strip("._-")
 
     def tally(self, dialect: str) -> Tally:
         """The numbers of a dialect."""
@@ -143,50 +152,84 @@ class Player:
 
     def client(self, dialect: str, name: str) -> SceneClient:
         """A client for one scene, under ids that no other scene has."""
-        twin = Twin(self.door, self.clock, self.rules, name, max(self.patience, 100))
+        twin = Twin(self.door, self.clock, self.rules, name, max(self.patience, _STEP_PATIENCE))
         return SceneClient(twin, dialect, self.prefix, str(next(self._numbers)), self.mark, self.corr_ids)
 
-    def play(self, scenes: Iterable[Scene]) -> None:
-        """Play scenes; while one waits, the others go on.
+    def play_all(self, scenes: Iterable[Scene], connections: int) -> None:
+        """Play scenes on so many connections; each scene is on one of them.
 
         Raises:
             Unreachable: The server does not answer.
         """
-        order = itertools.count()
-        waiting: list[tuple[int, int, Scene, SceneClient, Iterator[int]]] = []
-        for scene in scenes:
-            while waiting and self.clock.now()[0] > waiting[0][0]:
-                self._go_on(heapq.heappop(waiting), waiting, order)
-            if scene.waits > self.patience:
-                reason = f"it waits {scene.waits} ms: --patience must be more"
-                self.tally(scene.dialect).leave(scene.rule, reason)
-                continue
-            client = self.client(scene.dialect, scene.name)
-            self._go_on((0, 0, scene, client, self._program(scene, client)), waiting, order)
-        while waiting:
-            self._wait(waiting[0][0])
-            self._go_on(heapq.heappop(waiting), waiting, order)
-
-    def _program(self, scene: Scene, client: SceneClient) -> Iterator[int]:
-        client.begin()
-        program = scene.play(client)
-        if program is not None:
-            yield from program
-
-    def _go_on(self, entry: Any, waiting: list[Any], order: Iterator[int]) -> None:
-        """Play a scene to its next wait or to its end."""
-        _, _, scene, client, program = entry
+        shared = _Shared(scenes)
+        if connections < 2 or self.clock.fixed is not None:
+            self.play(shared)
+            return
+        players = [self._another() for _ in range(connections)]
         try:
-            until = client.instant(next(program))
+            with ThreadPoolExecutor(connections) as pool:
+                # Each result is asked for, since it may be an error.
+                list(pool.map(lambda player: player.play(shared), players))
+        finally:
+            for player in players:
+                player.door.close()
+                self._take(player)
+
+    def _another(self) -> Player:
+        made = Player(self.door.another(), self.clock, self.rules, self.prefix, self.patience)
+        made.corr_ids, made._numbers = self.corr_ids, self._numbers
+        return made
+
+    def _take(self, player: Player) -> None:
+        """Take over what another player has found and left."""
+        for waiting in player._waiting:  # it was interrupted
+            player.leftovers.take(waiting.client.twin)
+        self.findings += player.findings
+        self.leftovers.add(player.leftovers)
+        for dialect, tally in player.tallies.items():
+            self.tally(dialect).add(tally)
+
+    def play(self, scenes: Iterable[Scene]) -> None:
+        """Play scenes one after the other; while one waits, the others go on.
+
+        Raises:
+            Unreachable: The server does not answer.
+        """
+        for scene in scenes:
+            while self._waiting and self.clock.now()[0] > self._waiting[0].until:
+                self._go_on(heapq.heappop(self._waiting))
+            if scene.waits > self.patience:
+                self.tally(scene.dialect).leave(scene.rule, f"it waits {scene.waits} ms: --patience must be more")
+            else:
+                self._begin(scene, 1)
+        while self._waiting:
+            self._wait(self._waiting[0].until)
+            self._go_on(heapq.heappop(self._waiting))
+
+    def _begin(self, scene: Scene, attempt: int) -> None:
+        client = self.client(scene.dialect, scene.name)
+        self._go_on(_Waiting(0, next(self._order), scene, client, _program(scene, client), attempt))
+
+    def _go_on(self, entry: _Waiting) -> None:
+        """Play a scene to its next wait or to its end."""
+        scene, client, tally = entry.scene, entry.client, self.tally(entry.scene.dialect)
+        try:
+            until = client.instant(next(entry.program))
         except StopIteration:
-            self.tally(scene.dialect).count(scene.rule)
+            tally.count(scene.rule)
         except NotJudged as reason:
-            self.tally(scene.dialect).leave(scene.rule, str(reason))
+            tally.leave(scene.rule, str(reason))
+        except AssertionError as refused:
+            # The model agrees with each answer: the scene was too slow for its deadline, or the rule set refuses its preparation.
+            if scene.waits and entry.attempt < _ATTEMPTS:
+                self._begin(scene, entry.attempt + 1)
+            else:
+                tally.leave(scene.rule, f"its preparation was not carried out: {refused}")
         except Verdict as verdict:
-            self.tally(scene.dialect).count(scene.rule)
+            tally.count(scene.rule)
             self.findings.append(verdict.finding)
         else:
-            heapq.heappush(waiting, (until, next(order), scene, client, program))
+            heapq.heappush(self._waiting, replace(entry, until=until, order=next(self._order)))
             return
         self.leftovers.take(client.twin)
 
@@ -194,11 +237,47 @@ class Player:
         if self.clock.fixed is None:
             self.clock.sleep_past(until)
         elif until >= self.clock.fixed:
-            self.move(until + 1)
+            self._move(until + 1)
 
-    def move(self, instant: int) -> None:
+    def _move(self, instant: int) -> None:
         """Move the manual clock of the server."""
         answer = self.door.ask(request("debug.tick", {"time": instant}, corr=f"c{next(self.corr_ids)}"))
         if answer.http_status != 200:
-            raise NotJudged(f"{section('debug.tick')}: the server answered {answer.http_status}")
+            raise ResonateError(
+                f"{self.door.name} answered {answer.http_status} to debug.tick: {answer.text[:200]}", answer.http_status
+            )
         self.clock.fixed = instant
+
+
+def _program(scene: Scene, client: SceneClient) -> Iterator[int]:
+    client.begin()
+    program = scene.play(client)
+    if program is not None:
+        yield from program
+
+
+@dataclass(frozen=True, order=True)
+class _Waiting:
+    """A scene that waits for an instant of the server."""
+
+    until: int
+    order: int
+    scene: Scene = field(compare=False)
+    client: SceneClient = field(compare=False)
+    program: Iterator[int] = field(compare=False)
+    attempt: int = field(compare=False)
+
+
+class _Shared:
+    """Scenes that several threads take, each scene once; none after one of the threads has failed to make one."""
+
+    def __init__(self, scenes: Iterable[Scene]) -> None:
+        self._scenes = iter(scenes)
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[Scene]:
+        return self
+
+    def __next__(self) -> Scene:
+        with self._lock:
+            return next(self._scenes)

@@ -73,7 +73,9 @@ def named(data: Any) -> set[str]:
     """The ids and the names of workers in the data of a request, those of its actions included."""
     found: set[str] = set()
     if isinstance(data, dict):
-        found.update(data[name] for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId") if isinstance(data.get(name), str))
+        found.update(
+            data[name] for name in ("id", "awaited", "awaiter", "pid", "worker", "promiseId") if isinstance(data.get(name), str)
+        )
         for name in ("action", "actions", "tasks", "jobs", "data"):
             found |= named(data.get(name))
     elif isinstance(data, list):
