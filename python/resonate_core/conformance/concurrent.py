@@ -10,7 +10,7 @@ from typing import Any
 
 from .compare import plain_reply
 from .exchange import Door
-from .findings import Finding
+from .findings import Finding, Verdict
 from .linearizable import Asked, explanation, id_of
 from .player import Player
 from .reference import Model
@@ -91,7 +91,11 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
     """
     base = player.clock.now()[1]
     begin = player.client(dialects[0], "connections")
-    begin.begin()
+    try:
+        begin.begin()
+    except Verdict as verdict:
+        player.findings.append(verdict.finding)
+        return
     ids = begin.id("")
     made = [
         _Connection(

@@ -35,6 +35,10 @@ class ServerTime:
         self._learned = (-math.inf, math.inf, 0.0)
         self.fixed: int | None = None
 
+    def forget(self) -> None:
+        """Forget the bounds."""
+        self._learned = (-math.inf, math.inf, 0.0)
+
     @property
     def known(self) -> bool:
         """Whether an instant was seen."""

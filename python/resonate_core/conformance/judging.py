@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from .._stopwatch import seconds
 from ..errors import Invalid, ResonateError
 from . import concurrent, programs
 from .exchange import Door
+from .findings import NotJudged, Verdict
 from .instants import ServerTime
 from .player import MARK, Player, Scene
 from .report import Report
@@ -25,7 +27,7 @@ EFFORTS = ("quick", "normal", "thorough")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LEAST_WAIT = 300
 """The shortest deadline that a scene waits for, in ms; on a slow connection it is longer."""
-_CALIBRATIONS = 5
+_CALIBRATIONS, _BETWEEN = 5, 0.03  # seconds between two of them
 _ONE_IN = 4  # scenes that are played with little effort
 
 
@@ -125,9 +127,15 @@ def _speaks(door: Door, dialect: str, prefix: str) -> bool:
 
 
 def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callable[[str], object]) -> None:
-    soon = _calibrate(player, spoken)
-    if plan.debug:
-        _find_manual_clock(player)
+    try:
+        soon = _calibrate(player, spoken)
+    except Verdict as verdict:  # not even a promise can be created
+        player.findings.append(verdict.finding)
+        return
+    except NotJudged as refused:
+        raise ResonateError(f"{player.door.name} does not permit the prefix {plan.prefix!r}: {refused}", 403) from refused
+    if plan.debug and player.clock.fixed is not None:
+        player.moves_clock = True
     for dialect in spoken:
         progress(f"tables of {dialect}")
         player.play_all(_scenes(dialect, spoken, plan, soon), plan.connections)
@@ -144,24 +152,27 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
 
 
 def _calibrate(player: Player, spoken: tuple[str, ...]) -> int:
-    """Learn the server's clock; return how soon a deadline may be, in ms, so that a scene can still do something before."""
-    longest = 0.0
-    for _ in range(_CALIBRATIONS):
+    """Learn the server's clock, and whether it runs; return how soon a deadline may be, in ms, so that there is time for a scene before.
+
+    Raises:
+        Verdict: A promise that is created is answered wrongly.
+        NotJudged: The token does not permit it.
+    """
+    longest, shown = 0.0, set()
+    for number in range(_CALIBRATIONS):
+        time.sleep(_BETWEEN if number else 0)
         begin = seconds()
+        player.clock.forget()  # a clock that stands still contradicts what was learned
         client = player.client(spoken[0], "calibration")
-        client.begin()
+        try:
+            client.begin()
+        finally:
+            player.leftovers.take(client.twin)
         longest = max(longest, seconds() - begin)
-        player.leftovers.take(client.twin)
+        shown.add(client.base)
+        if len(shown) == 1 and number == _CALIBRATIONS - 1:
+            player.clock.fixed = client.base
     return max(_LEAST_WAIT, round(longest * 1000 * 40))
-
-
-def _find_manual_clock(player: Player) -> None:
-    """Whether the server's clock is a manual one: debug.tick moves it ahead of the time that its requests show."""
-    _, high = player.clock.now()
-    ahead = high + 1000
-    answer = player.door.ask(request("debug.tick", {"time": ahead}, V26, "debug"))
-    if answer.http_status == 200:
-        player.clock.fixed = ahead
 
 
 def _scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int) -> Iterator[Scene]:

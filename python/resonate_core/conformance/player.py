@@ -126,6 +126,7 @@ class Player:
         rules: The rule set.
         prefix: The beginning of all ids.
         patience: How long a scene may wait for a deadline, in ms.
+        moves_clock: Whether a clock that stands still may be moved.
         leftovers: What must be cleaned up.
         findings: What was found.
         tallies: What was judged, by dialect.
@@ -133,6 +134,7 @@ class Player:
 
     def __init__(self, door: Door, clock: ServerTime, rules: str, prefix: str, patience: int) -> None:
         self.door, self.clock, self.rules, self.prefix, self.patience = door, clock, rules, prefix, patience
+        self.moves_clock = False
         self.leftovers = Leftovers()
         self.findings: list[Finding] = []
         self.tallies: dict[str, Tally] = {}
@@ -198,13 +200,21 @@ class Player:
         for scene in scenes:
             while self._waiting and self.clock.now()[0] > self._waiting[0].until:
                 self._go_on(heapq.heappop(self._waiting))
-            if scene.waits > self.patience:
-                self.tally(scene.dialect).leave(scene.rule, f"it waits {scene.waits} ms: --patience must be more")
+            if (reason := self._reason_against(scene)) is not None:
+                self.tally(scene.dialect).leave(scene.rule, reason)
             else:
                 self._begin(scene, 1)
         while self._waiting:
             self._wait(self._waiting[0].until)
             self._go_on(heapq.heappop(self._waiting))
+
+    def _reason_against(self, scene: Scene) -> str | None:
+        """Why a scene cannot be played, or None."""
+        if not scene.waits or self.moves_clock:
+            return None
+        if self.clock.fixed is not None:
+            return "the clock of the server stands still: --debug permits to move it"
+        return f"it waits {scene.waits} ms: --patience must be more" if scene.waits > self.patience else None
 
     def _begin(self, scene: Scene, attempt: int) -> None:
         client = self.client(scene.dialect, scene.name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from .findings import Finding, Tally
+from .rules import TIMEOUT, section
 
 if TYPE_CHECKING:
     from .judging import Plan
@@ -42,10 +43,15 @@ class Report:
 
     @property
     def broken(self) -> dict[str, list[Finding]]:
-        """The findings by rule, in the order in which they were found."""
+        """The findings by rule, in the order in which they were found.
+
+        If a kind of request breaks its own rule, its answers after a deadline are counted there: they show the same fault.
+        """
+        own = {one.rule for one in self.findings}
         found: dict[str, list[Finding]] = {}
         for one in self.findings:
-            found.setdefault(one.rule, []).append(one)
+            rule = section(one.request["kind"])
+            found.setdefault(rule if one.rule == TIMEOUT and rule in own else one.rule, []).append(one)
         return found
 
     @property

@@ -10,6 +10,8 @@ TIMEOUT = "PROTOCOL 1.2 timeout always wins"
 CALLBACKS = "PROTOCOL 4 callback drain"
 LEASES = "PROTOCOL 4 lease expiry"
 
+_ACQUIRING = ("task.acquire", "task.create")
+
 _SECTIONS = {
     "promise.get": "3.1",
     "promise.create": "3.2",
@@ -49,7 +51,7 @@ def section(kind: str) -> str:
     return f"{'WIRE 5' if kind.startswith('debug.') else 'JOBS 5'} {kind}"
 
 
-def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadline: set[str]) -> str:
+def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadline: set[str], resumed: set[str]) -> str:
     """The rule that an answer breaks.
 
     Args:
@@ -57,14 +59,17 @@ def rule_of(request: dict[str, Any], got: Any, right: dict[str, Any], past_deadl
         got: The envelope of the answer.
         right: The model's reply.
         past_deadline: The ids of the promises that their deadline has settled.
+        resumed: The ids of the tasks that the settlement of an awaited promise has made pending.
     """
-    task, shown = _task_state(right), _task_state(got)
-    done = isinstance(got, dict) and got["head"]["status"] in (200, 300)
-    if (done and named(request["data"]) & past_deadline) or _pending(got) & past_deadline:
+    ids = named(request["data"])
+    done = got["head"]["status"] in (200, 300)
+    if (done and ids & past_deadline) or _pending(got) & past_deadline:
         return TIMEOUT
-    if task == "pending" and shown == "suspended":
+    states, shown = _task_states(right), _task_states(got)
+    pending_and = {shown.get(id) for id, state in states.items() if state == "pending"}
+    if "suspended" in pending_and or (request["kind"] in _ACQUIRING and got["head"]["status"] == 409 and ids & resumed):
         return CALLBACKS
-    if task == "pending" and shown == "acquired":
+    if "acquired" in pending_and:
         return LEASES
     return section(request["kind"])
 
@@ -84,11 +89,13 @@ def named(data: Any) -> set[str]:
     return found
 
 
-def _task_state(reply: Any) -> str | None:
+def _task_states(reply: Any) -> dict[str, Any]:
+    """The states of the tasks in a reply, by id."""
     data = reply.get("data") if isinstance(reply, dict) else None
-    task = data.get("task") if isinstance(data, dict) else None
-    state = task.get("state") if isinstance(task, dict) else None
-    return state if isinstance(state, str) else None
+    if not isinstance(data, dict):
+        return {}
+    records = data["tasks"] if isinstance(data.get("tasks"), list) else [data.get("task")]
+    return {one["id"]: one.get("state") for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)}
 
 
 def _pending(reply: Any) -> set[str]:

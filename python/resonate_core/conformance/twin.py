@@ -104,9 +104,8 @@ class Twin:
         """Give the model the request, so that it answers the same; return whether it can."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (0, 2**62)
         low, high = max(low, self.model.now), max(high, self.model.now)
-        shown = [at for at in _instants_in(answer.body) if low <= at <= high]
         got = _comparable(answer.body)
-        for at in dict.fromkeys([*shown, *(self._points(low, high) if self.clock.known else ())]):
+        for at in self._candidates(answer.body, low, high):
             for model in self._models(at):
                 right = model.apply(self._for_model(answer.request), at)
                 if _comparable(right) == got:
@@ -126,6 +125,13 @@ class Twin:
         data = body["data"]
         if isinstance(data, dict) and isinstance(data.get("cursor"), str):
             self._cursors[data["cursor"]] = right["data"]["cursor"]
+
+    def _candidates(self, body: Any, low: int, high: int) -> Iterator[int]:
+        """The instants at which the request may have run: first those that its answer shows."""
+        shown = {at for at in _instants_in(body) if low <= at <= high}
+        yield from shown
+        if self.clock.known:
+            yield from (at for at in self._points(low, high) if at not in shown)
 
     def _points(self, low: int, high: int) -> list[int]:
         """The instants within the bounds at which the model's answer may change."""
@@ -161,7 +167,9 @@ class Twin:
             for row in model.snapshot()["promises"]
             if row["timeoutAt"] <= at and row.get("settledAt") in (None, row["timeoutAt"])
         }
-        rule = rule_of(answer.request, answer.body, right, past)
+        tasks = ((row["id"], row["task"]) for row in self.model.snapshot()["promises"] if "task" in row)
+        resumed = {id for id, task in tasks if task["state"] == "pending" and task["resumes"]}
+        rule = rule_of(answer.request, answer.body, right, past, resumed)
         if self.rule is not None and not rule.startswith(("PROTOCOL 1.2", "PROTOCOL 4")):
             rule = self.rule
         return Verdict(self._finding(rule, answer.request, answer.body, right, differences))
