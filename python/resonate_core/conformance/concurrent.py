@@ -36,6 +36,7 @@ class _Connection:
     ids: str
     deadline: int
     tags: dict[str, str]
+    address: str
     count: int
 
     def requests(self) -> Iterator[dict[str, Any]]:
@@ -52,7 +53,7 @@ class _Connection:
         state = chance.choice(("resolved", "rejected"))
         made = {"timeoutAt": self.deadline, "param": value}
         pid = {"pid": f"{self.ids}{self.name}", "ttl": 3_600_000}
-        targeted = {**self.tags, "resonate:target": ADDRESS.replace("workers", self.ids.rstrip("."))}
+        targeted = {**self.tags, "resonate:target": self.address}
         action = request("promise.settle", {"id": task, "state": state, "value": value}, self.dialect, "inner")
         choices: list[tuple[str, dict[str, Any]]] = [
             ("promise.create", {"id": promise, "tags": self.tags, **made}),
@@ -106,6 +107,7 @@ def judge(player: Player, dialects: tuple[str, ...], seed: int, connections: int
             ids,
             base + 10**10,
             begin.tags(),
+            begin.address(ADDRESS),
             max(1, requests // connections),
         )
         for number in range(connections)

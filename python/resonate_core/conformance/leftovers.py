@@ -59,9 +59,10 @@ class Leftovers:
         self.listens = self.listens or other.listens
 
     def note(self, id: str) -> None:
-        """Note a promise that no model has."""
+        """Note a promise that no model has, which may have a task."""
+        self.listens = True
+        self.made += id not in self.promises
         self.promises.add(id)
-        self.made += 1
 
     def remove(self, door: Door, version: str, tag: str, mark: str) -> None:
         """Settle and delete everything, then look for more with the mark of the judge.
