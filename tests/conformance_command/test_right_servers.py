@@ -48,7 +48,9 @@ def check_left(store: rc.Store, prefix: str, report: Report) -> None:
     own = [row for row in taken["promises"] if row["id"].startswith(prefix)]
     assert own
     assert list(store.promises.search(id=f"{prefix}*", state="pending")) == []
-    tasks = {state: list(store.tasks.search(id=f"{prefix}*", state=state)) for state in ("pending", "acquired", "suspended", "halted")}
+    tasks = {
+        state: list(store.tasks.search(id=f"{prefix}*", state=state)) for state in ("pending", "acquired", "suspended", "halted")
+    }
     assert not any(tasks.values()), tasks
     assert [row["id"] for row in taken["schedules"] if row["id"].startswith(prefix)] == []
     assert [row["id"] for row in own if "job" in row] == []
@@ -68,11 +70,23 @@ def test_our_server_has_no_findings(back_end: BackEnd) -> None:
         assert store.check() == []
 
 
+def test_jobs_are_judged_on_request() -> None:
+    with rc.Store() as store, serving(store) as running:
+        plan = Plan(("2026-04-01",), prefix="mine.", effort="quick", requests=0, jobs=True, patience=0)
+        report = judge(f"http://127.0.0.1:{running.port}", plan)
+        assert report.findings == (), report.text()
+        assert report.tallies["2026-04-01"].judged["JOBS 5 job.complete"] > 0
+        check_left(store, "mine.", report)
+        assert any("queues" in one for one in report.kept)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("rules", ["compatible", "strict"])
 def test_our_server_has_no_findings_in_a_long_run(back_end: BackEnd, rules: str) -> None:
     with back_end.open(rules=rules) as store, serving(store) as running:
-        report = judge(f"http://127.0.0.1:{running.port}", Plan(rules=rules, effort="thorough", requests=6000))
+        report = judge(
+            f"http://127.0.0.1:{running.port}", Plan(rules=rules, effort="thorough", requests=6000, jobs=True, patience=6000)
+        )
         assert report.findings == (), report.text()
         print(report.text())
 

@@ -71,6 +71,9 @@ def conformance(
     effort: Annotated[
         Effort, typer.Option("--effort", help="quick: one scene in four; thorough: every combination")
     ] = Effort.NORMAL,
+    jobs: Annotated[
+        bool, typer.Option("--jobs", help="judge jobs too; their queues stay on the server", show_default=False)
+    ] = False,
     patience: Annotated[
         str, typer.Option("--patience", metavar="LENGTH", help="how long a scene may wait for a deadline; 0: not at all")
     ] = "3s",
@@ -109,6 +112,7 @@ def conformance(
             connections=connections,
             patience=duration(patience, "--patience"),
             effort=effort.value,
+            jobs=jobs,
             debug=debug,
         )
         progress = (lambda part: say(f"{part} …")) if sys.stderr.isatty() else str

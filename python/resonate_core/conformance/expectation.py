@@ -48,6 +48,16 @@ class Expectation:
         if shown != state:
             self._refuse(shown, f"{self.source}: the task is {state or 'missing'}")
 
+    def job(self, shown: Reply, state: str) -> None:
+        """Check the state of a job.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        got = shown.data["job"]["state"] if shown.status == 200 else None
+        if got != state:
+            self._refuse(got, f"{self.source}: the job is {state}")
+
     def _refuse(self, got: Any, right: str) -> None:
         twin = self.client.twin
         request = twin.story[-1]

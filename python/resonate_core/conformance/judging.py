@@ -19,7 +19,7 @@ from .instants import ServerTime
 from .player import MARK, Player, Scene
 from .report import Report
 from .requests import DIALECTS, V26, request
-from .scenes import searches, shapes, task_rows, task_table, times, trap_cells
+from .scenes import job_table, messages, searches, shapes, task_rows, task_table, times, trap_cells
 
 __all__ = ["EFFORTS", "Plan", "judge"]
 
@@ -44,6 +44,7 @@ class Plan:
         connections: The number of connections; with 1, requests at the same time are not judged.
         patience: How long a scene may wait for a deadline, in ms.
         effort: ``"quick"``: one scene in four; ``"normal"``; ``"thorough"``: rows of 2025-01-15 with all combinations of their values.
+        jobs: Whether jobs are judged too, which are no part of the protocol; their queues stay on the server.
         debug: Whether ``debug.*`` is used: a manual clock of the server is moved, instead of waiting.
     """
 
@@ -55,6 +56,7 @@ class Plan:
     connections: int = 8
     patience: int = 3000
     effort: str = "normal"
+    jobs: bool = False
     debug: bool = False
 
     def __post_init__(self) -> None:
@@ -138,7 +140,8 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
         player.moves_clock = True
     for dialect in spoken:
         progress(f"tables of {dialect}")
-        player.play_all(_scenes(dialect, spoken, plan, soon), plan.connections)
+        jobs = plan.jobs and _has_jobs(player, dialect)
+        player.play_all(_scenes(dialect, spoken, plan, soon, jobs), plan.connections)
     progress("random programs")
     player.play_all(programs.scenes(spoken, plan.seed, plan.requests), plan.connections)
     if plan.connections < 2:
@@ -149,6 +152,15 @@ def _judge(player: Player, plan: Plan, spoken: tuple[str, ...], progress: Callab
         return
     progress(f"{plan.connections} connections")
     concurrent.judge(player, spoken, plan.seed, plan.connections, plan.requests // 2)
+
+
+def _has_jobs(player: Player, dialect: str) -> bool:
+    """Whether the server has jobs, which are no part of the protocol."""
+    answer = player.door.ask(request("job.get", {"id": f"{player.prefix}probe"}, dialect))
+    if answer.http_status == 404:
+        return True
+    player.tally(dialect).leave("JOBS", f"the server has no jobs: it answered {answer.http_status} to job.get")
+    return False
 
 
 def _calibrate(player: Player, spoken: tuple[str, ...]) -> int:
@@ -175,14 +187,17 @@ def _calibrate(player: Player, spoken: tuple[str, ...]) -> int:
     return max(_LEAST_WAIT, round(longest * 1000 * 40))
 
 
-def _scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int) -> Iterator[Scene]:
-    made = _all_scenes(dialect, spoken, plan, soon)
+def _scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int, jobs: bool) -> Iterator[Scene]:
+    made = _all_scenes(dialect, spoken, plan, soon, jobs)
     return itertools.islice(made, 0, None, _ONE_IN) if plan.effort == "quick" else made
 
 
-def _all_scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int) -> Iterator[Scene]:
+def _all_scenes(dialect: str, spoken: tuple[str, ...], plan: Plan, soon: int, jobs: bool) -> Iterator[Scene]:
     """The scenes that wait come first, so that others play meanwhile."""
     yield from times.scenes(dialect, soon)
+    yield from messages.scenes(dialect, soon)
+    if jobs:
+        yield from job_table.scenes(dialect)
     yield from trap_cells.scenes(dialect, spoken, plan.rules, soon)
     if dialect == V26:
         yield from task_table.scenes(soon)

@@ -14,8 +14,9 @@ from ..errors import ResonateError
 from .exchange import Door, local_ms
 from .findings import Finding, NotJudged, Tally, Verdict
 from .instants import ServerTime
+from .job_requests import JobRequests
 from .leftovers import Leftovers
-from .requests import ADDRESS, LISTENER, Reply, Requests, request, tags_of
+from .requests import ADDRESS, LISTENER, Reply, request, tags_of
 from .rules import named
 from .twin import Twin
 
@@ -50,18 +51,22 @@ class Scene:
     waits: int = 0
 
 
-class SceneClient(Requests):
+class SceneClient(JobRequests):
     """The requests of a scene, each judged.
 
     Attributes:
         twin: The server and the model.
         base: The server's instant at the begin of the scene.
+        has_own_group: Whether its addresses are in a group of its own.
     """
+
+    longest_lease = 3_600_000
 
     def __init__(self, twin: Twin, version: str, prefix: str, number: str, mark: str, corr_ids: Iterator[int]) -> None:
         super().__init__(version)
         self.twin = twin
         self.base = 0
+        self.has_own_group = False
         self._prefix, self._number, self._mark, self._corr_ids = prefix, number, mark, corr_ids
 
     def begin(self) -> None:
@@ -100,8 +105,12 @@ class SceneClient(Requests):
 
     def address(self, address: str) -> str:
         """The address in the group of the prefix, which no worker of the server has."""
-        group = self._mark
-        return {ADDRESS: f"poll://any@{group}", LISTENER: f"poll://uni@{group}/c1"}.get(address, address)
+        return {ADDRESS: f"poll://any@{self.group}", LISTENER: f"poll://uni@{self.group}/c1"}.get(address, address)
+
+    @property
+    def group(self) -> str:
+        """The group of the addresses."""
+        return f"{self._mark}-{self._number}" if self.has_own_group else self._mark
 
     def tags(self, target: str | None = None, tags: dict[str, str] | None = None) -> dict[str, str]:
         """The tags, with the mark of the judge."""

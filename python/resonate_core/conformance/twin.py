@@ -7,7 +7,7 @@ each of its answers within the bounds is right. An instant that an answer shows 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from .compare import difference, plain_reply
@@ -19,7 +19,15 @@ from .rules import rule_of
 
 __all__ = ["Twin"]
 
-_INSTANTS = ("createdAt", "settledAt", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "cancelledAt")
+_INSTANTS = (
+    *("createdAt", "settledAt", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "cancelledAt"),
+    *("finishedAt", "expiredAt"),
+)
+_OPAQUE = ("cursor", "batch")
+"""Members whose value the server chooses."""
+_OF_STEPS = {"failedAt", "finishedAt", "nextRetryAt"}
+"""Instants of internal steps, which a server may take a little later than they are due."""
+_HEARTBEATS = ("job.heartbeat", "task.heartbeat")
 _BETWEEN = 8  # due instants within the bounds of one request that are tried one by one
 _PAUSE = 0.01
 _STEP_READS = ("task.get", "promise.get", "task.search", "promise.search", "schedule.get", "job.get")
@@ -46,6 +54,7 @@ class Twin:
         self.story: list[dict[str, Any]] = []
         self.steps_wait = False
         self._cursors: dict[str, str] = {}
+        self._opaque = set(_OPAQUE)
         self.rule: str | None = None
 
     # ---- requests
@@ -63,6 +72,8 @@ class Twin:
         if not self._in_step(answer):
             answer = self._again(answer)
         self.story.append(request)
+        if request["kind"] in _HEARTBEATS:  # its reply does not show the instant from which a lease counts
+            self._opaque.add("leaseUntil")
         body: dict[str, Any] = answer.body
         return body
 
@@ -70,6 +81,7 @@ class Twin:
         """Note that every internal step which is due must be seen from now on, at the latest after the patience of the twin."""
         self.model.advance_to(max(self.model.now, self.clock.now()[0]))
         self.steps_wait = True
+        self._opaque |= _OF_STEPS
 
     def _again(self, answer: Answer) -> Answer:
         """Repeat a read while an internal step may still be under way; it is a finding if that does not help."""
@@ -104,11 +116,11 @@ class Twin:
         """Give the model the request, so that it answers the same; return whether it can."""
         low, high = self.clock.bounds(answer.begin, answer.end) if self.clock.known else (0, 2**62)
         low, high = max(low, self.model.now), max(high, self.model.now)
-        got = _comparable(answer.body)
+        got = _comparable(answer.body, self._opaque)
         for at in self._candidates(answer.body, low, high):
             for model in self._models(at):
                 right = model.apply(self._for_model(answer.request), at)
-                if _comparable(right) == got:
+                if _comparable(right, self._opaque) == got:
                     self.model = model
                     self._note_cursor(answer.body, right)
                     return True
@@ -161,7 +173,9 @@ class Twin:
         at = max(shown[0] if shown else high, self.model.now)
         *_, model = self._models(at)
         right = model.apply(self._for_model(answer.request), at)
-        differences = tuple(difference(_comparable(answer.body), _comparable(right), "", "the server", "right is"))
+        differences = tuple(
+            difference(_comparable(answer.body, self._opaque), _comparable(right, self._opaque), "", "the server", "right is")
+        )
         past = {
             row["id"]
             for row in model.snapshot()["promises"]
@@ -178,13 +192,16 @@ class Twin:
         return Finding(rule, self.scene, request["head"]["version"], request, got, right, differences, tuple(self.story))
 
 
-def _comparable(reply: dict[str, Any]) -> dict[str, Any]:
-    """What must be equal in two replies: not the head, whose form is judged by itself, nor the text of a cursor."""
+def _comparable(reply: dict[str, Any], opaque: Collection[str] = _OPAQUE) -> dict[str, Any]:
+    """What must be equal in two replies: not the head, whose form is judged by itself, nor the value of an opaque member."""
     plain = plain_reply(reply)
-    data = plain["data"]
-    if isinstance(data, dict) and isinstance(data.get("cursor"), str):
-        data["cursor"] = "(opaque)"
-    return {"status": plain["head"]["status"], "data": data}
+    return {"status": plain["head"]["status"], "data": _hidden(plain["data"], opaque)}
+
+
+def _hidden(value: Any, opaque: Collection[str]) -> Any:
+    if isinstance(value, dict):
+        return {name: "(opaque)" if name in opaque and inner else _hidden(inner, opaque) for name, inner in value.items()}
+    return [_hidden(one, opaque) for one in value] if isinstance(value, list) else value
 
 
 def _problem_of(answer: Answer) -> str | None:
