@@ -11,6 +11,7 @@ import resonate_core as rc
 from resonate_core.cli import files, jobs, promises, queues, schedules, server, tasks
 from resonate_core.cli.bench import bench
 from resonate_core.cli.command import on_store
+from resonate_core.cli.conformance import conformance
 from resonate_core.cli.dash import dash
 from resonate_core.cli.exits import MEANINGS
 from resonate_core.cli.invoke import invoke
@@ -64,4 +65,5 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
     files.add_to(app)
     on_store(app, "bench", Access.MAKE, dialects=DIALECTS[:1])(bench)
+    app.command("conformance")(conformance)
     return app
