@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from property import groups_reached
-from resonate_core.conformance.reference import properties
+from reference import properties
 
 
 class Alone:
