@@ -11,7 +11,10 @@ from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._timeline import export_html as export_html
 from resonate_core._timeline import timeline as timeline
+from resonate_core._timeline_data import timeline_data as timeline_data
+from resonate_core._timeline_explore import explore as explore
 
 if TYPE_CHECKING:
     from resonate_core._core import (

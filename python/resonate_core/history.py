@@ -15,7 +15,7 @@ from resonate_core._history_jobs import JobLives, of_snapshot
 from resonate_core._lives import Life, Mark, Span
 from resonate_core.errors import Invalid
 
-__all__ = ["History", "Life", "Mark", "Source", "Span"]
+__all__ = ["History", "Life", "Mark", "Source", "Span", "trace_lines"]
 
 Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
 Records: TypeAlias = Iterable[Mapping[str, Any]]
@@ -59,7 +59,7 @@ class History:
             self._open(source.snapshot(), source.now)
             self._see(source.now)
         else:
-            for number, line in enumerate(_lines(source), start=1):
+            for number, line in enumerate(trace_lines(source), start=1):
                 try:
                     event = json.loads(line)
                     self._read(event["kind"], event["now"], event["req"], event["res"])
@@ -283,12 +283,13 @@ def _promise_records(data: Any) -> Iterator[Mapping[str, Any]]:
         yield from _promise_records(member)
 
 
-def _lines(source: Any) -> Iterator[str]:
+def trace_lines(source: Any) -> Iterator[str]:
+    """Return the lines of a recording: of a path, of lines, of an open file, or of the `io.StringIO` that it was recorded to."""
     if hasattr(source, "getvalue"):
         source = source.getvalue().splitlines()
     elif isinstance(source, str | os.PathLike):
         with open(source, encoding="utf-8") as file:
-            yield from _lines(file.read().splitlines())
+            yield from trace_lines(file.read().splitlines())
         return
     for line in source:
         text = line.decode() if isinstance(line, bytes) else line
