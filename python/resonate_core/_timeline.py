@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._extras import how_to_install
@@ -11,11 +12,13 @@ from resonate_core._extras import how_to_install
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from resonate_core._core import Store
     from resonate_core._timeline_data import Event
     from resonate_core._timeline_shown import Timeline
-    from resonate_core.history import Source
+    from resonate_core._timeline_widget import TimelineWidget
+    from resonate_core.history import History, Source
 
-__all__ = ["export_html", "timeline"]
+__all__ = ["explore", "export_html", "timeline", "timeline_data"]
 
 
 def timeline(
@@ -114,10 +117,9 @@ def export_html(
         >>> store = rc.Store(clock=rc.ManualClock())
         >>> _ = store.jobs.enqueue("mail", id="m")
         >>> page = rc.display.export_html(store, title="One mail")
-        >>> "<title>One mail</title>" in page, "http-equiv=\"Content-Security-Policy\"" in page
+        >>> "<title>One mail</title>" in page, "Content-Security-Policy" in page
         (True, True)
     """
-    from resonate_core._timeline_data import timeline_data
     from resonate_core._timeline_page import timeline_page, write_page
 
     if isinstance(source, Mapping):
@@ -125,3 +127,72 @@ def export_html(
     else:
         data = timeline_data(source, ids=ids, start=start, end=end, title=title, events=events)
     return write_page(timeline_page(data), path)
+
+
+def timeline_data(
+    source: Source | History,
+    *,
+    ids: str | None = None,
+    start: int | None = None,
+    end: int | None = None,
+    title: str | None = None,
+    events: Iterable[Event] = (),
+    most_rows: int = 2000,
+) -> dict[str, Any]:
+    """Return what happened over time as JSON-able data, for the interactive timeline.
+
+    Args:
+        source: A recording (a path, its lines, or the `io.StringIO` that it was recorded to), a `Store`, or a `History`.
+        ids: A pattern in which `*` stands for any run of characters; None for all.
+        start: The first instant, in Unix ms; None for the first of the source.
+        end: The last instant; None for the last of the source.
+        title: The text above the timeline.
+        events: What the story says beside the recording, such as an outage: dicts of `at` and `text`, and optionally `kind`
+            (`note`, `fault`, `crash`, `outage`, `deploy`), `end`, `worker` and `id`.
+        most_rows: The maximum of rows. Rows that belong together (a schedule, a job type, ids that differ in a number) are left
+            out first; their counts stay in `folds`, and `notes` says how many rows are missing.
+
+    Raises:
+        Invalid: The source is no trace, an event is none, `end` is before `start`, or most_rows is below 1.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.jobs.enqueue("mail", id="m")
+        >>> data = rc.display.timeline_data(store)
+        >>> [(row["id"], row["kind"], row["changes"]) for row in data["rows"]]
+        [('m', 'job', [[0, 'pending']])]
+    """
+    from resonate_core import _timeline_data
+
+    return _timeline_data.timeline_data(source, ids=ids, start=start, end=end, title=title, events=events, most_rows=most_rows)
+
+
+def explore(
+    store: Store, horizon: timedelta | int = timedelta(days=1), *, history: Source | None = None, events: Iterable[Event] = ()
+) -> TimelineWidget:
+    """Return a widget that shows what will happen to a store: a clock slider moves a fork, never the store.
+
+    Beside the timeline it shows what differs between the store and the fork, as `rc.diff` tells it. `widget.fork` is the fork: try
+    something on it, then call `widget.refresh()`.
+
+    Args:
+        store: The store. A fork is taken now; later changes of the store are not seen.
+        horizon: How far the clock of the fork may go: a timedelta or ms.
+        history: A recording that led to the state of the store, to be shown before it.
+        events: What the story says beside it, as `timeline_data` takes it.
+
+    Raises:
+        ModuleNotFoundError: anywidget is not installed; the extra `notebook` brings it.
+        Invalid: The horizon is below 1 ms, or the history is no trace.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("a", timeout=5000, tags={"resonate:timer": "true"})
+        >>> widget = rc.display.explore(store, timedelta(minutes=1))
+        >>> widget.fork_at = 6000
+        >>> widget.fork.promises.get("a").state, store.promises.get("a").state
+        ('resolved', 'pending')
+    """
+    from resonate_core._timeline_explore import widget_of_fork
+
+    return widget_of_fork(store, horizon, history, events)

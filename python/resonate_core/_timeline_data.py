@@ -97,29 +97,7 @@ def timeline_data(
     events: Iterable[Event] = (),
     most_rows: int = 2000,
 ) -> dict[str, Any]:
-    """Return what happened over time as JSON-able data, for the interactive timeline.
-
-    Args:
-        source: A recording (a path, its lines, or the `io.StringIO` that it was recorded to), a `Store`, or a `History`.
-        ids: A pattern in which `*` stands for any run of characters; None for all.
-        start: The first instant, in Unix ms; None for the first of the source.
-        end: The last instant; None for the last of the source.
-        title: The text above the timeline.
-        events: What the story says beside the recording, such as an outage: dicts of `at` and `text`, and optionally `kind`
-            (`note`, `fault`, `crash`, `outage`, `deploy`), `end`, `worker` and `id`.
-        most_rows: The maximum of rows. Rows that belong together (a schedule, a job type, ids that differ in a number) are left
-            out first; their counts stay in `folds`, and `notes` says how many rows are missing.
-
-    Raises:
-        Invalid: The source is no trace, an event is none, `end` is before `start`, or most_rows is below 1.
-
-    Example:
-        >>> store = rc.Store(clock=rc.ManualClock())
-        >>> _ = store.jobs.enqueue("mail", id="m")
-        >>> data = rc.display.timeline_data(store)
-        >>> [(row["id"], row["kind"], row["changes"]) for row in data["rows"]]
-        [('m', 'job', [[0, 'pending']])]
-    """
+    """Does what `resonate_core.display.timeline_data` says."""
     if most_rows < 1:
         raise Invalid(f"most_rows must be at least 1, got {most_rows}")
     history = source if isinstance(source, History) else History(source)

@@ -8,20 +8,26 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from resonate_core._core import ManualClock, Store
+from resonate_core._diff import diff
 from resonate_core._extras import how_to_install
 from resonate_core._timeline_data import Event, timeline_data
 from resonate_core.errors import Invalid, ResonateError
+from resonate_core.history import trace_lines
 
 if TYPE_CHECKING:
     from resonate_core._timeline_widget import TimelineWidget
     from resonate_core.history import Source
 
-__all__ = ["MovedFork", "explore", "widget_of"]
+__all__ = ["DAY", "MovedFork", "widget_of", "widget_of_fork"]
 
 DAY = 86_400_000
 
 MOST_STEPS = 200_000
 """The maximum of steps that one move of the fork may take; it stops there and says so."""
+
+
+MOST_CHANGES = 500
+"""The maximum of differences that the widget shows; a last line counts the others."""
 
 
 class MovedFork:
@@ -76,7 +82,7 @@ class MovedFork:
             "fork_at": self.clock.now,
             "horizon": [self._start, self._end],
             "next_due": due if due is not None and due <= self._end else None,
-            "diff": _diff(self._base, self.fork),
+            "diff": diff(self._base, self.fork, labels=("store", "fork"), most=MOST_CHANGES).to_dict(),
             "problem": problem,
         }
 
@@ -96,35 +102,14 @@ class MovedFork:
 
 
 def _lines_of(history: Source | None) -> list[str]:
-    from resonate_core.history import trace_lines
-
     return [] if history is None else list(trace_lines(history))
 
 
-def _diff(before: Store, after: Store) -> dict[str, Any]:
-    import resonate_core as rc
-
-    return dict(rc.diff(before, after).to_dict())
-
-
-def explore(
-    store: Store, horizon: timedelta | int = DAY, *, history: Source | None = None, events: Iterable[Event] = ()
-) -> TimelineWidget:
-    """Return a widget that shows what will happen to a store: a clock slider moves a fork, never the store.
-
-    Args:
-        store: The store. A fork is taken now; later changes of the store are not seen.
-        horizon: How far the clock of the fork may go: a timedelta or ms.
-        history: A recording that led to the state of the store, to be shown before it.
-        events: What the story says beside it, as `timeline_data` takes it.
-
-    Raises:
-        ModuleNotFoundError: anywidget is not installed; the extra `notebook` brings it.
-        Invalid: The horizon is below 1 ms, or the history is no trace.
-    """
+def widget_of_fork(store: Store, horizon: timedelta | int, history: Source | None, events: Iterable[Event]) -> TimelineWidget:
+    """Does what `explore` says."""
     length = round(horizon / timedelta(milliseconds=1)) if isinstance(horizon, timedelta) else horizon
-    fork = MovedFork(store, length, history, events)
-    return _widget_class()({}, fork)
+    made = _widget_class()
+    return made({}, MovedFork(store, length, history, events))
 
 
 def widget_of(data: dict[str, Any], source: Any) -> TimelineWidget:

@@ -121,7 +121,10 @@ class _Picture:
         """The colour and the hatch of each worker in the picture: those whose names give the same colour differ by their hatch."""
         lives = [row for row in self.rows if isinstance(row, Life)]
         seen = dict.fromkeys(
-            span.pid for life in lives for span in life.spans if span.pid is not None and self.seen_between(span.start, self.end_of(span))
+            span.pid
+            for life in lives
+            for span in life.spans
+            if span.pid is not None and self.seen_between(span.start, self.end_of(span))
         )
         taken: dict[int, int] = {}
         looks = {}

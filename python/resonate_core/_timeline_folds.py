@@ -11,7 +11,7 @@ from resonate_core._lives import Life
 
 __all__ = ["Fold", "fold_data", "folds_of"]
 
-FEWEST_MEMBERS = 9
+FEWEST_MEMBERS = 4
 """The minimum of rows that are folded to one."""
 
 BUCKETS = 240

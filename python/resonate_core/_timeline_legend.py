@@ -71,4 +71,6 @@ def _mark(kind: str) -> Line2D:
         arrow.set_markevery([1])
         return arrow
     marker, size, colour, _, label = MARKS[kind]
-    return Line2D([], [], color="#888888" if kind == "heartbeat" else colour, marker=marker, markersize=size, linestyle="", label=label)
+    return Line2D(
+        [], [], color="#888888" if kind == "heartbeat" else colour, marker=marker, markersize=size, linestyle="", label=label
+    )

@@ -24,7 +24,7 @@ export default {
 """
 
 
-class TimelineWidget(anywidget.AnyWidget):  # type: ignore[misc]
+class TimelineWidget(anywidget.AnyWidget):
     """A timeline with jobs and workers, zoom and a cursor; of a store also with a clock that moves a fork.
 
     Its traits are synchronized: assign `at`, `range`, `selected`, `mode` or `filter` to move it, or observe what a reader does.
@@ -47,12 +47,12 @@ class TimelineWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     data = traitlets.Dict().tag(sync=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
-    range = traitlets.List(None, allow_none=True).tag(sync=True)
+    range: Any = traitlets.List(None, allow_none=True).tag(sync=True)
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     mode = traitlets.Enum(["rows", "workers", "table"], "rows").tag(sync=True)
     filter = traitlets.Unicode("").tag(sync=True)
     fork_at = traitlets.Int(None, allow_none=True).tag(sync=True)
-    horizon = traitlets.List(None, allow_none=True).tag(sync=True)
+    horizon: Any = traitlets.List(None, allow_none=True).tag(sync=True)
     next_due = traitlets.Int(None, allow_none=True).tag(sync=True)
     diff = traitlets.Dict(None, allow_none=True).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)

@@ -11,10 +11,12 @@ from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._timeline import export_html as export_html
-from resonate_core._timeline import timeline as timeline
-from resonate_core._timeline_data import timeline_data as timeline_data
-from resonate_core._timeline_explore import explore as explore
+from resonate_core._timeline import (
+    explore as explore,
+    export_html as export_html,
+    timeline as timeline,
+    timeline_data as timeline_data,
+)
 
 if TYPE_CHECKING:
     from resonate_core._core import (

@@ -59,8 +59,10 @@ export function rowItems(data, filter, open) {
   const here = new Map(rows.map((row) => [row.id, row]));
   const items = [];
   const folded = new Set();
+  const schedules = new Set(data.folds.filter((fold) => fold.kind === "schedule").map((fold) => fold.label));
   for (const row of rows) {
     const number = row.fold;
+    if (isFolded && !filter && row.kind === "schedule" && schedules.has(row.id)) continue; // its fold stands for it
     if (!isFolded || number === null || number === undefined || filter) {
       items.push({ kind: "row", row, depth: depthOf(row, here) });
       continue;

@@ -210,7 +210,10 @@ export function endOf(row, data) {
 export function describe(item, at, data, stateAt, formatInstant) {
   if (item.kind === "fold") {
     const states = Object.entries(item.fold.states).map(([state, count]) => `${count.toLocaleString("en")} ${state}`);
-    return `${item.fold.label}, ${item.fold.members.toLocaleString("en")} rows folded: ${states.join(", ")}`;
+    const place = Math.min(Math.floor((at - data.start) / item.fold.step), item.fold.running.length - 1);
+    const [running, waiting, failed] = [item.fold.running, item.fold.waiting, item.fold.failed].map((series) => series[place] ?? 0);
+    const then = `${Math.round(running * 10) / 10} run, ${Math.round(waiting * 10) / 10} wait, ${failed} failed then`;
+    return `${item.fold.label}, ${item.fold.members.toLocaleString("en")} rows folded: ${states.join(", ")}; ${then}`;
   }
   if (item.kind === "lane") return `worker ${item.worker}${item.lanes > 1 ? `, ${item.number + 1} of ${item.lanes}` : ""}: ${item.spans.length} held`;
   const { row } = item;
