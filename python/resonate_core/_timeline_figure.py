@@ -44,7 +44,7 @@ def draw(
     first, last = extent(history, ids, start, end)
     last = max(last, first + 1)
     lives = lives_between(history, ids, first, last)
-    rows = _folded(lives, history) if len(lives) > most_rows else _own_rows(lives, history)
+    rows = _folded(lives) if len(lives) > most_rows else _own_rows(lives, history)
     if ax is None:
         figure: Figure = Timeline(figsize=(10, 1.1 + 0.42 * max(min(len(rows), most_rows), 1)), layout="constrained")
         ax = figure.subplots()
@@ -66,23 +66,19 @@ def _own_rows(lives: list[Life], history: History) -> list[Life | Fold]:
     return [life for life in lives if life.schedule not in here or life.job is not None or any(span.pid for span in life.spans)]
 
 
-def _folded(lives: list[Life], history: History) -> list[Life | Fold]:
-    """Rows that belong together become one, at the place of their first."""
-    folds = {id(fold.members[0]): fold for fold in folds_of(lives)}
-    members = {id(life) for fold in folds.values() for life in fold.members}
+def _folded(lives: list[Life]) -> list[Life | Fold]:
+    """Rows that belong together become one, at the place of their schedule or of their first."""
+    schedules = {life.id: life for life in lives if life.timeout_at is None}
+    found = folds_of(lives)
+    folds = {id(schedules.get(fold.label, fold.members[0]) if fold.kind == "schedule" else fold.members[0]): fold for fold in found}
+    members = {id(life) for fold in found for life in fold.members}
     rows: list[Life | Fold] = []
     for life in lives:
         if id(life) in folds:
             rows.append(folds[id(life)])
         elif id(life) not in members:
             rows.append(life)
-    return _own_rows_of(rows)
-
-
-def _own_rows_of(rows: list[Life | Fold]) -> list[Life | Fold]:
-    """Without the schedules whose fold is there."""
-    folded = {row.label for row in rows if isinstance(row, Fold) and row.kind == "schedule"}
-    return [row for row in rows if isinstance(row, Fold) or row.id not in folded]
+    return rows
 
 
 class _Picture:

@@ -59,24 +59,24 @@ export function rowItems(data, filter, open) {
   const here = new Map(rows.map((row) => [row.id, row]));
   const items = [];
   const folded = new Set();
-  const schedules = new Set(data.folds.filter((fold) => fold.kind === "schedule").map((fold) => fold.label));
+  const schedules = new Map(data.folds.map((fold, place) => [fold.kind === "schedule" ? fold.label : null, place]));
   for (const row of rows) {
-    const number = row.fold;
-    if (isFolded && !filter && row.kind === "schedule" && schedules.has(row.id)) continue; // its fold stands for it
+    // the fold of a schedule stands in its place
+    const number = row.kind === "schedule" ? schedules.get(row.id) : row.fold;
     if (!isFolded || number === null || number === undefined || filter) {
       items.push({ kind: "row", row, depth: depthOf(row, here) });
       continue;
     }
     if (folded.has(number)) continue;
     folded.add(number);
-    const shown = members.get(number);
+    const shown = members.get(number) ?? [];
     items.push({ kind: "fold", fold: data.folds[number], number, open: open.has(number), shown: shown.length });
     if (open.has(number)) for (const member of shown) items.push({ kind: "row", row: member, depth: 1 });
   }
   if (isFolded && !filter) {
     // folds none of whose members are among the rows
     data.folds.forEach((fold, number) => {
-      if (!members.has(number)) items.push({ kind: "fold", fold, number, open: false, shown: 0 });
+      if (!folded.has(number)) items.push({ kind: "fold", fold, number, open: false, shown: 0 });
     });
   }
   return items;
