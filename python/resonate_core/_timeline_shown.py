@@ -71,8 +71,9 @@ class Timeline(Figure):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The widget, if there is anywidget; the pictures are asked for by their own names."""
         try:
-            shown = self.widget()._repr_mimebundle_(include=include, exclude=exclude)
+            widget = self.widget()
         except ModuleNotFoundError:
             return {}
-        bundle = shown[0] if isinstance(shown, tuple) else shown
-        return {} if bundle is None else {name: value for name, value in bundle.items() if name != "text/plain"}
+        from resonate_core._widget_view import view_of
+
+        return view_of(widget)

@@ -13,7 +13,7 @@ from resonate_core._core import Store
 from resonate_core._timeline_page import timeline_page, write_page
 from resonate_core._view_modules import bundle, stylesheet
 
-__all__ = ["TimelineWidget"]
+__all__ = ["DiffWidget", "TimelineWidget"]
 
 _MODULE = """
 export default {
@@ -47,14 +47,14 @@ class TimelineWidget(anywidget.AnyWidget):
 
     data = traitlets.Dict().tag(sync=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
-    range: Any = traitlets.List(None, allow_none=True).tag(sync=True)
+    range: Any = traitlets.List(default_value=None, allow_none=True).tag(sync=True)
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     mode = traitlets.Enum(["rows", "workers", "table"], "rows").tag(sync=True)
     filter = traitlets.Unicode("").tag(sync=True)
     fork_at = traitlets.Int(None, allow_none=True).tag(sync=True)
-    horizon: Any = traitlets.List(None, allow_none=True).tag(sync=True)
+    horizon: Any = traitlets.List(default_value=None, allow_none=True).tag(sync=True)
     next_due = traitlets.Int(None, allow_none=True).tag(sync=True)
-    diff = traitlets.Dict(None, allow_none=True).tag(sync=True)
+    diff = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, data: dict[str, Any], mover: Callable[[int | None], dict[str, Any]] | None = None, **traits: Any) -> None:
@@ -86,3 +86,31 @@ class TimelineWidget(anywidget.AnyWidget):
         with self.hold_sync():
             for name, value in state.items():
                 setattr(self, name, value)
+
+
+_DIFF_MODULE = """
+export default {
+  render({ model, el }) {
+    const view = views["diff.js"].render(el, model.get("diff"));
+    const show = () => view.update(model.get("diff"));
+    model.on("change:diff", show);
+    return () => {
+      model.off("change:diff", show);
+      view.destroy();
+    };
+  },
+};
+"""
+
+
+class DiffWidget(anywidget.AnyWidget):
+    """What differs between two states, with a filter and the members of each change.
+
+    Attributes:
+        diff: What `rc.diff(a, b).to_dict()` returns.
+    """
+
+    _esm = bundle("diff.js") + _DIFF_MODULE
+    _css = stylesheet("diff.css")
+
+    diff = traitlets.Dict().tag(sync=True)

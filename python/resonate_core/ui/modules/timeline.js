@@ -25,6 +25,12 @@ function html(name, classes, text = null, attributes = {}) {
   return element;
 }
 
+// An id that is too long is cut in its middle: ids often differ at their ends.
+function nameOf(id) {
+  const tail = id.length > 14 ? 7 : 0;
+  return [html("span", "rt-name", id.slice(0, id.length - tail)), ...(tail ? [html("span", "rt-tail", id.slice(-tail))] : [])];
+}
+
 class Timeline {
   constructor(element, data, options) {
     this.host = element;
@@ -353,7 +359,7 @@ class Timeline {
       if (item.kind === "row") {
         label.style.setProperty("padding-left", `${6 + 12 * item.depth}px`);
         const state = stateAt(item.row, at)?.state ?? "none";
-        label.append(html("span", `rt-dot rt-dot-${state}`), html("span", "rt-name", item.row.id));
+        label.append(html("span", `rt-dot rt-dot-${state}`), ...nameOf(item.row.id));
         label.title = `${item.row.id} (${state})`;
       } else if (item.kind === "fold") {
         const count = `${item.fold.members.toLocaleString("en")} ${item.open && item.shown < item.fold.members ? `(${item.shown} shown)` : ""}`;
