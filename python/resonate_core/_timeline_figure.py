@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from resonate_core._timeline_data import Event
     from resonate_core.history import Source
 
+LEGEND_LINE = 0.18  # inches
 UNITS = (("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000), ("ms", 1))
 
 
@@ -54,9 +55,13 @@ def draw(
         figure.source = source  # type: ignore[attr-defined]
     else:
         figure = ax.figure.figure  # the whole one, also of a part
-    _Picture(ax, history, rows, first, last, events, most_rows).draw()
+    picture = _Picture(ax, history, rows, first, last, events, most_rows)
+    picture.draw()
+    if isinstance(figure, Timeline):
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, max(height, 0.5 + LEGEND_LINE * picture.legend_lines))
     if title:
-        ax.set_title(short(title, 120), loc="left", fontsize=11)
+        ax.set_title(short(title, 120), loc="left", fontsize=11, pad=18 if picture.told else 6)
     return figure
 
 
@@ -106,6 +111,8 @@ class _Picture:
         self.kinds: dict[str, None] = {}
         self.lines: dict[str, None] = {}
         self.folds = False
+        self.told = False  # whether texts of events stand above it
+        self.legend_lines = 0
 
     def _axis(self) -> tuple[Callable[[int], float], str]:
         if self.first >= DATES_FROM:
@@ -156,7 +163,7 @@ class _Picture:
         if not self.rows:
             self.ax.text(0.5, 0.5, "nothing to show", transform=self.ax.transAxes, ha="center", va="center", color=WAKE)
         self._frame()
-        legend_of(self)
+        self.legend_lines = legend_of(self)
 
     # --- rows ---------------------------------------------------------------------------------------------------------------
 
@@ -234,15 +241,14 @@ class _Picture:
             return
         self._bar(row, span.start, end, 0.14 if claimed else 0.40, colour, 3, hatch)
         if not claimed:
-            self._holder(row, span.start, end, str(span.pid), colour if hatch else None)
+            self._holder(row, span.start, end, str(span.pid), colour)
 
-    def _holder(self, row: int, start: int, end: int, pid: str, back: str | None) -> None:
+    def _holder(self, row: int, start: int, end: int, pid: str, back: str) -> None:
         width = (self.x(end) - self.x(start)) / self.width
         if width > 0.011 * (len(pid) + 2):  # it fits, more or less: nine letters take a tenth of the axes
             middle = (self.x(start) + self.x(end)) / 2
-            text = self.ax.text(middle, row - 0.01, short(pid), color="white", fontsize=8, ha="center", va="center", zorder=4)
-            if back is not None:
-                text.set_bbox({"facecolor": back, "edgecolor": "none", "pad": 0.8})
+            text = self.ax.text(middle, row - 0.01, short(pid), color="white", fontsize=8, ha="center", va="center", zorder=6)
+            text.set_bbox({"facecolor": back, "edgecolor": "none", "pad": 0.8})  # above heartbeats and hatches
 
     def _outcomes(self, life: Life, row: int) -> None:
         """How the attempts of a job ended."""
@@ -311,8 +317,11 @@ class _Picture:
             self.ax.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=0.5)
         else:
             self.ax.axvline(left, color=colour, linewidth=1.2, alpha=0.7, zorder=0.5)
+        self.told = True
         place = self.ax.get_xaxis_transform()
-        self.ax.text(left, 1.005, short(event["text"], 60), transform=place, color=colour, fontsize=8, va="bottom")
+        note = self.ax.text(left, 1.0, short(event["text"], 60), transform=place, color=colour, fontsize=8, va="bottom")
+        if left > self.scale(self.first) + 0.85 * self.width:
+            note.set_horizontalalignment("right")
 
     # --- frame --------------------------------------------------------------------------------------------------------------
 

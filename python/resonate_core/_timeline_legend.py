@@ -27,8 +27,8 @@ def short(text: str, most: int = 28) -> str:
     return f"{shown[: most - 1 - tail]}…{shown[-tail:]}"
 
 
-def legend_of(picture: Any) -> None:
-    """Draw the legend of a picture beside it."""
+def legend_of(picture: Any) -> int:
+    """Draw the legend of a picture beside it, in two columns if the picture is low, and return its number of lines."""
     ax: Axes = picture.ax
     handles: list[Patch | Line2D] = []
     workers = list(picture.workers.items())
@@ -51,8 +51,18 @@ def legend_of(picture: Any) -> None:
         handles.append(Line2D([], [], color="#5f6f80", linewidth=0.8, label="number that wait"))
         handles.append(Patch(color=ENDS["completed"], label="ended well"))
         handles.append(Patch(color=ENDS["failed"], label="failed"))
+    columns = 2 if len(handles) > 4 + 3 * max(len(picture.rows), 1) else 1
     if handles:
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8, frameon=False, borderaxespad=0)
+        ax.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.02),
+            borderaxespad=0,
+            fontsize=8,
+            frameon=False,
+            ncols=columns,
+        )
+    return -(-len(handles) // columns)
 
 
 def _state(state: str) -> Patch | Line2D:
