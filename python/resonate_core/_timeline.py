@@ -188,7 +188,7 @@ def explore(
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
         >>> _ = store.promises.create("a", timeout=5000, tags={"resonate:timer": "true"})
-        >>> widget = rc.display.explore(store, timedelta(minutes=1))
+        >>> widget = rc.display.explore(store, 60_000)
         >>> widget.fork_at = 6000
         >>> widget.fork.promises.get("a").state, store.promises.get("a").state
         ('resolved', 'pending')
