@@ -142,7 +142,8 @@ def _kept(lives: list[Life], folds: list[Fold], most: int) -> list[Life]:
         quiet = life.state in ("completed", "resolved") and not any(span.outcome in TROUBLE for span in life.spans)
         return id(life) in folded, quiet
 
-    return sorted(sorted(lives, key=last_of_all)[:most], key=lambda life: life.created_at)
+    kept = {id(life) for life in sorted(lives, key=last_of_all)[:most]}
+    return [life for life in lives if id(life) in kept]
 
 
 TROUBLE = ("failed", "crashed", "timed_out")

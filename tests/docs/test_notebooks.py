@@ -106,7 +106,9 @@ def test_what_counts_as_a_difference() -> None:
 
     compare = notebook_outputs.differences
     assert compare(text("3 jobs in 1.25 s at 0x7f00aa"), text("3 jobs in 0.75 s at 0x7f11bb")) == []
-    assert compare(text("3 jobs"), text("4 jobs")) == ["cell 0: stored [{'streamstdout': '3 jobs'}], got [{'streamstdout': '4 jobs'}]"]
+    assert compare(text("3 jobs"), text("4 jobs")) == [
+        "cell 0: stored [{'streamstdout': '3 jobs'}], got [{'streamstdout': '4 jobs'}]"
+    ]
     varies = {"metadata": {"tags": ["varies"]}}
     assert compare(text("3 jobs", **varies), text("4 jobs")) == []
     assert compare(text("3 jobs", **varies), new_notebook(cells=[new_code_cell("pass")])) != []
@@ -116,7 +118,13 @@ def test_what_counts_as_a_difference() -> None:
 
 
 def test_what_is_stored_of_a_widget() -> None:
-    data = {"application/vnd.jupyter.widget-view+json": {}, "text/html": "<svg>", "image/svg+xml": "<svg>", "image/png": "x", "text/plain": "T"}
+    data = {
+        "application/vnd.jupyter.widget-view+json": {},
+        "text/html": "<svg>",
+        "image/svg+xml": "<svg>",
+        "image/png": "x",
+        "text/plain": "T",
+    }
     cell, warned = (
         notebook_outputs.kept(one_cell(output)).cells[0]
         for output in (
