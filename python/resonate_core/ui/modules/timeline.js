@@ -424,7 +424,7 @@ class Timeline {
   }
 
   step(by) {
-    const at = this.at ?? (by < 0 ? this.data.end + 1 : this.data.end);
+    const at = this.at ?? this.data.end;
     const found = by > 0 ? this.changes.find((change) => change > at) : this.changes.findLast((change) => change < at);
     if (found === undefined) return;
     this.scrub(found);
