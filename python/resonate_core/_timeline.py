@@ -37,7 +37,7 @@ def timeline(
     The band of a row is the time while the promise is pending. It ends with a stroke in the colour of the outcome, and a thin line of
     that colour follows. On the band, a bar for each lease in the colour of its holder, a tick for a lease of no time at all, and a
     thin line while the task is suspended; marks say what the engine did and what it refused. An arrow goes from a settled promise to
-    the task that it woke. Promises that a schedule made and that no worker took stand in the schedule's row.
+    the task that it woke. Promises that a schedule made and that no worker took are in the schedule's row.
 
     Of a job the bars are its attempts, in the colour of the worker; a mark at their end says how they ended. A thin bar is a claim
     before its start. The lines between say what the job waits for: its time, its turn in the queue, its retry, or a person.
@@ -195,4 +195,12 @@ def explore(
     """
     from resonate_core._timeline_explore import widget_of_fork
 
-    return widget_of_fork(store, horizon, history, events)
+    told = list(events)
+
+    def drawn(lines: list[str]) -> str:
+        try:
+            return timeline(lines, events=told)._repr_html_()
+        except ModuleNotFoundError:
+            return ""
+
+    return widget_of_fork(store, horizon, history, told, drawn)

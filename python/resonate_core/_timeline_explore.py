@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ MOST_CHANGES = 500
 
 
 class MovedFork:
-    """A fork of a store on a clock of its own, moved to and fro. The store itself never changes.
+    """A fork of a store on a clock of its own, moved forward and back. The store itself never changes.
 
     Args:
         store: The store.
@@ -65,6 +65,10 @@ class MovedFork:
         self._trace = io.StringIO()
         self.fork.record(self._trace)
 
+    def lines(self) -> list[str]:
+        """Return the recording of the store, if there is one, and of the fork."""
+        return [*self._before, *self._trace.getvalue().splitlines()]
+
     def __call__(self, at: int | None) -> dict[str, Any]:
         """Move the fork to an instant, and return what the widget shows: its data, the diff to the store, and what is due next."""
         problem = ""
@@ -75,7 +79,7 @@ class MovedFork:
             problem = self._advance(wanted)
         except ResonateError as error:
             problem = str(error)
-        data = timeline_data([*self._before, *self._trace.getvalue().splitlines()], end=self.clock.now, events=self._events)
+        data = timeline_data(self.lines(), end=self.clock.now, events=self._events)
         due = self.fork.next_due()
         return {
             "data": {**data, "source": "fork", "horizon": [self._start, self._end]},
@@ -105,19 +109,26 @@ def _lines_of(history: Source | None) -> list[str]:
     return [] if history is None else list(trace_lines(history))
 
 
-def widget_of_fork(store: Store, horizon: timedelta | int, history: Source | None, events: Iterable[Event]) -> TimelineWidget:
-    """Does what `explore` says."""
+def widget_of_fork(
+    store: Store,
+    horizon: timedelta | int,
+    history: Source | None,
+    events: Iterable[Event],
+    draw: Callable[[list[str]], str],
+) -> TimelineWidget:
+    """Does what `explore` says; `draw` makes the static picture of a recording."""
     length = round(horizon / timedelta(milliseconds=1)) if isinstance(horizon, timedelta) else horizon
     made = _widget_class()
-    return made({}, MovedFork(store, length, history, events))
+    fork = MovedFork(store, length, history, events)
+    return made({}, fork, lambda: draw(fork.lines()))
 
 
-def widget_of(data: dict[str, Any], source: Any) -> TimelineWidget:
-    """Return the widget of a timeline; that of a store has a clock that moves a fork."""
+def widget_of(data: dict[str, Any], source: Any, picture: Callable[[], str]) -> TimelineWidget:
+    """Return the widget of a timeline with its static picture; that of a store has a clock that moves a fork."""
     made = _widget_class()
     if isinstance(source, Store) and not source.closed:
-        return made(data, MovedFork(source, DAY, events=data["events"]))
-    return made(data)
+        return made(data, MovedFork(source, DAY, events=data["events"]), picture)
+    return made(data, None, picture)
 
 
 def _widget_class() -> type[TimelineWidget]:

@@ -66,7 +66,7 @@ def draw(
 
 
 def _own_rows(lives: list[Life], history: History) -> list[Life | Fold]:
-    """Without the promises that stand in the row of their schedule, since no worker took them."""
+    """Without the promises that are in the row of their schedule, since no worker took them."""
     here = {life.id for life in lives}
     return [life for life in lives if life.schedule not in here or life.job is not None or any(span.pid for span in life.spans)]
 

@@ -1,4 +1,4 @@
-"""The legend of the static timeline: what is in the picture, and nothing else."""
+"""The legend of the static timeline. It explains the colours and marks of the picture, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours and shapes of the static timeline. Those of the interactive one stand in `ui/modules/timeline.css`."""
+"""Colours and shapes of the static timeline. Those of the interactive one are in `ui/modules/timeline.css`."""
 
 from __future__ import annotations
 

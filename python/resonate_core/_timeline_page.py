@@ -29,7 +29,7 @@ views["timeline.js"].render(document.querySelector("main"), data);
 
 
 def json_script(data: Any) -> str:
-    """Return JSON that may stand in a script element: it cannot end the element or begin a comment.
+    """Return JSON for a script element: it cannot end the element or begin a comment.
 
     Example:
         >>> from resonate_core._timeline_page import json_script

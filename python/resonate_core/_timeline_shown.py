@@ -40,7 +40,7 @@ class Timeline(Figure):
         """
         from resonate_core._timeline_explore import widget_of
 
-        return widget_of(self.data, self.source)
+        return widget_of(self.data, self.source, self._repr_html_)
 
     def export_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the interactive timeline as one page that needs no network, with the static picture for readers without scripts.

@@ -57,8 +57,15 @@ class TimelineWidget(anywidget.AnyWidget):
     diff = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, data: dict[str, Any], mover: Callable[[int | None], dict[str, Any]] | None = None, **traits: Any) -> None:
+    def __init__(
+        self,
+        data: dict[str, Any],
+        mover: Callable[[int | None], dict[str, Any]] | None = None,
+        picture: Callable[[], str] | None = None,
+        **traits: Any,
+    ) -> None:
         self._mover = mover
+        self._picture = picture
         super().__init__(data=data, **traits)
         if mover is not None:
             self._take(mover(None))
@@ -77,6 +84,10 @@ class TimelineWidget(anywidget.AnyWidget):
     def export_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return what is shown as one page that needs no network; `path` is the file to write, if any."""
         return write_page(timeline_page(self.data), path)
+
+    def _repr_html_(self) -> str | None:
+        """The static picture, for an exported notebook and for a front end without widgets."""
+        return None if self._picture is None else self._picture() or None
 
     def _moved(self, change: Any) -> None:
         if change["new"] is not None and self._mover is not None:

@@ -1,4 +1,4 @@
-"""What a notebook is told of a widget."""
+"""The forms of a widget that a notebook gets."""
 
 from __future__ import annotations
 

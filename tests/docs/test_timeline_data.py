@@ -304,6 +304,7 @@ def test_a_widget_of_a_store_moves_its_fork(store: rc.Store) -> None:
     widget.refresh()
     assert "mine" in [item["id"] for item in widget.diff["items"]]
     assert "<title>" in widget.export_html()
+    assert "<svg" in str(widget._repr_html_()) and "mine" in str(widget._repr_html_())
     plain = rc.display.timeline([]).widget()
     assert plain.horizon is None and plain.fork is None
 

@@ -125,7 +125,7 @@ class _Live:
         if screen.shown.kind == "job":
             view = job_drawn(self._job, screen.shown.name, frame.at, name, width, height, self._remark, note)
         else:
-            # The queue that is looked at is no line to be opened.
+            # The opened queue is no line to be opened.
             selected = screen.selected + (len(frame.queues) if screen.shown.kind == "queue" else 0)
             view = drawn(frame, name, width, height, self._remark, selected if has_keys else -1, note)
         if not has_keys:

@@ -16,7 +16,7 @@ KEYS = (("q", "quit"), ("p", "pause"), ("/", "filter"), ("↑↓", "select"), ("
 
 @dataclass(frozen=True)
 class Shown:
-    """One thing that is looked at.
+    """One thing that is shown.
 
     Attributes:
         kind: `all`, `queue` or `job`.
@@ -29,10 +29,10 @@ class Shown:
 
 @dataclass
 class Screen:
-    """What is shown, selected and filtered.
+    """The shown, selected and filtered lines.
 
     Attributes:
-        stack: What was opened, one in the other; the last is shown.
+        stack: All opened things, one in the other; the last is shown.
         filter: A part of a queue, an id, a type, a worker or an error; only what has it is shown.
         is_typing: Keys go into the filter.
         is_paused: Frames are not refreshed.
@@ -59,7 +59,7 @@ class Screen:
 
     @property
     def shown(self) -> Shown:
-        """What is looked at."""
+        """The last opened thing."""
         return self.stack[-1]
 
     def press(self, key: str, lines: list[Shown]) -> None:

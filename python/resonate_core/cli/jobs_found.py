@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found.
+    """The result of a search by time.
 
     Attributes:
         jobs: The last that was sent first.

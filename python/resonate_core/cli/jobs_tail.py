@@ -63,7 +63,7 @@ class Happening:
 
 
 def happenings(job: dict[str, Any]) -> Iterator[Happening]:
-    """What has happened to a job, as far as its record tells, in order.
+    """Yield the events of a job that its record knows, in order.
 
     Example:
         >>> from resonate_core.cli.jobs_tail import happenings
@@ -93,7 +93,7 @@ class Tail:
     Args:
         target: The store.
         filters: Of job.search.
-        since: Nothing before this instant is told, in Unix ms.
+        since: Earlier events are left out, in Unix ms.
     """
 
     def __init__(self, target: Target, filters: dict[str, Any], since: int) -> None:

@@ -33,7 +33,7 @@ class Holder:
         since: When it began the oldest of them, in Unix ms; None if that is not known.
         until: When the first of its leases ends; None if that is not known.
         heartbeat_at: When it renewed a lease last, as far as that is known.
-        ids: What it holds.
+        ids: The ids of the held jobs and tasks.
     """
 
     name: str

@@ -4,8 +4,17 @@ import { render as renderDiff } from "./diff.js";
 import { formatDuration, formatInstant } from "./timeline_time.js";
 import { render as renderTimeline } from "./timeline.js";
 
+// A notebook has its own light and dark, beside that of the system.
+function themed(el) {
+  const { jpThemeLight } = document.body.dataset;
+  const isDark = jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
+  if (isDark) el.dataset.theme = "dark";
+  else if (jpThemeLight === "true" || document.body.classList.contains("vscode-light")) el.dataset.theme = "light";
+}
+
 export function render({ model, el }) {
   const ended = new AbortController();
+  themed(el);
   const clock = forkClock(model, ended.signal);
   el.append(clock.element);
   const view = renderTimeline(el, model.get("data"), {
