@@ -110,7 +110,7 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption:
     """
     names = "".join(f"<th>{text_cell(name)}</th>" for name in header)
     head = f"<thead><tr>{names}</tr></thead>" if names else ""
-    title = f"<caption>{text_cell(caption)}</caption>" if caption else ""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""  # whole: it says what is not shown
     body = "".join("<tr>" + "".join(f"<td>{text_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table>{title}{head}<tbody>{body}</tbody></table>"
 

@@ -86,10 +86,12 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 import resonate_core as rc
 show = shell.display_formatter.formatters["text/html"]
-clock = rc.ManualClock()
+import io
+clock, trace = rc.ManualClock(), io.StringIO()
 store = rc.Store(clock=clock)
+store.record(trace)
 store.promises.create("a", timeout=1000, tags={"resonate:timer": "true"})
-print("Fired: 1 record" in show(clock.advance(2000)), show([1, 2]), "Replay" in show(rc.replay([])))
+print("Fired: 1 record" in show(clock.advance(2000)), show([1, 2]), "Replay" in show(rc.replay(trace.getvalue().splitlines())))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["True", "None", "True"]
