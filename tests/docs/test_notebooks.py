@@ -57,7 +57,7 @@ SHOWN = {
         "Replay(ok=True",
     ],
 }
-PICTURES = {"01_promises_tasks_time": 3, "02_jobs": 5, "03_durability": 0, "05_a_week_of_a_shop": 4}
+PICTURES = {"01_promises_tasks_time": 3, "02_jobs": 5, "03_durability": 0, "04_test_your_workflows": 1, "05_a_week_of_a_shop": 4}
 
 
 @pytest.fixture(autouse=True)
