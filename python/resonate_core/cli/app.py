@@ -18,6 +18,7 @@ from resonate_core.cli.invoke import invoke
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.tree import tree
 from resonate_core.cli.worker import worker
+from resonate_core.cli.workers import workers
 
 __all__ = ["app_for"]
 
@@ -61,6 +62,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app.add_typer(queues.app, name="queues", rich_help_panel=JOBS)
     on_store(app, "dash", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(dash)
     app.command("worker", rich_help_panel=JOBS)(worker)
+    on_store(app, "workers", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(workers)
     on_store(app, "invoke", Access.MAKE, dialects=DIALECTS[:1])(invoke)
     on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
     files.add_to(app)
