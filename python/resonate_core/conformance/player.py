@@ -223,7 +223,7 @@ class Player:
             return None
         if self.clock.fixed is not None:
             return "the clock of the server stands still: --debug permits to move it"
-        return f"it waits {scene.waits} ms: --patience must be more" if scene.waits > self.patience else None
+        return "it waits longer than --patience" if scene.waits > self.patience else None
 
     def _begin(self, scene: Scene, attempt: int) -> None:
         client = self.client(scene.dialect, scene.name)
