@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance_command.servers import faulty
-from resonate_core.conformance.judging import Plan, judge
+from resonate_core.conformance.judging import judge
+from resonate_core.conformance.plan import Plan
 
 FAULTS = {
     "second_settle_conflicts": "PROTOCOL 3.3 promise.settle",

@@ -12,7 +12,8 @@ import resonate_core as rc
 from command_line import run_command
 from conformance_command.servers import faulty
 from free_ports import free_port
-from resonate_core.conformance.judging import Plan, judge
+from resonate_core.conformance.judging import judge
+from resonate_core.conformance.plan import Plan
 from server.live_server import live
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 from .findings import Finding, Tally
+from .plan import Plan
 from .rules import TIMEOUT, section
-
-if TYPE_CHECKING:
-    from .judging import Plan
 
 __all__ = ["FORMATS", "Report"]
 
@@ -21,14 +19,14 @@ _LINES = 12  # differences that are shown
 
 @dataclass(frozen=True)
 class Report:
-    """What was found on a server.
+    """The result of a judgement.
 
     Attributes:
         server: Its URL, without its password.
-        plan: What was to be judged.
+        plan: The options.
         findings: Each answer that the contract does not allow.
         tallies: The numbers of scenes and rules, by dialect.
-        kept: What the judge has left on the server.
+        kept: What stays on the server.
         requests: How many requests it sent.
         seconds: How long it took.
     """

@@ -209,7 +209,7 @@ def _hidden(value: Any, opaque: Collection[str]) -> Any:
 
 
 def _problem_of(answer: Answer) -> str | None:
-    """What is wrong with the form of an answer, or None."""
+    """The first fault in the form of an answer, or None."""
     request, body = answer.request, answer.body
     if not isinstance(body, dict) or not {"kind", "head", "data"} <= set(body) or not isinstance(body["head"], dict):
         return "the answer must be an envelope of kind, head and data, as JSON"

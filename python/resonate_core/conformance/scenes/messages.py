@@ -40,7 +40,7 @@ def _play(play: Callable[[SceneClient], None], client: SceneClient) -> None:
     client.has_own_group = True
     play(client)
     _receive(client, client.twin.model.messages())
-    client.settle("task")  # before its message is sent again, which nobody receives
+    client.settle("task")  # before its message is sent again, which no stream receives
 
 
 def _first(client: SceneClient) -> None:
