@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -229,14 +230,16 @@ class Session:
             self._empty, self._claim_at = 0, 0.0
             return
         self._empty = 0 if round.taken else self._empty + 1
-        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval)
+        polls = self._parts.environment.polls
+        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval) if polls else math.inf
         if round.next_at is not None and not self._client.manual:
             pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000))
         self._claim_at = 0.0 if self._woken else self.loop.time() + pause
 
     def _before_claim(self) -> None:
         self._woken = False  # a wake-up from here on may be for something that this claim does not see
-        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000))
+        polls = self._parts.environment.polls
+        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000) if polls else None)
 
     def _claim_now(self) -> None:
         self._woken = True
@@ -261,7 +264,7 @@ class Session:
     async def _wait(self, slots: int) -> None:
         """Wait until a handler ended, the store has something to claim, or it is time for the next claim."""
         timer = None
-        if self._room(slots):
+        if self._room(slots) and self._claim_at < math.inf:
             timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
         try:
             await self._wake.wait()

@@ -1,0 +1,593 @@
+"""An asyncio event loop that runs one ready callback at a time, in an order that is drawn, and whose time is a `ManualClock`.
+
+There is no selector and no thread. If nothing is ready, time jumps to the next timer of the loop or the next step of the store,
+whichever is earlier. Each task of asyncio may be the next to run; other callbacks of one process run in the order in which they were
+scheduled, as asyncio promises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import gc
+import heapq
+import itertools
+import os
+import select
+import stat
+import sys
+import threading
+from bisect import insort
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import NotSimulated
+from .life import Life, current_life
+
+if TYPE_CHECKING:
+    from ..._core import ManualClock, Store
+    from ..choices import Choices
+
+def _called(function: Any, args: tuple[Any, ...]) -> str:
+    """The name of what a thread would have run."""
+    while isinstance(function, functools.partial):
+        function, args = function.func, (*function.args, *args)
+    if getattr(function, "__qualname__", "") == "Context.run" and args:  # of asyncio.to_thread
+        return _called(args[0], args[1:])
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+def _named(step: asyncio.Handle) -> str:
+    name = _called(step._callback, ())  # type: ignore[attr-defined]
+    return f"{step.life.name}:{name}"  # type: ignore[attr-defined]
+
+
+def _run_into(future: asyncio.Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    if future.cancelled():
+        return
+    try:
+        result = function(*args)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if not future.done():
+            future.set_exception(error)
+    else:
+        if not future.done():
+            future.set_result(result)
+
+
+__all__ = ["SimulatedFuture", "SimulatedTask", "SimulationLoop"]
+
+_T = TypeVar("_T")
+
+#: The steps after which the youngest garbage is collected. Otherwise the collector does not run: it may call functions of the program.
+_COLLECT_AFTER = 50_000
+
+_numbers = itertools.count(1)
+
+
+class SimulatedFuture(asyncio.Future[Any]):
+    """A future whose hash is a number in order of creation, so that sets of futures have one order."""
+
+    def __hash__(self) -> int:
+        try:
+            return self._order  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            self._order: int = next(_numbers)
+            return self._order
+
+
+class SimulatedTask(asyncio.Task[Any]):
+    """A task whose hash is a number in order of creation, so that sets of tasks have one order.
+
+    Attributes:
+        label: The name in traces.
+        life: Of the process that it belongs to.
+    """
+
+    def __init__(self, coro: Any, label: str, life: Life, **options: Any) -> None:
+        self.label = label  # before its first step is scheduled
+        self.life = life
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        try:
+            return self._order  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            self._order: int = next(_numbers)
+            return self._order
+
+
+class _Step(asyncio.Handle):
+    """A callback that is ready, or waits in the line of its process."""
+
+    __slots__ = ("apart", "life", "name", "number")
+
+    def __init__(
+        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: SimulationLoop, context: contextvars.Context, life: Life
+    ) -> None:
+        self._callback = callback  # as asyncio.Handle does
+        self._args = args
+        self._loop = loop
+        self._context = context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self.life = life
+        self.number = 0
+        task = getattr(callback, "__self__", None)
+        if isinstance(task, asyncio.Task):
+            self.apart = True
+            self.name = task.label if isinstance(task, SimulatedTask) else task.get_name()
+        else:
+            self.apart = False
+            self.name = life.line_name
+
+    def __lt__(self, other: _Step) -> bool:
+        return self.number < other.number
+
+    def cancel(self) -> None:
+        if not self._cancelled:
+            super().cancel()
+            self._loop._cancelled_step(self)  # type: ignore[attr-defined]
+
+
+class _Timer(asyncio.TimerHandle):
+    """A callback with an instant, in microseconds of the loop."""
+
+    __slots__ = ("at", "life")
+
+    def __init__(
+        self,
+        at: int,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        loop: SimulationLoop,
+        context: contextvars.Context,
+        life: Life,
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._scheduled = True
+        self._when = at / 1_000_000
+        self.at = at
+        self.life = life
+
+    def cancel(self) -> None:
+        if not self._cancelled:
+            asyncio.Handle.cancel(self)
+
+
+class _Reader:
+    """A callback of a pipe."""
+
+    __slots__ = ("args", "callback", "context", "descriptor", "loop", "pending")
+
+    def __init__(self, loop: SimulationLoop, descriptor: int, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.loop = loop
+        self.descriptor = descriptor
+        self.callback = callback
+        self.args = args
+        self.context = contextvars.copy_context()
+        self.pending = False
+
+    def __call__(self) -> None:
+        self.pending = False
+        if self.loop._readers.get(self.descriptor) is self:
+            self.callback(*self.args)
+
+
+class SimulationLoop(asyncio.AbstractEventLoop):
+    """A deterministic event loop in virtual time.
+
+    Args:
+        choices: Draws which callback is the next.
+        clock: The time.
+        store: Returns the store whose due steps are run.
+        life: What code outside of every process belongs to.
+        most_steps: The largest number of steps of a run.
+
+    Attributes:
+        steps: The number of callbacks that have run.
+        trace: What ran, in order: texts, and pairs of an instant and a name.
+        changed: Set when the store may have written to a pipe.
+        after: Called after each step; None: nothing.
+    """
+
+    def __init__(
+        self, choices: Choices, clock: ManualClock, store: Callable[[], Store[Any]], life: Life, most_steps: int = 1_000_000
+    ) -> None:
+        global _numbers
+        _numbers = itertools.count(1)
+        self._pick = choices.pick
+        self._clock = clock
+        self._start = clock.now
+        self._store = store
+        self._micros = 0
+        self._ready: list[_Step] = []
+        self._timers: list[tuple[int, int, _Timer]] = []
+        self._number = itertools.count(1)
+        self._task_number = itertools.count(1)
+        self._outside = life
+        self._readers: dict[int, _Reader] = {}
+        self._poll: Any = None
+        self._most_steps = most_steps
+        self._running = False
+        self._closed = False
+        self._stopping = False
+        self._debug = False
+        self._thread = threading.get_ident()
+        self._exception_handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
+        self._task_factory: Any = None
+        self.steps = 0
+        self.trace: list[Any] = []
+        self.changed = False
+        self.life = life  # of the callback that runs
+        self.after: Callable[[], None] | None = None
+        self.idle: Callable[[], int | None] | None = None
+        self.unhandled: Callable[[dict[str, Any]], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<SimulationLoop at {self.time()} s, {self.steps} steps>"
+
+    # -- time -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def micros(self) -> int:
+        """The time since the loop was made, in microseconds. The store's clock has its whole milliseconds, and may be moved by others."""
+        passed = (self._clock.now - self._start) * 1000
+        if passed > self._micros:
+            self._micros = passed
+        return self._micros
+
+    def time(self) -> float:
+        """Seconds since the loop was made."""
+        return self.micros / 1_000_000
+
+    def call_later(
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._timer(self.micros + max(0, round(delay * 1_000_000)), callback, args, context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._timer(round(when * 1_000_000), callback, args, context)
+
+    def _timer(
+        self, at: int, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context | None
+    ) -> asyncio.TimerHandle:
+        if context is None:
+            context = contextvars.copy_context()
+        timer = _Timer(at, callback, args, self, context, context.get(current_life, self._outside))
+        if not timer.life.dead:
+            heapq.heappush(self._timers, (at, next(self._number), timer))
+        return timer
+
+    # -- what is ready --------------------------------------------------------------------------------------------------
+
+    def call_soon(
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        if self._closed:
+            raise RuntimeError("the event loop is closed")
+        if context is None:
+            context = contextvars.copy_context()
+        step = _Step(callback, args, self, context, context.get(current_life, self._outside))
+        self._add(step)
+        return step
+
+    def call_soon_threadsafe(
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        if threading.get_ident() != self._thread:
+            raise NotSimulated("a thread that calls into the event loop")
+        return self.call_soon(callback, *args, context=context)
+
+    def call_apart(self, name: str, callback: Callable[..., Any], *args: Any) -> asyncio.Handle:
+        """Run a callback like a task of its own, in any order with those of its process."""
+        context = contextvars.copy_context()
+        step = _Step(callback, args, self, context, context.get(current_life, self._outside))
+        step.apart = True
+        step.name = name
+        self._add(step)
+        return step
+
+    def _add(self, step: _Step) -> None:
+        life = step.life
+        if life.dead:
+            return
+        step.number = next(self._number)
+        if step.apart:
+            self._ready.append(step)
+        elif life.line_busy:
+            life.line.append(step)
+        else:
+            life.line_busy = True
+            self._ready.append(step)
+
+    def _leave_line(self, life: Life) -> None:
+        """The first of the line has run, or was cancelled: the next one is ready."""
+        while life.line:
+            step = life.line.popleft()
+            if not step._cancelled:
+                insort(self._ready, step)
+                return
+        life.line_busy = False
+
+    def _cancelled_step(self, step: _Step) -> None:
+        try:
+            self._ready.remove(step)
+        except ValueError:
+            return
+        if not step.apart:
+            self._leave_line(step.life)
+
+    def drop(self, life: Life) -> None:
+        """Forget what a life has scheduled: it is over."""
+        self._ready = [step for step in self._ready if step.life is not life]
+        self._timers = [each for each in self._timers if each[2].life is not life]
+        heapq.heapify(self._timers)
+        life.line.clear()
+        for descriptor, reader in list(self._readers.items()):
+            if reader.context.get(current_life) is life:
+                self.remove_reader(descriptor)
+
+    # -- run ------------------------------------------------------------------------------------------------------------
+
+    def run_step(self) -> bool:
+        """Run one callback that is ready. Returns whether there was one."""
+        ready = self._ready
+        if self.changed and self._readers:
+            self._look_at_pipes()
+        if not ready:
+            return False
+        if len(ready) == 1:
+            step = ready.pop()
+        else:
+            at = self._pick(range(len(ready)), "schedule", [step.name for step in ready])
+            step = ready.pop(at)
+        life = step.life
+        if not step.apart:
+            self._leave_line(life)
+        self.steps += 1
+        self.trace.append((self._micros, step.name if step.apart else _named(step)))
+        self.life = life
+        try:
+            step._context.run(step._callback, *step._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.call_exception_handler({"message": f"a callback of {life.name} raised", "exception": error, "handle": step})
+        self.life = self._outside
+        if life.dying and not life.dead:
+            life.end()
+        if self.after is not None:
+            self.after()
+        if self.steps % _COLLECT_AFTER == 0:
+            gc.collect(1)
+        return True
+
+    def pass_time(self) -> bool:
+        """Move time to whatever happens next. Returns whether anything will."""
+        self._look_at_pipes()
+        if self._ready:
+            return True
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+        target = timers[0][0] if timers else None
+        due = self._store().next_due()
+        if due is not None:
+            micros = (due - self._start) * 1000
+            target = micros if target is None or micros < target else target
+        if self.idle is not None and (other := self.idle()) is not None:
+            micros = other * 1000
+            target = micros if target is None or micros < target else target
+        if target is None:
+            return False
+        now = self.micros
+        if target > now:
+            self._micros = target
+        at = self._start + self._micros // 1000
+        if due is not None and due <= at or at > self._clock.now:
+            self._clock.advance_to(max(at, self._clock.now))
+            self.changed = True
+        self._fire()
+        self.steps += 1
+        if self.after is not None:
+            self.after()
+        return True
+
+    def _fire(self) -> None:
+        timers, now = self._timers, self._micros
+        while timers and timers[0][0] <= now:
+            timer = heapq.heappop(timers)[2]
+            if not timer._cancelled:
+                self._add(_Step(timer._callback, timer._args, self, timer._context, timer.life))  # type: ignore[arg-type]
+
+    def run_while(self, going: Callable[[], bool], stuck: Callable[[], None]) -> None:
+        """Run callbacks, and pass time, as long as a condition holds.
+
+        Args:
+            going: The condition.
+            stuck: Called if nothing will ever happen again; it raises, or schedules a callback.
+        """
+        with self._inside():
+            while going():
+                if self.run_step():
+                    if self.steps > self._most_steps:
+                        raise RuntimeError(
+                            f"the run took more than {self._most_steps} steps, up to t={self._clock.now}: a process that never waits, "
+                            "or a scenario that needs a larger most_steps"
+                        )
+                elif not self.pass_time():
+                    stuck()
+                if self.steps > self._most_steps * 2:
+                    raise RuntimeError(f"time is passed again and again at t={self._clock.now}")
+
+    @contextlib.contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Be the running loop of this thread. One that runs already, such as that of a notebook, waits meanwhile."""
+        outer = asyncio.events._get_running_loop()
+        hooks = sys.get_asyncgen_hooks()
+        collects = gc.isenabled()
+        gc.disable()
+        asyncio.events._set_running_loop(self)
+        sys.set_asyncgen_hooks(firstiter=None, finalizer=self._end_generator)
+        self._running = True
+        try:
+            yield
+        finally:
+            self._running = False
+            sys.set_asyncgen_hooks(*hooks)
+            asyncio.events._set_running_loop(outer)
+            if collects:
+                gc.enable()
+
+    def _end_generator(self, generator: Any) -> None:
+        """As asyncio does for an asynchronous generator that is freed before its end."""
+        if self._running:
+            self.call_soon(self.create_task, generator.aclose())
+
+    # -- pipes ----------------------------------------------------------------------------------------------------------
+
+    def _look_at_pipes(self) -> None:
+        self.changed = False
+        if not self._readers:
+            return
+        for descriptor, _ in sorted(self._poll.poll(0)):
+            reader = self._readers.get(descriptor)
+            if reader is not None and not reader.pending:
+                reader.pending = True
+                self.call_soon(reader, context=reader.context)
+
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+        """Call back when a pipe of this process can be read. Pipes are the only descriptors that a simulation has."""
+        descriptor = fd if isinstance(fd, int) else fd.fileno()
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            raise NotSimulated("a descriptor that is no pipe, in loop.add_reader")
+        if self._poll is None:
+            self._poll = select.poll()
+        self._readers[descriptor] = _Reader(self, descriptor, callback, args)
+        self._poll.register(descriptor, select.POLLIN)
+        self.changed = True
+
+    def remove_reader(self, fd: Any) -> bool:
+        descriptor = fd if isinstance(fd, int) else fd.fileno()
+        if self._readers.pop(descriptor, None) is None:
+            return False
+        self._poll.unregister(descriptor)
+        return True
+
+    # -- asyncio --------------------------------------------------------------------------------------------------------
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return SimulatedFuture(loop=self)
+
+    def create_task(
+        self, coro: Generator[Any, None, _T] | Coroutine[Any, Any, _T], *, name: object = None, context: Any = None, **options: Any
+    ) -> asyncio.Task[_T]:
+        if context is not None:
+            options["context"] = context
+        life = current_life.get(self._outside) if context is None else context.get(current_life, self._outside)
+        label = f"{life.name}:{getattr(coro, '__qualname__', type(coro).__name__)}#{next(self._task_number)}"
+        if self._task_factory is not None:
+            made: asyncio.Task[_T] = self._task_factory(self, coro, **options)
+            if name is not None:
+                made.set_name(str(name))
+            return made
+        return SimulatedTask(coro, label, life, loop=self, name=label if name is None else str(name), **options)
+
+    def set_task_factory(self, factory: Any) -> None:
+        self._task_factory = factory
+
+    def get_task_factory(self) -> Any:
+        return self._task_factory
+
+    def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
+        """Run a function as one step, whatever the executor: there are no threads in a simulation."""
+        run = getattr(executor, "run_in_simulation", None)
+        if run is not None:
+            made: asyncio.Future[_T] = run(self, func, args)
+            return made
+        future = self.create_future()
+        self.call_apart(f"{current_life.get(self._outside).name}:{_called(func, args)}", _run_into, future, func, args)
+        return future
+
+    def set_default_executor(self, executor: Any) -> None:
+        """Has no effect: there are no threads."""
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Has no effect: there are no threads."""
+
+    async def shutdown_asyncgens(self) -> None:
+        """Has no effect: asynchronous generators end with the run."""
+
+    def get_debug(self) -> bool:
+        return self._debug
+
+    def set_debug(self, enabled: bool) -> None:
+        self._debug = enabled
+
+    def is_running(self) -> bool:
+        return self._running
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        self._closed = True
+        self._ready.clear()
+        self._timers.clear()
+        self._readers.clear()
+
+    def stop(self) -> None:
+        raise NotSimulated("loop.stop()")
+
+    def run_forever(self) -> None:
+        raise NotSimulated("loop.run_forever(), inside a simulation")
+
+    def run_until_complete(self, future: Any) -> Any:
+        raise NotSimulated("loop.run_until_complete(), inside a simulation")
+
+    def get_exception_handler(self) -> Any:
+        return self._exception_handler
+
+    def set_exception_handler(self, handler: Any) -> None:
+        self._exception_handler = handler
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        if self.unhandled is not None:
+            self.unhandled(context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self._exception_handler is not None:
+            self._exception_handler(self, context)
+        else:
+            self.default_exception_handler(context)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: SimulationLoop, *args: Any, **kwargs: Any) -> Any:
+        raise NotSimulated(f"loop.{name}()")
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "add_writer remove_writer add_signal_handler remove_signal_handler sock_accept sock_connect sock_recv sock_recv_into "
+    "sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto sock_sendfile sendfile start_tls create_connection create_server "
+    "create_unix_connection create_unix_server create_datagram_endpoint connect_accepted_socket connect_read_pipe "
+    "connect_write_pipe subprocess_exec subprocess_shell getaddrinfo getnameinfo"
+).split():
+    setattr(SimulationLoop, _name, _refused(_name))
