@@ -104,9 +104,10 @@ def run_scenario(scenario: Scenario, choices: Choices, *, most_steps: int = 1_00
         BaseException: What the scenario or a process raised, or the property or invariant that does not hold. The run is its
             attribute ``__resonate_run__``.
     """
-    with guarded(choices) as clock_of:
+    with guarded(choices) as guards:
         world = World(choices, most_steps=most_steps)
-        clock_of(world)
+        guards.of_world(world)
+        world._guards = guards
         try:
             value = world._run(scenario)
         except BaseException as error:

@@ -29,6 +29,7 @@ from .watches import Watches
 
 if TYPE_CHECKING:
     from ..choices import Choices
+    from .guards import Guards
 
 __all__ = ["World"]
 
@@ -95,6 +96,7 @@ class World:
         self._changes = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._at_end: list[Callable[[], object]] = []
+        self._guards: Guards | None = None
         self._client_life = Life("client")
         self._context = contextvars.Context()  # of what belongs to no process
         self._context.run(current_life.set, self._life)
