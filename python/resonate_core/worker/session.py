@@ -74,6 +74,8 @@ class Session:
         self._woken = False  # by the store, since the last claim
         self._empty = 0  # claims in a row that found nothing
         self._failed_rounds = 0  # rounds in a row that failed
+        self._holding = asyncio.Event()  # cleared while there is no lease to renew
+        self._held_since = 0.0  # the leases are at least from then on, by the time of the loop
         self._failed: Exception | None = None
 
     async def run(self) -> None:
@@ -151,8 +153,14 @@ class Session:
         lease = min(settings.lease, settings.run_lease) / 1000
         renewed = self.loop.time()
         while True:
+            if not self._holding.is_set():
+                await self._holding.wait()
+                renewed = self._held_since
             await asyncio.sleep(settings.heartbeat)
             held: list[Held] = executor.held() + [(job.id, job.version) for item in self._claimed for job in item]
+            if not held:
+                self._holding.clear()
+                continue
             begun = self.loop.time()
             try:
                 for first in range(0, len(held), MOST):
@@ -211,12 +219,16 @@ class Session:
 
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
+        begun = self.loop.time()
         try:
             await self._call(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
         finally:
             self.executor.unreported.extendleft(reversed(round.ended))
             self._claimed = round.claimed
             self.executor.ready.extend(round.started)
+        if not self._holding.is_set() and (self._claimed or self.executor.ready):
+            self._held_since = begun
+            self._holding.set()
         self.executor.begin_ready()
         if round.error is not None:
             await self._recover(round.error)

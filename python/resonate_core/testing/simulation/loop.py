@@ -14,6 +14,7 @@ import functools
 import gc
 import heapq
 import itertools
+import math
 import os
 import select
 import stat
@@ -42,6 +43,11 @@ def _called(function: Any, args: tuple[Any, ...]) -> str:
 def _named(step: asyncio.Handle) -> str:
     name = _called(step._callback, ())  # type: ignore[attr-defined]
     return f"{step.life.name}:{name}"  # type: ignore[attr-defined]
+
+
+def _micros(seconds: float) -> int:
+    """Microseconds, rounded up. A positive time is at least one, so that what waits for an instant is not woken before it for ever."""
+    return max(1, math.ceil(seconds * 1_000_000 - 0.001)) if seconds > 0 else 0
 
 
 def _run_into(future: asyncio.Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -255,12 +261,13 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def call_later(
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._timer(self.micros + max(0, round(delay * 1_000_000)), callback, args, context)
+        return self._timer(self.micros + _micros(delay), callback, args, context)
 
     def call_at(
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._timer(round(when * 1_000_000), callback, args, context)
+        now = self.micros
+        return self._timer(now + _micros(when - now / 1_000_000), callback, args, context)
 
     def _timer(
         self, at: int, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context | None

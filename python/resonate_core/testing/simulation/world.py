@@ -95,6 +95,7 @@ class World:
         self._touched = False
         self._changes = 0
         self._waiting: list[asyncio.Future[None]] = []
+        self._followed: dict[str, Promise | None] = {}
         self._at_end: list[Callable[[], object]] = []
         self._guards: Guards | None = None
         self._client_life = Life("client")
@@ -362,6 +363,7 @@ class World:
                 await self._network.call(
                     self._client_life, f"job.enqueue {id}", lambda: self.store.jobs.enqueue(task.type, payload, **options)
                 )
+                self._follow(id)
                 return
             except (Unreachable, StoreBusy):
                 await asyncio.sleep(0.1)
@@ -380,16 +382,22 @@ class World:
         until = self.now + length
         while True:
             seen = self._changes
-            try:
-                promise: Promise | None = self.store.promises.get(id)
-            except NotFound:
-                promise = None
+            promise = self._follow(id)
             if promise is not None and promise.state != "pending":
                 return promise
             left = until - self.now
             if left <= 0:
                 raise AssertionError(f"{id!r} is not settled within {length} ms: {self._state(id, promise)}")
             await self._change_after(seen, left / 1000)
+
+    def _follow(self, id: str) -> Promise | None:
+        """Return a promise as it is, or as it was settled: a job may be deleted before the scenario asks for it."""
+        promise = self._followed.get(id)
+        if promise is None or promise.state == "pending":
+            with contextlib.suppress(NotFound):
+                promise = self.store.promises.get(id)
+            self._followed[id] = promise
+        return promise
 
     def _state(self, id: str, promise: Promise | None) -> str:
         if promise is None:
@@ -452,6 +460,9 @@ class World:
         if self._touched:
             self._touched = False
             self._changes += 1
+            for id, promise in self._followed.items():
+                if promise is None or promise.state == "pending":
+                    self._follow(id)
             if self._waiting:
                 waiting, self._waiting = self._waiting, []
                 for each in waiting:
