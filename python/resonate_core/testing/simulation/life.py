@@ -31,10 +31,11 @@ class Life:
         dying: Whether it is over at the end of the present step.
         line: Its callbacks that wait for the one before.
         line_busy: Whether one of them is ready.
+        mortal: Whether it can crash: it is a process.
         skew: What its clock is ahead, in ms.
     """
 
-    __slots__ = ("dead", "dying", "end", "line", "line_busy", "line_name", "name", "number", "skew", "tasks", "unwinds")
+    __slots__ = ("dead", "dying", "end", "line", "line_busy", "line_name", "mortal", "name", "number", "skew", "tasks", "unwinds")
 
     def __init__(self, name: str, number: int = 0) -> None:
         self.name = name
@@ -44,6 +45,7 @@ class Life:
         self.dying = False
         self.line: deque[Any] = deque()
         self.line_busy = False
+        self.mortal = False
         self.skew = 0
         self.tasks: list[asyncio.Task[Any]] = []  # kept once it is dead
         self.unwinds = False  # inside of a function that `Crashed` may leave

@@ -258,12 +258,12 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         """Seconds since the loop was made."""
         return self.micros / 1_000_000
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         return self._timer(self.micros + _micros(delay), callback, args, context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         now = self.micros
@@ -281,7 +281,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     # -- what is ready --------------------------------------------------------------------------------------------------
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         if self._closed:
@@ -292,7 +292,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self._add(step)
         return step
 
-    def call_soon_threadsafe(
+    def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         if threading.get_ident() != self._thread:
@@ -477,7 +477,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 reader.pending = True
                 self.call_soon(reader, context=reader.context)
 
-    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         """Call back when a pipe of this process can be read. Pipes are the only descriptors that a simulation has."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -520,7 +520,9 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def get_task_factory(self) -> Any:
         return self._task_factory
 
-    def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., _T], *args: Any
+    ) -> asyncio.Future[_T]:
         """Run a function as one step, whatever the executor: there are no threads in a simulation."""
         run = getattr(executor, "run_in_simulation", None)
         if run is not None:

@@ -73,7 +73,7 @@ class Network:
         lost_reply = False
         if self._concerns(life):
             faults, chance = self.faults, self._choices.chance
-            if chance(faults.crash, f"crash:{name}"):
+            if life.mortal and chance(faults.crash, f"crash:{name}"):
                 return self._crash_around(life, what, execute)
             self._maybe_partition(life)
             if name not in self.cut_off:
@@ -96,7 +96,7 @@ class Network:
 
     def _crash_around(self, life: Life, what: str, execute: Callable[[], _T]) -> _T:
         """Crash before the request, or after it."""
-        after = self._choices.integer(0, 1, f"crash:{life.name}:when") == 1
+        after = self._choices.integer(0, 1, "crash:when") == 1
         if not life.unwinds:  # a function of the program, which ends at its next await
             self._world._crash(life, f"after {what}")
             return self._execute(execute)
@@ -137,10 +137,14 @@ class Network:
         self._note(f"{life.name}: the request {what} is delivered twice, the second time {length} ms later")
 
         def again() -> None:
+            loop = self._world._loop
+            outer, loop.life = loop.life, life
             try:
                 self._execute(execute)
             except Exception as error:
                 self._note(f"{life.name}: the second {what} is refused: {error}")
+            finally:
+                loop.life = outer
 
         self._world._later(length, again)
 

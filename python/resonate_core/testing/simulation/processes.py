@@ -60,6 +60,7 @@ class Process:
         world = self.world
         self._away = False
         life = self.life = Life(self.name, self._lives)
+        life.mortal = True
         life.end = lambda: self._ended(life)
         self._lives += 1
         faults = world._network.faults

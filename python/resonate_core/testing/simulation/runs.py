@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ..choices import Choices
-from ..stories import sentence
 from .errors import NotDeterministic
 from .guards import guarded
+from .stories import events_of, recording_of, story_of, trace_of
 from .world import World
 
 __all__ = ["Run", "check_determinism", "run_scenario", "simulate"]
@@ -40,53 +39,22 @@ class Run:
     @property
     def trace(self) -> list[str]:
         """Everything that happened, one line each: equal runs have equal traces."""
-        lines = []
-        for one in self._raw:
-            if len(one) == 3:
-                lines.append(f"{one[1]} note {one[2]}")
-            elif isinstance(one[0], int):
-                lines.append(f"{one[0] / 1000:.3f} step {one[1]}")
-            else:
-                lines.append(f"{one[0]} {one[1].rstrip()}")
-        return lines
+        return trace_of(self._raw)
 
     @property
     def story(self) -> list[str]:
         """What a person wants to know: crashes, faults, and what was claimed, started, completed and settled, with the instants in ms."""
-        told: list[tuple[int, str]] = []
-        for one in self._raw:
-            if len(one) == 3:
-                told.append((one[1], one[2]))
-            elif isinstance(one[0], str):
-                for text in one[1].splitlines():
-                    line = json.loads(text)
-                    said = sentence(line)
-                    if said is not None:
-                        step = line["kind"].startswith("step.")
-                        told.append((line["now"], said if step else f"{one[0]}: {said}"))
-        width = max((len(str(now)) for now, _ in told), default=0)
-        return [f"{now:>{width}} ms  {text}" for now, text in told]
+        return story_of(self._raw)
 
     @property
     def recording(self) -> list[str]:
-        """The lines of the recording of the store, as `Store.record` writes them: a source for `resonate_core.display.timeline`."""
-        return [line for one in self._raw if len(one) == 2 and isinstance(one[0], str) for line in one[1].splitlines()]
+        """The recording of the store, as `Store.record` writes it: a source for `resonate_core.display.timeline`."""
+        return recording_of(self._raw)
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The faults, crashes and notes: the events of a timeline."""
-        return [_event(one[1], one[2]) for one in self._raw if len(one) == 3]
-
-
-def _event(at: int, text: str) -> dict[str, Any]:
-    name, colon, rest = text.partition(": ")
-    kind = "note"
-    if colon:
-        kind = "crash" if rest.startswith("crashes") else "deploy" if rest.startswith("starts again") else "fault"
-    event: dict[str, Any] = {"at": at, "kind": kind, "text": text}
-    if colon:
-        event["worker"] = name
-    return event
+        """The faults, crashes and notes, as the events of a timeline."""
+        return events_of(self._raw)
 
 
 def run_scenario(scenario: Scenario, choices: Choices, *, most_steps: int = 1_000_000) -> Run:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
-import os
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,12 +29,14 @@ from .watches import Watches
 
 if TYPE_CHECKING:
     from ..choices import Choices
+    from ..._wakeup import Watching
     from .guards import Guards
 
 __all__ = ["World"]
 
 _T = TypeVar("_T")
 #: Returns a worker: of the store of its process, or of nothing.
+_LAST = 2**63 - 1
 #: The ends of kinds that change nothing, in lines of a recording that begin with ``{"kind":"``.
 _READS = (".get", ".search", ".list", ".stats")
 MakeWorker = Callable[..., Worker] | Worker
@@ -50,9 +52,12 @@ class _Sink:
     def write(self, text: str) -> int:
         loop = self._loop
         loop.trace.append((loop.life.name, text))
-        if not text[9 : text.find('"', 9)].endswith(_READS):
+        kind = text[9 : text.find('"', 9)]
+        if not kind.endswith(_READS):
             loop.changed = True
             self._world._touched = True
+            if kind.startswith("job.complete"):
+                self._world._completed(text)
         return len(text)
 
 
@@ -83,7 +88,7 @@ class World:
         self.clock = ManualClock()
         self._life = Life("scenario")
         self._store: Store[ManualClock] | None = None
-        self._loop = SimulationLoop(choices, self.clock, lambda: self.store, self._life, most_steps)
+        self._loop = SimulationLoop(choices, self.clock, lambda: self.store, self._life, most_steps)  # type: ignore[abstract]
         self._network = Network(self)
         self._properties = Properties(self)
         self._processes: dict[str, Process] = {}
@@ -176,7 +181,7 @@ class World:
             if not isinstance(worker, Worker):
                 raise TypeError(f"make_worker must return a Worker, got {worker!r}")
         if not worker.is_bound:
-            worker.bind(store)  # type: ignore[arg-type]
+            worker.bind(store)
         return worker
 
     def process(self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, comes_back: bool = True) -> None:
@@ -358,6 +363,7 @@ class World:
             raise Invalid(f"what must be a task of a worker of this simulation, its function or its type, got {what!r}")
         payload = task.payload(task.call.payload_of(*args, **kwargs))
         options = task._merged({"id": id})
+        self._followed.setdefault(id, None)
         while True:
             try:
                 await self._network.call(
@@ -393,11 +399,21 @@ class World:
     def _follow(self, id: str) -> Promise | None:
         """Return a promise as it is, or as it was settled: a job may be deleted before the scenario asks for it."""
         promise = self._followed.get(id)
-        if promise is None or promise.state == "pending":
+        if not _settled(promise):
             with contextlib.suppress(NotFound):
                 promise = self.store.promises.get(id)
             self._followed[id] = promise
         return promise
+
+    def _completed(self, text: str) -> None:
+        """Remember the jobs of a recorded completion that somebody waits for: one without a retention is deleted at once."""
+        for id, promise in self._followed.items():
+            if not _settled(promise) and f'"id":{json.dumps(id)}' in text:
+                data = json.loads(text)["res"]["data"]
+                for answer in data.get("jobs", [data]) if isinstance(data, dict) else []:
+                    job = answer.get("job")
+                    if job is not None and job["id"] == id:
+                        self._followed[id] = _promise_of(job, promise)
 
     def _state(self, id: str, promise: Promise | None) -> str:
         if promise is None:
@@ -435,7 +451,7 @@ class World:
     def _note(self, text: str) -> None:
         self._loop.trace.append((None, self.now, text))
 
-    def _watch(self, life: Life, descriptor: int, **options: Any) -> Any:
+    def _watch(self, life: Life, descriptor: int, **options: Any) -> Watching:
         return self._watches.add(life, descriptor, options)
 
     def _wake(self, name: str) -> None:
@@ -460,8 +476,8 @@ class World:
         if self._touched:
             self._touched = False
             self._changes += 1
-            for id, promise in self._followed.items():
-                if promise is None or promise.state == "pending":
+            for id, promise in list(self._followed.items()):
+                if not _settled(promise):
                     self._follow(id)
             if self._waiting:
                 waiting, self._waiting = self._waiting, []
@@ -477,16 +493,16 @@ class World:
             self._fail(error)
 
     def _stuck(self) -> None:
+        waited = [f"{id!r}: {self._state(id, promise)}" for id, promise in self._followed.items() if not _settled(promise)]
         raise Stuck(
             f"the scenario waits, and nothing will ever happen again after t={self.now}: no process is ready, no timer runs and no step "
-            "of the store is due"
+            f"of the store is due{'; not settled: ' if waited else ''}{'; '.join(waited)}"
         )
 
     def _run(self, scenario: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
         loop = self._loop
         _ = self.store
         main = self._context.run(loop.create_task, scenario(self), name="scenario")
-        main.add_done_callback(_nothing, context=self._context)
         loop.run_while(lambda: self._failure is None and not main.done(), self._stuck)
         if self._failure is None and main.done() and not main.cancelled() and main.exception() is None:
             loop.run_while(lambda: self._failure is None and bool(self._properties.pending), self._stuck)
@@ -495,7 +511,7 @@ class World:
         value = main.result()
         violations = self.store.check()
         if violations:
-            raise InvariantViolation("; ".join(f"{each.name} of {each.id!r}: {each.detail}" for each in violations), violations)
+            raise InvariantViolation(violations)
         return value
 
     def _end(self) -> None:
@@ -510,8 +526,24 @@ class World:
             callback()
 
 
-def _nothing(task: asyncio.Task[Any]) -> None:
-    pass
+def _settled(promise: Promise | None) -> bool:
+    return promise is not None and promise.state != "pending"
+
+
+def _promise_of(job: dict[str, Any], before: Promise | None) -> Promise:
+    """The promise of a completed job."""
+    return Promise.from_dict(
+        {
+            "id": job["id"],
+            "state": "resolved",
+            "param": job.get("payload", {}),
+            "value": job.get("result", {}),
+            "tags": job["tags"],
+            "timeoutAt": _LAST if before is None else before.timeout_at,
+            "createdAt": job.get("enqueuedAt", 0),
+            "settledAt": job["completedAt"],
+        }
+    )
 
 
 def _done(future: asyncio.Future[None]) -> None:
@@ -535,6 +567,3 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         for each in inspect.signature(function).parameters.values()
     )
 
-
-def _close(descriptor: int) -> None:
-    os.close(descriptor)
