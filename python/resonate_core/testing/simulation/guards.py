@@ -205,17 +205,24 @@ class _Quiet(logging.Handler):
             logging.getLogger().handle(record)
 
 
+#: Whose log is kept out: of this package, and of the SDK.
+_LOGGERS = ("resonate_core", "resonate")
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    logger, handler = logging.getLogger("resonate_core"), _Quiet()
-    propagated = logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
+    handler = _Quiet()
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
     try:
         yield
     finally:
-        logger.propagate = propagated
-        logger.removeHandler(handler)
+        for logger, propagated in zip(loggers, before, strict=True):
+            logger.propagate = propagated
+            logger.removeHandler(handler)
 
 
 @contextlib.contextmanager

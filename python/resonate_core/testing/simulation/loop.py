@@ -80,7 +80,7 @@ class SimulatedFuture(asyncio.Future[Any]):
 
     def __hash__(self) -> int:
         try:
-            return self._order  # type: ignore[has-type, no-any-return]
+            return self._order
         except AttributeError:
             self._order: int = next(_numbers)
             return self._order
@@ -101,7 +101,7 @@ class SimulatedTask(asyncio.Task[Any]):
 
     def __hash__(self) -> int:
         try:
-            return self._order  # type: ignore[has-type, no-any-return]
+            return self._order
         except AttributeError:
             self._order: int = next(_numbers)
             return self._order
@@ -207,6 +207,9 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         changed: Set when the store may have written to a pipe.
         after: Called after each step; None: nothing.
     """
+
+    #: For what else would wait for somebody to move the clock.
+    moves_clock = True
 
     def __init__(
         self, choices: Choices, clock: ManualClock, store: Callable[[], Store[Any]], life: Life, most_steps: int = 1_000_000

@@ -57,8 +57,14 @@ class Network:
 
     # -- requests that are made at once ---------------------------------------------------------------------------------
 
-    def call_now(self, life: Life, what: str, execute: Callable[[], _T]) -> _T:
+    def call_now(self, life: Life, what: str, execute: Callable[[], _T], *, reply_arrives: bool = False) -> _T:
         """Make a request and return its reply, within one step of the loop.
+
+        Args:
+            life: Of the process.
+            what: The request, for the story.
+            execute: Executes it.
+            reply_arrives: Whether its reply is never lost, and it is never delivered twice.
 
         Raises:
             Unreachable: The request or its reply was lost, or the process is partitioned.
@@ -83,9 +89,10 @@ class Network:
                 if chance(faults.lose_request, "fault:lose_request"):
                     self._note(f"{name}: the request {what} is lost")
                     raise unreachable(f"no reply to {what} (simulated: the request was lost)", executed=True)
-                if chance(faults.duplicate, "fault:duplicate"):
-                    self._duplicate(life, what, execute)
-                lost_reply = chance(faults.lose_reply, "fault:lose_reply")
+                if not reply_arrives:
+                    if chance(faults.duplicate, "fault:duplicate"):
+                        self._duplicate(life, what, execute)
+                    lost_reply = chance(faults.lose_reply, "fault:lose_reply")
         if name in self.cut_off:
             raise unreachable(f"no reply to {what} (simulated: {name} is partitioned)", executed=True)
         result = self._execute(execute)

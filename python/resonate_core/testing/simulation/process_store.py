@@ -238,8 +238,12 @@ class ProcessStore:
         """Whether it is closed; it never is."""
         return False
 
-    def _now(self, kind: str, execute: Callable[[], T]) -> T:
-        return self._world._network.call_now(self._life, kind, execute)
+    def _now(self, kind: str, execute: Callable[[], T], *, reply_arrives: bool = False) -> T:
+        try:
+            return self._world._network.call_now(self._life, kind, execute, reply_arrives=reply_arrives)
+        except Unreachable:
+            self._world._line(self._life).lost = True
+            raise
 
     def _call(self, kind: str, execute: Callable[[], T]) -> Awaitable[T]:
         return self._world._network.call(self._life, kind, execute)
@@ -262,18 +266,21 @@ class ProcessStore:
         """As `Store.apply_async`."""
         return await self._call(_kind(envelope), lambda: self._world.store.apply(envelope, atomic=atomic))
 
-    async def call_async(self, function: Callable[..., T], *args: Any) -> T:
-        """Make a call of this store that may take time: ``await store.call_async(store.apply_json, text)``.
+    def call_async(self, function: Callable[..., T], *args: Any) -> Awaitable[T]:
+        """Run a function that uses this store, as a thread would: its requests may be late.
 
         Args:
-            function: A method of this object.
+            function: The function; it runs as one step.
             args: Its arguments.
         """
-        plain = getattr(self._world.store, function.__name__)
-        return await self._call(_kind(args[0]) if args else function.__name__, lambda: plain(*args))
+        return self._world._line(self._life).run_in_simulation(self._world._loop, function, args)
+
+    def take_messages(self, *args: Any, **kwargs: Any) -> Any:
+        """As `Store.take_messages`. The messages that were taken always arrive: of those to a stream the server knows what was sent."""
+        return self._now("the messages", lambda: self._world.store.take_messages(*args, **kwargs), reply_arrives=True)
 
     def __getattr__(self, name: str) -> Any:
-        """What has no faults of its own, such as `messages`, `take_messages`, `next_due` and `tick`: made at once, through the network."""
+        """What has no faults of its own, such as `messages` and `tick`: made at once, through the network."""
         if name.startswith("_"):
             raise AttributeError(name)
         plain = getattr(self._world.store, name)

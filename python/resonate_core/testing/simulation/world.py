@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import inspect
 import json
+from datetime import timedelta
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,6 +38,8 @@ __all__ = ["World"]
 _T = TypeVar("_T")
 #: Returns a worker: of the store of its process, or of nothing.
 _LAST = 2**63 - 1
+#: The deadline of a durable function that a scenario calls.
+_YEAR = timedelta(days=365)
 #: The ends of kinds that change nothing, in lines of a recording that begin with ``{"kind":"``.
 _READS = (".get", ".search", ".list", ".stats")
 MakeWorker = Callable[..., Worker] | Worker
@@ -101,6 +104,8 @@ class World:
         self._changes = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._followed: dict[str, Promise | None] = {}
+        self._clients: dict[str, Any] = {}  # of the SDK, by program
+        self._programs: dict[str, tuple[str, Callable[[Any], Any]]] = {}
         self._at_end: list[Callable[[], object]] = []
         self._guards: Guards | None = None
         self._client_life = Life("client")
@@ -183,6 +188,33 @@ class World:
         if not worker.is_bound:
             worker.bind(store)
         return worker
+
+    def program(
+        self, name: str, register: Callable[[Any], Any], *, group: str = "default", comes_back: bool = True, **options: Any
+    ) -> None:
+        """Start a process that runs a worker of PyPI ``resonate-sdk`` (extra ``sdk``).
+
+        Args:
+            name: Of the process, and the name under which it holds leases.
+            register: Called at each start with the ``Resonate`` of the process: it registers the functions.
+            group: As of `resonate_core.connection.Connection`.
+            comes_back: Whether it starts again after a crash.
+            options: Other arguments of ``Resonate``, such as its ``retry_policy``.
+
+        Raises:
+            Invalid: There is a process of this name.
+            SdkMissing: The SDK is not installed, or Python is older than 3.12.
+        """
+        from ...connection import Connection
+
+        async def serve(store: Any, life: Life) -> None:
+            connection = Connection(store, group, name if not life.number else f"{name} ({life.number + 1})")
+            resonate = connection.resonate(**options)
+            register(resonate)
+            await self._loop.create_future()  # it serves until it crashes
+
+        self._programs[name] = (group, register)
+        self._add(name, lambda life: serve(self._process_store(life), life), comes_back)
 
     def process(self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, comes_back: bool = True) -> None:
         """Start a process that runs a coroutine function of yours.
@@ -351,19 +383,20 @@ class World:
 
         Args:
             id: Of the job.
-            what: A task of a worker, its function, or its type.
+            what: A task of a worker, its function, or its type; or a function of a program of the SDK, or its name.
             args: As of the function.
             kwargs: As of the function.
 
         Raises:
-            Invalid: No worker of this simulation has it.
+            Invalid: No worker and no program of this simulation has it.
         """
+        self._followed.setdefault(id, None)
         task = what if isinstance(what, WorkerTask) else self._tasks.get(what)
         if task is None:
-            raise Invalid(f"what must be a task of a worker of this simulation, its function or its type, got {what!r}")
+            await self._call_program(id, what, args, kwargs)
+            return
         payload = task.payload(task.call.payload_of(*args, **kwargs))
         options = task._merged({"id": id})
-        self._followed.setdefault(id, None)
         while True:
             try:
                 await self._network.call(
@@ -373,6 +406,31 @@ class World:
                 return
             except (Unreachable, StoreBusy):
                 await asyncio.sleep(0.1)
+
+    async def _call_program(self, id: str, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Dispatch a function of the SDK, as a client of it does."""
+        for name, (group, register) in self._programs.items():
+            context = self._context  # without faults: a client of the SDK does not ask again
+            client = self._clients.get(name)
+            if client is None:
+                client = self._clients[name] = context.copy().run(self._sdk_client, register)
+            try:
+                context.copy().run(client.options(target=group, timeout=_YEAR).rpc, id, what, *args, **kwargs)
+            except Exception as error:
+                if type(error).__name__ != "FunctionNotFoundError":
+                    raise
+                continue
+            while self._follow(id) is None:
+                await self._change_after(self._changes, 1.0)
+            return
+        raise Invalid(f"what must be a task of a worker, or a function of a program, of this simulation, its name or its type, got {what!r}")
+
+    def _sdk_client(self, register: Callable[[Any], Any]) -> Any:
+        from ...connection import Connection
+
+        client = Connection(self._process_store(self._life), "client", "client").resonate(sources=[])  # type: ignore[arg-type]
+        register(client)
+        return client
 
     async def settled(self, id: str, *, within: Span) -> Promise:
         """Wait until a promise or a job is settled, and return its promise.
@@ -465,9 +523,10 @@ class World:
 
     def _unhandled(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        self._note(f"{context.get('message', 'an error')}: {error!r}")
         if "handle" in context and isinstance(error, BaseException):  # a callback: nobody else hears of it
             self._fail(error)
+        elif "task" not in context and "future" not in context:  # those depend on when something is freed
+            self._note(f"{context.get('message', 'an error')}: {error!r}")
 
     def _next_deadline(self) -> int | None:
         return self._properties.deadline
