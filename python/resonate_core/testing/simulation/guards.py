@@ -11,6 +11,7 @@ import ctypes
 import datetime
 import functools
 import gc
+import importlib
 import logging
 import os
 import random
@@ -171,10 +172,10 @@ class Guards:
         _forget_methods(kind)
 
     def replace_threads_of_anyio(self) -> None:
-        """Synchronous endpoints of Starlette and FastAPI run in threads of anyio."""
-        backend = sys.modules.get("anyio._backends._asyncio")
-        if backend is None or self._of_anyio:
+        """Synchronous endpoints of Starlette and FastAPI run in threads of anyio, which loads its back end at first use."""
+        if self._of_anyio or "anyio" not in sys.modules:
             return
+        backend = importlib.import_module("anyio._backends._asyncio")
         self._of_anyio = True
 
         async def inline(func: Any, args: tuple[Any, ...], *rest: Any, **options: Any) -> Any:

@@ -26,6 +26,9 @@ def unreachable(text: str, *, executed: bool) -> Unreachable:
     return error
 
 
+_FATES = {"lost": "lost", "unanswered": "executed, and its response is lost", "twice": "delivered twice"}
+
+
 class Network:
     """Carries the requests of all processes to the store.
 
@@ -173,6 +176,30 @@ class Network:
     def patience(self, life: Life) -> int:
         """Draw how long a process waits for a reply that does not come, in ms."""
         return self._choices.integer(0, self.faults.timeout, "delay") if self.faults.timeout else 0
+
+    async def fate(self, life: Life, what: str) -> str:
+        """Draw what happens to a request over HTTP, once it has been late: ``""``, ``"lost"``, ``"unanswered"`` or ``"twice"``."""
+        if not (self._faulty or self.cut_off):
+            await asyncio.sleep(0)
+            return ""
+        await asyncio.sleep(self.delay(life, what) / 1000)
+        fate = ""
+        if self._concerns(life):
+            faults, chance = self.faults, self._choices.chance
+            if life.mortal and chance(faults.crash, f"crash:{life.name}"):
+                self._world._crash(life, f"before {what}")
+                await never()
+            self._maybe_partition(life)
+            if life.name not in self.cut_off:
+                for fault, name in (("lose_request", "lost"), ("lose_reply", "unanswered"), ("duplicate", "twice")):
+                    if not fate and chance(getattr(faults, fault), f"fault:{fault}"):
+                        fate = name
+                        self._note(f"{life.name}: {what} is {_FATES[name]}")
+        if life.name in self.cut_off:
+            fate = "lost"
+        if fate == "lost":
+            await asyncio.sleep(self.patience(life) / 1000)
+        return fate
 
     async def call(self, life: Life, what: str, execute: Callable[[], _T]) -> _T:
         """Make a request and return its reply; either may take time. Raises as `call_now`, except for `Crashed`."""

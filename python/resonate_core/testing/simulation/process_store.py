@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ __all__ = ["AsyncProcessStore", "ProcessStore"]
 T = TypeVar("T")
 _HEAD = {"corrId": "sim", "version": VERSION}
 _UNDONE = "undone: "
+_KIND = re.compile(r'"kind":\s*"([a-z_.]+)"')
 _RETRY_FOR = 30.0  # as `resonate_core.connect`
 
 
@@ -260,7 +262,7 @@ class ProcessStore:
 
     def apply_json(self, envelope: Any, now: Any = None, atomic: bool = False) -> Any:
         """As `Store.apply_json`."""
-        return self._now("a request", lambda: self._world.store.apply_json(envelope, atomic=atomic))
+        return self._now(_kind(envelope), lambda: self._world.store.apply_json(envelope, atomic=atomic))
 
     async def apply_async(self, envelope: Any, now: Any = None, atomic: bool = False) -> Any:
         """As `Store.apply_async`."""
@@ -309,5 +311,6 @@ def _kind(envelope: Any) -> str:
     if isinstance(envelope, dict):
         return str(envelope.get("kind", "a request"))
     if isinstance(envelope, str | bytes):
-        return "a request"
+        found = _KIND.search(envelope if isinstance(envelope, str) else envelope.decode(errors="replace"))
+        return found[1] if found else "a request"
     return f"{len(envelope)} requests" if isinstance(envelope, Sequence) else "a request"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..choices import Choices
     from ..._wakeup import Watching
     from .guards import Guards
+    from .http import AppServer
 
 __all__ = ["World"]
 
@@ -104,6 +105,9 @@ class World:
         self._changes = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._followed: dict[str, Promise | None] = {}
+        self._servers: dict[str, AppServer] = {}
+        self._serving: dict[str, AppServer] = {}
+        self._numbers = 0
         self._clients: dict[str, Any] = {}  # of the SDK, by program
         self._programs: dict[str, tuple[str, Callable[[Any], Any]]] = {}
         self._at_end: list[Callable[[], object]] = []
@@ -216,6 +220,60 @@ class World:
         self._programs[name] = (group, register)
         self._add(name, lambda life: serve(self._process_store(life), life), comes_back)
 
+    def app(self, name: str, make_app: Callable[..., Any], *, comes_back: bool = True) -> None:
+        """Start a process that serves an ASGI app, such as one of FastAPI or Starlette.
+
+        The app runs beside the store: its own calls of it have no faults, as those of a server whose disk works.
+
+        Args:
+            name: Of the process.
+            make_app: Returns the app, at each start: a function of `World.store`, or of nothing.
+            comes_back: Whether it starts again after a crash.
+
+        Raises:
+            Invalid: There is a process of this name.
+        """
+        from .http import AppServer
+
+        def begin(life: Life) -> Coroutine[Any, Any, None]:
+            made = make_app(self.store) if _takes_one(make_app) else make_app()
+            server = self._servers[name] = AppServer(made, contextvars.copy_context())
+            self._serving.pop(name, None)
+            return server.serve(lambda: self._serving.__setitem__(name, server))
+
+        self._add(name, begin, comes_back)
+
+    def http(self, app: Any, *, base_url: str = "http://simulated", **options: Any) -> Any:
+        """Return an ``httpx.AsyncClient`` of an app, without a socket.
+
+        Args:
+            app: The name of a process of `app`; or an ASGI app, which a process of its own then serves, and which cannot crash.
+            base_url: Of the client.
+            options: Other arguments of the client.
+
+        Raises:
+            Invalid: There is no such process.
+        """
+        import httpx
+
+        from .http import Transport
+
+        if self._guards is not None:
+            self._guards.replace_threads_of_anyio()
+        if isinstance(app, str):
+            if app not in self._servers:
+                raise Invalid(f"app must be a process of world.app, one of {', '.join(self._servers) or '(none)'}, got {app!r}")
+            name = app
+        else:
+            name = f"app-{len(self._servers) + 1}"
+            self.app(name, lambda: app, comes_back=False)
+            self._processes[name].life.mortal = False
+        return httpx.AsyncClient(transport=Transport(self, lambda: self._serving.get(name)), base_url=base_url, **options)
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
     def process(self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, comes_back: bool = True) -> None:
         """Start a process that runs a coroutine function of yours.
 
@@ -298,6 +356,10 @@ class World:
 
     def _forget(self, life: Life) -> None:
         self._watches.drop(life)
+        server = self._servers.get(life.name)
+        if server is not None and server.life is life:
+            self._serving.pop(life.name, None)
+            server.end()
 
     # -- faults ---------------------------------------------------------------------------------------------------------
 
