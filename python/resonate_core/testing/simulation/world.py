@@ -9,7 +9,7 @@ import inspect
 import json
 from datetime import timedelta
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..._core import ManualClock, Promise, Store
 from ...errors import Invalid, InvariantViolation, NotFound, StoreBusy, Unreachable
@@ -22,6 +22,7 @@ from .handlers import environment_of
 from .life import Life, current_life
 from .loop import SimulationLoop
 from .network import Network, RequestLine
+from .power import StoreFile
 from .process_store import ProcessStore
 from .processes import Process
 from .properties import Properties, _Eventually
@@ -105,6 +106,7 @@ class World:
         self._changes = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._followed: dict[str, Promise | None] = {}
+        self._file: StoreFile | None = None
         self._servers: dict[str, AppServer] = {}
         self._serving: dict[str, AppServer] = {}
         self._numbers = 0
@@ -136,6 +138,48 @@ class World:
     def _open(self, store: Store[ManualClock]) -> None:
         self._store = store
         store.record(_Sink(self))  # type: ignore[arg-type]
+
+    def on_disk(self, durability: Literal["full", "normal"] = "full") -> None:
+        """Keep the store in a file of SQLite, for `power_cut`. Call it first.
+
+        Args:
+            durability: As of `Store`.
+
+        Raises:
+            Invalid: The store is in use.
+        """
+        if self._store is not None and (self._processes or self._store.counts()["promises"] or self._file is not None):
+            raise Invalid("on_disk must be called before the store is used: it was used already")
+        if self._store is not None:
+            self._store.close()
+        self._file = StoreFile(self.clock, durability)
+        self._at_end.append(self._file.remove)
+        self._open(self._file.open())
+
+    def power_cut(self, *names: str) -> int:
+        """Cut the power of the store's machine: commits that were not synced may be gone, and the processes on it crash.
+
+        Args:
+            names: The processes on that machine; none: all processes.
+
+        Returns:
+            The number of commits that are lost. With the durability ``full`` it is 0.
+
+        Raises:
+            Invalid: The store is in memory.
+        """
+        if self._file is None or self._store is None:
+            raise Invalid("power_cut needs a store in a file: call on_disk() first")
+        for name in names or tuple(self._processes):
+            self._named(name).crash("with the power of its machine")
+        store, lost = self._file.cut(self._store, self._choices)
+        self._note(f"the power is cut: {lost} commits were not synced and are lost")
+        self._open(store)
+        self._watches.reopen()
+        for id in self._followed:
+            self._followed[id] = None
+            self._follow(id)
+        return lost
 
     @property
     def now(self) -> int:
