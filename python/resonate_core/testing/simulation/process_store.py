@@ -90,13 +90,28 @@ class _AsyncRunner(_Calls):
     """Makes requests that take time. Like a client of a server, it makes one again that got no reply, where that is safe."""
 
     async def run(self, call: Call[T]) -> T:
-        return call.result(*await self._again(call.kind, self.one(call), call.again))
+        execute = self.one(call)
+        histories = self.store._world._histories
+        if histories is None:
+            return call.result(*await self._again(call.kind, execute, call.again))
+        envelope = _envelope(call)
+
+        async def once() -> tuple[int, Any]:
+            end = histories.begin(self.store._life.name, envelope)
+            answer = await self.store._call(call.kind, execute)
+            end(answer)
+            return answer
+
+        return call.result(*await self._until_answered(once, call.again))
 
     async def _again(self, kind: str, execute: Callable[[], T], again: bool) -> T:
+        return await self._until_answered(lambda: self.store._call(kind, execute), again)
+
+    async def _until_answered(self, once: Callable[[], Awaitable[T]], again: bool) -> T:
         attempts = Attempts(again, _RETRY_FOR)
         while True:
             try:
-                return await self.store._call(kind, execute)
+                return await once()
             except Unreachable as error:
                 await asyncio.sleep(attempts.pause_after(error))
             except StoreBusy as error:

@@ -20,6 +20,7 @@ from .errors import Stuck
 from .faults import Faults
 from .handlers import environment_of
 from .life import Life, current_life
+from .linearizability import Histories
 from .loop import SimulationLoop
 from .network import Network, RequestLine
 from .power import StoreFile
@@ -107,6 +108,7 @@ class World:
         self._waiting: list[asyncio.Future[None]] = []
         self._followed: dict[str, Promise | None] = {}
         self._file: StoreFile | None = None
+        self._histories: Histories[Any] | None = None
         self._servers: dict[str, AppServer] = {}
         self._serving: dict[str, AppServer] = {}
         self._numbers = 0
@@ -482,6 +484,14 @@ class World:
         length = span("within", within)
         self._properties.pending.append(_Eventually(name, holds, self.now + length, f"{length} ms"))
 
+    def judge_histories(self) -> None:
+        """At the end of the run, judge the answers that processes got from ``store.aio`` about single promises: they must be linearizable.
+
+        Of each promise, some order of the requests must explain every answer, each request between its begin and its end. Promises
+        whose deadline has passed, and those that tasks, callbacks or listeners concern, are not judged.
+        """
+        self._histories = Histories(lambda: self._loop.steps)
+
     # -- calls ----------------------------------------------------------------------------------------------------------
 
     async def call(self, id: str, what: Any, *args: Any, **kwargs: Any) -> None:
@@ -674,10 +684,18 @@ class World:
         if self._failure is not None:
             raise self._failure
         value = main.result()
+        if self._histories is not None:
+            self._histories.judge(self._is_overdue)
         violations = self.store.check()
         if violations:
             raise InvariantViolation(violations)
         return value
+
+    def _is_overdue(self, id: str) -> bool:
+        try:
+            return self.store.promises.get(id).timeout_at <= self.now
+        except NotFound:
+            return False
 
     def _end(self) -> None:
         """Let nothing of this run go on: its processes end as if they crashed."""
