@@ -138,7 +138,7 @@ class _Step(asyncio.Handle):
     def cancel(self) -> None:
         if not self._cancelled:
             super().cancel()
-            self._loop._cancelled_step(self)  # type: ignore[attr-defined]
+            self._loop._cancelled_step(self)
 
 
 class _Timer(asyncio.TimerHandle):
@@ -466,7 +466,10 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def _end_generator(self, generator: Any) -> None:
         """As asyncio does for an asynchronous generator that is freed before its end."""
         if self._running:
-            self.call_soon(self.create_task, generator.aclose())
+            self.call_soon(self._close_generator, generator)
+
+    def _close_generator(self, generator: Any) -> None:
+        self.create_task(generator.aclose())
 
     # -- pipes ----------------------------------------------------------------------------------------------------------
 
