@@ -325,3 +325,26 @@ def test_a_job_that_does_not_settle_says_how_it_stands():
 
     with pytest.raises(AssertionError, match=r"'g' is not settled within 1 ms: Job\(id='g'.*"):
         simplest(scenario)
+
+
+def test_waits_end_with_a_deadline_that_no_step_marks():
+    async def waiting(store: ProcessStore) -> None:
+        ended.append((await store.aio.wait("p")).state)
+        with pytest.raises(TimeoutError):
+            await store.aio.wait("later", timeout=5)
+
+    ended: list[str] = []
+
+    async def scenario(world):
+        world.store.promises.create_many(["p", "q"], timeout=10 * 86_400_000)
+        world.store.promises.create("later", timeout=10**12)
+        world.process("w", waiting)
+        direct = (await world.store.aio.wait("q")).state
+        await world.settled("p", within="1 s")
+        await world.sleep("10 s")
+        return direct
+
+    run = simplest(scenario)
+    assert run.value == "rejected_timedout"
+    assert ended == ["rejected_timedout"]
+    assert run.steps < 100

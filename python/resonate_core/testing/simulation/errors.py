@@ -6,6 +6,8 @@ import linecache
 import sys
 from types import FrameType
 
+from ..failures import NotDeterministic
+
 __all__ = ["HistoryBroken", "NotDeterministic", "NotSimulated", "PropertyBroken", "Stuck", "caller_line"]
 
 
@@ -52,7 +54,3 @@ class Stuck(AssertionError):
 
 class HistoryBroken(AssertionError):
     """No order of the requests explains their answers."""
-
-
-class NotDeterministic(AssertionError):
-    """Two runs with the same choices differ. The message has the first difference."""

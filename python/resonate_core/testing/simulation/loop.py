@@ -47,7 +47,9 @@ def _named(step: asyncio.Handle) -> str:
 
 def _micros(seconds: float) -> int:
     """Microseconds, rounded up. A positive time is at least one, so that what waits for an instant is not woken before it for ever."""
-    return max(1, math.ceil(seconds * 1_000_000 - 0.001)) if seconds > 0 else 0
+    if seconds <= 0:
+        return 0
+    return max(1, math.ceil(seconds * 1_000_000 - 0.001)) if seconds < _NEVER / 1_000_000 else _NEVER
 
 
 def _run_into(future: asyncio.Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -71,6 +73,9 @@ _T = TypeVar("_T")
 
 #: The steps after which the youngest garbage is collected. Otherwise the collector does not run: it may call functions of the program.
 _COLLECT_AFTER = 50_000
+
+#: A timer that is later does not run: what waits for ever waits so (microseconds).
+_NEVER = 1 << 61
 
 _numbers = itertools.count(1)
 
@@ -278,7 +283,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         if context is None:
             context = contextvars.copy_context()
         timer = _Timer(at, callback, args, self, context, context.get(current_life, self._outside))
-        if not timer.life.dead:
+        if at < _NEVER and not timer.life.dead:
             heapq.heappush(self._timers, (at, next(self._number), timer))
         return timer
 

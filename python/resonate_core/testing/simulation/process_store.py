@@ -192,11 +192,12 @@ class AsyncProcessStore:
             promise = await self.promises.get(id)
             if promise.state != "pending":
                 return promise
-            left = None if until is None else until - self._store._world._loop.time()
-            if left is not None and left <= 0:
+            due = max(promise.timeout_at - self._store._world.now, 1) / 1000
+            left = due if until is None else until - self._store._world._loop.time()
+            if left <= 0:
                 assert limit is not None
                 raise still_pending(id, limit)
-            await self._store._world._change_after(seen, left)
+            await self._store._world._change_after(seen, min(left, due))
 
     async def result(self, id: str, *, timeout: Seconds | None = None) -> Any:
         """Wait until a promise or a job is settled, and return its value; see `Store.aio.result`."""

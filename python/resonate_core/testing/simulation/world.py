@@ -568,7 +568,8 @@ class World:
             left = until - self.now
             if left <= 0:
                 raise AssertionError(f"{id!r} is not settled within {length} ms: {self._state(id, promise)}")
-            await self._change_after(seen, left / 1000)
+            due = left if promise is None else max(promise.timeout_at - self.now, 1)  # a deadline may pass without a step
+            await self._change_after(seen, min(left, due) / 1000)
 
     def _follow(self, id: str) -> Promise | None:
         """Return a promise as it is, or as it was settled: a job may be deleted before the scenario asks for it."""
