@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -105,9 +106,8 @@ def test_a_partition_lasts_and_ends():
             world.store.promises.get("p")
         await world.sleep("30 s")
         inside = world.store.promises.get("p").created_at
-        with world.partition("idle"):
-            with pytest.raises(rc.errors.Invalid, match="got 'q'"):
-                world.partition("q")
+        with world.partition("idle"), pytest.raises(rc.errors.Invalid, match="got 'q'"):
+            world.partition("q")
         return inside
 
     run = simplest(scenario)
@@ -144,13 +144,22 @@ def test_faults_are_checked():
         faults.with_options(crash=2)
     with pytest.raises(TypeError, match="there is no fault crashes; there are busy, crash,"):
         faults.with_options(crashes=0.1)
-    with pytest.raises(rc.errors.Invalid, match="timeout must be a number and a unit such as '10 days', '5 s' or '250 ms', got 'soon'"):
+    with pytest.raises(
+        rc.errors.Invalid, match="timeout must be a number and a unit such as '10 days', '5 s' or '250 ms', got 'soon'"
+    ):
         faults.with_options(timeout="soon")
 
 
 @pytest.mark.parametrize(
     ("given", "ms"),
-    [("10 days", 864_000_000), ("1.5s", 1500), ("2 weeks", 1_209_600_000), (7, 7), (timedelta(minutes=1), 60_000), ("3 min", 180_000)],
+    [
+        ("10 days", 864_000_000),
+        ("1.5s", 1500),
+        ("2 weeks", 1_209_600_000),
+        (7, 7),
+        (timedelta(minutes=1), 60_000),
+        ("3 min", 180_000),
+    ],
 )
 def test_durations_are_numbers_texts_and_timedeltas(given, ms):
     assert span("within", given) == ms
@@ -211,10 +220,8 @@ def test_an_order_explains_a_history_or_there_is_none():
         async def client(store: Any, number: int) -> None:
             for _ in range(4):
                 await store.aio.promises.create("p", timeout_at=10**12, param=1)
-                try:
+                with contextlib.suppress(rc.errors.ResonateError):
                     await store.aio.promises.resolve("p", number)
-                except rc.errors.ResonateError:
-                    pass
                 await store.aio.promises.get("p")
 
         for number in range(3):

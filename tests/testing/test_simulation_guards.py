@@ -109,26 +109,32 @@ def test_other_threads_keep_the_real_ones():
     assert seen[0] > 1_700_000_000
 
 
+def with_socket(use: Callable[[socket.socket], object]) -> None:
+    with socket.socket() as made:
+        use(made)
+
+
 REFUSED: dict[str, Callable[[], Any]] = {
     "time.sleep": lambda: time.sleep(1),
     "a thread": lambda: threading.Thread(target=print).start(),
     "a thread pool": lambda: concurrent.futures.ThreadPoolExecutor().submit(print),
     "a look-up of a host": lambda: socket.create_connection(("example.org", 80)),
-    r"a socket \(connect\)": lambda: socket.socket().connect(("127.0.0.1", 9)),
-    r"a socket \(bind\)": lambda: socket.socket().bind(("127.0.0.1", 0)),
+    r"a socket \(connect\)": lambda: with_socket(lambda each: each.connect(("127.0.0.1", 9))),
+    r"a socket \(bind\)": lambda: with_socket(lambda each: each.bind(("127.0.0.1", 0))),
     "a program of its own": lambda: subprocess.run(["true"], check=False),
     "os.fork": lambda: os.fork(),
 }
 
 
 @pytest.mark.parametrize("what", REFUSED)
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_what_cannot_be_simulated_is_refused_with_its_line(what):
     async def scenario(world):
         with pytest.raises(NotSimulated):  # the run fails all the same
             REFUSED[what]()
 
-    with pytest.raises(NotSimulated, match=rf"{what.replace(' pool', '')}.* cannot be simulated(.|\n)*test_simulation_guards.py:\d+"):
+    with pytest.raises(
+        NotSimulated, match=rf"{what.replace(' pool', '')}.* cannot be simulated(.|\n)*test_simulation_guards.py:\d+"
+    ):
         simulate(scenario)
 
 

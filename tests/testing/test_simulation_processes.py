@@ -192,7 +192,7 @@ def test_a_crash_between_two_statements_leaves_the_first():
     assert set(did) == {"before"}
 
 
-def test_a_crashed_process_comes_back_and_its_job_runs_again():
+def test_a_crashed_process_restarts_and_its_job_runs_again():
     charges: list[str] = []
 
     def make(store: Any) -> Worker:
@@ -336,7 +336,7 @@ def test_waits_end_with_a_deadline_that_no_step_marks():
     ended: list[str] = []
 
     async def scenario(world):
-        world.store.promises.create_many(["p", "q"], timeout=10 * 86_400_000)
+        world.store.promises.create_many(["p", "q"], 10 * 86_400_000)
         world.store.promises.create("later", timeout=10**12)
         world.process("w", waiting)
         direct = (await world.store.aio.wait("q")).state

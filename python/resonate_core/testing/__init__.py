@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .servers import LiveServer, serving
     from .traces import trace_of
+    from .simulation import (
+        Faults,
+        HistoryBroken,
+        NotSimulated,
+        ProcessStore,
+        PropertyBroken,
+        Run,
+        Stuck,
+        World,
+        check_determinism,
+        simulate,
+    )
 
 __all__ = [
     "ANYTHING",
@@ -36,11 +48,17 @@ __all__ = [
     "CrashingConnection",
     "Failure",
     "LiveServer",
+    "Faults",
+    "HistoryBroken",
     "NotDeterministic",
+    "NotSimulated",
     "PrioritySearch",
+    "ProcessStore",
     "Programs",
+    "PropertyBroken",
     "RandomSearch",
     "Report",
+    "Run",
     "Search",
     "StoreMachine",
     "assert_enqueued",
@@ -53,6 +71,12 @@ __all__ = [
     "interleave",
     "serving",
     "trace_of",
+    "Stuck",
+    "World",
+    "check_determinism",
+    "explore",
+    "interleave",
+    "simulate",
 ]
 
 #: Each name with its module, which is imported at the first use of the name.
@@ -64,13 +88,19 @@ _LATER = {
     "CrashSearch": "searches",
     "CrashingConnection": "crashes",
     "Failure": "failures",
+    "Faults": "simulation",
+    "HistoryBroken": "simulation",
     "IDLE": "programs",
     "LiveServer": "servers",
     "NotDeterministic": "failures",
+    "NotSimulated": "simulation",
     "PrioritySearch": "searches",
+    "ProcessStore": "simulation",
     "Programs": "programs",
+    "PropertyBroken": "simulation",
     "RandomSearch": "searches",
     "Report": "failures",
+    "Run": "simulation",
     "Search": "searches",
     "StoreMachine": "machine",
     "assert_enqueued": "assertions",
@@ -83,6 +113,12 @@ _LATER = {
     "interleave": "programs",
     "serving": "servers",
     "trace_of": "traces",
+    "Stuck": "simulation",
+    "World": "simulation",
+    "check_determinism": "simulation",
+    "explore": "exploration",
+    "interleave": "programs",
+    "simulate": "simulation",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

@@ -150,7 +150,7 @@ class Events:
         return bool(self._listeners)
 
     def copy(self) -> Events:
-        """Return the same listeners, which have been told nothing."""
+        """Return the same listeners, without the events so far."""
         made = Events()
         made._listeners = {topic: list(listeners) for topic, listeners in self._listeners.items()}
         return made

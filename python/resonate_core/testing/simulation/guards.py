@@ -1,4 +1,4 @@
-"""What is not deterministic is replaced while a simulation runs, or refused.
+"""Replaces or refuses the sources of chance of a program while a simulation runs.
 
 Clocks show the time of the simulation, chance comes from the choices of the run, and threads, sockets and programs are refused with an
 error that names the line. Other threads of the test, such as a progress display, keep the real ones.
@@ -28,7 +28,7 @@ from .errors import NotSimulated
 
 if TYPE_CHECKING:
     from ..choices import Choices
-    from .world import World
+    from .system import System
 
 __all__ = ["Guards", "guarded"]
 
@@ -56,14 +56,14 @@ class Guards:
     def __init__(self, choices: Choices) -> None:
         self._thread = threading.get_ident()
         self._undo: list[Callable[[], None]] = []
-        self._world: World | None = None
+        self._world: System | None = None
         self._of_anyio = False
         # Not the generator of the module: the program may draw from that in any order.
         self._chance = random.Random(choices.integer(0, (1 << 32) - 1, "entropy"))
         self._state = random.getstate()
         random.seed(self._chance.getrandbits(64))
 
-    def of_world(self, world: World) -> None:
+    def of_world(self, world: System) -> None:
         self._world = world
 
     # -- what replaces --------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ...worker.environment import Environment
 if TYPE_CHECKING:
     from .life import Life
     from .loop import SimulationLoop
-    from .world import World
+    from .system import System
 
 __all__ = ["environment_of"]
 
@@ -55,7 +55,7 @@ class InlineHandlers(Generic[_T]):
         self._items.clear()
 
 
-def environment_of(world: World, life: Life) -> Environment:
+def environment_of(world: System, life: Life) -> Environment:
     """Return the environment of the workers of one process."""
     line = world._line(life)
 
@@ -81,7 +81,7 @@ def environment_of(world: World, life: Life) -> Environment:
         connect=connect,
         name=name,
         handler_pool=lambda limit, run, name: InlineHandlers(name, run),
-        client_pool=lambda name: line,  # type: ignore[arg-type,return-value]
+        client_pool=lambda name: line,
         client=lambda: world._process_store(life).worker_client(),
         polls=False,
     )

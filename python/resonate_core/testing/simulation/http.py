@@ -14,7 +14,7 @@ from .life import Life, current_life
 from .network import never
 
 if TYPE_CHECKING:
-    from .world import World
+    from .system import System
 
 __all__ = ["AppServer", "Transport"]
 
@@ -177,7 +177,7 @@ class Transport(httpx.AsyncBaseTransport):
         server: Returns the app, or None while its process is down.
     """
 
-    def __init__(self, world: World, server: Callable[[], AppServer | None]) -> None:
+    def __init__(self, world: System, server: Callable[[], AppServer | None]) -> None:
         self._world = world
         self._server = server
 

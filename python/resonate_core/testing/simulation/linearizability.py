@@ -82,7 +82,7 @@ def judge(operations: Sequence[Operation], model: Model) -> list[Operation]:
     """
     everything = sorted(operations, key=lambda each: (each.begin, each.client))
     seen: set[tuple[frozenset[int], Hashable]] = set()
-    # Each entry: what is left, the model, and the order so far. A stack: histories may be longer than Python's recursion.
+    # Each entry: the operations that are left, the model, and the order so far. A stack: histories may be longer than Python's recursion.
     stack: list[tuple[frozenset[int], Model, tuple[int, ...]]] = [(frozenset(range(len(everything))), model.fork(), ())]
     while stack:
         left, before, order = stack.pop()

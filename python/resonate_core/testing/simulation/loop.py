@@ -10,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import functools
 import gc
 import heapq
 import itertools
-import math
 import os
 import select
 import stat
@@ -26,177 +24,34 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import NotSimulated
 from .life import Life, current_life
+from .machine import NoMachine
+from .steps import (
+    NEVER,
+    Reader,
+    SimulatedFuture,
+    SimulatedTask,
+    Step,
+    Timer,
+    called,
+    microseconds,
+    named,
+    number_anew,
+    run_into,
+)
 
 if TYPE_CHECKING:
     from ..._core import ManualClock, Store
     from ..choices import Choices
 
-def _called(function: Any, args: tuple[Any, ...]) -> str:
-    """The name of what a thread would have run."""
-    while isinstance(function, functools.partial):
-        function, args = function.func, (*function.args, *args)
-    if getattr(function, "__qualname__", "") == "Context.run" and args:  # of asyncio.to_thread
-        return _called(args[0], args[1:])
-    return getattr(function, "__qualname__", type(function).__name__)
-
-
-def _named(step: asyncio.Handle) -> str:
-    name = _called(step._callback, ())  # type: ignore[attr-defined]
-    return f"{step.life.name}:{name}"  # type: ignore[attr-defined]
-
-
-def _micros(seconds: float) -> int:
-    """Microseconds, rounded up. A positive time is at least one, so that what waits for an instant is not woken before it for ever."""
-    if seconds <= 0:
-        return 0
-    return max(1, math.ceil(seconds * 1_000_000 - 0.001)) if seconds < _NEVER / 1_000_000 else _NEVER
-
-
-def _run_into(future: asyncio.Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    if future.cancelled():
-        return
-    try:
-        result = function(*args)
-    except (SystemExit, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if not future.done():
-            future.set_exception(error)
-    else:
-        if not future.done():
-            future.set_result(result)
-
-
-__all__ = ["SimulatedFuture", "SimulatedTask", "SimulationLoop"]
+__all__ = ["SimulationLoop"]
 
 _T = TypeVar("_T")
 
 #: The steps after which the youngest garbage is collected. Otherwise the collector does not run: it may call functions of the program.
 _COLLECT_AFTER = 50_000
 
-#: A timer that is later does not run: what waits for ever waits so (microseconds).
-_NEVER = 1 << 61
 
-_numbers = itertools.count(1)
-
-
-class SimulatedFuture(asyncio.Future[Any]):
-    """A future whose hash is a number in order of creation, so that sets of futures have one order."""
-
-    def __hash__(self) -> int:
-        try:
-            return self._order
-        except AttributeError:
-            self._order: int = next(_numbers)
-            return self._order
-
-
-class SimulatedTask(asyncio.Task[Any]):
-    """A task whose hash is a number in order of creation, so that sets of tasks have one order.
-
-    Attributes:
-        label: The name in traces.
-        life: Of the process that it belongs to.
-    """
-
-    def __init__(self, coro: Any, label: str, life: Life, **options: Any) -> None:
-        self.label = label  # before its first step is scheduled
-        self.life = life
-        super().__init__(coro, **options)
-
-    def __hash__(self) -> int:
-        try:
-            return self._order
-        except AttributeError:
-            self._order: int = next(_numbers)
-            return self._order
-
-
-class _Step(asyncio.Handle):
-    """A callback that is ready, or waits in the line of its process."""
-
-    __slots__ = ("apart", "life", "name", "number")
-
-    def __init__(
-        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: SimulationLoop, context: contextvars.Context, life: Life
-    ) -> None:
-        self._callback = callback  # as asyncio.Handle does
-        self._args = args
-        self._loop = loop
-        self._context = context
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-        self.life = life
-        self.number = 0
-        task = getattr(callback, "__self__", None)
-        if isinstance(task, asyncio.Task):
-            self.apart = True
-            self.name = task.label if isinstance(task, SimulatedTask) else task.get_name()
-        else:
-            self.apart = False
-            self.name = life.line_name
-
-    def __lt__(self, other: _Step) -> bool:
-        return self.number < other.number
-
-    def cancel(self) -> None:
-        if not self._cancelled:
-            super().cancel()
-            self._loop._cancelled_step(self)
-
-
-class _Timer(asyncio.TimerHandle):
-    """A callback with an instant, in microseconds of the loop."""
-
-    __slots__ = ("at", "life")
-
-    def __init__(
-        self,
-        at: int,
-        callback: Callable[..., Any],
-        args: tuple[Any, ...],
-        loop: SimulationLoop,
-        context: contextvars.Context,
-        life: Life,
-    ) -> None:
-        self._callback = callback
-        self._args = args
-        self._loop = loop
-        self._context = context
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-        self._scheduled = True
-        self._when = at / 1_000_000
-        self.at = at
-        self.life = life
-
-    def cancel(self) -> None:
-        if not self._cancelled:
-            asyncio.Handle.cancel(self)
-
-
-class _Reader:
-    """A callback of a pipe."""
-
-    __slots__ = ("args", "callback", "context", "descriptor", "loop", "pending")
-
-    def __init__(self, loop: SimulationLoop, descriptor: int, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.loop = loop
-        self.descriptor = descriptor
-        self.callback = callback
-        self.args = args
-        self.context = contextvars.copy_context()
-        self.pending = False
-
-    def __call__(self) -> None:
-        self.pending = False
-        if self.loop._readers.get(self.descriptor) is self:
-            self.callback(*self.args)
-
-
-class SimulationLoop(asyncio.AbstractEventLoop):
+class SimulationLoop(NoMachine):
     """A deterministic event loop in virtual time.
 
     Args:
@@ -213,33 +68,28 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         after: Called after each step; None: nothing.
     """
 
-    #: For what else would wait for somebody to move the clock.
+    #: Whether the loop moves the store's clock: parts that otherwise poll a manual clock wait for commits.
     moves_clock = True
 
     def __init__(
         self, choices: Choices, clock: ManualClock, store: Callable[[], Store[Any]], life: Life, most_steps: int = 1_000_000
     ) -> None:
-        global _numbers
-        _numbers = itertools.count(1)
+        super().__init__()
+        number_anew()
         self._pick = choices.pick
         self._clock = clock
         self._start = clock.now
         self._store = store
         self._micros = 0
-        self._ready: list[_Step] = []
-        self._timers: list[tuple[int, int, _Timer]] = []
+        self._ready: list[Step] = []
+        self._timers: list[tuple[int, int, Timer]] = []
         self._number = itertools.count(1)
         self._task_number = itertools.count(1)
         self._outside = life
-        self._readers: dict[int, _Reader] = {}
+        self._readers: dict[int, Reader] = {}
         self._poll: Any = None
         self._most_steps = most_steps
-        self._running = False
-        self._closed = False
-        self._stopping = False
-        self._debug = False
         self._thread = threading.get_ident()
-        self._exception_handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
         self._task_factory: Any = None
         self.steps = 0
         self.trace: list[Any] = []
@@ -247,7 +97,6 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self.life = life  # of the callback that runs
         self.after: Callable[[], None] | None = None
         self.idle: Callable[[], int | None] | None = None
-        self.unhandled: Callable[[dict[str, Any]], None] | None = None
 
     def __repr__(self) -> str:
         return f"<SimulationLoop at {self.time()} s, {self.steps} steps>"
@@ -269,21 +118,21 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._timer(self.micros + _micros(delay), callback, args, context)
+        return self._timer(self.micros + microseconds(delay), callback, args, context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         now = self.micros
-        return self._timer(now + _micros(when - now / 1_000_000), callback, args, context)
+        return self._timer(now + microseconds(when - now / 1_000_000), callback, args, context)
 
     def _timer(
         self, at: int, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context | None
     ) -> asyncio.TimerHandle:
         if context is None:
             context = contextvars.copy_context()
-        timer = _Timer(at, callback, args, self, context, context.get(current_life, self._outside))
-        if at < _NEVER and not timer.life.dead:
+        timer = Timer(at, callback, args, self, context, context.get(current_life, self._outside))
+        if at < NEVER and not timer.life.dead:
             heapq.heappush(self._timers, (at, next(self._number), timer))
         return timer
 
@@ -296,7 +145,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             raise RuntimeError("the event loop is closed")
         if context is None:
             context = contextvars.copy_context()
-        step = _Step(callback, args, self, context, context.get(current_life, self._outside))
+        step = Step(callback, args, self, context, context.get(current_life, self._outside))
         self._add(step)
         return step
 
@@ -310,13 +159,13 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def call_apart(self, name: str, callback: Callable[..., Any], *args: Any) -> asyncio.Handle:
         """Run a callback like a task of its own, in any order with those of its process."""
         context = contextvars.copy_context()
-        step = _Step(callback, args, self, context, context.get(current_life, self._outside))
+        step = Step(callback, args, self, context, context.get(current_life, self._outside))
         step.apart = True
         step.name = name
         self._add(step)
         return step
 
-    def _add(self, step: _Step) -> None:
+    def _add(self, step: Step) -> None:
         life = step.life
         if life.dead:
             return
@@ -338,7 +187,8 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 return
         life.line_busy = False
 
-    def _cancelled_step(self, step: _Step) -> None:
+    def step_cancelled(self, step: Step) -> None:
+        """Take out a step that was cancelled while it was ready."""
         try:
             self._ready.remove(step)
         except ValueError:
@@ -374,7 +224,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         if not step.apart:
             self._leave_line(life)
         self.steps += 1
-        self.trace.append((self._micros, step.name if step.apart else _named(step)))
+        self.trace.append((self._micros, step.name if step.apart else named(step)))
         self.life = life
         try:
             step._context.run(step._callback, *step._args)
@@ -413,7 +263,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         if target > now:
             self._micros = target
         at = self._start + self._micros // 1000
-        if due is not None and due <= at or at > self._clock.now:
+        if (due is not None and due <= at) or at > self._clock.now:
             self._clock.advance_to(max(at, self._clock.now))
             self.changed = True
         self._fire()
@@ -427,7 +277,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
             if not timer._cancelled:
-                self._add(_Step(timer._callback, timer._args, self, timer._context, timer.life))  # type: ignore[arg-type]
+                self._add(Step(timer._callback, timer._args, self, timer._context, timer.life))  # type: ignore[arg-type]
 
     def run_while(self, going: Callable[[], bool], stuck: Callable[[], None]) -> None:
         """Run callbacks, and pass time, as long as a condition holds.
@@ -488,6 +338,10 @@ class SimulationLoop(asyncio.AbstractEventLoop):
                 reader.pending = True
                 self.call_soon(reader, context=reader.context)
 
+    def reads(self, reader: Reader) -> bool:
+        """Whether a reader has not been removed."""
+        return self._readers.get(reader.descriptor) is reader
+
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         """Call back when a pipe of this process can be read. Pipes are the only descriptors that a simulation has."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
@@ -495,7 +349,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             raise NotSimulated("a descriptor that is no pipe, in loop.add_reader")
         if self._poll is None:
             self._poll = select.poll()
-        self._readers[descriptor] = _Reader(self, descriptor, callback, args)
+        self._readers[descriptor] = Reader(self, descriptor, callback, args)
         self._poll.register(descriptor, select.POLLIN)
         self.changed = True
 
@@ -540,74 +394,11 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             made: asyncio.Future[_T] = run(self, func, args)
             return made
         future = self.create_future()
-        self.call_apart(f"{current_life.get(self._outside).name}:{_called(func, args)}", _run_into, future, func, args)
+        self.call_apart(f"{current_life.get(self._outside).name}:{called(func, args)}", run_into, future, func, args)
         return future
 
-    def set_default_executor(self, executor: Any) -> None:
-        """Has no effect: there are no threads."""
-
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Has no effect: there are no threads."""
-
-    async def shutdown_asyncgens(self) -> None:
-        """Has no effect: asynchronous generators end with the run."""
-
-    def get_debug(self) -> bool:
-        return self._debug
-
-    def set_debug(self, enabled: bool) -> None:
-        self._debug = enabled
-
-    def is_running(self) -> bool:
-        return self._running
-
-    def is_closed(self) -> bool:
-        return self._closed
-
     def close(self) -> None:
-        self._closed = True
+        super().close()
         self._ready.clear()
         self._timers.clear()
         self._readers.clear()
-
-    def stop(self) -> None:
-        raise NotSimulated("loop.stop()")
-
-    def run_forever(self) -> None:
-        raise NotSimulated("loop.run_forever(), inside a simulation")
-
-    def run_until_complete(self, future: Any) -> Any:
-        raise NotSimulated("loop.run_until_complete(), inside a simulation")
-
-    def get_exception_handler(self) -> Any:
-        return self._exception_handler
-
-    def set_exception_handler(self, handler: Any) -> None:
-        self._exception_handler = handler
-
-    def default_exception_handler(self, context: dict[str, Any]) -> None:
-        if self.unhandled is not None:
-            self.unhandled(context)
-
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        if self._exception_handler is not None:
-            self._exception_handler(self, context)
-        else:
-            self.default_exception_handler(context)
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: SimulationLoop, *args: Any, **kwargs: Any) -> Any:
-        raise NotSimulated(f"loop.{name}()")
-
-    method.__name__ = name
-    return method
-
-
-for _name in (
-    "add_writer remove_writer add_signal_handler remove_signal_handler sock_accept sock_connect sock_recv sock_recv_into "
-    "sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto sock_sendfile sendfile start_tls create_connection create_server "
-    "create_unix_connection create_unix_server create_datagram_endpoint connect_accepted_socket connect_read_pipe "
-    "connect_write_pipe subprocess_exec subprocess_shell getaddrinfo getnameinfo"
-).split():
-    setattr(SimulationLoop, _name, _refused(_name))

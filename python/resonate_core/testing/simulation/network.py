@@ -1,4 +1,4 @@
-"""What is between a process and the store: requests and replies that may be lost, late or doubled, and crashes."""
+"""The network between processes and the store: requests and replies may be lost, late or doubled, and processes crash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .life import Crashed, Life
 
 if TYPE_CHECKING:
     from .loop import SimulationLoop
-    from .world import World
+    from .system import System
 
 __all__ = ["Network", "RequestLine", "unreachable"]
 
@@ -40,7 +40,7 @@ class Network:
         cut_off: The processes that are partitioned, each with the number of partitions that it is in.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: System) -> None:
         self._world = world
         self._choices = world._choices
         self.faults = Faults()

@@ -1,4 +1,4 @@
-"""A store in a file whose machine loses its power: what SQLite had not synced is gone."""
+"""A store in a file whose machine loses its power: commits that SQLite had not synced are gone."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BACKFILLED = 96
 class StoreFile:
     """The file of a simulated store, in a folder of its own.
 
-    A write-ahead log is a row of frames, one a page; the last frame of a commit says so. With ``durability="normal"`` a commit is not
-    synced: a loss of power keeps any number of the last commits, the first ones first. What was copied into the database was synced
-    before. With ``"full"`` every commit is synced.
+    A write-ahead log is a row of frames, one a page; the last frame of a commit is marked. With ``durability="normal"`` a commit is not
+    synced: a loss of power keeps any number of the last commits, the first ones first. Frames that were copied into the database
+    are synced. With ``"full"`` every commit is synced.
 
     Args:
         clock: Of the store.

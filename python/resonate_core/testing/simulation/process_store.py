@@ -21,7 +21,7 @@ from .worker_client import WorkerClient
 if TYPE_CHECKING:
     from ..._wakeup import Watching
     from .life import Life
-    from .world import World
+    from .system import System
 
 __all__ = ["AsyncProcessStore", "ProcessStore"]
 
@@ -220,7 +220,7 @@ class ProcessStore:
     url = None
     paused = False
 
-    def __init__(self, world: World, life: Life) -> None:
+    def __init__(self, world: System, life: Life) -> None:
         self._world = world
         self._life = life
         runner = _Runner(self)
@@ -248,7 +248,7 @@ class ProcessStore:
 
     @property
     def clock(self) -> ProcessStore:
-        """The clock of this process, which nobody moves by hand."""
+        """The clock of this process, which is not moved by hand."""
         return self
 
     @property
@@ -258,13 +258,15 @@ class ProcessStore:
 
     def _now(self, kind: str, execute: Callable[[], T], *, reply_arrives: bool = False) -> T:
         try:
-            return self._world._network.call_now(self._life, kind, execute, reply_arrives=reply_arrives)
+            made: T = self._world._network.call_now(self._life, kind, execute, reply_arrives=reply_arrives)
+            return made
         except Unreachable:
             self._world._line(self._life).lost = True
             raise
 
     def _call(self, kind: str, execute: Callable[[], T]) -> Awaitable[T]:
-        return self._world._network.call(self._life, kind, execute)
+        made: Awaitable[T] = self._world._network.call(self._life, kind, execute)
+        return made
 
     def worker_client(self) -> WorkerClient:
         """Return the client of a worker of this process."""
@@ -291,14 +293,15 @@ class ProcessStore:
             function: The function; it runs as one step.
             args: Its arguments.
         """
-        return self._world._line(self._life).run_in_simulation(self._world._loop, function, args)
+        made: Awaitable[T] = self._world._line(self._life).run_in_simulation(self._world._loop, function, args)
+        return made
 
     def take_messages(self, *args: Any, **kwargs: Any) -> Any:
         """As `Store.take_messages`. The messages that were taken always arrive: of those to a stream the server knows what was sent."""
         return self._now("the messages", lambda: self._world.store.take_messages(*args, **kwargs), reply_arrives=True)
 
     def __getattr__(self, name: str) -> Any:
-        """What has no faults of its own, such as `messages` and `tick`: made at once, through the network."""
+        """Make another call of `Store`, such as `messages` and `tick`, at once and through the network."""
         if name.startswith("_"):
             raise AttributeError(name)
         plain = getattr(self._world.store, name)

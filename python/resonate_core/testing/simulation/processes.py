@@ -1,4 +1,4 @@
-"""The processes of a simulation: they start, crash and come back."""
+"""The processes of a simulation: they start, crash and start again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .handlers import environment_of
 from .life import Life, current_life
 
 if TYPE_CHECKING:
-    from .loop import SimulatedTask
-    from .world import World
+    from .steps import SimulatedTask
+    from .system import System
 
 __all__ = ["Process"]
 
@@ -29,19 +29,17 @@ class Process:
         world: The simulation.
         name: Its name.
         begin: Called at each start, in the context of the process: returns what is awaited.
-        comes_back: Whether it starts again after a crash.
+        restarts: Whether it starts again after a crash.
 
     Attributes:
         life: The present one, or the last one.
     """
 
-    def __init__(
-        self, world: World, name: str, begin: Callable[[Life], Awaitable[Any]], comes_back: bool = True
-    ) -> None:
+    def __init__(self, world: System, name: str, begin: Callable[[Life], Awaitable[Any]], restarts: bool = True) -> None:
         self.world = world
         self.name = name
         self._begin = begin
-        self._comes_back = comes_back
+        self._restarts = restarts
         self._lives = 0
         self._away = False
         self.life = Life(name)
@@ -105,7 +103,7 @@ class Process:
             self.life.dying = True
         else:
             self._ended(self.life)
-        if self._comes_back:
+        if self._restarts:
             self.world._plan_start(self)
 
     def _ended(self, life: Life) -> None:

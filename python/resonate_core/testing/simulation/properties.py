@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from .errors import PropertyBroken
 
 if TYPE_CHECKING:
-    from .world import World
+    from .system import System
 
-__all__ = ["Properties"]
+__all__ = ["Eventually", "Properties"]
 
 
 @dataclass(slots=True)
-class _Eventually:
+class Eventually:
+    """A property that must hold some time."""
+
     name: str
     holds: Callable[[], Any]
     until: int
@@ -30,9 +32,9 @@ class Properties:
         world: The simulation.
     """
 
-    world: World
+    world: System
     always: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    pending: list[_Eventually] = field(default_factory=list)
+    pending: list[Eventually] = field(default_factory=list)
 
     def look(self) -> None:
         """Check what must hold now.

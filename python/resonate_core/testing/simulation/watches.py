@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..._core import Watch
     from .life import Life
-    from .world import World
+    from .system import System
 
 __all__ = ["Watches"]
 
@@ -41,7 +41,7 @@ class Watches:
         world: The simulation.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: System) -> None:
         self._world = world
         self._all: dict[int, _ProcessWatch] = {}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..._wakeup import Watching
     from .life import Life
     from .network import RequestLine
-    from .world import World
+    from .system import System
 
 __all__ = ["WorkerClient"]
 
@@ -35,7 +35,7 @@ class WorkerClient:
     local = True
     manual = False
 
-    def __init__(self, world: World, life: Life, line: RequestLine | None = None) -> None:
+    def __init__(self, world: System, life: Life, line: RequestLine | None = None) -> None:
         self._world = world
         self._life = life
         self._line = line
@@ -54,7 +54,8 @@ class WorkerClient:
 
     def _call(self, what: str, execute: Callable[[], _T]) -> _T:
         try:
-            return self._network.call_now(self._life, what, execute)
+            made: _T = self._network.call_now(self._life, what, execute)
+            return made
         except Unreachable:
             if self._line is not None:
                 self._line.lost = True
