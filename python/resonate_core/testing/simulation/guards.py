@@ -64,6 +64,7 @@ class Guards:
         random.seed(self._chance.getrandbits(64))
 
     def of_world(self, world: System) -> None:
+        """Show the time of a simulation from now on."""
         self._world = world
 
     # -- what replaces --------------------------------------------------------------------------------------------------
