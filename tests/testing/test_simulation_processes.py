@@ -254,7 +254,7 @@ def test_a_double_charge_is_found_and_a_mended_one_is_not():
             break
     assert failed is not None
     assert "charged once" in str(failed)
-    run: Run = failed.__resonate_run__  # type: ignore[attr-defined]
+    run = failed.__resonate_run__
     assert any("claims and starts order-1, attempt 2" in line for line in run.story)
     for seed in range(60):
         simulate(scenario_of(idempotent=True), seed=seed)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import linecache
 import sys
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from ..failures import NotDeterministic
+
+if TYPE_CHECKING:
+    from .outcome import Run
 
 __all__ = ["HistoryBroken", "NotDeterministic", "NotSimulated", "PropertyBroken", "Stuck", "caller_line"]
 
@@ -44,13 +48,19 @@ class NotSimulated(RuntimeError):
         super().__init__(f"{what} cannot be simulated{hint}; used at {caller_line()}")
 
 
-class PropertyBroken(AssertionError):
+class _RunFailed(AssertionError):
+    """A failure that has its run, as every error that leaves a run has."""
+
+    __resonate_run__: Run
+
+
+class PropertyBroken(_RunFailed):
     """A property of `World.always` or `World.eventually` does not hold."""
 
 
-class Stuck(AssertionError):
+class Stuck(_RunFailed):
     """The scenario waits, and nothing will ever happen again."""
 
 
-class HistoryBroken(AssertionError):
+class HistoryBroken(_RunFailed):
     """No order of the requests explains their answers."""
