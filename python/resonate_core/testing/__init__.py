@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .programs import IDLE, Programs, interleave
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .servers import LiveServer, serving
-    from .traces import trace_of
     from .simulation import (
         Faults,
         HistoryBroken,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
         check_determinism,
         simulate,
     )
+    from .traces import trace_of
 
 __all__ = [
     "ANYTHING",
@@ -47,9 +47,9 @@ __all__ = [
     "CrashSearch",
     "CrashingConnection",
     "Failure",
-    "LiveServer",
     "Faults",
     "HistoryBroken",
+    "LiveServer",
     "NotDeterministic",
     "NotSimulated",
     "PrioritySearch",
@@ -61,22 +61,20 @@ __all__ = [
     "Run",
     "Search",
     "StoreMachine",
+    "Stuck",
+    "World",
     "assert_enqueued",
     "assert_same_state",
     "assert_settled",
     "assert_sound",
     "assert_waiting_for",
+    "check_determinism",
     "crash_at_every_request",
     "explore",
     "interleave",
     "serving",
-    "trace_of",
-    "Stuck",
-    "World",
-    "check_determinism",
-    "explore",
-    "interleave",
     "simulate",
+    "trace_of",
 ]
 
 #: Each name with its module, which is imported at the first use of the name.
@@ -116,8 +114,6 @@ _LATER = {
     "Stuck": "simulation",
     "World": "simulation",
     "check_determinism": "simulation",
-    "explore": "exploration",
-    "interleave": "programs",
     "simulate": "simulation",
 }
 

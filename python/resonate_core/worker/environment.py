@@ -20,7 +20,7 @@ from .store_client import StoreClient
 from .threads import Threads
 from .url_client import UrlClient
 
-__all__ = ["Environment", "HandlerPool", "Target", "WorkerStore", "Wakeup", "default", "open_client"]
+__all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "default", "open_client"]
 
 
 @runtime_checkable
