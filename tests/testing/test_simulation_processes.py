@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import warnings
 from typing import Any
 
@@ -348,3 +349,25 @@ def test_waits_end_with_a_deadline_that_no_step_marks():
     assert run.value == "rejected_timedout"
     assert ended == ["rejected_timedout"]
     assert run.steps < 100
+
+
+def test_a_run_leaves_no_open_descriptor():
+    async def scenario(world):
+        for name in "abc":
+            world.worker(name, greeter)
+        await world.sleep("1 s")
+        world.crash("a")
+        await world.sleep("2 min")
+
+    def descriptors() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    simulate(scenario)
+    gc.disable()
+    try:
+        before = descriptors()
+        for seed in range(5):
+            simulate(scenario, seed=seed)
+        assert descriptors() == before
+    finally:
+        gc.enable()

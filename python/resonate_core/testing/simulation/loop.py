@@ -22,6 +22,7 @@ from bisect import insort
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._wakeup import Wakeup
 from .errors import NotSimulated
 from .life import Life, current_life
 from .machine import NoMachine
@@ -87,6 +88,7 @@ class SimulationLoop(NoMachine):
         self._task_number = itertools.count(1)
         self._outside = life
         self._readers: dict[int, Reader] = {}
+        self._left: list[Reader] = []  # of processes that have crashed
         self._poll: Any = None
         self._most_steps = most_steps
         self._thread = threading.get_ident()
@@ -205,6 +207,7 @@ class SimulationLoop(NoMachine):
         for descriptor, reader in list(self._readers.items()):
             if reader.context.get(current_life) is life:
                 self.remove_reader(descriptor)
+                self._left.append(reader)
 
     # -- run ------------------------------------------------------------------------------------------------------------
 
@@ -401,4 +404,9 @@ class SimulationLoop(NoMachine):
         super().close()
         self._ready.clear()
         self._timers.clear()
+        for reader in (*self._left, *self._readers.values()):
+            wakeup = getattr(reader.callback, "__self__", None)
+            if isinstance(wakeup, Wakeup):
+                wakeup.close()  # not when its circle is found: a search makes thousands of runs, each with pipes
+        self._left.clear()
         self._readers.clear()
