@@ -37,6 +37,21 @@ class Calls(Population):
 
         Raises:
             Invalid: No worker and no program of this simulation has it.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> from resonate_core.worker import Worker
+            >>> def make_worker(store):
+            ...     worker = Worker(store)
+            ...     worker.task("add")(lambda a, b: a + b)
+            ...     return worker
+            >>> async def scenario(world):
+            ...     world.worker("a", make_worker)
+            ...     world.faults(lose_reply=0.5)
+            ...     await world.call("sum", "add", 1, b=2)
+            ...     return (await world.settled("sum", within="1 h")).value.json()
+            >>> simulate(scenario).value
+            3
         """
         self._followed.setdefault(id, None)
         task = what if isinstance(what, WorkerTask) else self._tasks.get(what)
@@ -91,6 +106,15 @@ class Calls(Population):
 
         Raises:
             AssertionError: It is not settled by then.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.store.promises.create("p", timeout=1000)
+            ...     await world.settled("p", within="0.5 s")
+            >>> simulate(scenario)
+            Traceback (most recent call last):
+            AssertionError: 'p' is not settled within 500 ms: ...
         """
         length = span("within", within)
         until = self.now + length

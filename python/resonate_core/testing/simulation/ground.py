@@ -119,6 +119,14 @@ class Ground:
 
         Args:
             length: Ms, a timedelta, or text such as ``"10 days"``.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     await world.sleep("1.5 s")
+            ...     return world.now
+            >>> simulate(scenario).value
+            1500
         """
         await asyncio.sleep(span("length", length) / 1000)
 
@@ -135,6 +143,13 @@ class Ground:
 
         Args:
             text: The line.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.note("the provider is down")
+            >>> simulate(scenario).story
+            ['0 ms  the provider is down']
         """
         life = current_life.get(self._life)
         self._note(text if life is self._life else f"{life.name}: {text}")
@@ -192,6 +207,21 @@ class Ground:
 
         Args:
             name: Of the process.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> left = []
+            >>> async def program(world):
+            ...     try:
+            ...         await world.sleep("1 day")
+            ...     finally:
+            ...         left.append("never")
+            >>> async def scenario(world):
+            ...     world.process("p", program, world)
+            ...     await world.sleep("1 s")
+            ...     world.crash("p")
+            >>> simulate(scenario).story, left
+            (['1000 ms  p: crashes'], [])
         """
         self._named(name).crash()
 
@@ -200,6 +230,15 @@ class Ground:
 
         Args:
             name: Of the process.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.process("p", world.sleep, "1 day")
+            ...     await world.sleep("1 s")
+            ...     world.restart("p")
+            >>> simulate(scenario).story
+            ['1000 ms  p: crashes', '1000 ms  p: starts again']
         """
         process = self._named(name)
         process.crash()

@@ -29,6 +29,14 @@ class Mishaps(Ground):
 
         Returns:
             What goes wrong now.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.faults(lose_reply=0.05, crash=0.02, restart="30 s")
+            ...     return world.faults(crash=0)
+            >>> simulate(scenario).value.lose_reply
+            0.05
         """
         self._network.set(self._network.faults.with_options(**options))
         return self._network.faults
@@ -39,6 +47,15 @@ class Mishaps(Ground):
         Args:
             names: Of the processes.
             lasting: How long: the partition begins at once, and ends by itself. None: use the result in a ``with``.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.process("p", world.sleep, "1 day")
+            ...     world.partition("p", lasting="10 s")
+            ...     await world.sleep("1 min")
+            >>> simulate(scenario).story
+            ['    0 ms  p: partitioned from the store for 10000 ms', '10000 ms  p: the partition ends']
         """
         for name in names:
             self._named(name)
@@ -67,6 +84,14 @@ class Mishaps(Ground):
             name: Of the process.
             ahead: By how much.
             behind: Whether it is behind.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.process("p", world.sleep, "1 day")
+            ...     world.skew("p", "5 s", behind=True)
+            >>> simulate(scenario).story
+            ['0 ms  p: its clock is 5000 ms behind']
         """
         length = span("ahead", ahead)
         life = self._named(name).life
@@ -81,6 +106,14 @@ class Mishaps(Ground):
 
         Raises:
             Invalid: The store is in use.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.on_disk("full")
+            ...     return world.store.path is not None
+            >>> simulate(scenario).value
+            True
         """
         if self._store is not None and (self._processes or self._store.counts()["promises"] or self._file is not None):
             raise Invalid("on_disk must be called before the store is used: it was used already")
@@ -101,6 +134,15 @@ class Mishaps(Ground):
 
         Raises:
             Invalid: The store is in memory.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.on_disk("full")
+            ...     world.store.promises.create("p", timeout=1000)
+            ...     return world.power_cut(), world.store.promises.get("p").state
+            >>> simulate(scenario).value
+            (0, 'pending')
         """
         if self._file is None or self._store is None:
             raise Invalid("power_cut needs a store in a file: call on_disk() first")

@@ -35,6 +35,20 @@ class Population(Mishaps):
         Raises:
             Invalid: There is a process of this name.
             TypeError: It returns no `Worker`.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> from resonate_core.worker import Worker
+            >>> def make_worker(store):
+            ...     worker = Worker(store)
+            ...     worker.task("greet")(lambda name: f"hello {name}")
+            ...     return worker
+            >>> async def scenario(world):
+            ...     world.worker("a", make_worker)
+            ...     await world.call("g1", "greet", "ada")
+            ...     return (await world.settled("g1", within="1 min")).value.json()
+            >>> simulate(scenario).value
+            'hello ada'
         """
 
         def begin(life: Life) -> Coroutine[Any, Any, None]:
@@ -99,6 +113,16 @@ class Population(Mishaps):
 
         Raises:
             Invalid: There is a process of this name.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     from resonate_core.asgi import create_app
+            ...     world.app("server", create_app)
+            ...     await world.sleep(1)
+            ...     return (await world.http("server").get("/health")).status_code
+            >>> simulate(scenario).value
+            200
         """
         from .http import AppServer
 
@@ -120,6 +144,18 @@ class Population(Mishaps):
 
         Raises:
             Invalid: There is no such process.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def app(scope, receive, send):
+            ...     await send({"type": "http.response.start", "status": 204})
+            ...     await send({"type": "http.response.body"})
+            >>> async def scenario(world):
+            ...     client = world.http(app)
+            ...     await world.sleep(1)
+            ...     return (await client.get("/")).status_code
+            >>> simulate(scenario).value
+            204
         """
         import httpx
 
@@ -148,6 +184,16 @@ class Population(Mishaps):
 
         Raises:
             Invalid: There is a process of this name.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def program(store, length):
+            ...     await store.aio.promises.create("p", timeout=length)
+            >>> async def scenario(world):
+            ...     world.process("writer", program, 60_000)
+            ...     return (await world.settled("p", within="2 min")).state, world.now
+            >>> simulate(scenario).value
+            ('rejected_timedout', 60000)
         """
         given = _most_arguments(function)
 

@@ -54,6 +54,15 @@ class World(Calls):
         Args:
             name: Of the property.
             holds: Returns whether it holds. It must change nothing.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.always("early", lambda: world.now < 1000)
+            ...     await world.sleep("2 s")
+            >>> simulate(scenario)
+            Traceback (most recent call last):
+            resonate_core.testing.simulation.errors.PropertyBroken: always 'early': it does not hold at t=2000
         """
         self._properties.always[name] = holds
 
@@ -64,6 +73,14 @@ class World(Calls):
             name: Of the property.
             holds: Returns whether it holds.
             within: The time from now on.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def scenario(world):
+            ...     world.store.promises.create("p", timeout=1000, tags={"resonate:timer": "true"})
+            ...     world.eventually("done", lambda: world.store.promises.get("p").state == "resolved", within="5 s")
+            >>> simulate(scenario).now
+            1000
         """
         length = span("within", within)
         self._properties.pending.append(Eventually(name, holds, self.now + length, f"{length} ms"))
@@ -73,6 +90,19 @@ class World(Calls):
 
         Of each promise, some order of the requests must explain every answer, each request between its begin and its end. Promises
         whose deadline has passed, and those that tasks, callbacks or listeners concern, are not judged.
+
+        Example:
+            >>> from resonate_core.testing import simulate
+            >>> async def client(store):
+            ...     await store.aio.promises.create("p", timeout=10_000)
+            ...     await store.aio.promises.get("p")
+            >>> async def scenario(world):
+            ...     world.judge_histories()
+            ...     world.process("a", client)
+            ...     world.process("b", client)
+            ...     await world.sleep("1 s")
+            >>> simulate(scenario).now
+            1000
         """
         self._histories = Histories(lambda: self._loop.steps)
 
