@@ -80,7 +80,7 @@ class Ground:
         self._waiting: list[asyncio.Future[None]] = []
         self._followed: dict[str, Promise | None] = {}
         self._file: StoreFile | None = None
-        self._histories: Histories[Any] | None = None
+        self._histories: Histories | None = None
         self._servers: dict[str, AppServer] = {}
         self._serving: dict[str, AppServer] = {}
         self._numbers = 0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from ..._core import ManualClock, Promise, Store
+from ..._linearizability import Model, Operation, order_of
 from .errors import HistoryBroken
 
 __all__ = ["Histories", "Model", "Operation", "PromiseModel", "judge"]
-
-_M = TypeVar("_M", bound="Model")
 
 #: Requests that concern one promise, and nothing else.
 _JUDGED = ("promise.create", "promise.get", "promise.settle")
@@ -19,40 +17,8 @@ _JUDGED = ("promise.create", "promise.get", "promise.settle")
 _INSTANTS = ("createdAt", "settledAt")
 
 
-class Model(Protocol):
-    """What one object does, request by request."""
-
-    def fork(self: _M) -> _M:
-        """Return an independent copy."""
-
-    def apply(self, request: Any) -> Any:
-        """Execute a request; return the answer, in the form in which operations have it."""
-
-    def state(self) -> Hashable:
-        """Return what later answers depend on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One request of a client.
-
-    Attributes:
-        client: Who made it.
-        begin: When it was made, in any unit that grows.
-        end: When its answer arrived; None: it never did, and the request was executed later, or never.
-        request: The request.
-        answer: The answer.
-    """
-
-    client: str
-    begin: int
-    end: int | None
-    request: Any
-    answer: Any = None
-
-
 def judge(operations: Sequence[Operation], model: Model) -> list[Operation]:
-    """Return an order of the operations in which the model gives every answer (Wing and Gong's search, with known states left out).
+    """Return an order of the operations in which the model gives every answer (the search of Wing and Gong).
 
     An operation may be the next one if none of the others has ended before it began.
 
@@ -80,27 +46,10 @@ def judge(operations: Sequence[Operation], model: Model) -> list[Operation]:
         resonate_core.testing.simulation.errors.HistoryBroken: no order of these 3 requests explains their answers:
         ...
     """
-    everything = sorted(operations, key=lambda each: (each.begin, each.client))
-    seen: set[tuple[frozenset[int], Hashable]] = set()
-    # Each entry: the operations that are left, the model, and the order so far. A stack: histories may be longer than Python's recursion.
-    stack: list[tuple[frozenset[int], Model, tuple[int, ...]]] = [(frozenset(range(len(everything))), model.fork(), ())]
-    while stack:
-        left, before, order = stack.pop()
-        if all(everything[each].end is None for each in left):
-            return [everything[each] for each in order]
-        mark = (left, before.state())
-        if mark in seen:
-            continue
-        seen.add(mark)
-        first_end = min(end for each in left if (end := everything[each].end) is not None)
-        for each in sorted(left, reverse=True):
-            operation = everything[each]
-            if operation.begin > first_end:
-                continue
-            after = before.fork()
-            answer = after.apply(operation.request)
-            if operation.end is None or answer == operation.answer:
-                stack.append((left - {each}, after, (*order, each)))
+    everything = sorted(operations, key=lambda each: each.begin)
+    order = order_of(everything, model)
+    if order is not None:
+        return order
     shown = "\n".join(
         f"  {each.client}, from {each.begin} to {'(no answer)' if each.end is None else each.end}: {each.request} -> {each.answer}"
         for each in everything
@@ -141,7 +90,7 @@ class PromiseModel:
         return self._store.digest()
 
 
-class Histories(Generic[_M]):
+class Histories:
     """Records the requests of a simulation about single promises, and judges them.
 
     Args:
