@@ -40,7 +40,7 @@ SHOWN = {
         "charged 2 times",
         "ann crashes",
         "held by ann",
-        "5000 runs without a failure: True",
+        "3000 runs without a failure: True",
         "with the version in the key: charged 2 times",
     ],
 }

