@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from homes import Files, PostgresSchemas
 from property.judge import Judge, JudgeOfTwo
 from property.statistics import REACHED
-from reference import Model
+from resonate_core.conformance.reference import Model
 from resonate_core.testing.operations import pools, prelude
 from resonate_core.testing.operations.drawing import GROUPED, any_operation, corruption, moving, options, pick, when
 from resonate_core.testing.operations.resolver import Resolver, corrupt

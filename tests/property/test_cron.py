@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import resonate_core as rc
-from reference import cron
+from resonate_core.conformance.reference import cron
 from resonate_core.testing.operations.cron_drawing import ZONES, cron_texts
 
 # After 2037 the last rule of a zone applies forever; the tests include such instants.

@@ -53,7 +53,7 @@ class _Future(Future):
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         yield pool
 
 
@@ -84,8 +84,10 @@ def test_batches_that_have_not_begun_are_cancelled():
 def test_a_scenario_that_cannot_be_pickled_is_named(processes: Executor):
     def inner(choices: Choices) -> None: ...
 
-    with pytest.raises(TypeError, match="scenario must be a function that the executor can pickle, got <function"):
-        explore(inner, executor=processes)
+    for scenario in (inner, lambda choices: None):
+        with pytest.raises(TypeError, match="scenario must be a function that the executor can pickle, got <function"):
+            explore(scenario, executor=processes)
+    assert explore(passes, runs=50, executor=processes).runs == 50
 
 
 def test_an_error_of_the_executor_is_raised():

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from pickle import PicklingError
 from typing import Any
 
 from .._stopwatch import seconds as stopwatch
@@ -135,12 +136,12 @@ def batches(plan: Plan, runs: int, executor: Executor | None, in_flight: int | N
                 first += size
             try:
                 batch = submitted.popleft().result()
-            except (AttributeError, TypeError) as error:
-                if "pickle" in str(error).lower() or "local object" in str(error):
-                    raise TypeError(
-                        f"scenario must be a function that the executor can pickle, got {plan.scenario!r}: {error}"
-                    ) from error
-                raise
+            except (AttributeError, PicklingError, TypeError) as error:
+                if not isinstance(error, PicklingError) and "pickle" not in str(error).lower() and "local object" not in str(error):
+                    raise
+                raise TypeError(
+                    f"scenario must be a function that the executor can pickle, got {plan.scenario!r}: {error}"
+                ) from error
             sizes.after(batch)
             yield batch
     finally:

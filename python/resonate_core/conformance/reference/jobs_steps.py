@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import jobs_course as course, jobs_groups as groups, jobs_queues as queues, jobs_work as work
+from . import jobs_course as course, jobs_groups as groups, jobs_moves as moves, jobs_queues as queues
 from .jobs_course import NEVER
 from .world import later, project, settle
 
@@ -50,13 +50,13 @@ def take(world, row, kind, at):
         # A job that was claimed before does not gather again.
         groups.join(world, row, at)
     elif kind == "job_ready":
-        work.become_claimable(row, at)
+        moves.become_claimable(row, at)
     elif kind == "job_timeout":
-        work.fail_attempt(world, row, course.TIMED_OUT, "timed_out")
+        moves.fail_attempt(world, row, course.TIMED_OUT, "timed_out")
     elif kind == "job_lease" and job["state"] == "claimed":
-        work.release_claim(row)
+        moves.release_claim(row)
     elif kind == "job_lease":
-        work.fail_attempt(world, row, course.CRASHED, "crashed")
+        moves.fail_attempt(world, row, course.CRASHED, "crashed")
     elif is_referred_to(world, row):
         wait = min(max(SOONEST, world.now - row["settledAt"]), LATEST)
         job["reclaimAt"] = later(world.now, wait)

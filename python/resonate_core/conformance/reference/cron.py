@@ -11,7 +11,12 @@ import re
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
+from resonate_core._extras import how_to_install
+
+try:
+    from cronsim import CronSim, CronSimError
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"the reference model needs cronsim: {how_to_install('conformance')}") from error
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 WORDS = {

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from . import jobs_cancellation, jobs_course as course, jobs_enqueue, jobs_groups as groups, jobs_work as work, promises, steps
+from . import (
+    jobs_cancellation,
+    jobs_course as course,
+    jobs_enqueue,
+    jobs_groups as groups,
+    jobs_moves as moves,
+    jobs_work as work,
+    promises,
+    steps,
+)
 from .shape import Refused
 from .world import id_order, project
 
@@ -67,13 +76,13 @@ def cancel_job(world, row):
 
 def run_job(world, row):
     groups.leave(world, row)
-    work.become_claimable(row, world.now)
+    moves.become_claimable(row, world.now)
     return jobs_enqueue.answer(world, row)
 
 
 def archive_job(world, row):
     groups.leave(world, row)
-    work.halt(row)
+    moves.halt(row)
     return jobs_enqueue.answer(world, row)
 
 

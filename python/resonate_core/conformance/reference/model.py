@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 from . import (
     jobs_admin,
@@ -109,21 +110,21 @@ class Model:
 
     def __init__(
         self,
-        rules="compatible",
-        retry_timeout=5000,
-        catchup="all",
-        unblock_retention=86_400_000,
-        start=0,
-        debug=True,
-    ):
+        rules: str = "compatible",
+        retry_timeout: int | str = 5000,
+        catchup: str = "all",
+        unblock_retention: int = 86_400_000,
+        start: int = 0,
+        debug: bool = True,
+    ) -> None:
         self.world = World(rules, retry_timeout, catchup, unblock_retention, start, debug)
 
     @property
-    def now(self):
+    def now(self) -> int:
         """The last instant that was seen."""
-        return self.world.now
+        return int(self.world.now)
 
-    def apply(self, envelope, now=None):
+    def apply(self, envelope: Any, now: int | None = None) -> dict[str, Any]:
         """Runs one envelope and the internal steps that are due after it."""
         world = self.world
         world.fired = []
@@ -156,7 +157,7 @@ class Model:
             steps.run(world, steps.budget_after(request))
         return reply
 
-    def apply_batch(self, envelopes, now=None, atomic=False):
+    def apply_batch(self, envelopes: list[Any], now: int | None = None, atomic: bool = False) -> list[dict[str, Any]]:
         """Runs envelopes one by one; if atomic, the first refusal undoes all.
 
         Returns:
@@ -176,7 +177,7 @@ class Model:
                 return undone
         return replies
 
-    def tick(self, now=None):
+    def tick(self, now: int | None = None) -> list[dict[str, Any]]:
         """Runs every step that is due at one instant.
 
         Raises:
@@ -192,11 +193,11 @@ class Model:
         steps.run(world)
         return copy.deepcopy(world.fired)
 
-    def next_due(self):
+    def next_due(self) -> int | None:
         """The instant of the next internal step, or None."""
         return steps.next_due(self.world)
 
-    def advance_to(self, instant):
+    def advance_to(self, instant: int) -> list[dict[str, Any]]:
         """Visits every due instant up to ``instant`` in order, then ``instant`` itself."""
         if instant < self.now:
             raise ValueError(f"{instant} is before {self.now}")
@@ -207,32 +208,32 @@ class Model:
             due = self.next_due()
         return fired + self.tick(instant)
 
-    def advance_to_next(self):
+    def advance_to_next(self) -> list[dict[str, Any]]:
         """Moves to the next due instant and ticks there; does nothing if there is none."""
         due = self.next_due()
         return [] if due is None else self.tick(due)
 
-    def snapshot(self):
+    def snapshot(self) -> dict[str, Any]:
         """The full snapshot."""
         return snapshot.full(self.world)
 
-    def debug_snapshot(self):
+    def debug_snapshot(self) -> dict[str, Any]:
         """The reply of ``debug.snap``."""
         return snapshot.debug(self.world)
 
-    def restore(self, taken):
+    def restore(self, taken: dict[str, Any]) -> None:
         """Replaces everything that is stored by a full snapshot."""
         snapshot.load(self.world, taken)
 
-    def fork(self):
+    def fork(self) -> Model:
         """An independent copy."""
         return copy.deepcopy(self)
 
-    def messages(self):
+    def messages(self) -> list[dict[str, Any]]:
         """The outbox in wire form, in the order of queueing."""
         return [wire.message(message, self.world.promises) for message in self.world.messages]
 
-    def take_messages(self, limit=None):
+    def take_messages(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Removes messages from the outbox, at most ``limit``, and returns them."""
         taken = self.messages()[:limit]
         if taken:

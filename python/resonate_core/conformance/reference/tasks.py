@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import promises, wire
 from .shape import Refused
-from .world import NEW, OLD, dispatch_instant, id_order, later, project, target, task_version
+from .world import NEW, OLD, dispatch_instant, drop_lease, id_order, later, project, target, task_version
 
 MOST_PRELOADED = 2**20
 """The maximum size of preloaded promises: bytes of ids, tags, params and values."""
@@ -80,11 +80,6 @@ def take_lease(world, row, data):
     task["pid"] = data["pid"]
     task["ttl"] = task["lastTtl"] = data["ttl"]
     task["expiresAt"] = later(world.now, data["ttl"])
-
-
-def drop_lease(task):
-    for name in ("pid", "ttl", "expiresAt"):
-        task.pop(name, None)
 
 
 def become_pending(row, now):

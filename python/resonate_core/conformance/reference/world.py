@@ -127,6 +127,11 @@ def settle(row, state, value, settled_at):
         row["task"] = fulfilled_task(row["task"])
 
 
+def drop_lease(task):
+    for name in ("pid", "ttl", "expiresAt"):
+        task.pop(name, None)
+
+
 def dispatch_instant(row, now):
     """The ``retryAt`` of a task that becomes pending at ``now`` (PROTOCOL 1.1)."""
     if is_timer(row["tags"]) or target(row) is None or "job" in row:

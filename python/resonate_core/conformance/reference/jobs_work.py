@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-
-from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_policy as policies, jobs_queues as queues, tasks
+from . import jobs_claim, jobs_course as course, jobs_enqueue, jobs_moves as moves, jobs_queues as queues
 from .shape import Refused
 from .world import later, project, settle
 
@@ -90,66 +88,15 @@ def complete_many(world, data, dialect):
     return jobs_enqueue.each(world, data["jobs"], lambda one: complete_one(world, one))
 
 
-def wait(row, state, retry_at=None, **instants):
-    """Takes a job from its worker and puts it into a state in which it cannot be claimed."""
-    tasks.drop_lease(row["task"])
-    row["task"]["state"] = "pending"
-    row["task"]["retryAt"] = retry_at
-    course.wait(row["job"], state, **instants)
-
-
-def halt(row):
-    """Archives a job."""
-    tasks.drop_lease(row["task"])
-    row["task"].pop("retryAt", None)
-    row["task"]["state"] = "halted"
-    course.wait(row["job"], "archived")
-
-
-def become_claimable(row, enqueued_at):
-    """Makes a job pending, so that it can be claimed."""
-    tasks.drop_lease(row["task"])
-    row["task"]["state"] = "pending"
-    row["task"]["retryAt"] = row["timeoutAt"]
-    course.make_pending(row["job"], enqueued_at)
-
-
-def fail_attempt(world, row, found, outcome, retryable=True, retry_after=None):
-    """Ends a running job's attempt that failed, timed out or crashed: the job is retried, archived or failed."""
-    job = row["job"]
-    course.close_attempt(job, outcome, world.now, copy.deepcopy(found))
-    job["error"] = copy.deepcopy(found)
-    queues.count_attempt(world, job, outcome, world.now)
-    policy = job["retryPolicy"]
-    failures = job["retryCount"]
-    if failures < job["maxRetries"] and retryable and policies.retries(policy, found["code"]):
-        delay = policies.delay(policy, job.get("batch", row["id"]), failures) if retry_after is None else retry_after
-        job["retryCount"] += 1
-        next_at = later(world.now, delay)
-        wait(row, "retry", next_at, nextRetryAt=next_at)
-        return
-    job["failedAt"] = world.now
-    if job["onExhausted"] == "archived":
-        halt(row)
-    else:
-        job["state"] = "failed"
-        settle(row, "rejected", policies.error_value(found), world.now)
-
-
 def fail(world, data, dialect):
     row = find_in_state(world, data, "running")
-    fail_attempt(world, row, data["error"], "failed", data["retryable"], data["retryAfter"])
+    moves.fail_attempt(world, row, data["error"], "failed", data["retryable"], data["retryAfter"])
     return 200, jobs_enqueue.answer(world, row)
-
-
-def release_claim(row):
-    """Puts a claimed job back into its queue. It was not started, so it keeps its enqueuedAt."""
-    become_claimable(row, row["job"]["enqueuedAt"])
 
 
 def release(world, data, dialect):
     row = find_in_state(world, data, "claimed")
-    release_claim(row)
+    moves.release_claim(row)
     return 200, jobs_enqueue.answer(world, row)
 
 
@@ -157,5 +104,5 @@ def snooze(world, data, dialect):
     row = find_in_state(world, data, "running")
     course.close_attempt(row["job"], "snoozed", world.now)
     process_at = later(world.now, data["delay"])
-    wait(row, "scheduled", process_at, processAt=process_at)
+    moves.wait(row, "scheduled", process_at, processAt=process_at)
     return 200, jobs_enqueue.answer(world, row)

@@ -26,7 +26,7 @@ BUDGET = 64
 
 
 def budget_after(request):
-    """The maximum number of steps that follow the request; None: all that are due, as in a tick."""
+    """The maximum number of steps that follow the request; None: every step that is due, as in a tick."""
     if request.kind in ("debug.start", "debug.stop"):
         return None
     return BUDGET + (len(request.data["jobs"]) if request.kind == "job.complete_many" else 0)
