@@ -77,6 +77,7 @@ from resonate_core.errors import (
 if TYPE_CHECKING:
     from resonate_core import display as display
     from resonate_core._connect import connect
+    from resonate_core._diff import Diff, diff
     from resonate_core._messages import Subscription
     from resonate_core._queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
     from resonate_core.submission import submit
@@ -87,6 +88,7 @@ __all__ = [
     "Closed",
     "Conflict",
     "DatabaseClock",
+    "Diff",
     "Envelope",
     "Fenced",
     "Fired",
@@ -141,6 +143,7 @@ __all__ = [
     "connect",
     "cron_next",
     "database_counts",
+    "diff",
     "display",
     "errors",
     "replay",
@@ -150,12 +153,14 @@ __all__ = [
 #: Names that few programs use, each with its module. The module is imported at the first use of the name: these need more of the
 #: standard library than the rest of the package.
 _LATER = {
+    "Diff": "resonate_core._diff",
     "QueueDefaults": "resonate_core._queue_options",
     "QueueGroups": "resonate_core._queue_options",
     "QueueOptions": "resonate_core._queue_options",
     "QueueRate": "resonate_core._queue_options",
     "Subscription": "resonate_core._messages",
     "connect": "resonate_core._connect",
+    "diff": "resonate_core._diff",
     "submit": "resonate_core.submission",
 }
 
