@@ -172,7 +172,8 @@ def diff(
     states = [_snapshot(state, name) for state, name in ((a, "a"), (b, "b"))]
     before, after = (records_of(state) for state in states)
     changes = list(_changes(before, after))
-    counts = {"added": 0, "removed": 0, "changed": 0, **Counter(change.change for change in changes)}
+    counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
+    counts.update(Counter(change.change for change in changes))
     kept = tuple(changes[:most])
     (name, other), (start, end) = labels, (state["now"] for state in states)
     return Diff((name, start), (other, end), kept, counts, len(changes) - len(kept))
