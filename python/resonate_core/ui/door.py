@@ -175,6 +175,11 @@ class Door:
         for id, (status, reply) in zip(asked, self.store.run([self._envelope("job.get", {"id": id}) for id in asked]), strict=True):
             self._types[id] = json.loads(reply)["data"]["job"]["type"] if status == 200 else None
 
+    def note_types(self, snapshot: Mapping[str, Any]) -> None:
+        """Take the types of jobs from a snapshot that is about to be shown: they may exist in no store."""
+        for row in snapshot["promises"]:
+            self._types[row["id"]] = row["job"]["type"] if "job" in row else None
+
 
 def rows_of(store: Store, ids: Sequence[str], queues: Sequence[str] = ()) -> dict[str, Any]:
     """Return the part of a full snapshot with these ids: promises, schedules and messages, and the queues."""

@@ -9,6 +9,7 @@ from typing import Any
 from .door import Door
 from .parameters import BadParameter
 from .payloads import decoded
+from .stand_ins import views_of
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
@@ -79,7 +80,7 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
     text = next((text for path, text in wanted.arguments if path is None), None)
     prefix = door.principal.prefix
     page = _call(
-        door.store.views.jobs,
+        views_of(door.store).jobs,
         states=wanted.states,
         queue=wanted.queue,
         type=wanted.type,
@@ -101,7 +102,7 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
 def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible roots of workflows, newest first."""
     page = _call(
-        door.store.views.promises,
+        views_of(door.store).promises,
         states=wanted.states,
         id=_restricted(wanted.id, door.principal.prefix),
         tags=dict(wanted.tags),
