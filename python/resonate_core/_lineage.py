@@ -30,6 +30,7 @@ class Requests(Protocol):
         """Return status and data of each reply, refusals included, in order."""
         ...
 
+
 _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
 
 
@@ -188,7 +189,7 @@ def calls_of(target: Requests, id: str, *, most: int | None = None) -> Call:
         Exception: There is no such promise, or the target cannot search: what `send` of the target raises for a refusal.
     """
     root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
-    known = {id: Call(root)} | {promise["id"]: Call(promise) for promise in family_of(target, root, most=most)}
+    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in family_of(target, root, most=most)}
     parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
     for each in parents:
         seen = {each}

@@ -186,6 +186,11 @@ class UrlTarget(Target):
         return UrlTarget(server.url, self.dialect, server.token, server.timeout)
 
     @property
+    def address(self) -> tuple[str, str | None]:
+        """The URL and the token, for what is no request of the protocol."""
+        return self._remote.server.url.rstrip("/"), self._remote.server.token
+
+    @property
     def name(self) -> str:
         """The URL, without its password."""
         return self._remote.server.name

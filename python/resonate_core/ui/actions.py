@@ -17,8 +17,15 @@ __all__ = ["KINDS", "answered", "requests_of"]
 Request = tuple[str, dict[str, Any]]
 
 _PROTOCOL = frozenset(
-    "job.enqueue job.run job.cancel job.archive job.delete queue.set queue.pause queue.resume promise.settle promise.create "
-    "task.halt task.continue schedule.create schedule.delete".split()
+    f"{noun}.{verb}"
+    for noun, verbs in {
+        "job": ("enqueue", "run", "cancel", "archive", "delete"),
+        "queue": ("set", "pause", "resume"),
+        "promise": ("settle", "create"),
+        "task": ("halt", "continue"),
+        "schedule": ("create", "delete"),
+    }.items()
+    for verb in verbs
 )
 _BULK = frozenset(("job.run", "job.cancel", "job.archive", "job.delete"))
 #: Every action: requests of the protocol, and those that are made of such requests.
@@ -134,7 +141,13 @@ def _occurrence(door: Door, id: str) -> Request:
         tags = {**dict.fromkeys(_LINEAGE, made), **tags, "resonate:schedule": id}
     deadline = min(now + schedule["promiseTimeout"], _LAST)
     if "job" in schedule:
-        return "job.enqueue", {**schedule["job"], "id": made, "payload": schedule["promiseParam"], "tags": tags, "deadline": deadline}
+        return "job.enqueue", {
+            **schedule["job"],
+            "id": made,
+            "payload": schedule["promiseParam"],
+            "tags": tags,
+            "deadline": deadline,
+        }
     return "promise.create", {"id": made, "timeoutAt": deadline, "param": schedule["promiseParam"], "tags": tags}
 
 

@@ -25,7 +25,7 @@ from .site import Site
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-__all__ = ["HEADERS", "UiApp"]
+__all__ = ["HEADERS", "UiApp", "relative_path"]
 
 _log = logging.getLogger("resonate_core.ui")
 
@@ -125,7 +125,7 @@ class UiApp:
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"ASGI scope {scope['type']!r} is not served")
-        path = _relative(scope)
+        path = relative_path(scope)
         if path is None:
             name = scope.get("root_path", "").rstrip("/").rsplit("/", 1)[-1]
             await _answer(send, 307, b"", (b"location", f"{name}/".encode()))
@@ -134,10 +134,10 @@ class UiApp:
         else:
             await self._file(path, scope, send)
 
-    async def end_streams(self) -> None:
-        """End every stream of events: the server stops."""
+    def end_streams(self) -> None:
+        """End every stream of events: the server stops. Call it on the event loop."""
         if self._ticker is not None:
-            await self._ticker.end()
+            self._ticker.end()
 
     def close(self) -> None:
         """Wait for the requests under way."""
@@ -190,9 +190,7 @@ class UiApp:
             return Principal("read", found.name, found.prefix, found.address, found.permits)
         return found
 
-    async def _get(
-        self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         given = Parameters(scope.get("query_string", b""))
         if name == "session":
             door = self._door(who, redaction)
@@ -241,15 +239,17 @@ class UiApp:
             return
         await self._ticker.serve(who, HEADERS, receive, send)
 
-    async def _post(
-        self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _post(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
         if name not in ("do", "travel", "travel/fork"):
             raise Refused(405 if name in VIEWS or name in OTHERS else 404, "only do, travel and travel/fork take a POST")
         self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
         if name != "do":
             _need(who, "read")
-        body = await asyncio.wait_for(_body(scope, receive, _MOST_RECORDING if name == "travel" else _MOST_BODY), _BODY_TIMEOUT)
+        most = _MOST_RECORDING if name == "travel" else _MOST_BODY
+        try:
+            body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
+        except asyncio.TimeoutError as error:  # in Python 3.10 it is not the built-in TimeoutError
+            raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
         door = self._door(who, redaction)
         if name == "do":
             made = await self._call(lambda: redaction.document(do(door, parsed(body), self.site)), self._acts)
@@ -304,8 +304,8 @@ def _refusal(error: Exception) -> tuple[int, str]:
     return (status if 400 <= status < 500 else 500), str(error)
 
 
-def _relative(scope: Scope) -> str | None:
-    """The path below the place where the app is mounted, without the slash; None for that place itself without a slash."""
+def relative_path(scope: Scope) -> str | None:
+    """Return the path below the place where the app is mounted, without the slash; None for that place itself without a slash."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     if root and path.startswith(root):
         path = path[len(root) :]
@@ -361,6 +361,6 @@ async def _lifespan(app: UiApp, receive: Receive, send: Send) -> None:
     await receive()
     await send({"type": "lifespan.startup.complete"})
     await receive()
-    await app.end_streams()
+    app.end_streams()
     app.close()
     await send({"type": "lifespan.shutdown.complete"})

@@ -30,7 +30,9 @@ class Audit:
         self._lock = threading.Lock()
         self._number = 0
 
-    def add(self, at: int, who: Principal, kind: str, data: Mapping[str, Any], status: int, preview: bool, detail: str | None) -> int:
+    def add(
+        self, at: int, who: Principal, kind: str, data: Mapping[str, Any], status: int, preview: bool, detail: str | None
+    ) -> int:
         """Write a line for an action, done or refused; return its number."""
         target = {name: data[name] for name in _TARGET if name in data}
         if isinstance(target.get("ids"), list) and len(target["ids"]) > _MOST_IDS:
@@ -50,9 +52,8 @@ class Audit:
                 "detail": detail,
             }
             self._kept.append(line)
-        _log.info(
-            "%s %s by %s from %s: %d", "preview of" if preview else "did", kind, who.name or who.role, who.address, status, extra=line_extra(line)
-        )
+        done = "preview of" if preview else "did"
+        _log.info("%s %s by %s from %s: %d", done, kind, who.name or who.role, who.address, status, extra=line_extra(line))
         return self._number
 
     def newest(self) -> list[dict[str, Any]]:

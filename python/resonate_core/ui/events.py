@@ -41,7 +41,7 @@ class Ticker:
         self._store = store
         self._call = call
         self._streams = 0
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self._number = 0
         self._seen: Any = None
@@ -53,11 +53,15 @@ class Ticker:
         """Whether no further stream may be opened."""
         return self._ended or self._streams >= _MOST_STREAMS
 
-    async def end(self) -> None:
-        """End every stream."""
+    def end(self) -> None:
+        """End every stream. Call it on the event loop."""
         self._ended = True
-        async with self._changed:
-            self._changed.notify_all()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Wake every stream that waits for a change."""
+        woken, self._changed = self._changed, asyncio.Event()
+        woken.set()
 
     async def serve(self, principal: Principal, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
         """Send events until the client disconnects, or the stream has lived long enough."""
@@ -89,19 +93,14 @@ class Ticker:
 
     async def _next(self, number: int, timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[str, Any]] | None:
         """Return the next change after one; None after the timeout."""
-
-        async def changed() -> None:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._ended or (self._number != number and self._seen is not None))
-
-        waiting = asyncio.ensure_future(changed())
-        await asyncio.wait({waiting, gone}, timeout=max(timeout, 0), return_when=asyncio.FIRST_COMPLETED)
-        if not waiting.done():
+        if self._number == number or self._seen is None:
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(self._changed.wait())
+            both: set[asyncio.Future[Any]] = {waiting, gone}
+            await asyncio.wait(both, timeout=max(timeout, 0), return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
-            with suppress(asyncio.CancelledError):
-                await waiting
+        if self._ended or self._number == number or self._seen is None:
             return None
-        return None if self._ended else (self._number, {"n": self._number, "changed": number >= 0, **self._seen})
+        return self._number, {"n": self._number, "changed": number >= 0, **self._seen}
 
     async def _look(self) -> None:
         """Look at the store again and again, as long as there is a stream."""
@@ -115,10 +114,9 @@ class Ticker:
                     seen = self._seen
                 woken = self._was_written()
                 if seen is not None and (woken or _but_now(seen) != _but_now(self._seen)):
-                    async with self._changed:
-                        self._seen = seen
-                        self._number += 1
-                        self._changed.notify_all()
+                    self._seen = seen
+                    self._number += 1
+                    self._wake()
                 if woken and watch is not None:
                     watch.rearm()
                 await asyncio.sleep(max(_PAUSE, _SHARE * (seconds() - began)))

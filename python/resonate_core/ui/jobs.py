@@ -101,7 +101,7 @@ def _size(door: Door, job: Mapping[str, Any]) -> int | None:
     if job.get("batch") is None:
         return None
     query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "limit": 1000}
-    return sum(one.get("batch") == job["batch"] for one in door.send("job.search", query)["jobs"])
+    return sum(bool(one.get("batch") == job["batch"]) for one in door.send("job.search", query)["jobs"])
 
 
 def awaited_by(door: Door, id: str) -> list[dict[str, Any]]:

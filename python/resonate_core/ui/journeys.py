@@ -24,6 +24,8 @@ _BETWEEN, _MOST_KEPT = 50, 200
 _MOST_JOURNEYS = 8
 #: The most ids that an event names.
 _MOST_IDS = 20
+#: Members of requests and replies that hold others with ids.
+_NESTED = frozenset(("action", "data", "actions", "jobs", "tasks", "job", "promise", "task", "schedule"))
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Journey:
         """Run the whole recording once: which lines belong together, and a state now and then."""
         player = _Player(self._options, self.lines[0]["res"]["snapshot"])
         events = [_event(0, self.lines[0], (0, 1))]
-        kept = {0: player.store.fork(ManualClock(player.clock.now))}
+        kept: dict[int, Store] = {0: player.store.fork(ManualClock(player.clock.now))}
         between = max(_BETWEEN, len(self.lines) // _MOST_KEPT)
         counter = player.store.record(_Nowhere())  # type: ignore[arg-type]
         place = 1
@@ -163,7 +165,7 @@ class Journey:
         counter.close()
         return events, kept
 
-    def state(self, n: int) -> Store:
+    def state(self, n: int) -> Store[ManualClock]:
         """Return a store in memory with the state after an event, on a manual clock of its own.
 
         Raises:
@@ -238,7 +240,9 @@ def _event(n: int, line: Mapping[str, Any], lines: tuple[int, int]) -> Event:
     if kind == "open":
         return Event(n, line["now"], kind, (), None, "the recording begins" if n == 0 else "the whole state is replaced", lines)
     if kind == "messages.take":
-        return Event(n, line["now"], kind, tuple(req["keys"][:_MOST_IDS]), None, f"{len(req['keys'])} messages leave the store", lines)
+        return Event(
+            n, line["now"], kind, tuple(req["keys"][:_MOST_IDS]), None, f"{len(req['keys'])} messages leave the store", lines
+        )
     if kind.startswith("step."):
         detail = res if isinstance(res, dict) else {}
         text = step_text(kind.removeprefix("step."), req["id"], detail)
@@ -260,9 +264,8 @@ def _ids(*parts: Any) -> Sequence[str]:
         one = waiting.pop()
         members = one.items() if isinstance(one, dict) else enumerate(one)
         for name, value in members:
-            if name in ("id", "awaited", "awaiter", "queue") and isinstance(value, str) and name != "queue":
+            if name in ("id", "awaited", "awaiter") and isinstance(value, str):
                 found.append(value)
-            elif name in ("action", "data", "actions", "jobs", "tasks", "job", "promise", "task", "schedule") or isinstance(name, int):
-                if isinstance(value, (dict, list)):
-                    waiting.append(value)
+            elif (isinstance(name, int) or name in _NESTED) and isinstance(value, (dict, list)):
+                waiting.append(value)
     return found

@@ -20,7 +20,8 @@ def messages(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     """The undelivered messages, oldest first."""
     address, after, limit = given.text("address"), given.number("cursor", 0, 2**63 - 1, 0) or 0, given.limit
     addresses = None if address is None else [address]
-    found, examined = [], 0
+    found: list[Mapping[str, Any]] = []
+    examined = 0
     more = True
     while more and len(found) < limit and examined < _MOST_READ:
         page = door.store.messages(limit, after=after, addresses=addresses)

@@ -72,7 +72,8 @@ def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon:
 
 
 def _overlay(store: Store, part: Mapping[str, Any], clock: ManualClock) -> Store:
-    made = Store(clock=clock, rules=store.rules, retry_timeout=store.retry_timeout, catchup=store.catchup)
+    options: dict[str, Any] = {"rules": store.rules, "retry_timeout": store.retry_timeout, "catchup": store.catchup}
+    made = Store(clock=clock, **options)
     made.restore(dict(part), check=False)
     return made
 
@@ -144,7 +145,7 @@ def _later(
         for step in steps:
             key = (step.kind, step.id, step.at)
             both = key in keys[1 - side]
-            if both and side == 1 or not door.principal.sees(step.id):
+            if (both and side == 1) or not door.principal.sees(step.id):
                 continue
             only = "both" if both else "with" if side == 0 else "without"
             text = step_text(step.kind, step.id, step.detail)
@@ -161,5 +162,3 @@ def _run(store: Store, clock: ManualClock, until: int) -> tuple[list[Any], bool]
             return steps, False
         steps += store.tick(max(due, store.now), limit=_MOST_STEPS - len(steps))
     return steps, True
-
-

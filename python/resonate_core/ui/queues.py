@@ -10,6 +10,7 @@ from .._instants import NEVER
 from .door import Door, Refused
 from .facts import queue_row
 from .parameters import Parameters, listed
+from .series import series_of
 from .site import Site
 from .stuck_jobs import next_token
 
@@ -48,7 +49,9 @@ def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -
 def queues(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     """All visible queues, by name."""
     pattern, start = given.text("name"), given.offset()
-    stats = [one for one in door.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))]
+    stats = [
+        one for one in door.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))
+    ]
     page = stats[start : start + given.limit]
     known = {one["name"]: one for one in door.send("queue.list", {})["queues"]}
     items = [queue_item(door, known.get(one["name"], {}), one) for one in page]
@@ -57,8 +60,6 @@ def queues(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 
 def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     """One queue, with its types and its series."""
-    from .overview import series_of
-
     name = given.need("name")
     stats = door.send("job.stats", {"queue": name})["queues"]
     if not stats:

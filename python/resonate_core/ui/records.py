@@ -116,4 +116,8 @@ def record(door: Door, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         return schedule(door, given)
     if kind == "job" and "type" in given:
         return job(door, {"state": "", **given}, most=BRIEF)
-    return {name: shown(value, door.redaction) if name in _VALUES and isinstance(value, Mapping) else value for name, value in given.items()}
+    made = dict(given)
+    for name in _VALUES:
+        if isinstance(given.get(name), Mapping):
+            made[name] = shown(given[name], door.redaction)
+    return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json import dumps, loads
 from typing import Any
 
 from .door import Door
@@ -78,25 +79,28 @@ def _call(call: Any, **options: Any) -> Any:
 def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible jobs, newest first."""
     text = next((text for path, text in wanted.arguments if path is None), None)
-    prefix = door.principal.prefix
-    page = _call(
-        views_of(door.store).jobs,
-        states=wanted.states,
-        queue=wanted.queue,
-        type=wanted.type,
-        id=_restricted(wanted.id, prefix),
-        tags=dict(wanted.tags),
-        error=None if door.redaction.rules.any else wanted.error,
-        payload=None if door.redaction.rules.any else text,
-        created_since=wanted.since,
-        created_until=wanted.until,
-        limit=limit,
-        scan=SLICE,
-        cursor=cursor,
-    )
-    records = [job.to_dict() for job in page]
-    kept = [job for job in records if door.principal.sees(job["id"]) and _matches(door, wanted, job)]
-    return Found(kept, page.cursor, page.scanned, page.reached_at)
+    shown = door.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
+    query = {
+        "states": wanted.states,
+        "queue": wanted.queue,
+        "type": wanted.type,
+        "id": _restricted(wanted.id, door.principal.prefix),
+        "tags": dict(wanted.tags),
+        "error": None if shown else wanted.error,
+        "payload": None if shown else text,
+        "created_since": wanted.since,
+        "created_until": wanted.until,
+    }
+    found = Found([], cursor, 0, None)
+    while True:
+        page = _call(
+            views_of(door.store).jobs, **query, limit=limit - len(found.items), scan=SLICE - found.examined, cursor=found.cursor
+        )
+        records = [job.to_dict() for job in page]
+        found.items += [job for job in records if door.principal.sees(job["id"]) and _matches(door, wanted, job)]
+        found.cursor, found.examined, found.reached_at = page.cursor, found.examined + page.scanned, page.reached_at
+        if found.cursor is None or len(found.items) >= limit or found.examined >= SLICE:
+            return found
 
 
 def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
@@ -146,8 +150,6 @@ def _matches(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
 
 
 def _has(kind: str, content: Any, path: str | None, text: str) -> bool:
-    from json import dumps, loads
-
     if path is None:
         whole = dumps(content, ensure_ascii=False) if kind == "json" else content if kind == "text" else ""
         return text.lower() in whole.lower()

@@ -25,6 +25,7 @@ class Site:
         counting: Counts commits of this process, for histograms; None if nobody counts.
         read_only: Whether the store was opened for reading.
         name: The place of the store, for people.
+        is_recording: Whether the store is the last state of a recording.
     """
 
     store: Store
@@ -33,6 +34,7 @@ class Site:
     counting: Callable[[], Watch] | None = None
     read_only: bool = False
     name: str | None = None
+    is_recording: bool = False
     rules: Rules = field(init=False)
     audit: Audit = field(init=False)
     journeys: Journeys = field(init=False)

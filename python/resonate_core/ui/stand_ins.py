@@ -41,13 +41,26 @@ class _Searched:
         records.sort(key=lambda one: (at(one), one.id), reverse=True)
         start = 0 if cursor is None else _place(cursor)
         page = _Page(records[start : start + limit])
-        page.scanned = len(records)
+        page.scanned = len(page)
         page.cursor = str(start + limit) if start + limit < len(records) else None
         page.reached_at = at(page[-1]) if page else None
         return page
 
-    def jobs(self, *, states: Any = None, id: Any = None, queue: Any = None, type: Any = None, tags: Any = None, error: Any = None,
-             payload: Any = None, limit: int = 50, scan: int = 0, cursor: Any = None, **times: Any) -> _Page:
+    def jobs(
+        self,
+        *,
+        states: Any = None,
+        id: Any = None,
+        queue: Any = None,
+        type: Any = None,
+        tags: Any = None,
+        error: Any = None,
+        payload: Any = None,
+        limit: int = 50,
+        scan: int = 0,
+        cursor: Any = None,
+        **times: Any,
+    ) -> _Page:
         found: list[Job] = self._every(self._store.jobs.search, queue=queue, type=type, tags=tags)
         found = [job for job in found if states is None or job.state in states]
         found = [job for job in found if id is None or fnmatchcase(job.id, id)]
@@ -55,8 +68,17 @@ class _Searched:
             found = [job for job in found if job.error and error.lower() in json.dumps(job.error).lower()]
         return self._paged(found, lambda job: job.sent_at, limit, cursor, **times)
 
-    def promises(self, *, states: Any = None, id: Any = None, tags: Any = None, limit: int = 50, scan: int = 0, cursor: Any = None,
-                 **times: Any) -> _Page:
+    def promises(
+        self,
+        *,
+        states: Any = None,
+        id: Any = None,
+        tags: Any = None,
+        limit: int = 50,
+        scan: int = 0,
+        cursor: Any = None,
+        **times: Any,
+    ) -> _Page:
         found: list[Promise] = self._every(self._store.promises.search, id=id, tags=tags)
         jobs = {job.id for job in self._every(self._store.jobs.search)}
         roots = [one for one in found if one.tags.get("resonate:origin", one.id) == one.id and one.id not in jobs]
@@ -72,8 +94,15 @@ class _Searched:
         for row in self._store.snapshot()["promises"]:
             task = row.get("task", {})
             if task.get("state") == "acquired" and row["state"] == "pending":
-                item = {"pid": task["pid"], "kind": "job" if "job" in row else "task", "id": row["id"], "version": task["acquisitions"],
-                        "expiresAt": task["expiresAt"], "ttl": task["ttl"], "heartbeatAt": task["expiresAt"] - task["ttl"]}
+                item = {
+                    "pid": task["pid"],
+                    "kind": "job" if "job" in row else "task",
+                    "id": row["id"],
+                    "version": task["acquisitions"],
+                    "expiresAt": task["expiresAt"],
+                    "ttl": task["ttl"],
+                    "heartbeatAt": task["expiresAt"] - task["ttl"],
+                }
                 if "job" in row:
                     item |= {name: row["job"][name] for name in ("queue", "type", "state", "startedAt") if name in row["job"]}
                 items.append(item)

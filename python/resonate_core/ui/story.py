@@ -98,8 +98,8 @@ def _ends(door: Door, journey: Journey, n: int) -> list[str]:
     for row in journey.state(n).snapshot()["promises"][:_MOST_STATES]:
         states[row["id"]] = row["job"]["state"] if "job" in row else row["state"]
     return [
-        "    rows = {row[\"id\"]: row for row in store.snapshot()[\"promises\"]}\n",
-        "    states = {id: row.get(\"job\", row)[\"state\"] for id, row in rows.items()}\n",
+        '    rows = {row["id"]: row for row in store.snapshot()["promises"]}\n',
+        '    states = {id: row.get("job", row)["state"] for id, row in rows.items()}\n',
         f"    assert states.items() >= {_code(states, 4)}.items()\n",
     ]
 
@@ -127,13 +127,15 @@ def _redacted(door: Door, value: Any, type: str | None = None) -> Any:
         elif name in ("tags", "promiseTags") and isinstance(member, Mapping):
             made[name] = door.redaction.members(member)
         elif name == "error" and isinstance(member, Mapping):
-            made[name] = {**member, **{part: REDACTED for part in ("message", "data") if part in member}} if hidden else _texts(door, member)
+            made[name] = _error(door, member, hidden)
         else:
             made[name] = _redacted(door, member, type)
     return made
 
 
-def _texts(door: Door, error: Mapping[str, Any]) -> dict[str, Any]:
+def _error(door: Door, error: Mapping[str, Any], hidden: bool) -> dict[str, Any]:
+    if hidden:
+        return {**error, **{part: REDACTED for part in ("message", "data") if part in error}}
     return {name: door.redaction.text(text) if isinstance(text, str) else text for name, text in error.items()}
 
 

@@ -107,7 +107,8 @@ def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None 
     if first is None:
         sentence = f"There is no promise, task, job, schedule or queue {id}: it was never created, or it was deleted."
         return Why(id, "unknown", None, sentence)
-    chain, last, seen = [], first, {id}
+    chain: list[tuple[str, str]] = []
+    last, seen = first, {id}
     circle = None
     while last.waits_for and len(chain) < _LONGEST_CHAIN:
         waited = last.waits_for[0]
@@ -128,7 +129,9 @@ def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None 
     elif last is not first:
         stuck = stuck or last.stuck
         advice += [(f"{text} ({last.id})", action) for text, action in last.advice]
-    return Why(id, first.kind, first.state, _with_chain(door, first, chain), _overdue(door, next), tuple(chain), stuck, tuple(advice))
+    return Why(
+        id, first.kind, first.state, _with_chain(door, first, chain), _overdue(door, next), tuple(chain), stuck, tuple(advice)
+    )
 
 
 def _with_chain(door: Door, first: Verdict, chain: list[tuple[str, str]]) -> str:

@@ -58,11 +58,17 @@ def _pending(door: Door, job: Mapping[str, Any]) -> Verdict:
         return _said(job, f"is pending: queue {queue} is paused.", _ends(door, job), stuck=True, advice=advice)
     limit = known.get("concurrency")
     if limit is not None and known["active"] >= limit:
-        raise_it: tuple[Advice, ...] = (("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),)
+        raise_it: tuple[Advice, ...] = (
+            ("raise the limit of the queue", ("queue.set", {"queue": queue, "concurrency": limit + 1})),
+        )
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
         held = holders(door, queue)
         ends = min((one["expiresAt"] for one in held), default=None)
-        next = Next(f"a place is free when one of them ends, at the latest when the first lease ends at {when(ends, now)}", ends) if ends else None
+        next = (
+            Next(f"a place is free when one of them ends, at the latest when the first lease ends at {when(ends, now)}", ends)
+            if ends
+            else None
+        )
         return _said(job, sentence, _ends(door, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
     token = next_token(door, queue)
     if token is not None and token > now:
@@ -118,7 +124,9 @@ def _archived(door: Door, job: Mapping[str, Any]) -> Verdict:
         ("run the job again", ("job.run", {"id": id})),
         ("delete the job", ("job.delete", {"id": id})),
     )
-    sentence = f"is archived{_failure(door, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
+    sentence = (
+        f"is archived{_failure(door, job)}: no retry is left, and its awaiters keep waiting until a person runs or cancels it."
+    )
     if job["retryCount"] < job["maxRetries"]:
         sentence = f"is archived{_failure(door, job)}; its awaiters keep waiting until a person runs or cancels it."
     return _said(job, sentence, _ends(door, job), stuck=True, advice=advice)

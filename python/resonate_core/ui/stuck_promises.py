@@ -53,7 +53,8 @@ def _settled(door: Door, promise: Mapping[str, Any]) -> Verdict:
     row = door.row(id)
     if row is not None and (row["callbacks"] or row["listeners"]):
         left = len(row["callbacks"]) + len(row["listeners"])
-        return Verdict(id, "promise", promise["state"], sentence, Next(f"{left} awaiters and listeners are notified now", now, is_step=True))
+        drain = Next(f"{left} awaiters and listeners are notified now", now, is_step=True)
+        return Verdict(id, "promise", promise["state"], sentence, drain)
     return Verdict(id, "promise", promise["state"], sentence, None)
 
 
@@ -84,7 +85,9 @@ def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: 
         sentence = f"Task {id} is run by {task['pid']}, whose lease has no end: if that worker has died, nobody notices."
         return Verdict(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
     beat = when(ends - task["ttl"], now)
-    expiry = Next(f"its lease ends at {when(ends, now)} unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True)
+    expiry = Next(
+        f"its lease ends at {when(ends, now)} unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True
+    )
     sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}."
     return Verdict(id, "task", "acquired", sentence, _first(expiry, deadline), advice=advice)
 
@@ -123,13 +126,13 @@ def _pending(
         return Verdict(id, "task", "pending", sentence, _first(again, deadline))
     since = when(message["queuedAt"], now)
     if message.get("leasedUntil", 0) > now:
-        sentence = f"Task {id} waits: {message["holder"]} is delivering its message to {address}."
-        ends = Next(f"another process may deliver it from {when(message["leasedUntil"], now)}", message["leasedUntil"])
+        sentence = f"Task {id} waits: {message['holder']} is delivering its message to {address}."
+        ends = Next(f"another process may deliver it from {when(message['leasedUntil'], now)}", message["leasedUntil"])
         return Verdict(id, "task", "pending", sentence, _first(ends, deadline))
     if listening is not None and listening(address) is False:
         sentence = f"Task {id} waits for a worker: no worker listens on {address}; its message is queued since {since}."
         return Verdict(id, "task", "pending", sentence, deadline, stuck=True)
-    failed = f", after {message["attempts"]} attempts to deliver it" if message["attempts"] else ""
+    failed = f", after {message['attempts']} attempts to deliver it" if message["attempts"] else ""
     sentence = f"Task {id} waits for a worker: its message to {address} is not delivered since {since}{failed}."
     return Verdict(id, "task", "pending", sentence, deadline)
 

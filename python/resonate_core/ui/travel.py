@@ -155,7 +155,7 @@ def fork(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
     return _described(site.journeys.add(journey), journey)
 
 
-def _base(door: Door, body: Mapping[str, Any], site: Site) -> Store:
+def _base(door: Door, body: Mapping[str, Any], site: Site) -> Store[ManualClock]:
     """The state that is forked, on a manual clock of its own."""
     travel = body.get("travel", LIVE)
     if travel != LIVE:
@@ -172,7 +172,7 @@ def _base(door: Door, body: Mapping[str, Any], site: Site) -> Store:
     return store.fork(ManualClock(store.now))
 
 
-def _advance(store: Store, until: int) -> None:
+def _advance(store: Store[ManualClock], until: int) -> None:
     """Run what is due until an instant, each step at its own, and stop early after many."""
     steps = 0
     while steps < _MOST_STEPS:

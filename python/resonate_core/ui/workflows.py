@@ -30,7 +30,9 @@ def workflows(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     for key in tags:
         if door.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
-    wanted = PromiseFilter(given.one_of("state", _PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until"))
+    wanted = PromiseFilter(
+        given.one_of("state", _PROMISE_STATES), given.text("id"), tags, given.instant("since"), given.instant("until")
+    )
     found = find_roots(door, wanted, given.limit, given.cursor)
     pending = [one["id"] for one in found.items if one["state"] == "pending"]
     held = door.find_all("task", pending)
