@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import records
@@ -12,7 +13,7 @@ from .jobs import RERUN_OF
 from .payloads import decoded, encoded
 from .redaction import REDACTED
 
-__all__ = ["KINDS", "answered", "requests_of"]
+__all__ = ["KINDS", "answered", "requests_of", "results_of"]
 
 Request = tuple[str, dict[str, Any]]
 
@@ -149,6 +150,15 @@ def _occurrence(door: Door, id: str) -> Request:
             "deadline": deadline,
         }
     return "promise.create", {"id": made, "timeoutAt": deadline, "param": schedule["promiseParam"], "tags": tags}
+
+
+def results_of(requests: Sequence[Request], answers: Sequence[tuple[int, Any]]) -> list[dict[str, Any]]:
+    """Return the outcome of each request of a bulk action: its id, its status, and the error of a refused one."""
+    results = []
+    for (_, data), (status, answer) in zip(requests, answers, strict=True):
+        refused = {} if 200 <= status <= 300 else {"error": answer if isinstance(answer, str) else json.dumps(answer)}
+        results.append({"id": data["id"], "status": status, **refused})
+    return results
 
 
 def answered(door: Door, data: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .actions import answered, requests_of
+from .actions import answered, requests_of, results_of
 from .door import Door, Refused
 from .preview import LONGEST_HORIZON, preview
 from .site import Site
@@ -58,17 +58,14 @@ def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
             raise Refused(400, f"horizonMs must be from 0 to {LONGEST_HORIZON}, got {horizon!r}")
         requests = requests_of(door, kind, data)
         if tried:
-            made = preview(door, requests, horizon)
+            made = preview(door, requests, horizon, bulk=kind == "bulk")
             return {**made, "audit": note(made["status"], made["error"])}
         answers = door.ask_all(requests)
     except Refused as error:
         note(error.status, str(error))
         raise
     if kind == "bulk":
-        results = []
-        for (_, members), (status, answer) in zip(requests, answers, strict=True):
-            refused = {} if 200 <= status <= 300 else {"error": answer if isinstance(answer, str) else json.dumps(answer)}
-            results.append({"id": members["id"], "status": status, **refused})
+        results = results_of(requests, answers)
         done = sum(200 <= status <= 300 for status, _ in answers)
         number = note(200, f"{done} of {len(answers)} done")
         return {"status": 200, "data": {"done": done, "refused": len(answers) - done}, "results": results, "audit": number}

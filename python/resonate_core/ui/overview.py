@@ -103,7 +103,11 @@ def due_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 def _due(door: Door, limit: int) -> list[dict[str, Any]]:
     wanted = limit if not door.principal.prefix else 1000
     found = [step for step in views_of(door.store).due(wanted) if door.principal.sees(step["id"])]
-    return [{**step, "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])} for step in found[:limit]]
+    now = door.store.now
+    return [
+        {**step, "at": now if step["at"] is None else step["at"], "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])}
+        for step in found[:limit]
+    ]
 
 
 def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._core import ManualClock, Store
-from .actions import answered
+from .actions import answered, results_of
 from .door import Door, rows_of
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
@@ -22,7 +22,7 @@ _MOST_STEPS = 500
 _FILTERS = ("queue", "type", "group", "tags", "state")
 
 
-def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon: int) -> dict[str, Any]:
+def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon: int, *, bulk: bool = False) -> dict[str, Any]:
     """Return what the requests would do at once, and what would follow by itself.
 
     The rows that the requests name, and those that are linked with them, are read into a store in memory; the requests run there, on
@@ -32,18 +32,17 @@ def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon:
         door: That of the response. Its principal judges the requests as if they were done.
         requests: Kinds and data.
         horizon: How far to look ahead, in ms.
+        bulk: Whether a refused request does not stop the others.
     """
     base, complete = _part(door, requests)
     now = door.store.now
     clocks = [ManualClock(now), ManualClock(now)]
     changed, unchanged = (_overlay(door.store, base, clock) for clock in clocks)
     before = changed.snapshot()
-    status, data, error = 200, None, None
-    for kind, members in requests:
-        status, data = Door(changed, door.principal, door.redaction).ask(kind, members)
-        if not 200 <= status <= 300:
-            error = data if isinstance(data, str) else json.dumps(data)
-            break
+    answers = Door(changed, door.principal, door.redaction).ask_all(requests)
+    results = results_of(requests, answers) if bulk else None
+    status, data = (200, None) if bulk else answers[0]
+    error = None if 200 <= status <= 300 else data if isinstance(data, str) else json.dumps(data)
     after = changed.snapshot()
     door.note_types(after)
     until = min(now + horizon, 2**63 - 2)
@@ -60,6 +59,7 @@ def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon:
         "status": status,
         "error": error,
         "data": None if error is not None else answered(door, data),
+        "results": results,
         "now": now,
         "horizonMs": horizon,
         "until": until,
