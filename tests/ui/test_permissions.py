@@ -158,9 +158,9 @@ def test_a_redacted_value_is_in_no_response(options: dict[str, Any]) -> None:
     for kind, data in ACTIONS:
         note(ui.do(kind, data, preview=True))
         note(ui.do(kind, data))
-    note(ui.do("job.cancel", {"id": "absent", "password": MARKER, "tags": {"password": MARKER}}))
     if "redact_keys" in options:
         note(ui.get("jobs", arg=f"password={MARKER}"))
+        note(ui.do("job.cancel", {"id": "absent", "password": MARKER, "tags": {"password": MARKER}}))
     for view, query in [*VIEWS, ("audit", {})]:
         note(ui.get(view, **query))
     opened = note(ui.post("travel", recording_of(MARKER, tagged), "application/x-ndjson")).json()
