@@ -91,13 +91,35 @@ class Client:
         self.app, self.base, self.headers = app, base, headers or {}
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> httpx.Response:
-        async def main() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                content = body if isinstance(body, (bytes, str)) or body is None else json.dumps(body)
-                return await client.request(method, self.base + path, content=content, headers={**self.headers, **(headers or {})})
+        """Send one request."""
+        return self.requests([(method, path, body, headers or {})])[0]
+
+    def requests(self, requests: list[tuple[str, str, Any, dict[str, str]]]) -> list[httpx.Response]:
+        """Send several requests one after the other, on one event loop."""
+
+        async def main() -> list[httpx.Response]:
+            answers = []
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost") as client:
+                for method, path, body, headers in requests:
+                    content = body if isinstance(body, (bytes, str)) or body is None else json.dumps(body)
+                    answers.append(
+                        await client.request(method, self.base + path, content=content, headers={**self.headers, **headers})
+                    )
+            return answers
 
         return asyncio.run(main())
+
+    def every_view(self) -> list[tuple[str, httpx.Response]]:
+        """Ask for every view of VIEWS."""
+        paths = [f"api/{view}" + (f"?{urlencode(query)}" if query else "") for view, query in VIEWS]
+        answers = self.requests([("GET", path, None, {}) for path in paths])
+        return [(view, answer) for (view, _), answer in zip(VIEWS, answers, strict=True)]
+
+    def every_action(self, **more: Any) -> list[tuple[str, httpx.Response]]:
+        """Send every action of ACTIONS."""
+        bodies = [{"kind": kind, "data": data, **more} for kind, data in ACTIONS]
+        answers = self.requests([("POST", "api/do", body, PAGE) for body in bodies])
+        return [(kind, answer) for (kind, _), answer in zip(ACTIONS, answers, strict=True)]
 
     def get(self, view: str, **query: Any) -> httpx.Response:
         """Ask for a view."""

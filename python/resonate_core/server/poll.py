@@ -106,7 +106,9 @@ class Poll:
         parsed = parse_poll(address)
         if parsed is None:
             return None
-        return self.streams.has(parsed) or (parsed.any_stream and self.streams.has_group(parsed.group))
+        if parsed.id is not None and self.streams.has(parsed):
+            return True
+        return parsed.any_stream and self.streams.has_group(parsed.group)
 
     def _remember(self, address: PollAddress, written: str) -> None:
         if address.any_stream and self.streams.has_group(address.group):
