@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
+from .parts import part_of
 from .principal import Principal
 from .redaction import Redaction
 
-__all__ = ["VERSION", "Door", "Refused", "rows_of"]
+__all__ = ["VERSION", "Door", "Refused"]
 
 #: The dialect of the requests.
 VERSION = "2026-04-01"
@@ -54,6 +55,7 @@ class Door:
         self.store = store
         self.principal = principal
         self.redaction = redaction
+        self.exact = True  # whether the rows that were read are complete
         self._limits = RequestLimits() if limits is None else limits
         self._run = run
         self._rows: dict[str, Mapping[str, Any] | None] = {}
@@ -147,14 +149,15 @@ class Door:
 
     def level_of(self, queue: str) -> dict[str, Any]:
         """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing."""
-        found = [row for row in rows_of(self.store, [], queues=[queue]).get("queues", ()) if row["name"] == queue]
+        found = [row for row in part_of(self.store, []).get("queues", ()) if row["name"] == queue]
         return {name: found[0][name] for name in ("level", "refilledAt") if name in found[0]} if found else {}
 
     def _read_rows(self, ids: Sequence[str]) -> None:
         asked = [id for id in dict.fromkeys(ids) if id not in self._rows]
         for start in range(0, len(asked), _MOST_ROWS):
             part = asked[start : start + _MOST_ROWS]
-            found = rows_of(self.store, part)
+            found = part_of(self.store, part)
+            self.exact = self.exact and found["exact"]
             for id in part:
                 self._rows[id], self._messages[id] = None, []
             for row in found["promises"]:
@@ -179,15 +182,3 @@ class Door:
         """Take the types of jobs from a snapshot that is about to be shown: they may exist in no store."""
         for row in snapshot["promises"]:
             self._types[row["id"]] = row["job"]["type"] if "job" in row else None
-
-
-def rows_of(store: Store, ids: Sequence[str], queues: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the part of a full snapshot with these ids: promises, schedules and messages, and the queues."""
-    views: Any = getattr(store, "views", None)
-    if hasattr(views, "rows"):
-        part: dict[str, Any] = views.rows(list(ids))
-        return part
-    wanted = set(ids)
-    whole = store.snapshot()
-    named = {name: [row for row in whole[name] if row["id"] in wanted] for name in ("promises", "schedules", "messages")}
-    return {**whole, **named}

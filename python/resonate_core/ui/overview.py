@@ -32,7 +32,6 @@ def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) 
     """Who asks, and what this dashboard offers."""
     store, who = door.store, door.principal
     kind = "database" if store.url is not None else "file" if store.path is not None else "memory"
-    name = site.name or store.url or store.path
     manual = isinstance(store.clock, ManualClock)
     clock = "manual" if manual else "database" if type(store.clock).__name__ == "DatabaseClock" else "system"
     return {

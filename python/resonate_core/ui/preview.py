@@ -8,7 +8,8 @@ from typing import Any
 
 from .._core import ManualClock, Store
 from .actions import answered, results_of
-from .door import Door, rows_of
+from .door import Door
+from .parts import part_of
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
 
@@ -52,7 +53,7 @@ def preview(door: Door, requests: Sequence[tuple[str, dict[str, Any]]], horizon:
     rows = len(base["promises"]) + len(base["schedules"])
     text = f"{rows} rows: those that the action names, and what is linked with them"
     if not complete:
-        text += "; there are more, which were left out"
+        text += "; there may be more, which were left out"
     if cut:
         text += f"; only the first {_MOST_STEPS} steps"
     return {
@@ -94,11 +95,12 @@ def _part(door: Door, requests: Sequence[tuple[str, dict[str, Any]]]) -> tuple[d
         if not frontier:
             break
     visible = [id for id in seen if door.principal.sees(id)]
-    part = rows_of(door.store, visible, queues=_queues(door, requests))
+    part = part_of(door.store, visible)
     kept = {row["id"] for row in part["promises"]}
     # An edge to a row that is not here would be followed into nothing.
     promises = [{**row, "callbacks": [other for other in row["callbacks"] if other in kept]} for row in part["promises"]]
-    return {**part, "promises": promises}, complete
+    exact = part.pop("exact")
+    return {**part, "promises": promises}, complete and exact
 
 
 def _named(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[str], bool]:
@@ -114,10 +116,6 @@ def _named(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[
                 ids += [job["id"] for job in found["jobs"]]
                 complete = complete and found.get("cursor") is None
     return ids, complete
-
-
-def _queues(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
-    return [data["queue"] for _, data in requests if isinstance(data.get("queue"), str)]
 
 
 def _linked(door: Door, row: Mapping[str, Any]) -> list[str]:
