@@ -7,6 +7,7 @@ from typing import Any
 
 import resonate_core as rc
 from resonate_core._extras import how_to_install
+from resonate_core._instants import when
 from resonate_core.cli.command import Session
 from resonate_core.cli.exits import Exit, Failure, code_of
 from resonate_core.cli.options import ID
@@ -33,11 +34,18 @@ def why(session: Session, id: ID) -> None:
         print(clean(told["sentence"]))
         for link in told["chain"]:
             print(clean(f"  {link['id']}: {link['sentence']}"))
-        print(clean(f"Next: {told['next']['what']}." if told["next"] else "Next: nothing happens by itself."))
+        print(clean(f"Next: {_following(told)}."))
         for advice in told["advice"]:
             print(clean(f"You can: {advice['text']}."))
     if told["kind"] == "unknown":
         raise Failure(told["sentence"], Exit.NOT_FOUND, 404)
+
+
+def _following(told: dict[str, Any]) -> str:
+    if told["next"] is None:
+        return "nothing happens by itself"
+    what, at = told["next"]["what"], told["next"]["at"]
+    return str(what) if at is None else f"{what}, at {when(at, told['now'])}"
 
 
 def _asked(target: UrlTarget, id: str) -> dict[str, Any]:

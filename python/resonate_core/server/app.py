@@ -160,8 +160,7 @@ class ResonateApp:
         finally:
             self._runtime = None
             if self._dashboard is not None:
-                self._dashboard.end_streams()
-                await asyncio.to_thread(self._dashboard.close)
+                await self._dashboard.aclose()
             try:
                 await runtime.stop()
             finally:

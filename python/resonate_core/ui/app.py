@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from .._core import Envelope, RequestLimits
 from ..errors import ResonateError, StoreBusy, StoreError
@@ -139,10 +139,13 @@ class UiApp:
         if self._ticker is not None:
             self._ticker.end()
 
-    def close(self) -> None:
-        """Wait for the requests under way."""
-        self._reads.shutdown()
-        self._acts.shutdown()
+    async def aclose(self) -> None:
+        """End the streams, and wait for the requests under way."""
+        self.end_streams()
+        if self._ticker is not None:
+            await self._ticker.closed()
+        for pool in (self._reads, self._acts):
+            await asyncio.to_thread(pool.shutdown)
 
     async def _file(self, path: str, scope: Scope, send: Send) -> None:
         asset = self._assets.find(path)
@@ -254,7 +257,7 @@ class UiApp:
         if name == "do":
             made = await self._call(lambda: redaction.document(do(door, parsed(body), self.site)), self._acts)
         elif name == "travel":
-            title = _header(scope, b"x-resonate-name") or "recording"
+            title = unquote(_header(scope, b"x-resonate-name") or "recording")
             made = await self._call(lambda: travel.opened(door, body, title[:80], self.site))
         else:
             made = await self._call(lambda: travel.fork(door, parsed(body), self.site))
@@ -361,6 +364,5 @@ async def _lifespan(app: UiApp, receive: Receive, send: Send) -> None:
     await receive()
     await send({"type": "lifespan.startup.complete"})
     await receive()
-    app.end_streams()
-    app.close()
+    await app.aclose()
     await send({"type": "lifespan.shutdown.complete"})

@@ -56,7 +56,17 @@ class Ticker:
     def end(self) -> None:
         """End every stream. Call it on the event loop."""
         self._ended = True
+        self._stop_looking()
         self._wake()
+
+    async def closed(self) -> None:
+        """Wait until nothing of it runs any more."""
+        if self._looking is not None:
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
 
     def _wake(self) -> None:
         """Wake every stream that waits for a change."""
@@ -90,6 +100,8 @@ class Ticker:
         finally:
             self._streams -= 1
             gone.cancel()
+            if not self._streams:
+                self._stop_looking()
 
     async def _next(self, number: int, timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[str, Any]] | None:
         """Return the next change after one; None after the timeout."""

@@ -105,8 +105,7 @@ class MountedUi:
         """End the streams, and close the store if this app opened it."""
         app, self._app = self._app, None
         if app is not None:
-            app.end_streams()
-            await asyncio.to_thread(app.close)
+            await app.aclose()
             if self._owned:
                 await asyncio.to_thread(app.site.store.close)
 

@@ -39,6 +39,7 @@ class Why:
         chain: What it waits for, what that waits for, and so on: pairs of an id and a sentence.
         stuck: Whether it waits for a person: nothing that happens by itself lets it go on.
         advice: What a person can do: texts, each with the kind and the data of a request, or None.
+        now: The instant of the answer, in Unix ms.
     """
 
     id: str
@@ -49,13 +50,21 @@ class Why:
     chain: tuple[tuple[str, str], ...] = ()
     stuck: bool = False
     advice: tuple[tuple[str, tuple[str, dict[str, Any]] | None], ...] = field(default=())
+    now: int = 0
 
     def __str__(self) -> str:
         lines = [self.sentence]
         lines += [f"  {id}: {sentence}" for id, sentence in self.chain]
-        lines.append(f"Next: {self.next.what}." if self.next else "Next: nothing happens by itself.")
+        lines.append(f"Next: {self.following}.")
         lines += [f"You can: {text}." for text, _ in self.advice]
         return "\n".join(lines)
+
+    @property
+    def following(self) -> str:
+        """What happens to it next, with the instant."""
+        if self.next is None:
+            return "nothing happens by itself"
+        return self.next.what if self.next.at is None else f"{self.next.what}, at {when(self.next.at, self.now)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all members in a JSON-able dict."""
@@ -65,6 +74,7 @@ class Why:
             "state": self.state,
             "sentence": self.sentence,
             "next": None if self.next is None else {"what": self.next.what, "at": self.next.at},
+            "now": self.now,
             "chain": [{"id": id, "sentence": sentence} for id, sentence in self.chain],
             "stuck": self.stuck,
             "advice": [
@@ -106,7 +116,7 @@ def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None 
     first = _verdict(door, id, listening)
     if first is None:
         sentence = f"There is no promise, task, job, schedule or queue {id}: it was never created, or it was deleted."
-        return Why(id, "unknown", None, sentence)
+        return Why(id, "unknown", None, sentence, now=door.store.now)
     chain: list[tuple[str, str]] = []
     last, seen = first, {id}
     circle = None
@@ -170,11 +180,11 @@ def _schedule(door: Door, schedule: Mapping[str, Any]) -> Verdict:
     )
     if problem is not None:
         retry = schedule.get("retryAt")
-        what = Next(f"it is examined again at {when(retry, now)}", retry) if retry is not None else None
+        what = Next("it is examined again", retry) if retry is not None else None
         return Verdict(id, "schedule", "set aside", f"Schedule {id} is set aside: {problem}.", what, stuck=True)
     if at == NEVER:
         return Verdict(id, "schedule", "ended", f"Schedule {id} has no further occurrence.", None)
-    due = Next(f"its occurrence fires at {when(at, now)}", at, is_step=True)
+    due = Next("its occurrence fires", at, is_step=True)
     if at <= now:
         return Verdict(id, "schedule", "late", f"Schedule {id} is late: its occurrence was due at {when(at, now)}.", due)
     return Verdict(id, "schedule", "waiting", f"Schedule {id} waits for its next occurrence at {when(at, now)}.", due)

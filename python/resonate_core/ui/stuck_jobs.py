@@ -30,13 +30,12 @@ def _said(job: Mapping[str, Any], sentence: str, next: Next | None, **more: Any)
 
 def _ends(door: Door, job: Mapping[str, Any], *others: Next | None) -> Next | None:
     """The earliest of what happens by itself: other things, its expiry before it starts, its deadline."""
-    now = door.store.now
     found = [one for one in others if one is not None]
     good, deadline = job.get("goodUntil", NEVER), job.get("deadline", NEVER)
     if good != NEVER and job["state"] != "running":
-        found.append(Next(f"it expires at {when(good, now)} if it has not started", good, is_step=True))
+        found.append(Next("it expires if it has not started", good, is_step=True))
     if deadline != NEVER:
-        found.append(Next(f"it fails at {when(deadline, now)}, its deadline", deadline, is_step=True))
+        found.append(Next("its deadline is reached, and it fails", deadline, is_step=True))
     return min(found, key=lambda one: NEVER if one.at is None else one.at) if found else None
 
 
@@ -64,15 +63,11 @@ def _pending(door: Door, job: Mapping[str, Any]) -> Verdict:
         sentence = f"is pending: queue {queue} has reached its limit of {limit} claimed and running jobs."
         held = holders(door, queue)
         ends = min((one["expiresAt"] for one in held), default=None)
-        next = (
-            Next(f"a place is free when one of them ends, at the latest when the first lease ends at {when(ends, now)}", ends)
-            if ends
-            else None
-        )
+        next = Next("a place is free when one of them ends, at the latest when the first lease ends", ends) if ends else None
         return _said(job, sentence, _ends(door, job, next), waits_for=[one["id"] for one in held[:3]], advice=raise_it)
     token = next_token(door, queue)
     if token is not None and token > now:
-        next = Next(f"the queue has a token again at {when(token, now)}", token)
+        next = Next("the queue has a token again", token)
         return _said(job, f"is pending: queue {queue} has reached its rate.", _ends(door, job, next))
     waiting = waiting_in(door, queue)
     ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
@@ -102,17 +97,17 @@ def _scheduled(door: Door, job: Mapping[str, Any]) -> Verdict:
         size = (queue_row(door, job["queue"]) or {}).get("groups", {}).get("size")
         until = f"until {size} members have joined" if size else "until it is ready"
         sentence = f"gathers with group {job['group']} of queue {job['queue']}, {until}."
-        next = Next(f"the batch is ready at {when(due, now)}", due, is_step=True) if due is not None and row is not None else None
+        next = Next("the batch is ready", due, is_step=True) if due is not None and row is not None else None
         return _said(job, sentence, _ends(door, job, next))
     at = job["processAt"]
-    next = Next(f"it becomes pending at {when(at, now)}", at, is_step=True)
+    next = Next("it becomes pending", at, is_step=True)
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
     return _said(job, f"is scheduled for {when(at, now)}.", _ends(door, job, next), advice=run)
 
 
 def _retry(door: Door, job: Mapping[str, Any]) -> Verdict:
     at, now = job["nextRetryAt"], door.store.now
-    next = Next(f"its next attempt can start at {when(at, now)}", at, is_step=True)
+    next = Next("its next attempt can start", at, is_step=True)
     sentence = f"waits for retry {job['retryCount']} of {job['maxRetries']} at {when(at, now)}{_failure(door, job)}."
     run: tuple[Advice, ...] = (("run the job now", ("job.run", {"id": job["id"]})),)
     return _said(job, sentence, _ends(door, job, next), advice=run)
@@ -137,14 +132,14 @@ def _held(door: Door, job: Mapping[str, Any]) -> Verdict:
     then = "it is pending again" if job["state"] == "claimed" else "its attempt fails with WorkerCrashed"
     lease = None
     if ends is not None:
-        lease = Next(f"its lease ends at {when(ends, now)} unless {worker} renews it; then {then}", ends, is_step=True)
+        lease = Next(f"its lease ends unless {worker} renews it; then {then}", ends, is_step=True)
     cancel: tuple[Advice, ...] = (("cancel the job", ("job.cancel", {"id": job["id"]})),)
     if job["state"] == "claimed":
         return _said(job, f"is claimed by {worker} and has not started.", _ends(door, job, lease), advice=cancel)
     since, others = when(job["startedAt"], now), [lease]
     if "timeout" in job:
         at = job["startedAt"] + job["timeout"]
-        others.append(Next(f"its attempt fails with TaskTimeout at {when(at, now)}", at, is_step=True))
+        others.append(Next("its attempt fails with TaskTimeout", at, is_step=True))
     return _said(job, f"is run by {worker} since {since}.", _ends(door, job, *others), advice=cancel)
 
 
@@ -158,7 +153,7 @@ def _final(door: Door, job: Mapping[str, Any]) -> Verdict:
     next = None
     if "retention" in job and state == "completed":
         gone = min(at + job["retention"], NEVER)
-        next = None if gone == NEVER else Next(f"it is deleted at {when(gone, now)}, unless something still refers to it", gone)
+        next = None if gone == NEVER else Next("it is deleted, unless something still refers to it", gone)
     if waiting:
         reason += f"; {len(waiting)} messages about it are not delivered, the first to {waiting[0]['address']}"
     elif row is not None and row["callbacks"]:

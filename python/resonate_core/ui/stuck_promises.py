@@ -33,7 +33,7 @@ def why_promise(
         return _task(door, promise, task, listening)
     id, now, deadline = promise["id"], door.store.now, promise["timeoutAt"]
     if _is_timer(promise):
-        next = Next(f"it is resolved at {when(deadline, now)}", deadline, is_step=True)
+        next = Next("it is resolved", deadline, is_step=True)
         return Verdict(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
     caller = promise["tags"].get("resonate:parent")
     settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
@@ -85,9 +85,7 @@ def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: 
         sentence = f"Task {id} is run by {task['pid']}, whose lease has no end: if that worker has died, nobody notices."
         return Verdict(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
     beat = when(ends - task["ttl"], now)
-    expiry = Next(
-        f"its lease ends at {when(ends, now)} unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True
-    )
+    expiry = Next(f"its lease ends unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True)
     sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}."
     return Verdict(id, "task", "acquired", sentence, _first(expiry, deadline), advice=advice)
 
@@ -117,7 +115,7 @@ def _pending(
     retry = stored.get("retryAt", NEVER)
     if message is None:
         delay = tags.get("resonate:delay", "")
-        again = Next(f"it is dispatched at {when(retry, now)}", retry, is_step=True) if retry != NEVER else None
+        again = Next("it is dispatched", retry, is_step=True) if retry != NEVER else None
         if delay.isascii() and delay.isdigit() and int(delay) > now:
             return Verdict(id, "task", "pending", f"Task {id} is delayed until {when(int(delay), now)}.", _first(again, deadline))
         sentence = f"Task {id} was dispatched to {address}, and no worker has acquired it yet."
@@ -127,7 +125,7 @@ def _pending(
     since = when(message["queuedAt"], now)
     if message.get("leasedUntil", 0) > now:
         sentence = f"Task {id} waits: {message['holder']} is delivering its message to {address}."
-        ends = Next(f"another process may deliver it from {when(message['leasedUntil'], now)}", message["leasedUntil"])
+        ends = Next("another process may deliver it", message["leasedUntil"])
         return Verdict(id, "task", "pending", sentence, _first(ends, deadline))
     if listening is not None and listening(address) is False:
         sentence = f"Task {id} waits for a worker: no worker listens on {address}; its message is queued since {since}."
@@ -155,7 +153,7 @@ def _is_timer(promise: Mapping[str, Any]) -> bool:
 
 def _deadline(promise: Mapping[str, Any], now: int) -> Next | None:
     at = promise["timeoutAt"]
-    return None if at == NEVER else Next(f"it times out at {when(at, now)}", at, is_step=True)
+    return None if at == NEVER else Next("it times out", at, is_step=True)
 
 
 def _first(*candidates: Next | None) -> Next | None:

@@ -16,7 +16,7 @@ class Next(NamedTuple):
     """What happens next.
 
     Attributes:
-        what: In words, with the instant.
+        what: In words, without the instant.
         at: When, in Unix ms; None if it is not known.
         is_step: Whether it is an internal step, which needs a process that ticks the store.
     """

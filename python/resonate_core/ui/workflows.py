@@ -89,7 +89,10 @@ def workflow(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 def _timeline(door: Door, calls: list[Call]) -> dict[str, Any] | None:
     """The lives of the calls; None until the timeline can be made of records."""
     try:
-        from .._timeline_data import record_history, timeline_data
+        from .._timeline_data import (  # type: ignore[import-untyped, unused-ignore]
+            record_history,
+            timeline_data,
+        )
     except ImportError:
         return None
     jobs = door.find_all("job", [call.id for call in calls])
