@@ -1,4 +1,4 @@
-"""The way of the views to a store: requests of the protocol, with the permissions of who asks."""
+"""The way of the views to a store: requests of the protocol, with the permissions of a principal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Door:
 
     Args:
         store: The store.
-        principal: Who asks.
+        principal: The sender of the request.
         redaction: That of the response.
         limits: The limits of a request.
         run: Runs a request that may change the store; by default in the calling thread.
@@ -69,7 +69,7 @@ class Door:
         return self.ask_all([(kind, dict(data))])[0]
 
     def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
-        """Return status and data of each reply, refusals included, in order. Each request is judged by the permissions of who asks."""
+        """Return status and data of each reply, refusals included, in order. Each request is judged by the permissions of the principal."""
         answers: list[tuple[int, Any] | None] = []
         permitted: list[Envelope] = []
         for kind, data in requests:
@@ -171,7 +171,7 @@ class Door:
         return self._types.get(id)
 
     def know_types(self, ids: Sequence[str]) -> None:
-        """Read the types of several jobs at once, whoever may see them: they decide what is hidden."""
+        """Read the types of several jobs at once, also of jobs that the principal must not see: types decide about redaction."""
         asked = [id for id in dict.fromkeys(ids) if id not in self._types]
         if not asked or not self.redaction.rules.by_type:
             return

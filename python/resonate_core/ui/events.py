@@ -30,7 +30,7 @@ _MOST_STREAMS = 64
 
 
 class Ticker:
-    """Looks at a store while somebody listens, and tells all listeners when it has changed.
+    """Reads a store while a stream is open, and notifies all streams when it has changed.
 
     Args:
         store: The store.
@@ -141,7 +141,7 @@ class Ticker:
             self._reader = self._writer = -1
 
     def _open_watch(self) -> Watch | None:
-        """Be told of commits of this process; those of others are seen in the counts."""
+        """Watch the commits of this process; those of other processes show in the counts."""
         try:
             self._reader, self._writer = os.pipe()
             for descriptor in (self._reader, self._writer):

@@ -202,7 +202,7 @@ class Journeys:
         return id
 
     def get(self, id: str, prefix: str) -> Journey | None:
-        """Return an open recording that somebody with this prefix may see."""
+        """Return an open recording that a principal with this prefix may see."""
         with self._lock:
             journey = self._open.get(id)
             if journey is None or prefix not in ("", journey.prefix):
@@ -211,7 +211,7 @@ class Journeys:
             return journey
 
     def all(self, prefix: str) -> list[tuple[str, Journey]]:
-        """Return the open recordings that somebody with this prefix may see."""
+        """Return the open recordings that a principal with this prefix may see."""
         with self._lock:
             return [(id, journey) for id, journey in self._open.items() if prefix in ("", journey.prefix)]
 

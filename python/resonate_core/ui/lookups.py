@@ -30,7 +30,7 @@ def audit(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 
 
 def find(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
-    """What has this id, begins with it, or is a queue or a schedule of this name."""
+    """Records with this id or with ids that begin with it, and queues and schedules of this name."""
     text = given.need("q").strip()
     found: dict[tuple[str, str], dict[str, Any]] = {}
 

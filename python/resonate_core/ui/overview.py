@@ -29,7 +29,7 @@ _STEPS = {
 
 
 def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) -> dict[str, Any]:
-    """Who asks, and what this dashboard offers."""
+    """The principal, and the features of this dashboard."""
     store, who = door.store, door.principal
     kind = "database" if store.url is not None else "file" if store.path is not None else "memory"
     manual = isinstance(store.clock, ManualClock)

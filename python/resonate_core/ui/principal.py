@@ -1,4 +1,4 @@
-"""Who asks, and what they may do."""
+"""The sender of a request to the dashboard, and its permissions."""
 
 from __future__ import annotations
 

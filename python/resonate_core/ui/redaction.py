@@ -1,6 +1,6 @@
 """Redaction: values that must not leave the store are replaced in every response.
 
-A value is found where it stands in a payload, by its key or by the type of its job. It is then replaced wherever its text occurs in
+A value is found in a payload, by its key or by the type of its job. It is then replaced wherever its text occurs in
 the same response: tracebacks, error messages, log lines and sentences may quote it.
 """
 
@@ -20,7 +20,7 @@ REDACTED = "[redacted]"
 _SHORTEST = 4
 #: A payload that is redacted as a whole holds ordinary words, too.
 _SHORTEST_OF_TYPE = 8
-#: The most values that are looked for in one response.
+#: The most values that are replaced in one response.
 _MOST_SECRETS = 5000
 #: Members that name a record; a page needs them to ask for it.
 _NAMES = frozenset(("id", "ids", "root", "queue", "next", "cursor", "travel", "kind", "leader", "batch"))
@@ -134,7 +134,7 @@ class Redaction:
         return _replaced(document, found, None)
 
     def _forms(self) -> Iterable[str]:
-        """The noted values as they stand in texts: plain, and with the escapes of JSON and of Python."""
+        """The noted values as texts hold them: plain, and with the escapes of JSON and of Python."""
         for secret in self._secrets:
             yield secret
             yield from {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]} - {secret}

@@ -17,7 +17,7 @@ from .site import Site
 __all__ = ["schedules"]
 
 _NEXT_RUNS, _LAST_RUNS = 5, 10
-#: The most promises of a schedule that are looked at for its last runs.
+#: The most promises of a schedule that are read for its last runs.
 _MOST_RUNS = 1000
 _OUTCOMES = {"resolved": "completed", "rejected": "failed", "rejected_timedout": "failed", "rejected_canceled": "cancelled"}
 

@@ -1,4 +1,4 @@
-"""Newest-first lists of jobs and of roots of workflows: the queries of the engine, and what stands in for them on a copy of a state."""
+"""Newest-first lists of jobs and of roots of workflows, by queries of the core."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .stand_ins import views_of
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
-#: The most rows that one request examines for a filter that no index serves: a slice that holds nobody up.
+#: The most rows that one request examines for a filter that no index serves: a slice does not delay other requests.
 SLICE = 10_000
 
 
@@ -42,7 +42,7 @@ class Found:
 
 @dataclass(frozen=True)
 class PromiseFilter:
-    """What promises are looked for."""
+    """A filter of promises."""
 
     states: list[str] = field(default_factory=list)
     id: str | None = None
@@ -53,7 +53,7 @@ class PromiseFilter:
 
 @dataclass(frozen=True)
 class JobFilter(PromiseFilter):
-    """What jobs are looked for; `arguments` are paths into the payload with the texts of their values, or None for any text in it."""
+    """A filter of jobs; `arguments` are paths into the payload with the texts of their values, or None for any text in it."""
 
     type: str | None = None
     queue: str | None = None

@@ -21,8 +21,8 @@ class Site:
     Attributes:
         store: The store, or None if it shows recordings only.
         options: Its options.
-        listening: Returns whether a worker listens on an address; None if nobody knows.
-        counting: Counts commits of this process, for histograms; None if nobody counts.
+        listening: Returns whether a worker listens on an address; None if that is not known.
+        counting: Counts commits of this process, for histograms; None if there are none.
         read_only: Whether the store was opened for reading.
         name: The place of the store, for people.
         is_recording: Whether the store is the last state of a recording.

@@ -47,7 +47,7 @@ def pytest_story(door: Door, journey: Journey, n: int) -> str:
     """Return Python code of a test that runs the events up to one, and compares statuses and the states at the end.
 
     Args:
-        door: That of the response: what it redacts is not written.
+        door: That of the response: redacted values are not written.
         journey: The recording.
         n: The last event.
     """

@@ -36,8 +36,8 @@ class Why:
         state: Its state; None for a queue and an unknown id.
         sentence: The reason, in one sentence.
         next: What happens to it next, and when (Unix ms, or None); None: nothing happens by itself.
-        chain: What it waits for, what that waits for, and so on: pairs of an id and a sentence.
-        stuck: Whether it waits for a person: nothing that happens by itself lets it go on.
+        chain: The ids that it waits for, each with a sentence: the first one, the one that this one waits for, and so on.
+        stuck: Whether it waits for a person: nothing that happens by itself lets it continue.
         advice: What a person can do: texts, each with the kind and the data of a request, or None.
         now: The instant of the answer, in Unix ms.
     """
@@ -151,7 +151,7 @@ def _with_chain(door: Door, first: Verdict, chain: list[tuple[str, str]]) -> str
 
 
 def _overdue(door: Door, next: Next | None) -> Next | None:
-    """Say so if a step is due for long: then no process ticks the store."""
+    """Add a note if a step is overdue: then no process ticks the store."""
     if next is None or next.at is None or not next.is_step:
         return next
     late = door.store.now - next.at

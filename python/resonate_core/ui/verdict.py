@@ -1,4 +1,4 @@
-"""What is said of one id: the parts of `Why` before its chain is followed."""
+"""A finding about one id: the parts of `Why` before its chain is followed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Verdict:
         sentence: The reason.
         next: What happens next by itself.
         waits_for: The ids that it waits for, the most telling first.
-        stuck: Whether nothing happens by itself that lets it go on.
+        stuck: Whether nothing happens by itself that lets it continue.
         advice: What a person can do.
     """
 
