@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 from sphinx.ext.napoleon import Config, GoogleDocstring
@@ -24,10 +22,8 @@ exclude_patterns = ["**/_build"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 
-# docs/notebooks is a link to notebooks/, whose files have no outputs: the build runs them.
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+# docs/notebooks is a link to notebooks/, whose files have their outputs: scripts/notebooks stores them, the tests compare them.
+nb_execution_mode = "off"
 nb_merge_streams = True
 
 html_theme = "furo"
@@ -82,16 +78,7 @@ def google_docstring(app: Any, what: str, name: str, obj: object, options: Any, 
         ).lines()
 
 
-def keep_kernels_here(app: Any) -> None:
-    """Gives the kernels of the notebooks files of the build's own, not of the home directory, and a log of errors only."""
-    profile = Path(app.doctreedir, "ipython", "profile_default")
-    profile.mkdir(parents=True, exist_ok=True)
-    profile.joinpath("ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 'ERROR'\n", encoding="utf-8")
-    os.environ |= {"IPYTHONDIR": str(profile.parent), "JUPYTER_RUNTIME_DIR": str(profile.parent / "runtime")}
-
-
 def setup(app: Any) -> None:
     """Connects the above."""
-    app.connect("builder-inited", keep_kernels_here)
     app.connect("autodoc-process-docstring", google_docstring)
     app.connect("autodoc-process-signature", short_signature)

@@ -14,7 +14,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from reference import Model
+from resonate_core.conformance.reference import Model
 
 
 class Refused(Exception):

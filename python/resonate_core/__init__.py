@@ -11,6 +11,7 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -182,3 +183,7 @@ if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every miss
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if "IPython" in sys.modules:  # a notebook: lists of records are shown as tables
+    import_module("resonate_core.display").register()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 from ._core import Store
@@ -122,6 +123,12 @@ class Diff:
         if self.left_out:
             lines.append(f"and {self.left_out} more")
         return "\n".join(lines) or "no difference"
+
+    def _repr_html_(self) -> str:
+        return str(import_module("resonate_core.display").diff_html(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return dict(import_module("resonate_core.display").diff_bundle(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in a JSON-able dict (`resonate-diff/1`).

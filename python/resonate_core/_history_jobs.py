@@ -46,7 +46,7 @@ class JobLives:
         if life is None:
             life = self._create(record["id"], now, record.get("deadline", NEVER), record.get("tags", {}))
         elif life.state != "pending" and state not in ENDED_AT:
-            life.begin_again()
+            life.begin_again(now)
         since = now if life.job is not None else life.created_at
         life.job = dict(record)
         queued = life.task is None or life.task.state in _WAITING

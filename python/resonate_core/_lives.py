@@ -43,7 +43,8 @@ class Mark:
 class Life:
     """One promise and its task or job, or one schedule (which has no deadline).
 
-    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`.
+    The state of a job is `pending`, or how it ended: `completed`, `failed`, `cancelled`, `expired` or `deleted`. `ends` has each
+    end with its instant, also those before an id was enqueued again; `renewals` are the instants of that.
     """
 
     id: str
@@ -56,6 +57,16 @@ class Life:
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     job: dict[str, Any] | None = None
+    parent: str | None = None
+    ends: list[tuple[int, str]] = field(default_factory=list)
+    renewals: list[int] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[tuple[int, str]]:
+        """The state as it changes: instants in order, each with the state that it begins."""
+        first = "active" if self.timeout_at is None else "pending"
+        begun = [(at, first) for at in (self.created_at, *self.renewals)]
+        return sorted([*begun, *self.ends], key=lambda change: change[0])
 
     @property
     def task(self) -> Span | None:
@@ -84,10 +95,12 @@ class Life:
             if span is not None and span.number is not None and span.outcome is None:
                 span.outcome = "timed_out" if late else OUTCOMES.get(state)
         self.state, self.settled_at = state, at
+        self.ends.append((at, state))
         self.leave(at)
 
-    def begin_again(self) -> None:
+    def begin_again(self, at: int) -> None:
         """The id was enqueued once more, after the job that had it was gone."""
         self.state, self.settled_at = "pending", None
+        self.renewals.append(at)
         for span in self.spans:
             span.number = None  # they count from 1 again

@@ -2,152 +2,177 @@
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import dates, ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.patches import FancyArrowPatch
 
+from resonate_core._timeline_data import DATES_FROM, extent, lives_between, story_events, timeline_data, worker_colour
+from resonate_core._timeline_folds import Fold, fold_data, folds_of
+from resonate_core._timeline_legend import legend_of, short
+from resonate_core._timeline_looks import BAND, ENDS, EVENTS, HALTED, HATCHES, LINES, MARKS, SUSPENDED, WAKE, WORKERS
+from resonate_core._timeline_shown import Timeline
+from resonate_core.errors import Invalid
 from resonate_core.history import History, Life, Span
 
 if TYPE_CHECKING:
+    from resonate_core._timeline_data import Event
     from resonate_core.history import Source
 
-MOST_ROWS = 60
-BANDS = {
-    "pending": "#e3e8ef",
-    "resolved": "#d3ead5",
-    "rejected": "#f6d3cf",
-    "rejected_canceled": "#e4e0da",
-    "rejected_timedout": "#fbe3bd",
-}
-BANDS.update(
-    completed=BANDS["resolved"],
-    failed=BANDS["rejected"],
-    cancelled=BANDS["rejected_canceled"],
-    expired=BANDS["rejected_timedout"],
-    deleted="#f3f3f3",
-)
-HOLDERS = ["#4e79a7", "#b07aa1", "#76b7b2", "#9c755f", "#59a14f", "#edc948", "#ff9da7", "#bab0ac"]
-SUSPENDED = "#8a93a0"
-HALTED = "#5b5b5b"
-# state of a job: (colour, style of its line, what the legend says)
-LINES: dict[str, tuple[str, Any, str]] = {
-    "scheduled": ("#8a93a0", ":", "scheduled"),
-    "pending": ("#8a93a0", "-", "waits in its queue"),
-    "retry": ("#c77f2b", (0, (3, 2)), "waits for its retry"),
-    "archived": ("#5b5b5b", "--", "archived"),
-}
-# kind: (marker, size, colour, height in the row, what the legend says)
-MARKS = {
-    "dispatch": ("^", 5.5, "#2f6f9f", -0.40, "dispatched"),
-    "heartbeat": ("|", 6.0, "#ffffff", 0.0, "heartbeat"),
-    "lease_expiry": ("X", 8.0, "#c0392b", 0.0, "lease expired"),
-    "promise_timeout": ("D", 6.0, "#d08a1d", 0.0, "deadline"),
-    "listener_drain": ("o", 6.0, "#3c7d5a", 0.0, "listener notified"),
-    "schedule": ("d", 5.5, "#2f6f9f", 0.0, "schedule fired"),
-    "schedule_set_aside": ("d", 5.5, "#c0392b", 0.0, "schedule set aside"),
-    "refused": ("x", 6.0, "#c0392b", 0.36, "refused"),
-    "completed": ("o", 5.5, "#3c7d5a", 0.0, "attempt completed"),
-    "failed": ("X", 7.0, "#c0392b", 0.0, "attempt failed"),
-    "crashed": ("P", 7.0, "#c0392b", 0.0, "worker crashed"),
-    "timed_out": ("D", 6.0, "#d08a1d", 0.0, "attempt timed out"),
-    "snoozed": ("<", 6.0, "#5f6f80", 0.0, "snoozed"),
-    "cancelled": ("s", 5.5, "#7d7466", 0.0, "attempt cancelled"),
-}
-WAKE = "#7a8594"
-SINCE_DATES = 631_152_000_000  # an instant before 1990 is taken as a distance from 0
+LEGEND_LINE = 0.18  # inches
 UNITS = (("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000), ("ms", 1))
 
 
-class Timeline(Figure):
-    """A figure that shows itself in a notebook, with or without pyplot."""
-
-    def _repr_svg_(self) -> str:
-        written = io.StringIO()
-        self.savefig(written, format="svg", bbox_inches="tight")
-        return written.getvalue()
-
-
-def draw(source: Source, ids: str | None, start: int | None, end: int | None, title: str | None, ax: Axes | None) -> Figure:
+def draw(
+    source: Source,
+    ids: str | None,
+    start: int | None,
+    end: int | None,
+    title: str | None,
+    ax: Axes | None,
+    events: Iterable[Event],
+    most_rows: int,
+) -> Figure:
     """Does what `timeline` says."""
+    if most_rows < 1:
+        raise Invalid(f"most_rows must be at least 1, got {most_rows}")
+    events = story_events(events)
     history = History(source)
-    rows = _rows(history, ids)
-    first = start if start is not None else min((life.created_at for life in rows), default=history.start or 0)
-    last = max(end if end is not None else history.end, first + 1)
+    first, last = extent(history, ids, start, end)
+    last = max(last, first + 1)
+    lives = lives_between(history, ids, first, last)
+    rows = _folded(lives) if len(lives) > most_rows else _own_rows(lives, history)
     if ax is None:
-        figure: Figure = Timeline(figsize=(10, 1.1 + 0.42 * max(len(rows), 1)), layout="constrained")
+        figure: Figure = Timeline(figsize=(10, 1.1 + 0.42 * max(min(len(rows), most_rows), 1)), layout="constrained")
         ax = figure.subplots()
+        figure.data_of = lambda: timeline_data(  # type: ignore[attr-defined]
+            history, ids=ids, start=start, end=end, title=title, events=events
+        )
+        figure.source = source  # type: ignore[attr-defined]
     else:
         figure = ax.figure.figure  # the whole one, also of a part
-    _Picture(ax, history, rows, first, last).draw()
+    picture = _Picture(ax, history, rows, first, last, events, most_rows)
+    picture.draw()
+    if isinstance(figure, Timeline):
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, max(height, 0.5 + LEGEND_LINE * picture.legend_lines))
     if title:
-        ax.set_title(title, loc="left", fontsize=11)
+        ax.set_title(short(title, 120), loc="left", fontsize=11, pad=18 if picture.told else 6)
     return figure
 
 
-def _rows(history: History, ids: str | None) -> list[Life]:
-    wanted = None if ids is None else re.compile(".*".join(re.escape(part) for part in ids.split("*")), re.DOTALL)
+def _own_rows(lives: list[Life], history: History) -> list[Life | Fold]:
+    """Without the promises that are in the row of their schedule, since no worker took them."""
+    here = {life.id for life in lives}
+    return [life for life in lives if life.schedule not in here or life.job is not None or any(span.pid for span in life.spans)]
 
-    def has_a_row(life: Life) -> bool:
-        if wanted is not None:
-            return wanted.fullmatch(life.id) is not None
-        return life.schedule not in history.lives or any(span.pid for span in life.spans)
 
-    return sorted(filter(has_a_row, history.lives.values()), key=lambda life: life.created_at)
+def _folded(lives: list[Life]) -> list[Life | Fold]:
+    """Rows that belong together become one, at the place of their schedule or of their first."""
+    schedules = {life.id: life for life in lives if life.timeout_at is None}
+    found = folds_of(lives)
+    folds = {id(schedules.get(fold.label, fold.members[0]) if fold.kind == "schedule" else fold.members[0]): fold for fold in found}
+    members = {id(life) for fold in found for life in fold.members}
+    rows: list[Life | Fold] = []
+    for life in lives:
+        if id(life) in folds:
+            rows.append(folds[id(life)])
+        elif id(life) not in members:
+            rows.append(life)
+    return rows
 
 
 class _Picture:
-    def __init__(self, ax: Axes, history: History, rows: list[Life], first: int, last: int) -> None:
+    def __init__(
+        self,
+        ax: Axes,
+        history: History,
+        rows: list[Life | Fold],
+        first: int,
+        last: int,
+        events: list[dict[str, Any]],
+        most_rows: int,
+    ) -> None:
         self.ax = ax
         self.history = history
-        self.cut = max(len(rows) - MOST_ROWS, 0)
-        self.rows = rows[:MOST_ROWS]
+        self.cut = rows[most_rows:]
+        self.rows = rows[:most_rows]
         self.first, self.last = first, last
-        self.place = {life.id: -row for row, life in enumerate(self.rows)}
+        self.events = events
+        self.place = {row.id: -number for number, row in enumerate(self.rows) if isinstance(row, Life)}
         self.scale, self.unit = self._axis()
         self.width = self.scale(last) - self.scale(first)
-        pids = (span.pid for life in self.rows for span in life.spans if span.pid is not None and self.width_of(span) > 0)
-        self.colour = {pid: HOLDERS[i % len(HOLDERS)] for i, pid in enumerate(dict.fromkeys(pids))}
+        self.workers = self._workers()
         self.states: dict[str, None] = {}  # what the legend explains, in order of appearance
         self.kinds: dict[str, None] = {}
         self.lines: dict[str, None] = {}
+        self.folds = False
+        self.told = False  # whether texts of events stand above it
+        self.legend_lines = 0
 
     def _axis(self) -> tuple[Callable[[int], float], str]:
-        if self.first >= SINCE_DATES:
+        if self.first >= DATES_FROM:
             return (lambda at: at / 86_400_000), "UTC"  # matplotlib counts days since 1970
         unit, size = next(((unit, size) for unit, size in UNITS if self.last - self.first >= 3 * size), UNITS[-1])
         return (lambda at: at / size), unit
 
+    def _workers(self) -> dict[str, tuple[str, str]]:
+        """The colour and the hatch of each worker in the picture: those whose names give the same colour differ by their hatch."""
+        lives = [row for row in self.rows if isinstance(row, Life)]
+        seen = dict.fromkeys(
+            span.pid
+            for life in lives
+            for span in life.spans
+            if span.pid is not None and self.seen_between(span.start, self.end_of(span))
+        )
+        taken: dict[int, int] = {}
+        looks = {}
+        for pid in sorted(seen):
+            colour = worker_colour(pid)
+            looks[pid] = WORKERS[colour], HATCHES[taken.get(colour, 0) % len(HATCHES)]
+            taken[colour] = taken.get(colour, 0) + 1
+        return {pid: looks[pid] for pid in seen}
+
+    def end_of(self, span: Span) -> int:
+        return self.last if span.end is None else span.end
+
     def x(self, at: int) -> float:
         return self.scale(min(max(at, self.first), self.last))
-
-    def width_of(self, span: Span) -> float:
-        return self.x(self.last if span.end is None else span.end) - self.x(span.start)
 
     def seen(self, at: int) -> bool:
         return self.first <= at <= self.last
 
+    def seen_between(self, start: int, end: int) -> bool:
+        return start <= self.last and end >= self.first
+
     def draw(self) -> None:
-        for life in self.rows:
-            self._row(life, self.place[life.id])
+        for number, row in enumerate(self.rows):
+            if isinstance(row, Fold):
+                self._fold(row, -number)
+            else:
+                self._row(row, -number)
         for at, settled, awaiter in self.history.wakes:
             if settled in self.place and awaiter in self.place and self.seen(at):
                 self._wake(at, self.place[settled], self.place[awaiter])
+        for event in self.events:
+            self._event(event)
         if not self.rows:
             self.ax.text(0.5, 0.5, "nothing to show", transform=self.ax.transAxes, ha="center", va="center", color=WAKE)
         self._frame()
-        self._legend()
+        self.legend_lines = legend_of(self)
 
-    def _bar(self, row: float, start: int, end: int, height: float, colour: str, order: float) -> None:
+    # --- rows ---------------------------------------------------------------------------------------------------------------
+
+    def _bar(self, row: float, start: int, end: int, height: float, colour: str, order: float, hatch: str = "") -> None:
         left, right = self.x(start), self.x(end)
         if right > left:
-            self.ax.barh(row, right - left, left=left, height=height, color=colour, edgecolor="none", zorder=order)
+            bars = self.ax.barh(row, right - left, left=left, height=height, color=colour, linewidth=0, zorder=order)
+            if hatch:
+                bars[0].set(hatch=hatch, edgecolor="#ffffffb0")
 
     def _row(self, life: Life, row: int) -> None:
         if life.timeout_at is None:
@@ -155,7 +180,7 @@ class _Picture:
         else:
             self._life(life, row)
         if life.job is not None:
-            self._ends(life, row)
+            self._outcomes(life, row)
         drawn: dict[str, float] = {}
         for mark in life.marks:
             if self.seen(mark.at) and self._apart(drawn, mark.kind, mark.at, 160):
@@ -169,24 +194,16 @@ class _Picture:
         return True
 
     def _life(self, life: Life, row: int) -> None:
-        end = self.last + 1 if life.settled_at is None else life.settled_at
-        if end >= self.first and life.created_at <= self.last:
-            self.states.setdefault(life.state)
-            self._bar(row, life.created_at, end, 0.74, BANDS[life.state], 1)
-        if life.settled_at is not None and self.seen(life.settled_at):
-            at = self.x(life.settled_at)
-            self.ax.plot(
-                [at, at], [row - 0.37, row + 0.37], color=_darker(BANDS[life.state]), linewidth=1.6, zorder=2, solid_capstyle="butt"
-            )
+        self._states(life, row)
+        drawn: dict[str, float] = {}
         for span in life.spans:
-            end = self.last if span.end is None else span.end
-            if self.width_of(span) <= 0:
+            end = self.end_of(span)
+            if not self.seen_between(span.start, end):
                 continue
             if span.pid is not None:
-                held = span.state == "claimed"  # by a worker that has not begun it
-                self._bar(row, span.start, end, 0.14 if held else 0.40, self.colour[span.pid], 3)
-                if not held:
-                    self._holder(row, span.start, end, span.pid)
+                self._held(row, span, end, drawn)
+            elif span.start == end:
+                continue
             elif life.job is not None and span.state in LINES:
                 self.lines.setdefault(span.state)
                 colour, dashes, _ = LINES[span.state]
@@ -196,7 +213,44 @@ class _Picture:
                 colour, style = (SUSPENDED, ":") if span.state == "suspended" else (HALTED, "--")
                 self.ax.plot([self.x(span.start), self.x(end)], [row, row], color=colour, linewidth=1.4, linestyle=style, zorder=2)
 
-    def _ends(self, life: Life, row: int) -> None:
+    def _states(self, life: Life, row: int) -> None:
+        """The state as it changes: a band while it is pending, a bar where it ends, a thin line of what it is from then on."""
+        changes = life.changes
+        for place, (at, state) in enumerate(changes):
+            until = changes[place + 1][0] if place + 1 < len(changes) else self.last
+            if not self.seen_between(at, until):
+                continue
+            self.states.setdefault(state)
+            if state == "pending":
+                self._bar(row, at, until, 0.74, BAND, 1)
+                continue
+            if state != "deleted":
+                self._bar(row, at, until, 0.1, ENDS[state] + "80", 1)
+            if self.seen(at):
+                where = [self.x(at)] * 2
+                self.ax.plot(where, [row - 0.37, row + 0.37], color=ENDS[state], linewidth=2.4, zorder=2.5, solid_capstyle="butt")
+
+    def _held(self, row: int, span: Span, end: int, drawn: dict[str, float]) -> None:
+        claimed = span.state == "claimed"  # by a worker that has not begun it
+        colour, hatch = self.workers[str(span.pid)]
+        if self.x(end) - self.x(span.start) < self.width / 800:  # also of no time at all
+            if self._apart(drawn, str(span.pid), span.start, 800):
+                high = 0.12 if claimed else 0.26
+                where = [self.x(span.start)] * 2
+                self.ax.plot(where, [row - high, row + high], color=colour, linewidth=1.8, zorder=3, solid_capstyle="butt")
+            return
+        self._bar(row, span.start, end, 0.14 if claimed else 0.40, colour, 3, hatch)
+        if not claimed:
+            self._holder(row, span.start, end, str(span.pid), colour)
+
+    def _holder(self, row: int, start: int, end: int, pid: str, back: str) -> None:
+        width = (self.x(end) - self.x(start)) / self.width
+        if width > 0.011 * (len(pid) + 2):  # it fits, more or less: nine letters take a tenth of the axes
+            middle = (self.x(start) + self.x(end)) / 2
+            text = self.ax.text(middle, row - 0.01, short(pid), color="white", fontsize=8, ha="center", va="center", zorder=6)
+            text.set_bbox({"facecolor": back, "edgecolor": "none", "pad": 0.8})  # above heartbeats and hatches
+
+    def _outcomes(self, life: Life, row: int) -> None:
         """How the attempts of a job ended."""
         drawn: dict[str, float] = {}
         for span in life.spans:
@@ -205,12 +259,6 @@ class _Picture:
             if self._apart(drawn, span.outcome, span.end, 160):
                 self._mark(span.end, span.outcome, row, "")
 
-    def _holder(self, row: int, start: int, end: int, pid: str) -> None:
-        width = (self.x(end) - self.x(start)) / self.width
-        if width > 0.011 * (len(pid) + 2):  # it fits, more or less: nine letters take a tenth of the axes
-            middle = (self.x(start) + self.x(end)) / 2
-            self.ax.text(middle, row - 0.01, _short(pid), color="white", fontsize=8, ha="center", va="center", zorder=4)
-
     def _schedule(self, life: Life, row: int) -> None:
         end = self.last if life.settled_at is None else life.settled_at
         self.ax.plot([self.x(life.created_at), self.x(end)], [row, row], color="#b9c3cf", linewidth=1, zorder=1)
@@ -218,6 +266,28 @@ class _Picture:
         for made in self.history.lives.values():
             if made.schedule == life.id and made.id not in self.place and self._apart(drawn, made.state, made.created_at, 400):
                 self._life(made, row)
+
+    def _fold(self, fold: Fold, row: int) -> None:
+        """How many of its members run (area) and wait (line), what ended well (below) and what failed (below that)."""
+        self.folds = True
+        data = fold_data(fold, self.first, self.last)
+        edges = [self.x(self.first + place * data["step"]) for place in range(len(data["running"]) + 1)]
+        most = max(1.0, *data["running"], *data["waiting"])
+        for name, is_area in (("running", True), ("waiting", False)):
+            heights = [row - 0.16 + 0.54 * value / most for value in data[name]]
+            if is_area:
+                self.ax.stairs(heights, edges, baseline=row - 0.16, fill=True, color="#7da7d9", zorder=2)
+            else:
+                self.ax.stairs(heights, edges, baseline=None, color="#5f6f80", linewidth=0.8, zorder=3)
+        for name, colour, base in (("done", ENDS["completed"], row - 0.28), ("failed", ENDS["failed"], row - 0.42)):
+            worst = max(1, *data[name])
+            places = [place for place, count in enumerate(data[name]) if count]
+            left = [edges[place] for place in places]
+            high = [0.03 + 0.09 * data[name][place] / worst for place in places]
+            widths = [max(edges[place + 1] - edges[place], self.width / 400) for place in places]
+            self.ax.bar(left, high, width=widths, bottom=base, align="edge", color=colour, linewidth=0, zorder=2)
+
+    # --- marks --------------------------------------------------------------------------------------------------------------
 
     def _mark(self, at: int, kind: str, row: int, text: str) -> None:
         marker, size, colour, height, _ = MARKS[kind]
@@ -236,8 +306,27 @@ class _Picture:
         ends = ((self.x(at), settled), (self.x(at), awaiter))
         self.ax.add_patch(FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=10, shrinkB=0, color=WAKE, linewidth=1, zorder=4))
 
+    def _event(self, event: Mapping[str, Any]) -> None:
+        """What the story says, across all rows."""
+        end = event.get("end", event["at"])
+        if not self.seen_between(event["at"], end):
+            return
+        colour = EVENTS.get(event["kind"], EVENTS["note"])
+        left, right = self.x(event["at"]), self.x(end)
+        if right > left:
+            self.ax.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=0.5)
+        else:
+            self.ax.axvline(left, color=colour, linewidth=1.2, alpha=0.7, zorder=0.5)
+        self.told = True
+        place = self.ax.get_xaxis_transform()
+        note = self.ax.text(left, 1.0, short(event["text"], 60), transform=place, color=colour, fontsize=8, va="bottom")
+        if left > self.scale(self.first) + 0.85 * self.width:
+            note.set_horizontalalignment("right")
+
+    # --- frame --------------------------------------------------------------------------------------------------------------
+
     def _frame(self) -> None:
-        self.ax.set_yticks([-row for row in range(len(self.rows))], [_short(life.id) for life in self.rows], fontsize=9)
+        self.ax.set_yticks([-row for row in range(len(self.rows))], [_name(row) for row in self.rows], fontsize=9)
         self.ax.set_ylim(-max(len(self.rows), 1) + 0.4, 0.6)
         margin = self.width * 0.015
         self.ax.set_xlim(self.scale(self.first) - margin, self.scale(self.last) + margin)
@@ -247,7 +336,7 @@ class _Picture:
             self.ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         else:
             self.ax.xaxis.set_major_locator(ticker.MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
-        unit = self.unit if not self.cut else f"{self.unit}   ({self.cut} more rows are not shown)"
+        unit = self.unit if not self.cut else f"{self.unit}   ({self._left_out()})"
         self.ax.set_xlabel(unit, fontsize=9, loc="left" if self.unit == "UTC" else "right")  # at the right stands the date
         self.ax.tick_params(axis="x", labelsize=8)
         self.ax.tick_params(axis="y", length=0)
@@ -256,42 +345,12 @@ class _Picture:
         for side in ("top", "right", "left"):
             self.ax.spines[side].set_visible(False)
 
-    def _legend(self) -> None:
-        handles: list[Patch | Line2D] = []
-        for pid, colour in self.colour.items():
-            handles.append(Patch(color=colour, label=f"held by {_short(pid, 16)}"))
-        for state in sorted(self.states, key=lambda state: state in ("suspended", "halted")):
-            if state == "suspended":
-                handles.append(Line2D([], [], color=SUSPENDED, linestyle=":", label="suspended"))
-            elif state == "halted":
-                handles.append(Line2D([], [], color=HALTED, linestyle="--", label="halted"))
-            else:
-                handles.append(Patch(color=BANDS[state], label=state))
-        for state in sorted(self.lines, key=list(LINES).index):
-            colour, dashes, label = LINES[state]
-            handles.append(Line2D([], [], color=colour, linestyle=dashes, label=label))
-        for kind in self.kinds:
-            if kind == "wake":
-                handles.append(
-                    Line2D(
-                        [0, 1], [0, 0], color=WAKE, marker=">", markersize=5, markevery=[1], linewidth=1, label="wakes its awaiter"
-                    )
-                )
-            else:
-                marker, size, colour, _, label = MARKS[kind]
-                colour = "#888888" if kind == "heartbeat" else colour
-                handles.append(Line2D([], [], color=colour, marker=marker, markersize=size, linestyle="", label=label))
-        if handles:
-            self.ax.legend(
-                handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8, frameon=False, borderaxespad=0
-            )
+    def _left_out(self) -> str:
+        members = sum(len(row.members) if isinstance(row, Fold) else 1 for row in self.cut)
+        return f"{members:,} more row{'' if members == 1 else 's'} {'is' if members == 1 else 'are'} not shown"
 
 
-def _short(text: str, most: int = 28) -> str:
-    shown = text.replace("$", r"\$")
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
-def _darker(colour: str) -> str:
-    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{int(channel * 0.72):02x}" for channel in channels)
+def _name(row: Life | Fold) -> str:
+    if isinstance(row, Life):
+        return short(row.id)
+    return f"{short(row.label, 20)} × {len(row.members):,}"

@@ -6,12 +6,19 @@ The `_repr_html_` methods of the module call these functions by name.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from resonate_core._timeline import timeline as timeline
+from resonate_core._core import Replay, Value
+from resonate_core._timeline import (
+    explore as explore,
+    export_html as export_html,
+    timeline as timeline,
+    timeline_data as timeline_data,
+)
 
 if TYPE_CHECKING:
     from resonate_core._core import (
@@ -31,12 +38,15 @@ if TYPE_CHECKING:
         Suspension,
         Task,
         TaskPage,
-        Value,
         Violation,
     )
+    from resonate_core._diff import Change, Diff
 
 SHOWN_ROWS = 20
 """The maximum of records shown of a page."""
+
+SHOWN_CHANGES = 100
+"""The maximum of differences shown of a diff."""
 
 SHOWN_TEXT = 80
 """The maximum of characters shown of a text."""
@@ -100,7 +110,7 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str] = (), caption:
     """
     names = "".join(f"<th>{text_cell(name)}</th>" for name in header)
     head = f"<thead><tr>{names}</tr></thead>" if names else ""
-    title = f"<caption>{text_cell(caption)}</caption>" if caption else ""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""  # whole: it says what is not shown
     body = "".join("<tr>" + "".join(f"<td>{text_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table>{title}{head}<tbody>{body}</tbody></table>"
 
@@ -172,14 +182,14 @@ def schedule_html(schedule: Schedule) -> str:
 
 
 def job_html(job: Job) -> str:
-    """Return a table of a job's members; its attempts as a count and the last outcome."""
+    """Return a table of a job's members, and one of its last attempts."""
     members: dict[str, Any] = {name: getattr(job, name) for name in ("id", "type", "queue", "state", "version", "priority")}
     members["payload"] = value_text(job.payload)
     if job.state == "completed":
         members["result"] = value_text(job.result)
     members["retries"] = f"{job.retry_count} of {job.max_retries}"
     attempts = job.attempts
-    members["attempts"] = f"{attempts[-1]['number']}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else "none"
+    members["attempts"] = _attempts_text(attempts) or "none"
     if job.error:
         members["error"] = f"{job.error['code']}: {job.error['message']}"
     for name in (
@@ -194,7 +204,11 @@ def job_html(job: Job) -> str:
     ):
         if getattr(job, name) is not None:
             members[name] = getattr(job, name)
-    return _members("Job", members)
+    members["tags"] = json.dumps(dict(job.tags), ensure_ascii=False) if job.tags else ""
+    shown = [{**attempt, "error": _member_text("error", attempt.get("error"))} for attempt in attempts[-SHOWN_ROWS:]]
+    names = ("number", "worker", "startedAt", "finishedAt", "outcome", "error")
+    lines = ([_member_text(name, attempt.get(name)) for name in names] for attempt in shown)
+    return _members("Job", members) + (table(lines, header=names, caption="Attempts") if attempts else "")
 
 
 def message_html(message: Message) -> str:
@@ -240,16 +254,122 @@ def heartbeat_html(heartbeat: JobHeartbeat) -> str:
     return _members("JobHeartbeat", {"cancelled": ", ".join(heartbeat.cancelled), "lost": ", ".join(heartbeat.lost)})
 
 
+def records_html(records: Iterable[Any], caption: str) -> str:
+    """Return a table of records, a line for each: dates for instants, decoded payloads, attempts as a count, no empty column.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> html = rc.display.records_html([store.jobs.enqueue("mail", {"to": "ann"}, id="m")], "One job")
+        >>> "<td>{&quot;to&quot;: &quot;ann&quot;}</td>" in html, "ZXlK" in html
+        (True, False)
+    """
+    dicts = [record.to_dict() for record in records]
+    lines = [{name: _member_text(name, value) for name, value in record.items()} for record in dicts]
+    names = [name for name in dict.fromkeys(name for line in lines for name in line) if any(line.get(name) for line in lines)]
+    return table(([line.get(name, "") for name in names] for line in lines), header=names, caption=caption)
+
+
+def _member_text(name: str, value: Any) -> str:
+    """A member of a record as text, empty if it says nothing."""
+    if isinstance(value, dict):
+        if value.keys() <= {"data", "headers"}:
+            return value_text(Value(**value)) if value else ""
+        if {"code", "message"} <= value.keys():
+            return f"{value['code']}: {value['message']}"
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    if name == "attempts" and isinstance(value, list):
+        return _attempts_text(value)
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    return "" if value is None else str(_shown(name, value))
+
+
+def _attempts_text(attempts: list[dict[str, Any]]) -> str:
+    return f"{len(attempts)}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else ""
+
+
 def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:
     """Return a table of the first records of a page or batch."""
     size = len(page)
     records: list[Any] = [page[place] for place in range(min(size, SHOWN_ROWS))]
-    dicts = [record.to_dict() for record in records]
-    names = list(dict.fromkeys(name for record in dicts for name in record))
-    caption = f"{type(page).__name__}: {size} record{'' if size == 1 else 's'}"
-    if size > len(records):
-        caption += f", the first {len(records)}"
-    return table(([_shown(name, record.get(name, "")) for name in names] for record in dicts), header=names, caption=caption)
+    return records_html(records, _counted(type(page).__name__, size))
+
+
+def _counted(name: str, size: int) -> str:
+    caption = f"{name}: {size} record{'' if size == 1 else 's'}"
+    return caption if size <= SHOWN_ROWS else f"{caption}, the first {SHOWN_ROWS}"
+
+
+def list_html(records: list[Any]) -> str | None:
+    """Return a table of a list of records of one class, such as the steps that a clock fired; None for any other list.
+
+    Example:
+        >>> rc.display.list_html([1, 2]) is None
+        True
+        >>> clock = rc.ManualClock()
+        >>> store = rc.Store(clock=clock)
+        >>> _ = store.promises.create("a", timeout=1000, tags={"resonate:timer": "true"})
+        >>> "<caption>Fired: 1 record</caption>" in rc.display.list_html(clock.advance(2000))
+        True
+    """
+    kinds = {type(record) for record in records}
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    if kind.__module__.partition(".")[0] != "resonate_core" or not hasattr(kind, "to_dict"):
+        return None
+    return records_html(records[:SHOWN_ROWS], _counted(kind.__name__, len(records)))
+
+
+def replay_html(replay: Replay) -> str:
+    """Return a table of a replay: whether it was the same, and the first difference."""
+    names = ("ok", "steps", "line", "difference", "expected", "got")
+    return _members("Replay", {name: getattr(replay, name) for name in names if getattr(replay, name) is not None})
+
+
+def diff_html(diff: Diff) -> str:
+    """Return a table of what differs between two states."""
+    (a, start), (b, end) = diff.a, diff.b
+    counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items() if count) or "no difference"
+    caption = f"From {a} at {instant_text(start)} to {b} at {instant_text(end)}: {counts}"
+    hidden = max(len(diff.items) - SHOWN_CHANGES, 0) + diff.left_out
+    if hidden:
+        caption += f"; {hidden:,} of them are not shown"
+    rows = [(item.kind, item.id, item.change, _change_text(item)) for item in diff.items[:SHOWN_CHANGES]]
+    return table(rows, header=("kind", "id", "change", "members"), caption=caption)
+
+
+def _change_text(change: Change) -> str:
+    told = [
+        f"{one.name}: {_member_text(one.name, one.before) or '—'} → {_member_text(one.name, one.after) or '—'}"
+        for one in change.fields
+    ]
+    state = (change.before or change.after or {}).get("state")
+    return "; ".join(told) if told else f"state {state}" if state is not None else ""
+
+
+def diff_bundle(diff: Diff) -> dict[str, Any]:
+    """Return what a notebook shows of a diff beside its table: the interactive view if anywidget is installed, else nothing."""
+    try:
+        from resonate_core._timeline_widget import DiffWidget
+        from resonate_core._widget_view import view_of
+    except ModuleNotFoundError:
+        return {}
+    return view_of(DiffWidget(diff=diff.to_dict()))
+
+
+def register() -> None:
+    """Let IPython show lists of records and replays as tables; it has no effect elsewhere.
+
+    `import resonate_core` calls it in a notebook.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None:
+        return
+    formatter = shell.display_formatter.formatters["text/html"]
+    formatter.for_type(list, list_html)
+    formatter.for_type(Replay, replay_html)
 
 
 def store_html(store: Store) -> str:

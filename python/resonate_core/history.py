@@ -15,9 +15,10 @@ from resonate_core._history_jobs import JobLives, of_snapshot
 from resonate_core._lives import Life, Mark, Span
 from resonate_core.errors import Invalid
 
-__all__ = ["History", "Life", "Mark", "Source", "Span"]
+__all__ = ["History", "Life", "Mark", "Source", "Span", "trace_lines"]
 
 Source: TypeAlias = "Store | str | os.PathLike[str] | Iterable[str | bytes]"
+Records: TypeAlias = Iterable[Mapping[str, Any]]
 
 TIMER = "resonate:timer"
 TARGETS = {"2026-04-01": ("resonate:target",), "2025-01-15": ("resonate:target", "resonate:invoke")}
@@ -46,23 +47,64 @@ class History:
         [('acquired', 0, 1000, 'w1'), ('pending', 1000, None, None)]
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source = ()) -> None:
         self.lives: dict[str, Life] = {}
         self.wakes: list[tuple[int, str, str]] = []  # (instant, settled promise, awaiter that it woke)
         self.start: int | None = None
         self.end = 0
+        self.of_some_records = False
         self._schedules: dict[str, Mapping[str, Any]] = {}
         self._jobs = JobLives(self.lives, self._created_job)
         if isinstance(source, Store):
             self._open(source.snapshot(), source.now)
             self._see(source.now)
         else:
-            for number, line in enumerate(_lines(source), start=1):
+            for number, line in enumerate(trace_lines(source), start=1):
                 try:
                     event = json.loads(line)
                     self._read(event["kind"], event["now"], event["req"], event["res"])
                 except (ValueError, KeyError, TypeError) as error:
                     raise Invalid(f"trace line {number} is none of a trace: {error!r}") from error
+        self._finish()
+
+    @classmethod
+    def of_records(
+        cls, now: int, *, promises: Records = (), tasks: Records = (), jobs: Records = (), schedules: Records = ()
+    ) -> History:
+        """Read the lives of some records, as a server replies them, without reading a whole store.
+
+        Args:
+            now: The instant of the records, in Unix ms.
+            promises: Records of promises.
+            tasks: Records of tasks; tasks whose promise is missing are skipped.
+            jobs: Records of jobs, with their attempts.
+            schedules: Records of schedules.
+
+        Example:
+            >>> from resonate_core.history import History
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> job = store.jobs.enqueue("mail", id="m")
+            >>> [(span.state, span.start) for span in History.of_records(store.now, jobs=[job.to_dict()]).lives["m"].spans]
+            [('pending', 0)]
+        """
+        history = cls()
+        history.of_some_records = True
+        history._see(now)
+        for record in promises:
+            history._promise(record)
+        for record in tasks:
+            life = history.lives.get(record["id"])
+            if life is not None and record["state"] != "fulfilled":
+                life.enter(record["state"], life.created_at, record.get("pid"))
+        for record in jobs:
+            history._created_job(record["id"], record.get("sentAt", now), record.get("deadline", NEVER), record.get("tags", {}))
+            history._jobs.see(record, now)
+        for record in schedules:
+            history._schedule(record)
+        history._finish()
+        return history
+
+    def _finish(self) -> None:
         for life in self.lives.values():  # timeout always wins, even if no step wrote it
             if life.timeout_at is not None and life.timeout_at <= self.end:
                 life.settle(_verdict(life.tags), life.timeout_at)
@@ -107,6 +149,7 @@ class History:
         if life is None:
             made_by = schedule or record["tags"].get("resonate:schedule")
             life = Life(record["id"], record["createdAt"], record["timeoutAt"], record["tags"], schedule=made_by)
+            life.parent = record["tags"].get("resonate:parent")
             self.lives[life.id] = life
             self._see(life.created_at)
         if record["state"] != "pending":
@@ -118,7 +161,9 @@ class History:
 
     def _schedule(self, record: Mapping[str, Any]) -> None:
         self._schedules[record["id"]] = record
-        self.lives.setdefault(record["id"], Life(record["id"], record["createdAt"], None))
+        life = self.lives.setdefault(record["id"], Life(record["id"], record["createdAt"], None))
+        if life.state != "pending":
+            life.begin_again(record["createdAt"])
 
     # --- requests -----------------------------------------------------------------------------------------------------------
 
@@ -137,18 +182,21 @@ class History:
         if kind == "schedule.create":
             self._schedule(res["data"]["schedule"])
         elif kind == "schedule.delete":
-            self.lives[data["id"]].settled_at = now
+            self.lives[data["id"]].settle("deleted", now)
         for record in _promise_records(res["data"]):
-            self._created(kind, record, now, res["head"]["version"])
+            new = self._created(kind, record, now, res["head"]["version"])
+            if new is not None and new.parent is None and kind == "task.fence":
+                new.parent = data["id"]
         if kind.startswith("task."):
             self._task(kind, now, data, res)
 
-    def _created(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> None:
+    def _created(self, kind: str, record: Mapping[str, Any], now: int, version: str) -> Life | None:
         new = record["id"] not in self.lives
         life = self._promise(record)
         has_task = any(tag in record["tags"] for tag in TARGETS[version])
         if new and has_task and life.state == "pending" and kind in ("promise.create", "task.fence"):
             life.enter("pending", now)
+        return life if new else None
 
     def _task(self, kind: str, now: int, data: Mapping[str, Any], res: Mapping[str, Any]) -> None:
         if kind == "task.heartbeat":
@@ -235,12 +283,13 @@ def _promise_records(data: Any) -> Iterator[Mapping[str, Any]]:
         yield from _promise_records(member)
 
 
-def _lines(source: Any) -> Iterator[str]:
+def trace_lines(source: Any) -> Iterator[str]:
+    """Return the lines of a recording: of a path, of lines, of an open file, or of the `io.StringIO` that it was recorded to."""
     if hasattr(source, "getvalue"):
         source = source.getvalue().splitlines()
     elif isinstance(source, str | os.PathLike):
         with open(source, encoding="utf-8") as file:
-            yield from _lines(file.read().splitlines())
+            yield from trace_lines(file.read().splitlines())
         return
     for line in source:
         text = line.decode() if isinstance(line, bytes) else line

@@ -7,12 +7,27 @@ import json
 from typing import Any
 
 from conformance.wire import V26, DialectClient, Reply
+from resonate_core.conformance.job_requests import JOB, LEASE, QUEUE, TYPE, JobRequests
 
-JOB = "job"
-QUEUE = "mail"
-TYPE = "email:send"
+__all__ = [
+    "AGREEMENT",
+    "ASYNQ_STATES",
+    "HORSIES_STATES",
+    "JOB",
+    "LEASE",
+    "MAX",
+    "MEMBERS",
+    "QUEUE",
+    "STATES",
+    "TERMINAL",
+    "TYPE",
+    "JobClient",
+    "assert_states_agree",
+    "checked_job",
+    "encoded_error",
+]
+
 MAX = 2**63 - 1
-LEASE = 20_000
 
 # fmt: off
 MEMBERS = [
@@ -102,7 +117,7 @@ def checked_job(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-class JobClient(DialectClient):
+class JobClient(JobRequests, DialectClient):
     """A client of a store that also sends the requests of jobs and queues."""
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
@@ -114,93 +129,6 @@ class JobClient(DialectClient):
                 if inner is not None:
                     checked_job(inner)
         return reply
-
-    # --- one job ------------------------------------------------------------------------------------------------
-    def enqueue(self, id: str | None = JOB, now: int | None = None, **data: Any) -> Reply:
-        """job.enqueue, by default to the queue and with the type that the tests use."""
-        named = {} if id is None else {"id": id}
-        return self.send("job.enqueue", {**named, "queue": QUEUE, "type": TYPE, **data}, now)
-
-    def job(self, id: str = JOB, now: int | None = None) -> dict[str, Any]:
-        """The record of a job that exists."""
-        record: dict[str, Any] = self.send("job.get", {"id": id}, now).must()["job"]
-        return record
-
-    def state(self, id: str = JOB, now: int | None = None) -> str:
-        """The state of a job; "absent" if it does not exist."""
-        reply = self.send("job.get", {"id": id}, now)
-        return "absent" if reply.status == 404 else str(reply.must()["job"]["state"])
-
-    def claim(
-        self, count: int = 1, queues: Any = (QUEUE,), worker: str = "w1", lease: int = LEASE, now: int | None = None, **data: Any
-    ) -> Reply:
-        """job.claim."""
-        return self.send("job.claim", {"queues": list(queues), "count": count, "worker": worker, "lease": lease, **data}, now)
-
-    def claimed(self, count: int = 1, **more: Any) -> list[str]:
-        """The ids of the jobs that a claim returned."""
-        return [job["id"] for job in self.claim(count, **more).must()["jobs"]]
-
-    def start(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
-        """job.start."""
-        return self.send("job.start", {"id": id, "version": version, **data}, now)
-
-    def complete(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
-        """job.complete."""
-        return self.send("job.complete", {"id": id, "version": version, **data}, now)
-
-    def fail(self, id: str = JOB, version: int = 1, now: int | None = None, code: str = "Boom", **data: Any) -> Reply:
-        """job.fail."""
-        error = {"code": code, "message": "it broke"}
-        return self.send("job.fail", {"id": id, "version": version, "error": error, **data}, now)
-
-    def give_back(self, id: str = JOB, version: int = 1, now: int | None = None) -> Reply:
-        """job.release."""
-        return self.send("job.release", {"id": id, "version": version}, now)
-
-    def snooze(self, id: str = JOB, version: int = 1, delay: int = 500, now: int | None = None) -> Reply:
-        """job.snooze."""
-        return self.send("job.snooze", {"id": id, "version": version, "delay": delay}, now)
-
-    def beat(self, *jobs: tuple[str, int], worker: str = "w1", now: int | None = None) -> tuple[list[str], list[str]]:
-        """job.heartbeat; returns the ids of the cancelled and of the lost jobs."""
-        data = {"worker": worker, "jobs": [{"id": id, "version": version} for id, version in jobs]}
-        reply = self.send("job.heartbeat", data, now).must()
-        return reply["cancelled"], reply["lost"]
-
-    def administer(self, verb: str, id: str = JOB, now: int | None = None) -> Reply:
-        """job.cancel, run, archive or delete of one job."""
-        return self.send(f"job.{verb}", {"id": id}, now)
-
-    def all_of(self, verb: str, now: int | None = None, **filter: Any) -> int:
-        """job.cancel, run, archive or delete of all jobs that a filter finds; returns their number."""
-        return int(self.send(f"job.{verb}", filter, now).must()["count"])
-
-    def jobs(self, now: int | None = None, **data: Any) -> list[str]:
-        """The ids of one page of job.search."""
-        return [job["id"] for job in self.send("job.search", data, now).must()["jobs"]]
-
-    # --- queues -------------------------------------------------------------------------------------------------
-    def queue(self, verb: str, name: str = QUEUE, now: int | None = None, **data: Any) -> dict[str, Any]:
-        """queue.set, get, pause or resume; returns the queue's record."""
-        record: dict[str, Any] = self.send(f"queue.{verb}", {"queue": name, **data}, now).must()["queue"]
-        return record
-
-    def stats(self, name: str = QUEUE, now: int | None = None) -> dict[str, Any]:
-        """job.stats of one queue."""
-        (record,) = self.send("job.stats", {"queue": name}, now).must()["queues"]
-        assert isinstance(record, dict) and record["name"] == name
-        return record
-
-    # --- ways to a state ----------------------------------------------------------------------------------------
-    def run_one(self, id: str = JOB, now: int | None = None, lease: int = LEASE, **claim: Any) -> int:
-        """Claims and starts one job, which must have this id; returns its version."""
-        (job,) = self.claim(now=now, lease=lease, **claim).must()["jobs"]
-        assert job["id"] == id
-        if job["state"] == "claimed":
-            self.start(id, job["version"], now).must()
-        version: int = job["version"]
-        return version
 
 
 def assert_states_agree(client: JobClient, id: str = JOB) -> None:

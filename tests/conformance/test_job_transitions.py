@@ -9,158 +9,11 @@ from typing import Any
 import pytest
 
 from backends import BACK_ENDS, ManualClock
-from conformance.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 from conformance.job_wire import JOB, JobClient, assert_states_agree
-from conformance.wire import ADDRESS, FAR, V25, V26, Reply, rows_of
+from conformance.wire import V25, V26, rows_of
+from resonate_core.conformance.scenes.jobs import INSTANTS, NOW, REQUESTS, STALE, prepare
+from resonate_core.conformance.tables.job_transitions import CELLS, EVENTS, PROJECTED, STATES, Cell
 
-NOW = 1_000
-"""The instant of the request; the job was brought into its state before."""
-PAYLOAD = {"data": "eA=="}
-DEADLINE = 100_000
-READY = 70_000
-"""The instant at which scheduled jobs, and those that wait for a retry, become pending, if nothing else is due before."""
-BACKOFF = 60_000
-
-#: The members with which the row's job is enqueued; "lease" is a member of its claim.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "step: good_until": {"goodUntil": 5_000},
-    "step: lease": {"lease": 2_000},
-    "step: last lease": {"lease": 2_000, "maxRetries": 0},
-    "step: lease to failed": {"lease": 2_000, "maxRetries": 0, "onExhausted": "failed"},
-    "step: attempt timeout": {"timeout": 3_000},
-    "step: last timeout": {"timeout": 3_000, "maxRetries": 0},
-}
-#: The instant of the tick of each step's row: when the step is due, or later.
-INSTANTS = {
-    "step: ready": READY,
-    "step: good_until": 5_000,
-    "step: lease": 3_000,
-    "step: last lease": 3_000,
-    "step: lease to failed": 3_000,
-    "step: attempt timeout": 4_000,
-    "step: last timeout": 4_000,
-    "step: deadline": DEADLINE,
-}
-
-
-def options_of(event: str, state: str) -> dict[str, Any]:
-    """The members with which the job is enqueued: those that the row needs, then those that lead to the state."""
-    needed: dict[str, dict[str, Any]] = {
-        "scheduled": {"processAt": READY},
-        "gathering": {"group": "g"},
-        "archived": {"onExhausted": "archived"},
-        "failed": {"onExhausted": "failed"},
-        "expired": {"goodUntil": 950},
-        "lapsed": {"goodUntil": 950},
-        "overdue": {"deadline": 950},
-    }
-    usual = {
-        "payload": PAYLOAD,
-        "deadline": DEADLINE,
-        "maxRetries": 3,
-        "retryPolicy": {"kind": "fixed", "intervals": [BACKOFF]},
-        "lease": 10 * FAR,
-    }
-    return {**usual, **OPTIONS.get(event, {}), **needed.get(state, {})}
-
-
-def prepare(client: JobClient, event: str, state: str, cycles: int) -> int:
-    """Brings the job into a state, all before NOW; returns the version that a request should present."""
-    for id in ("gate", "child"):
-        client.create(id, tags={"resonate:external": "true"}, now=100).must()
-    client.create("awaiter", target=ADDRESS, now=101).must()
-    if state == "plain":
-        client.create(JOB, now=102).must()
-    elif state == "workflow":
-        client.create(JOB, target=ADDRESS, now=102).must()
-    if state in ("absent", "plain", "workflow"):
-        return 0
-    options = options_of(event, state)
-    lease = options.pop("lease")
-    used = cycles if state not in ("scheduled", "gathering") else 0
-    if state == "gathering":
-        client.queue("set", groups={"grace": READY - 110}, now=105)
-    client.enqueue(now=110, **options).must()
-    for n in range(used):
-        client.claim(lease=lease, now=120 + 2 * n).must()
-        client.give_back(JOB, n + 1, now=121 + 2 * n).must()
-    if state in ("scheduled", "gathering", "pending", "lapsed"):
-        return used
-    if state == "expired":
-        client.store.tick(950)
-        return used
-    client.claim(lease=lease, now=200).must()
-    version = used + 1
-    if state == "claimed":
-        return version
-    client.start(JOB, version, now=300).must()
-    ends: dict[str, Callable[[], Reply]] = {
-        "retry": lambda: client.fail(JOB, version, now=400),
-        "archived": lambda: client.fail(JOB, version, now=400, retryable=False),
-        "failed": lambda: client.fail(JOB, version, now=400, retryable=False),
-        "completed": lambda: client.complete(JOB, version, now=400),
-        "cancelled": lambda: client.administer("cancel", now=400),
-    }
-    if state in ends:
-        ends[state]().must()
-    return version
-
-
-def _fence(client: JobClient, version: int, now: int) -> Reply:
-    return client.fence_create(JOB, version, "new", now=now)
-
-
-# fmt: off
-REQUESTS: dict[str, Callable[[JobClient, int, int], Reply]] = {
-    "job.get": lambda d, v, t: d.send("job.get", {"id": JOB}, t),
-    "job.search": lambda d, v, t: d.send("job.search", {}, t),
-    "job.stats": lambda d, v, t: d.send("job.stats", {}, t),
-    "enqueue the same": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD),
-    "enqueue other type": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, type="other"),
-    "enqueue other queue": lambda d, v, t: d.enqueue(now=t, payload=PAYLOAD, queue="other"),
-    "enqueue other payload": lambda d, v, t: d.enqueue(now=t, payload={"data": "eQ=="}),
-    "job.claim": lambda d, v, t: d.claim(now=t),
-    "job.start": lambda d, v, t: d.start(JOB, v, now=t),
-    "job.complete": lambda d, v, t: d.complete(JOB, v, now=t, result={"data": "cg=="}),
-    "job.fail": lambda d, v, t: d.fail(JOB, v, now=t),
-    "job.fail for good": lambda d, v, t: d.fail(JOB, v, now=t, retryable=False),
-    "job.release": lambda d, v, t: d.give_back(JOB, v, now=t),
-    "job.snooze": lambda d, v, t: d.snooze(JOB, v, now=t),
-    "job.heartbeat": lambda d, v, t: d.send("job.heartbeat", {"worker": "w1", "jobs": [{"id": JOB, "version": v}]}, t),
-    "job.cancel": lambda d, v, t: d.administer("cancel", now=t),
-    "job.run": lambda d, v, t: d.administer("run", now=t),
-    "job.archive": lambda d, v, t: d.administer("archive", now=t),
-    "job.delete": lambda d, v, t: d.administer("delete", now=t),
-    "promise.get": lambda d, v, t: d.get(JOB, now=t),
-    "promise.create": lambda d, v, t: d.create(JOB, DEADLINE, target=ADDRESS, now=t),
-    "promise.settle": lambda d, v, t: d.settle(JOB, now=t),
-    "settle rejected": lambda d, v, t: d.settle(JOB, "rejected", now=t),
-    "settle canceled": lambda d, v, t: d.settle(JOB, "rejected_canceled", now=t),
-    "register_callback on": lambda d, v, t: d.register(JOB, "awaiter", now=t),
-    "register_callback by": lambda d, v, t: d.register("gate", JOB, now=t),
-    "register_listener on": lambda d, v, t: d.listen(JOB, now=t),
-    "task.get": lambda d, v, t: d.task(JOB, now=t),
-    "task.create": lambda d, v, t: d.task_create(JOB, DEADLINE, now=t),
-    "task.acquire": lambda d, v, t: d.acquire(JOB, v, now=t),
-    "task.release": lambda d, v, t: d.release(JOB, v, now=t),
-    "task.suspend": lambda d, v, t: d.suspend(JOB, v, "gate", now=t),
-    "task.halt": lambda d, v, t: d.halt(JOB, now=t),
-    "task.continue": lambda d, v, t: d.cont(JOB, now=t),
-    "task.fulfill": lambda d, v, t: d.fulfill(JOB, v, now=t),
-    "task.fence create": _fence,
-    "task.heartbeat": lambda d, v, t: d.heartbeat("w1", (JOB, v), now=t),
-}
-# fmt: on
-STALE = {
-    "job.start stale": "job.start",
-    "job.complete stale": "job.complete",
-    "job.fail stale": "job.fail",
-    "job.release stale": "job.release",
-    "job.snooze stale": "job.snooze",
-    "job.heartbeat stale": "job.heartbeat",
-    "task.fulfill stale": "task.fulfill",
-    "task.fence stale": "task.fence create",
-}
 READS = {"job.get", "job.search", "job.stats", "promise.get", "task.get"}
 """These requests store nothing, and no steps follow them."""
 IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
@@ -170,7 +23,7 @@ IDLE = READS | {"enqueue the same", "promise.create", "job.heartbeat stale"}
 def judge(make_store: Callable[..., Any], version: str, cell: Cell, cycles: int) -> None:
     """Checks one cell: status, state after, versions, states that agree, and rows that must not have changed."""
     client = JobClient(make_store(), version)
-    presented = prepare(client, cell.event, cell.state, cycles)
+    presented = prepare(client, cell.event, cell.state, cycles, client.store.tick)
     now = INSTANTS.get(cell.event, NOW)
     reply = None
     if cell.status is None:
@@ -182,8 +35,9 @@ def judge(make_store: Callable[..., Any], version: str, cell: Cell, cycles: int)
     status = 400 if cell.status == 422 and version == V25 else cell.status
     assert (reply.status if reply else None) == status, reply
     if reply is not None and (cell.refused or (cell.event in IDLE and cell.state in (cell.after, *PROJECTED))):
-        twin = JobClient(make_store(), version)
-        prepare(twin, cell.event, cell.state, cycles)
+        # The twin is in the first storage: a digest is the same in each, and in the others a second store takes longer.
+        twin = JobClient(BACK_ENDS[0].open(clock=ManualClock(0), check=True), version)
+        prepare(twin, cell.event, cell.state, cycles, twin.store.tick)
         if cell.event not in READS:
             twin.store.tick(now)
         assert rows_of(client.store) == rows_of(twin.store), "a request that was refused, or only reads, changes nothing"

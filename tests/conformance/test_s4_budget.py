@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.wire import ADDRESS, DialectClient, executes, request, stored, stored_task, unblocks
-from reference.steps import BUDGET
+from resonate_core.conformance.reference.steps import BUDGET
 from resonate_core.errors import Invalid
 
 EXT = {"resonate:external": "true"}

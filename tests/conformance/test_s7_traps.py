@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.traps import CELLS, REASONS, TRAPS, Cell
 from conformance.wire import (
-    ADDRESS,
-    FAR,
     LISTENER,
     V25,
     V26,
@@ -23,106 +20,39 @@ from conformance.wire import (
     stored,
     stored_task,
 )
+from resonate_core.conformance.scenes.traps import DEAD, DEADLINE, DELAY, REQUESTS, TrapScene
+from resonate_core.conformance.tables.traps import CELLS, REASONS, TRAPS, Cell
 
-DEADLINE = 100
-DEAD = ("expired", "late", "timer", "untargeted", "inner dead", "settled")
-NEW = ("target", "delay", "both")
-DELAY = 600
-NEEDS = {
-    "task.release": "acquired",
-    "task.suspend": "acquired",
-    "task.fulfill": "acquired",
-    "task.fence": "acquired",
-    "task.heartbeat": "acquired",
-    "task.heartbeat all": "acquired",
-    "task.continue": "halted",
-    "step: lease": "acquired",
-    "task.get": "acquired",
-    "task.search": "suspended",
-    "callback by": "acquired",
-}
-"""The state in which the request would change p if p were alive."""
 READS = ("promise.get", "promise.search", "task.get", "task.search")
 
 
-class Trap:
-    """A store with the promise p as the column says, and with promises x and y and held tasks t and u that are alive."""
+class Trap(TrapScene):
+    """A scene in a store."""
 
     def __init__(self, store: Any, cell: Cell) -> None:
-        self.store, self.cell = store, cell
-        self.client = DialectClient(store, cell.version)
-        self.held = 1 if cell.version == V26 else 0
-        self.now = DEADLINE
+        super().__init__(DialectClient(store, cell.version), DialectClient(store, V26), cell)
+        self.store = store
         self.fired: list[Any] = []
-        trap, new = cell.trap, DialectClient(store, V26)
-        for id in ("x", "y", "gate"):
-            new.create(id, tags={"resonate:external": "true"}, now=0).must()
-        for id in ("t", "u"):
-            new.task_create(id, ttl=FAR, pid="other", now=0).must()
-        existing = trap not in NEW or (trap != "target" and not self.creates)
-        if existing:
-            self._lay(trap)
-        if trap == "late":
-            self.now = 1_000_000
-        elif trap in ("settled", "inner", "delay", "both"):
-            self.now = 50
-        if trap == "settled":
-            self.client.settle("p", value={"data": "eA=="}, now=self.now).must()
+        self.build()
         forget_messages(store)
         self.before = rows_of(store)
-
-    @property
-    def creates(self) -> bool:
-        """Whether the request creates a promise from tags."""
-        return self.cell.request in ("promise.create", "task.create", "task.fence create", "schedule.create")
-
-    @property
-    def strict(self) -> bool:
-        """Whether the strict rules apply to the requests."""
-        return self.cell.rules == "strict" and self.cell.version == V26
-
-    @property
-    def has_task(self) -> bool:
-        """Whether p has a task in this trap."""
-        return self.cell.trap not in ("untargeted", "inner dead", "inner") and not (self.cell.trap == "timer" and self.strict)
-
-    def _lay(self, trap: str) -> None:
-        tags = {}
-        if trap in ("timer", "both"):
-            tags["resonate:timer"] = "true"
-        if trap == "untargeted":
-            tags["resonate:external"] = "true"
-        if trap == "delay":
-            tags["resonate:delay"] = str(DELAY)
-        client = DialectClient(self.store, V26) if trap.startswith("inner") else self.client
-        timeout = FAR if trap in ("settled", "inner", "delay") else 9_000 if trap == "both" else DEADLINE
-        client.create("p", timeout, target=ADDRESS if self.has_task else None, tags=tags, now=0).must()
-        if not self.has_task:
-            return
-        needs = "suspended" if trap == "awaiter" else NEEDS.get(self.cell.request, "pending")
-        admin = DialectClient(self.store, V26)
-        if needs in ("acquired", "suspended"):
-            ttl = DEADLINE if self.cell.request == "step: lease" else 10_000
-            admin.acquire("p", 0, ttl=ttl, pid="w1", now=0).must()
-        if needs == "suspended":
-            admin.suspend("p", 1, *(["x", "gate"] if trap == "awaiter" else ["gate"]), now=0).must()
-        if needs == "halted":
-            admin.halt("p", now=0).must()
-
-    def tags(self) -> dict[str, str]:
-        """The tags of the new promise."""
-        return {
-            "target": {"resonate:target": ""},
-            "delay": {"resonate:target": ADDRESS, "resonate:delay": str(DELAY)},
-            "both": {"resonate:target": ADDRESS, "resonate:timer": "true"},
-        }.get(self.cell.trap, {"resonate:target": ADDRESS})
 
     def send(self) -> Reply | None:
         """Sends the request, or runs the steps by a tick."""
         if self.cell.request.startswith("step:"):
             self._tick()
             return None
+        if self.cell.request == "task.fulfill" and self.cell.trap == "awaiter":
+            self._await_t()
         return REQUESTS[self.cell.request](self)
+
+    def _await_t(self) -> None:
+        """Makes p also await the promise of the held task t, which the request settles by fulfilling t."""
+        snapshot = self.store.snapshot()
+        for row in snapshot["promises"]:
+            if row["id"] == "t":
+                row["callbacks"] = ["p"]
+        self.store.restore(snapshot)
 
     def _tick(self) -> None:
         now = {"delay": DELAY - 1, "both": 5_000}.get(self.cell.trap, self.now)
@@ -139,64 +69,6 @@ class Trap:
             if row["id"] == "x":
                 row["timeoutAt"] = DEADLINE
         self.store.restore(snapshot)
-
-
-def _target(trap: Trap) -> str:
-    """The promise that the request acts on: x in column awaiter, else p."""
-    return "x" if trap.cell.trap == "awaiter" else "p"
-
-
-def _create(trap: Trap) -> Reply:
-    return trap.client.create("p", 2_000, tags=trap.tags(), now=trap.now)
-
-
-def _task_create(trap: Trap) -> Reply:
-    return trap.client.task_create("p", 2_000, ttl=500, target=None, tags=trap.tags(), now=trap.now)
-
-
-def _fence_create(trap: Trap) -> Reply:
-    return trap.client.fence_create("t", trap.held, "p", 2_000, tags=trap.tags(), now=trap.now)
-
-
-def _fulfill(trap: Trap) -> Reply:
-    """In column awaiter p also awaits the promise of the held task t, which the request settles by fulfilling t."""
-    if trap.cell.trap != "awaiter":
-        return trap.client.fulfill("p", trap.held, now=trap.now)
-    snapshot = trap.store.snapshot()
-    for row in snapshot["promises"]:
-        if row["id"] == "t":
-            row["callbacks"] = ["p"]
-    trap.store.restore(snapshot)
-    return trap.client.fulfill("t", trap.held, now=trap.now)
-
-
-# fmt: off
-REQUESTS: dict[str, Callable[[Trap], Reply]] = {
-    "promise.get": lambda c: c.client.get("p", now=c.now),
-    "promise.create": _create,
-    "promise.settle": lambda c: c.client.settle(_target(c), "rejected", now=c.now),
-    "callback on": lambda c: c.client.register(*(("y", "p") if c.cell.trap == "awaiter" else ("p", "t")), now=c.now),
-    "callback by": lambda c: c.client.register("x", "p", now=c.now),
-    "listener": lambda c: c.client.listen("p", now=c.now),
-    "promise.search": lambda c: c.client.search("promise", now=c.now, id="p"),
-    "task.get": lambda c: c.client.task("p", now=c.now),
-    "task.create": _task_create,
-    "task.acquire": lambda c: c.client.acquire("p", 0, now=c.now),
-    "task.release": lambda c: c.client.release("p", c.held, now=c.now),
-    "task.suspend": lambda c: c.client.suspend("p", c.held, "x", now=c.now),
-    "task.suspend on": lambda c: c.client.suspend("t", c.held, "p", now=c.now),
-    "task.fulfill": _fulfill,
-    "task.fence": lambda c: c.client.fence_create("p", c.held, "child", now=c.now),
-    "task.fence create": _fence_create,
-    "task.fence settle": lambda c: c.client.fence_settle("t", c.held, _target(c), "rejected", now=c.now),
-    "task.heartbeat": lambda c: c.client.heartbeat("w1", ("p", c.held), now=c.now),
-    "task.heartbeat all": lambda c: c.client.heartbeat("w1", now=c.now),
-    "task.halt": lambda c: c.client.halt("p", now=c.now),
-    "task.continue": lambda c: c.client.cont("p", now=c.now),
-    "task.search": lambda c: c.client.search("task", now=c.now, id="p"),
-    "schedule.create": lambda c: c.client.schedule("s", timeout=2_000, tags=c.tags(), now=c.now),
-}
-# fmt: on
 
 
 def shown_promise(cell: Cell, reply: Reply) -> dict[str, Any]:

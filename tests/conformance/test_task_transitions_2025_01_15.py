@@ -6,43 +6,25 @@ queued resumes, several versions, several wrong versions, instants at and long a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from conformance.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
-from conformance.wire import ADDRESS, FAR, V25, V26, DialectClient, Reply, executes, forget_messages, stored_task
+from conformance.wire import FAR, V25, V26, DialectClient, Reply, executes, forget_messages, stored_task
+from resonate_core.conformance.scenes.tasks_2025_01_15 import (
+    BUILD_TTL,
+    NEXT,
+    REQUEST_TTL,
+    TASK,
+    Binding,
+    RowScene,
+    bindings,
+)
+from resonate_core.conformance.tables.task_transitions_2025_01_15 import ROWS, STRUCK_OUT, Row
 
-TASK = "task"
-NEXT = "next"
-"""A pending promise that every task of these tests awaits; its settlement is Enqueue(Resume)."""
-BUILD_TTL = 7_000
-REQUEST_TTL = 9_000
 DEFAULT_TTL = 5_000
 """The value of l for a task that was never acquired (PROTOCOL 2.1)."""
-
-Resume = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Binding:
-    """The values of a row's symbols in one run.
-
-    Attributes:
-        resumed: Whether c is Resume (else Invoke).
-        queued: How many resumes wait in R.
-        cycles: How many acquisitions were released before.
-        other: The difference between v' and v (0: the row has no v').
-        variant: One of the ways in which an operation may be sent.
-    """
-
-    resumed: bool = False
-    queued: int = 0
-    cycles: int = 0
-    other: int = 0
-    variant: str = ""
 
 
 def as_table(task: dict[str, Any] | None) -> tuple[Any, ...]:
@@ -74,118 +56,50 @@ def as_table(task: dict[str, Any] | None) -> tuple[Any, ...]:
     )
 
 
-class Scene:
+class Scene(RowScene):
     """A store with the task of one row in its state before, at the instant `t`."""
 
     def __init__(self, store: Any, row: Row, binding: Binding) -> None:
-        self.store, self.row, self.binding = store, row, binding
-        self.client = DialectClient(store, V25)
-        self.t = 1_000
-        if row.before:
-            self._build(row.before[0])
-        elif binding.variant == "promise alone":
-            self.client.create(TASK, now=self._later()).must()
+        super().__init__(DialectClient(store, V25), row, binding)
+        self.store = store
+        self.build()
         self.before = as_table(stored_task(store, TASK))
         forget_messages(store)
-        self._later()
-
-    def _later(self) -> int:
-        self.t += 1
-        return self.t
-
-    def _settled(self, id: str) -> str:
-        """Creates a promise, registers the task as its awaiter, and settles it; returns its id."""
-        self.client.create(id, now=self._later()).must()
-        self.client.register(id, TASK, now=self._later()).must()
-        self.client.settle(id, now=self._later()).must()
-        return id
-
-    def _acquire(self, version: int) -> None:
-        self.client.acquire(TASK, version, BUILD_TTL, now=self._later()).must()
-
-    def _build(self, state: str) -> None:
-        client, binding = self.client, self.binding
-        client.create(NEXT, now=self._later()).must()
-        client.create(TASK, target=ADDRESS, now=self._later()).must()
-        client.register(NEXT, TASK, now=self._later()).must()
-        version = 0
-        for _ in range(binding.cycles):
-            self._acquire(version)
-            client.release(TASK, version, now=self._later()).must()
-            version += 1
-        if binding.resumed:
-            client.create("reason", now=self._later()).must()
-            self._acquire(version)
-            client.suspend(TASK, version, "reason", now=self._later()).must()
-            client.settle("reason", now=self._later()).must()
-            version += 1
-        if state in "asf":
-            self._acquire(version)
-        for i in range(binding.queued):
-            self._settled(f"queued{i}")
-        if state == "s":
-            client.create("gate", now=self._later()).must()
-            client.suspend(TASK, version, "gate", now=self._later()).must()
-        if state == "f":
-            client.fulfill(TASK, version, now=self._later()).must()
-            version += 1
-        self.version = version
+        self.later()
 
     def operate(self) -> Reply | None:
-        """Runs the row's operation at `t`; returns the reply, or None for an operation without a result."""
-        return OPERATIONS[self.row.operation](self)
+        """Runs the row's operation at `t` and checks its reply; returns the reply, or None for an operation without a result."""
+        if self.row.operation == "Tick":
+            _tick(self)
+            return None
+        reply = super().operate()
+        if self.row.operation in CHECKS:
+            assert reply is not None
+            CHECKS[self.row.operation](self, reply)
+        return reply
 
-    @property
-    def asked(self) -> int:
-        """The version that the request presents."""
-        return (self.version if self.before else 0) + self.binding.other
 
-
-def _get(scene: Scene) -> Reply:
-    reply = scene.client.task(TASK, now=scene.t)
+def _got(scene: Scene, reply: Reply) -> None:
     if reply.status == 200:
         assert reply.data == {"task": {"id": TASK, "version": scene.version}}
-    return reply
 
 
-def _create(scene: Scene) -> Reply:
-    reply = scene.client.task_create(TASK, ttl=REQUEST_TTL, now=scene.t)
+def _created(scene: Scene, reply: Reply) -> None:
     if scene.before:
         assert set(reply.data) == {"promise"}
     else:
         assert reply["task"] == {"id": TASK, "version": 0}
-    return reply
 
 
-def _acquire(scene: Scene) -> Reply:
-    reply = scene.client.acquire(TASK, scene.asked, REQUEST_TTL, "w2", now=scene.t)
+def _acquired(scene: Scene, reply: Reply) -> None:
     if reply.status == 200:
         current = scene.before[4]
         assert reply["kind"] == ("invoke" if current == "Invoke" else "resume")
         assert reply["data"]["invoked"]["id"] == TASK
         assert reply["data"].get("awaited", {}).get("id") == (None if current == "Invoke" else current[1])
-    return reply
 
 
-def _release(scene: Scene) -> Reply:
-    return scene.client.release(TASK, scene.asked, now=scene.t)
-
-
-def _suspend(scene: Scene) -> Reply:
-    awaited = ["p1", "p2"]
-    for id in awaited:
-        scene.client.create(id, now=scene.t).must()
-    if scene.binding.variant == "settled":
-        scene.client.settle("p2", now=scene.t).must()
-    return scene.client.suspend(TASK, scene.asked, *awaited, now=scene.t)
-
-
-def _fence(scene: Scene) -> Reply:
-    if scene.binding.variant == "settle":
-        scene.client.create("child", now=scene.t).must()
-        reply = scene.client.fence_settle(TASK, scene.asked, "child", now=scene.t)
-    else:
-        reply = scene.client.fence_create(TASK, scene.asked, "child", now=scene.t)
+def _fenced(scene: Scene, reply: Reply) -> None:
     state = scene.client.get("child", now=scene.t)
     if reply.status == 200:
         assert reply["action"]["head"]["status"] == 200
@@ -194,22 +108,14 @@ def _fence(scene: Scene) -> Reply:
         assert state["promise"]["state"] == "pending"
     else:
         state.must(404)
-    return reply
 
 
-def _heartbeat(scene: Scene) -> Reply:
-    return scene.client.heartbeat("w1", (TASK, scene.asked), now=scene.t)
-
-
-def _fulfill(scene: Scene) -> Reply:
-    return scene.client.fulfill(TASK, scene.asked, now=scene.t)
-
-
-def _enqueue(scene: Scene) -> None:
-    if scene.row.arguments[0] == "Invoke":
-        scene.client.create(TASK, target=ADDRESS, now=scene.t).must()
-    else:
-        scene.client.settle(NEXT, now=scene.t).must()
+CHECKS: dict[str, Callable[[Scene, Reply], None]] = {
+    "TaskGet": _got,
+    "TaskCreate": _created,
+    "TaskAcquire": _acquired,
+    "TaskFence": _fenced,
+}
 
 
 def _tick(scene: Scene) -> None:
@@ -221,50 +127,6 @@ def _tick(scene: Scene) -> None:
     else:
         scene.t = e + (50_000 if scene.binding.variant == "late" else 0)
     scene.store.tick(now=scene.t)
-
-
-OPERATIONS: dict[str, Callable[[Scene], Reply | None]] = {
-    "TaskGet": _get,
-    "TaskCreate": _create,
-    "TaskAcquire": _acquire,
-    "TaskRelease": _release,
-    "TaskSuspend": _suspend,
-    "TaskFence": _fence,
-    "TaskHeartbeat": _heartbeat,
-    "TaskFulfill": _fulfill,
-    "Enqueue": _enqueue,
-    "Tick": _tick,
-}
-
-
-def bindings(row: Row) -> Iterator[Binding]:
-    """Yields every combination of values of a row's symbols that requests can reach."""
-    if not row.before:
-        yield Binding()
-        if row.result == 404 or row.operation == "Tick":
-            yield Binding(variant="promise alone")
-        return
-    state, c, r = row.before[0], row.before[4], row.before[5]
-    variants = [""]
-    if row.operation == "TaskSuspend":
-        settled = ["settled"] if row.condition != "Pend(p)" else []
-        variants = [*settled, ""] if row.condition != "Settled(p)" else settled
-    elif row.operation == "TaskFence":
-        variants = ["create", "settle"]
-    elif row.condition == "t ≥ e":
-        variants = ["", "late"]
-    for resumed in {"Invoke": (False,), "Resume": (True,)}.get(c, (False, True)):
-        for cycles in (0, 2):
-            for queued in {"∅": (0,), "c'::R'": (1, 3)}.get(r, (0, 2)):
-                others = (0,)
-                if "v'" in row.arguments:
-                    shown = cycles + resumed
-                    others = (1, 100, -1) if shown else (1, 100)
-                elif state == "f":
-                    others = (0, -1)
-                for other in others:
-                    for variant in variants:
-                        yield Binding(resumed, queued, cycles, other, variant)
 
 
 def evaluate(scene: Scene) -> tuple[Any, ...]:

@@ -7,82 +7,11 @@ from typing import Any
 
 import pytest
 
-from conformance.transitions_2026_04_01 import CELLS, STATES, Cell
 from conformance.wire import ADDRESS, FAR, DialectClient, Reply, executes, forget_messages, stored, stored_task
+from resonate_core.conformance.scenes.tasks_2026_04_01 import DEADLINE, REQUESTS, STALE, TASK, prepare, send
+from resonate_core.conformance.tables.transitions_2026_04_01 import CELLS, STATES, Cell
 
-TASK = "task"
-DEADLINE = 100_000
-TTL = 20_000
 RETRY = 5_000
-
-
-def prepare(client: DialectClient, state: str, cycles: int) -> int:
-    """Brings the task into a state, all before the instant 1000; returns the version that a request should present."""
-    for id in ("awaited", "gate", "child", "branchless"):
-        client.create(id, tags={"resonate:external": "true"}, now=100).must()
-    client.create("done", now=101).must()
-    client.settle("done", now=102).must()
-    if state == "absent":
-        return 0
-    if state == "plain":
-        client.create(TASK, DEADLINE, now=103).must()
-        return 0
-    client.create(TASK, DEADLINE, target=ADDRESS, now=103).must()
-    version = 0
-    for _ in range(cycles):
-        client.acquire(TASK, version, TTL).must()
-        version += 1
-        client.release(TASK, version).must()
-    client.register("awaited", TASK, now=106).must()
-    if state in ("acquired", "suspended", "fulfilled"):
-        client.acquire(TASK, version, TTL, now=900).must()
-        version += 1
-    if state == "suspended":
-        client.suspend(TASK, version, "gate", now=901).must()
-    elif state == "fulfilled":
-        client.fulfill(TASK, version, now=902).must()
-    elif state == "halted":
-        client.halt(TASK, now=903).must()
-    return version
-
-
-def _on_settled(client: DialectClient, version: int, now: int) -> Reply:
-    return client.suspend(TASK, version, "gate", "done", now=now)
-
-
-# fmt: off
-REQUESTS: dict[str, Callable[[DialectClient, int, int], Reply]] = {
-    "promise.get": lambda d, v, t: d.get(TASK, now=t),
-    "promise.create": lambda d, v, t: d.create(TASK, DEADLINE, target=ADDRESS, now=t),
-    "promise.settle": lambda d, v, t: d.settle(TASK, now=t),
-    "promise.register_callback by": lambda d, v, t: d.register("gate", TASK, now=t),
-    "promise.register_callback on": lambda d, v, t: d.register(TASK, "awaiter", now=t),
-    "promise.register_listener": lambda d, v, t: d.listen(TASK, now=t),
-    "promise.search": lambda d, v, t: d.search("promise", now=t),
-    "task.get": lambda d, v, t: d.task(TASK, now=t),
-    "task.create": lambda d, v, t: d.task_create(TASK, DEADLINE, TTL, now=t),
-    "task.acquire": lambda d, v, t: d.acquire(TASK, v, TTL, now=t),
-    "task.release": lambda d, v, t: d.release(TASK, v, now=t),
-    "task.suspend": lambda d, v, t: d.suspend(TASK, v, "gate", "child", now=t),
-    "task.suspend on settled": _on_settled,
-    "task.suspend on missing": lambda d, v, t: d.suspend(TASK, v, "done", "nowhere", now=t),
-    "task.fulfill": lambda d, v, t: d.fulfill(TASK, v, now=t),
-    "task.fence create": lambda d, v, t: d.fence_create(TASK, v, "new", now=t),
-    "task.fence settle": lambda d, v, t: d.fence_settle(TASK, v, "child", now=t),
-    "task.heartbeat": lambda d, v, t: d.heartbeat("w1", (TASK, v), now=t),
-    "task.halt": lambda d, v, t: d.halt(TASK, now=t),
-    "task.continue": lambda d, v, t: d.cont(TASK, now=t),
-    "task.search": lambda d, v, t: d.search("task", now=t),
-}
-# fmt: on
-STALE = {
-    "task.acquire stale": "task.acquire",
-    "task.release stale": "task.release",
-    "task.suspend stale": "task.suspend",
-    "task.fulfill stale": "task.fulfill",
-    "task.fence stale": "task.fence create",
-    "task.heartbeat stale": "task.heartbeat",
-}
 
 
 def run(client: DialectClient, cell: Cell, version: int, now: int) -> Reply | None:
@@ -100,9 +29,7 @@ def run(client: DialectClient, cell: Cell, version: int, now: int) -> Reply | No
     if cell.event == "step: deadline":
         client.store.tick(now=DEADLINE)
         return None
-    if cell.event in STALE:
-        return REQUESTS[STALE[cell.event]](client, version + 1, now)
-    return REQUESTS[cell.event](client, version, now)
+    return send(client, cell.event, version, now)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda c: c.name)

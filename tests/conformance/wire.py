@@ -1,46 +1,37 @@
-"""Envelopes for tests: builds requests, and checks the form of every reply."""
+"""Envelopes for tests: sends requests to a store, and checks the form of every reply."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-V26 = "2026-04-01"
-V25 = "2025-01-15"
-DIALECTS = (V26, V25)
-FAR = 10**12
-"""A deadline that no test reaches."""
-ADDRESS = "poll://any@workers"
-"""The target of the tests' tasks."""
-LISTENER = "poll://uni@clients/c1"
-"""A listener's address that both rule sets accept."""
+from resonate_core.conformance.requests import ADDRESS, DIALECTS, FAR, LISTENER, V25, V26, Reply, Requests, held, request, tags_of
+
+__all__ = [
+    "ADDRESS",
+    "DIALECTS",
+    "FAR",
+    "LISTENER",
+    "V25",
+    "V26",
+    "DialectClient",
+    "Reply",
+    "checked_reply",
+    "executes",
+    "forget_messages",
+    "held",
+    "request",
+    "rows_of",
+    "stored",
+    "stored_schedule",
+    "stored_task",
+    "tags_of",
+    "unblocks",
+]
 
 STATUSES = {
     V26: {200, 300, 400, 401, 403, 404, 409, 422, 429, 500},
     V25: {200, 300, 400, 401, 403, 404, 409, 429, 500},
 }
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A reply whose form was checked: its status and its data."""
-
-    status: int
-    data: Any
-
-    def __getitem__(self, key: str) -> Any:
-        """Returns a member of the data."""
-        return self.data[key]
-
-    def must(self, status: int = 200) -> Reply:
-        """Returns itself if it has this status; otherwise fails the test."""
-        assert self.status == status, f"expected {status}, got {self.status}: {self.data!r}"
-        return self
-
-
-def request(kind: str, data: Any, version: str = V26, corr: str = "c1", **head: Any) -> dict[str, Any]:
-    """Returns a full request envelope."""
-    return {"kind": kind, "head": {"corrId": corr, "version": version, **head}, "data": data}
 
 
 def checked_reply(envelope: dict[str, Any], answer: dict[str, Any]) -> Reply:
@@ -57,13 +48,8 @@ def checked_reply(envelope: dict[str, Any], answer: dict[str, Any]) -> Reply:
     return Reply(status, answer["data"])
 
 
-def tags_of(target: str | None = None, tags: dict[str, str] | None = None) -> dict[str, str]:
-    """Returns tags with the target among them."""
-    return {**({"resonate:target": target} if target is not None else {}), **(tags or {})}
-
-
-class DialectClient:
-    """A client of a store in one dialect: a method for each request, with defaults that succeed.
+class DialectClient(Requests):
+    """A client of a store in one dialect.
 
     Attributes:
         store: The store under test.
@@ -71,147 +57,17 @@ class DialectClient:
     """
 
     def __init__(self, store: Any, version: str = V26) -> None:
+        super().__init__(version)
         self.store = store
-        self.version = version
 
     def send(self, kind: str, data: Any, now: int | None = None, **head: Any) -> Reply:
         """Sends one request and checks the form of the reply."""
         envelope = request(kind, data, self.version, **head)
         return checked_reply(envelope, self.store.apply(envelope, now=now))
 
-    # --- promises -----------------------------------------------------------------------------------------------
-    def get(self, id: str, now: int | None = None) -> Reply:
-        """promise.get."""
-        return self.send("promise.get", {"id": id}, now)
-
-    def create_data(
-        self, id: str, timeout: int = FAR, target: str | None = None, tags: dict[str, str] | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """The data of a promise.create."""
-        return {"id": id, "timeoutAt": timeout, "param": {}, "tags": tags_of(target, tags), **more}
-
-    def create(self, id: str, timeout: int = FAR, now: int | None = None, **more: Any) -> Reply:
-        """promise.create."""
-        return self.send("promise.create", self.create_data(id, timeout, **more), now)
-
-    def settle(self, id: str, state: str = "resolved", value: Any = None, now: int | None = None, **more: Any) -> Reply:
-        """promise.settle."""
-        data = {"id": id, "state": state, "value": {} if value is None else value, **more}
-        return self.send("promise.settle", data, now)
-
-    def register(self, awaited: str, awaiter: str, now: int | None = None) -> Reply:
-        """promise.register_callback, or promise.register in the older dialect."""
-        kind = "promise.register_callback" if self.version == V26 else "promise.register"
-        return self.send(kind, {"awaited": awaited, "awaiter": awaiter}, now)
-
-    def listen(self, awaited: str, address: str = LISTENER, now: int | None = None) -> Reply:
-        """promise.register_listener, or promise.subscribe in the older dialect."""
-        kind = "promise.register_listener" if self.version == V26 else "promise.subscribe"
-        return self.send(kind, {"awaited": awaited, "address": address}, now)
-
-    # --- tasks --------------------------------------------------------------------------------------------------
-    def action(self, kind: str, data: Any) -> dict[str, Any]:
-        """An inner request of task.create, suspend, fulfill or fence."""
-        return request(kind, data, self.version, "inner")
-
-    def task(self, id: str, now: int | None = None) -> Reply:
-        """task.get."""
-        return self.send("task.get", {"id": id}, now)
-
-    def task_create(
-        self,
-        id: str,
-        timeout: int = FAR,
-        ttl: int = 10_000,
-        pid: str = "w1",
-        target: str | None = ADDRESS,
-        now: int | None = None,
-        **more: Any,
-    ) -> Reply:
-        """task.create."""
-        action = self.action("promise.create", self.create_data(id, timeout, target, **more))
-        return self.send("task.create", {"pid": pid, "ttl": ttl, "action": action}, now)
-
-    def acquire(self, id: str, version: int = 0, ttl: int = 10_000, pid: str = "w1", now: int | None = None) -> Reply:
-        """task.acquire."""
-        return self.send("task.acquire", {"id": id, "version": version, "pid": pid, "ttl": ttl}, now)
-
-    def release(self, id: str, version: int, now: int | None = None) -> Reply:
-        """task.release."""
-        return self.send("task.release", {"id": id, "version": version}, now)
-
-    def suspend(self, id: str, version: int, *awaited: str, now: int | None = None) -> Reply:
-        """task.suspend on the awaited ids, with the task as the awaiter of each."""
-        kind = "promise.register_callback" if self.version == V26 else "promise.register"
-        actions = [self.action(kind, {"awaited": a, "awaiter": id}) for a in awaited]
-        return self.send("task.suspend", {"id": id, "version": version, "actions": actions}, now)
-
-    def fulfill(
-        self, id: str, version: int, state: str = "resolved", value: Any = None, now: int | None = None, **more: Any
-    ) -> Reply:
-        """task.fulfill."""
-        data = {"id": id, "state": state, "value": {} if value is None else value, **more}
-        return self.send("task.fulfill", {"id": id, "version": version, "action": self.action("promise.settle", data)}, now)
-
-    def fence(self, id: str, version: int, kind: str, data: Any, now: int | None = None) -> Reply:
-        """task.fence."""
-        return self.send("task.fence", {"id": id, "version": version, "action": self.action(kind, data)}, now)
-
-    def fence_create(self, id: str, version: int, inner: str, timeout: int = FAR, now: int | None = None, **more: Any) -> Reply:
-        """task.fence with a promise.create."""
-        return self.fence(id, version, "promise.create", self.create_data(inner, timeout, **more), now)
-
-    def fence_settle(self, id: str, version: int, inner: str, state: str = "resolved", now: int | None = None) -> Reply:
-        """task.fence with a promise.settle."""
-        return self.fence(id, version, "promise.settle", {"id": inner, "state": state, "value": {}}, now)
-
-    def heartbeat(self, pid: str, *tasks: tuple[str, int], now: int | None = None) -> Reply:
-        """task.heartbeat."""
-        return self.send("task.heartbeat", {"pid": pid, "tasks": [{"id": i, "version": v} for i, v in tasks]}, now)
-
-    def halt(self, id: str, now: int | None = None) -> Reply:
-        """task.halt."""
-        return self.send("task.halt", {"id": id}, now)
-
-    def cont(self, id: str, now: int | None = None) -> Reply:
-        """task.continue."""
-        return self.send("task.continue", {"id": id}, now)
-
-    # --- searches and schedules -----------------------------------------------------------------------------------
-    def search(self, noun: str, now: int | None = None, **data: Any) -> Reply:
-        """promise.search, task.search or schedule.search."""
-        return self.send(f"{noun}.search", data, now)
-
     def found(self, noun: str, now: int | None = None, **data: Any) -> list[str]:
         """The ids of one page of a search."""
         return [r["id"] for r in self.search(noun, now, **data).must()[f"{noun}s"]]
-
-    def schedule(
-        self,
-        id: str,
-        cron: str = "* * * * *",
-        template: str = "{{.id}}.{{.timestamp}}",
-        timeout: int = FAR,
-        tags: dict[str, str] | None = None,
-        now: int | None = None,
-        **more: Any,
-    ) -> Reply:
-        """schedule.create."""
-        data = {
-            "id": id,
-            "cron": cron,
-            "promiseId": template,
-            "promiseTimeout": timeout,
-            "promiseParam": {},
-            "promiseTags": tags or {},
-            **more,
-        }
-        return self.send("schedule.create", data, now)
-
-
-def held(version: str, n: int = 1) -> int:
-    """The version that a dialect shows for a task that was acquired n times and is acquired or suspended."""
-    return n if version == V26 else n - 1
 
 
 # --- stored rows, from the snapshot ----------------------------------------------------------------------------------

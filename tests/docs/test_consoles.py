@@ -17,7 +17,7 @@ from pages import DOCS
 
 from free_ports import free_port
 
-SESSIONS = ("server.md", "web.md", "security.md", "operations.md", "postgresql.md", "tutorial.md")
+SESSIONS = ("server.md", "web.md", "security.md", "operations.md", "postgresql.md", "tutorial.md", "testing_tutorial.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "-- end of command --"
@@ -27,6 +27,7 @@ CHANGING = [
     (re.compile(r"\b\d{13}\b"), "MS"),
     (re.compile(r"\bprocess \d+"), "PROCESS"),
     (re.compile(r"\b\d{4,6} bytes"), "BYTES"),
+    (re.compile(r"\bin \d+\.\d\ds(?: \(.*\))?"), "in SECONDS"),
 ]
 
 
@@ -56,6 +57,7 @@ def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
     (folder / "work").mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "NO_PROXY": "127.0.0.1", "TZ": "UTC"}
+    environment |= {"PYTEST_PLUGINS": "resonate_core_pytest", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80"}
     environment["RESONATE_SERVER__PORT"] = port  # in the place of 8001, which is not named where it is the default
     script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + "".join(f"{command}\necho '{MARK}'\n" for command in asked)
     shell = subprocess.Popen(
@@ -114,7 +116,7 @@ def test_the_session_of_a_page(name: str, tmp_path: Path, database: str) -> None
         text = text.replace("--max-time 1 ", "--max-time 4 ").replace("--retry 20 ", "--retry 60 ")
         return re.sub(r"\b800\d\b", lambda found: ports[found[0]], text)
 
-    printed = outputs([ours(command) for command, _ in asked], tmp_path, ports["8001"])
+    printed = outputs([ours(command) for command, _ in asked], tmp_path, ports.get("8001", "8001"))
     assert len(printed) == len(asked)
     for (command, expected), got in zip(asked, printed, strict=True):
         wanted, seen = steady(ours(expected)), steady(got.replace(database, SHOWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import resonate_core as rc
+from resonate_core._timeline_data import worker_colour
+from resonate_core._timeline_looks import BAND, WORKERS
 
 SECOND = 1000
 DAY = 86_400_000
@@ -64,15 +67,23 @@ def bars(figure: Figure, colour: str) -> list[tuple[float, float]]:
     return [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in drawn]
 
 
+def of(worker: str) -> str:
+    """The colour of a worker."""
+    return WORKERS[worker_colour(worker)]
+
+
 def test_rows_bars_and_legend(trace: io.StringIO) -> None:
     figure = rc.display.timeline(trace, title="A story")
     assert rows(figure) == ["parent", "child", "other"]
     assert axes_of(figure).get_title(loc="left") == "A story"
     assert axes_of(figure).get_xlabel() == "seconds"
     assert {"held by bob", "held by cleo", "suspended", "lease expired", "dispatched", "wakes its awaiter"} <= explained(figure)
-    assert "held by ann" not in explained(figure)  # for no time at all
-    assert bars(figure, "#4e79a7") == [(0, 10)]
-    assert bars(figure, "#b07aa1") == [(12, 20)]
+    assert bars(figure, of("ann")) == []  # a lease of no time at all is a tick
+    assert {"held by ann", "pending", "resolved"} <= explained(figure)
+    assert [line.get_xdata().tolist() for line in axes_of(figure).lines if line.get_color() == of("ann")] == [[0, 0]]
+    assert bars(figure, of("bob")) == [(0, 10)]
+    assert bars(figure, of("cleo")) == [(12, 20)]
+    assert bars(figure, BAND) == [(0, 40), (0, 20)]
     assert len([patch for patch in axes_of(figure).patches if isinstance(patch, FancyArrowPatch)]) == 1
 
 
@@ -86,7 +97,8 @@ def test_it_shows_itself_in_a_notebook_and_saves(trace: io.StringIO, tmp_path) -
 def test_a_part_of_it(trace: io.StringIO) -> None:
     figure = rc.display.timeline(trace, ids="c*", start=11 * SECOND, end=15 * SECOND)
     assert rows(figure) == ["child"]
-    assert bars(figure, "#4e79a7") == [(12, 15)]  # the first holder that is seen has the first colour
+    assert bars(figure, of("cleo")) == [(12, 15)]  # in the colour that the whole picture has too
+    assert explained(figure) == {"held by cleo", "pending"}  # the state of then, not the last
     assert "lease expired" not in explained(figure)
 
 
@@ -125,8 +137,79 @@ def test_thousands_of_marks_and_promises_are_thinned() -> None:
     figure = rc.display.timeline(trace)
     assert time.perf_counter() - began < 10
     assert len(axes_of(figure).lines) < 1500
+    assert rows(figure) == ["nobody takes it", "often × 1,440", "p# × 100"]
+    assert {"number that run", "failed"} <= explained(figure)
+
+
+def test_rows_beyond_the_most_are_counted() -> None:
+    store = rc.Store(clock=rc.ManualClock(start=0))
+    for first in "abcdefgh":
+        for second in "abcdefgh":
+            store.promises.create(first + second, timeout=5)
+    figure = rc.display.timeline(store)
     assert len(rows(figure)) == 60
-    assert "42 more rows are not shown" in axes_of(figure).get_xlabel()
+    assert "(4 more rows are not shown)" in axes_of(figure).get_xlabel()
+    figure = rc.display.timeline(store, most_rows=63)
+    assert "(1 more row is not shown)" in axes_of(figure).get_xlabel()
+    with pytest.raises(rc.errors.Invalid, match="most_rows must be at least 1, got 0"):
+        rc.display.timeline(store, most_rows=0)
+
+
+def test_each_of_twenty_workers_has_its_look_in_every_picture() -> None:
+    clock = rc.ManualClock(start=0)
+    store = rc.Store(clock=clock)
+    trace = io.StringIO()
+    store.record(trace)
+    for number in range(20):
+        store.jobs.enqueue("t", id=f"j{number:02}")
+        store.jobs.claim("default", worker=f"worker-{number}", lease=99 * SECOND, start=1)
+    clock.advance(9 * SECOND)
+    store.promises.create("last", timeout=5)
+    figure = rc.display.timeline(trace)
+    assert {"held by worker-0", "held by worker-15", "and 4 more workers"} <= explained(figure)
+    drawn = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle) and round(patch.get_height(), 2) == 0.4]
+    looks = [(bar.get_facecolor(), bar.get_hatch()) for bar in drawn]
+    assert len(set(looks)) == len(looks) == 20
+    one = rc.display.timeline(trace, ids="j07")
+    assert bars(one, of("worker-7")) == [(0, 9)] and (0, 9) in bars(figure, of("worker-7"))
+
+
+def test_a_deleted_schedule_that_is_made_again() -> None:
+    clock = rc.ManualClock(start=0)
+    store = rc.Store(clock=clock)
+    trace = io.StringIO()
+    store.record(trace)
+    for _ in range(2):
+        store.schedules.create("s", "* * * * *", promise_timeout=SECOND)
+        clock.advance(90 * SECOND)
+        store.schedules.delete("s")
+        clock.advance(90 * SECOND)
+    (row,) = rc.display.timeline_data(trace, ids="s")["rows"]
+    assert row["changes"] == [[0, "active"], [90_000, "deleted"], [180_000, "active"], [270_000, "deleted"]]
+
+
+def test_what_the_story_says(trace: io.StringIO) -> None:
+    events = [
+        {"at": 12 * SECOND, "end": 20 * SECOND, "kind": "outage", "text": "power cut"},
+        {"at": 3 * SECOND, "text": "a note"},
+    ]
+    figure = rc.display.timeline(trace, events=events)
+    assert {"power cut", "a note"} <= {text.get_text() for text in axes_of(figure).texts}
+    assert [event["text"] for event in figure.data["events"]] == ["a note", "power cut"]
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"text": "x"}, "at of event 0 must be Unix ms or an aware datetime, got None"),
+        ({"at": 5}, "text and kind of event 0 must be text, got None and 'note'"),
+        ({"at": 5, "text": "x", "end": 4}, "end of event 0 must be at least 5, got 4"),
+        ({"at": 5, "text": "x", "color": "red"}, "members of event 0 must be at, end, kind, text, worker, id, got 'color'"),
+    ],
+)
+def test_what_is_no_event(trace: io.StringIO, event: dict[str, object], message: str) -> None:
+    with pytest.raises(rc.errors.Invalid, match=re.escape(message)):
+        rc.display.timeline(trace, events=[event])
 
 
 def test_an_empty_store_and_awkward_ids() -> None:
@@ -136,7 +219,7 @@ def test_an_empty_store_and_awkward_ids() -> None:
     store.promises.create("x" * 80, timeout=5)
     figure = rc.display.timeline(store)
     figure._repr_svg_()
-    assert rows(figure) == [r"cost: 5\$ or 6\$", "x" * 27 + "…"]
+    assert rows(figure) == [r"cost: 5\$ or 6\$", "x" * 18 + "…" + "x" * 9]
 
 
 def test_what_is_no_trace() -> None:

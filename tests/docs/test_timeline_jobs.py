@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import resonate_core as rc
+from resonate_core._timeline_data import worker_colour
+from resonate_core._timeline_looks import BAND, WORKERS
 from resonate_core.history import History, Span
 from resonate_core.worker import JobContext, Retry, Snooze, Worker
 
@@ -64,6 +66,11 @@ def bars(figure: Figure, colour: str) -> list[tuple[float, float, float]]:
     return [(bar.get_x(), bar.get_x() + bar.get_width(), round(bar.get_height(), 2)) for bar in drawn]
 
 
+def of(worker: str) -> str:
+    """The colour of a worker."""
+    return WORKERS[worker_colour(worker)]
+
+
 def told(span: Span) -> tuple[Any, ...]:
     """A span in short."""
     return (span.state, span.start, span.end) if span.pid is None else (span.state, span.start, span.end, span.pid, span.outcome)
@@ -100,12 +107,13 @@ def test_attempts_waiting_and_the_end(store: rc.Store, clock: rc.ManualClock, tr
     figure = rc.display.timeline(trace)
     assert rows(figure) == ["m"]
     assert not [text for text in axes_of(figure).texts if text.get_text() == "nothing to show"]
-    assert bars(figure, "#4e79a7") == [(3, 4, 0.14), (4, 6, 0.4)]
-    assert bars(figure, "#b07aa1") == [(13, 15, 0.4)]
-    assert bars(figure, "#d3ead5") == [(0, 15, 0.74)]
+    assert bars(figure, of("ann")) == [(3, 4, 0.14), (4, 6, 0.4)]
+    assert bars(figure, of("bob")) == [(13, 15, 0.4)]
+    assert bars(figure, BAND) == [(0, 15, 0.74)]
     assert explained(figure) == {
         "held by ann",
         "held by bob",
+        "pending",
         "completed",
         "scheduled",
         "waits in its queue",
@@ -253,7 +261,7 @@ def test_a_store_alone_knows_the_attempts(store: rc.Store, clock: rc.ManualClock
         ("running", 8000, 10000, "ann", "failed"),
     ]
     assert spans(store, "j")[-1] == ("pending", 16000, None)
-    assert bars(rc.display.timeline(store), "#4e79a7") == [(0, 2, 0.4), (8, 10, 0.4)]
+    assert bars(rc.display.timeline(store), of("ann")) == [(0, 2, 0.4), (8, 10, 0.4)]
 
 
 def test_refusals_and_heartbeats(store: rc.Store, clock: rc.ManualClock, trace: io.StringIO) -> None:

@@ -101,7 +101,7 @@ def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (metadata,) = (email.message_from_bytes(archive.read(n)) for n in names if n.endswith("/METADATA"))
-    assert {re.sub(r"-.*", "", name.partition("/")[0]) for name in names} == {"resonate_core"}
+    assert {re.sub(r"-.*", "", name.partition("/")[0]) for name in names} == {"resonate_core", "resonate_core_pytest"}
     assert {"resonate_core/__init__.py", "resonate_core/_core.pyi", "resonate_core/py.typed"} <= names
     assert any(re.fullmatch(r"resonate_core/_core\..*so", name) for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)

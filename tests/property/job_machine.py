@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis.stateful import initialize, rule
 
 from homes import PostgresSchemas
-from property import job_prelude
-from property.job_resolve import FAR_AHEAD, JobResolver
-from property.job_strategies import GROUP_STRATEGIES, any_job_operation, batches
 from property.machine import Machine, TwoStores, request_rule
-from property.strategies import corruption, options, pick, when
+from resonate_core.testing.operations import job_prelude
+from resonate_core.testing.operations.drawing import corruption, options, pick, when
+from resonate_core.testing.operations.job_drawing import GROUP_STRATEGIES, any_job_operation, batches
+from resonate_core.testing.operations.job_resolver import FAR_AHEAD, JobResolver
 
 
 class JobsAndModel(Machine):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 from property.in_step import Clocks, Stores
 from property.script import Script
+from resonate_core.conformance.compare import difference, plain_reply, sorted_lists
 
 PLAIN_STATUSES = (200, 300)
 
@@ -211,48 +211,6 @@ class JudgeOfTwo(Judge):
         self.home.end()
 
 
-def plain_reply(reply):
-    """A reply without the texts of errors, which are not specified."""
-    reply = copy.deepcopy(reply)
-    hide_text(reply)
-    if reply["kind"] == "task.fence" and isinstance(reply["data"], dict):
-        hide_text(reply["data"]["action"])
-    if isinstance(reply["data"], dict) and isinstance(reply["data"].get("jobs"), list):
-        for one in reply["data"]["jobs"]:
-            if one.get("error") and "status" in one:
-                one["error"] = "(some text)"
-    if reply["kind"] == "debug.snap" and isinstance(reply["data"], dict):
-        reply["data"] = sorted_lists(reply["data"])
-    return reply
-
-
-def hide_text(reply):
-    if reply["head"]["status"] not in PLAIN_STATUSES and isinstance(reply["data"], str) and reply["data"]:
-        reply["data"] = "(some text)"
-
-
-def sorted_lists(snapshot):
-    """The lists of a debug snapshot, sorted."""
-    return {name: sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) for name, rows in snapshot.items()}
-
-
 def wire_form(message):
     """The fields of a Message that the model has too."""
     return {"key": message.key, "address": message.address, "message": message.message}
-
-
-def difference(got, expected, path="$"):
-    """Lines that describe the differences between two JSON values."""
-    if isinstance(got, dict) and isinstance(expected, dict):
-        for name in sorted(set(got) | set(expected), key=str):
-            if name not in got:
-                yield f"{path}.{name}: the store has none, the model {expected[name]!r}"
-            elif name not in expected:
-                yield f"{path}.{name}: the store has {got[name]!r}, the model none"
-            else:
-                yield from difference(got[name], expected[name], f"{path}.{name}")
-    elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
-        for place, (one, other) in enumerate(zip(got, expected)):
-            yield from difference(one, other, f"{path}[{place}]")
-    elif got != expected:
-        yield f"{path}: the store {got!r}, the model {expected!r}"

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from homes import Files, PostgresSchemas
-from property import pools, prelude
 from property.judge import Judge, JudgeOfTwo
-from property.resolve import Resolver, corrupt
 from property.statistics import REACHED
-from property.strategies import GROUPS, STRATEGIES, any_operation, corruption, moving, options, pick, when
-from reference import Model
+from resonate_core.conformance.reference import Model
+from resonate_core.testing.operations import pools, prelude
+from resonate_core.testing.operations.drawing import GROUPED, any_operation, corruption, moving, options, pick, when
+from resonate_core.testing.operations.resolver import Resolver, corrupt
 
 MOST_TICKS = 12
 
@@ -172,5 +172,5 @@ def request_rule(group, operations):
     return rule(operation=operations)(run)
 
 
-for _group, _names in GROUPS.items():
-    setattr(StoreAndModel, _group, request_rule(_group, st.one_of([STRATEGIES[name] for name in _names])))
+for _group, _operations in GROUPED.items():
+    setattr(StoreAndModel, _group, request_rule(_group, _operations))

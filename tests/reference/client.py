@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference import Model
+from resonate_core.conformance.reference import Model
 
 NEW, OLD = "2026-04-01", "2025-01-15"
 TARGET = {"resonate:target": "poll://any@g"}

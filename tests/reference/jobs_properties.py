@@ -5,8 +5,8 @@ Each function returns the names of the broken invariants, with the ids.
 
 from __future__ import annotations
 
-from .jobs_course import death, holds_key
-from .world import later
+from resonate_core.conformance.reference.jobs_course import death, holds_key
+from resonate_core.conformance.reference.world import later
 
 AGREE = {
     "scheduled": ("pending", "pending"),

@@ -5,8 +5,9 @@ Each function returns the names of the broken invariants, with the ids.
 
 from __future__ import annotations
 
+from resonate_core.conformance.reference.world import binds_strictly, is_timer, target, task_version, verdict
+
 from . import jobs_properties
-from .world import binds_strictly, is_timer, target, task_version, verdict
 
 
 def of_a_state(snapshot, rules="compatible"):

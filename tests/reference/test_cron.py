@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from reference import cron
+from resonate_core.conformance.reference import cron
 
 
 def ms(text):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reference import jobs_policy, properties
+from reference import properties
 from reference.client import Client
+from resonate_core.conformance.reference import jobs_policy
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from reference import jobs_policy
 from reference.client import NEW, OLD, TARGET, Client
+from resonate_core.conformance.reference import jobs_policy
 
 FIXED = {"kind": "fixed", "intervals": [10, 40]}
 

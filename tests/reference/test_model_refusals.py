@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference import Model
 from reference.client import NEW, OLD, TARGET, Client
+from resonate_core.conformance.reference import Model
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reference import Model
 from reference.client import NEW, TARGET, Client, names
+from resonate_core.conformance.reference import Model
 
 
 def test_reads_move_the_clock_and_store_nothing(send):

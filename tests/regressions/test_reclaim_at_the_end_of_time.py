@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import resonate_core as rc
-from reference.model import Model
+from resonate_core.conformance.reference.model import Model
 
 PROGRAM = """
 import resonate_core as rc

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.util
-import socket
-import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,58 +13,16 @@ from resonate_core import Store
 from resonate_core.asgi import ResonateApp
 from resonate_core.server.run import _Server, _uvicorn_config, make_app
 from resonate_core.server.settings import Settings
+from resonate_core.testing.servers import Listener
 
 __all__ = ["Live", "live", "serving"]
 
 
-class Live:
-    """A running server.
-
-    Attributes:
-        port: Where it listens.
-        app: What it serves.
-        server: uvicorn's object.
-        loop: Its event loop.
-    """
+class Live(Listener):
+    """A running server of any ASGI app."""
 
     def __init__(self, app: Any, settings: Settings) -> None:
-        self.app = app
-        self._listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-        self.port: int = self._listening.getsockname()[1]
-        self.loop: asyncio.AbstractEventLoop
-        self.server = _Server(_config(settings, app), app if isinstance(app, ResonateApp) else _NoStreams())
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name=f"server on {self.port}", daemon=True)
-        self._thread.start()
-        self._started.wait()
-
-    def _serve(self) -> None:
-        async def main() -> None:
-            self.loop = asyncio.get_running_loop()
-            serving = asyncio.ensure_future(self.server.serve([self._listening]))
-            while not self.server.started and not serving.done():
-                await asyncio.sleep(0.001)
-            self._started.set()
-            await serving
-
-        loop = (self.server.config.get_loop_factory() or asyncio.new_event_loop)()
-        try:
-            loop.run_until_complete(main())
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            loop.close()
-            self._started.set()
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Runs something on the server's loop and returns what it gives."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout=60)
-
-    def stop(self) -> None:
-        """Stops it gracefully and waits until it has."""
-        self.server.should_exit = True
-        self._thread.join(timeout=60)
-        assert not self._thread.is_alive(), "the server does not stop"
-        self._listening.close()
+        super().__init__(app, _Server(_config(settings, app), app if isinstance(app, ResonateApp) else _NoStreams()))
 
 
 class _NoStreams:

@@ -11,6 +11,7 @@ import resonate_core as rc
 from resonate_core.cli import files, jobs, promises, queues, schedules, server, tasks
 from resonate_core.cli.bench import bench
 from resonate_core.cli.command import on_store
+from resonate_core.cli.conformance import conformance
 from resonate_core.cli.dash import dash
 from resonate_core.cli.exits import MEANINGS
 from resonate_core.cli.invoke import invoke
@@ -19,6 +20,7 @@ from resonate_core.cli.tree import tree
 from resonate_core.cli.ui import ui
 from resonate_core.cli.why import why
 from resonate_core.cli.worker import worker
+from resonate_core.cli.workers import workers
 
 __all__ = ["app_for"]
 
@@ -62,10 +64,12 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app.add_typer(queues.app, name="queues", rich_help_panel=JOBS)
     on_store(app, "dash", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(dash)
     app.command("worker", rich_help_panel=JOBS)(worker)
+    on_store(app, "workers", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(workers)
     on_store(app, "invoke", Access.MAKE, dialects=DIALECTS[:1])(invoke)
     on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
     on_store(app, "why", Access.READ, dialects=DIALECTS[:1])(why)
     app.command("ui")(ui)
     files.add_to(app)
     on_store(app, "bench", Access.MAKE, dialects=DIALECTS[:1])(bench)
+    app.command("conformance")(conformance)
     return app

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import sleep
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import resonate_core as rc
+from resonate_core._stopwatch import seconds
 from resonate_core.cli.command import Session
+from resonate_core.cli.completion import queues
 from resonate_core.cli.dash_frame import Frame, Reader, failed_at
+from resonate_core.cli.dash_screen import KEYS, Screen
+from resonate_core.cli.ending import ended_by_signals
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.keys import Keys
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import STATES, error_text
 from resonate_core.cli.values import duration
@@ -23,18 +25,6 @@ __all__ = ["dash"]
 
 _SHORTEST = 50
 _JOB = ("id", "type", "queue", "state")
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Ctrl-C ends what is inside, as SIGTERM does: neither is an error of a view that has no other end."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _lines(out: Output, frame: Frame) -> None:
@@ -68,46 +58,96 @@ def _print(session: Session, frame: Frame) -> None:
     sys.stdout.flush()
 
 
-def _rest(reader: Reader, pause: float) -> None:
-    """Waits (s) for the next frame; the store is for others at least three quarters of the time."""
-    sleep(max(pause, 3 * reader.took))
+def _rest(reader: Reader, pause: float) -> float:
+    """How long (s) to wait for the next frame: the store is for others at least three quarters of the time."""
+    return max(pause, 3 * reader.took)
 
 
 def _last_seen(why: str) -> str:
     return f"{why}: this is what was seen last"
 
 
-def _live(session: Session, reader: Reader, frame: Frame, pause: float) -> None:
-    """Frames in the place of one another, until it is interrupted."""
-    from rich.live import Live
+class _Live:
+    """Frames in the place of one another, and keys between them."""
 
-    from resonate_core.cli.dash_view import drawn
+    def __init__(self, session: Session, reader: Reader, frame: Frame, pause: float) -> None:
+        self._session, self._reader, self._pause = session, reader, pause
+        self._frame, self._remark = frame, ""
+        self._job: dict[str, Any] | None = None
+        self._screen = Screen()
 
-    console, remark = session.out.console, ""
-    with Live(console=console, screen=True, auto_refresh=False) as live:
-        while True:
-            live.update(drawn(frame, session.target.name, console.width, console.height, remark), refresh=True)
-            _rest(reader, pause)
-            try:
-                frame, remark = reader.frame(), ""
-            except rc.StoreBusy as busy:
-                remark = _last_seen(str(busy))
-            except Failure as failure:
-                # A server that is started again is there again; everything else is the last word.
-                if failure.code is not Exit.UNREACHABLE:
-                    raise
-                remark = _last_seen(failure.message)
+    def run(self) -> None:
+        """Until the person quits, or it is interrupted."""
+        from rich.live import Live
+
+        with Keys() as keys, Live(console=self._session.out.console, screen=True, auto_refresh=False) as live:
+            next_at = seconds() + _rest(self._reader, self._pause)
+            while True:
+                live.update(self._drawn(keys.are_read), refresh=True)
+                pressed = keys.wait(max(next_at - seconds(), 0.01))
+                for key in pressed:
+                    self._screen.press(key, self._screen.lines(self._screen.narrowed(self._frame)))
+                    if self._screen.has_ended:
+                        return
+                    if self._screen.wants_frame:
+                        self._read()
+                if not pressed and seconds() >= next_at and not self._screen.is_paused:
+                    self._read()
+                if seconds() >= next_at:
+                    next_at = seconds() + _rest(self._reader, self._pause)
+
+    def _read(self) -> None:
+        self._screen.wants_frame = False
+        shown = self._screen.shown
+        try:
+            self._frame, self._remark = self._reader.frame(), ""
+            self._job = self._reader.job(shown.name) if shown.kind == "job" else None
+        except rc.StoreBusy as busy:
+            self._remark = _last_seen(str(busy))
+        except Failure as failure:
+            # A server that is started again is there again; everything else is the last word.
+            if failure.code is not Exit.UNREACHABLE:
+                raise
+            self._remark = _last_seen(failure.message)
+
+    def _drawn(self, has_keys: bool) -> Any:
+        from rich.console import Group
+
+        from resonate_core.cli.dash_view import drawn, footer, job_drawn
+
+        screen, console, name = self._screen, self._session.out.console, self._session.target.name
+        width, height = console.width, console.height - (1 if has_keys else 0)
+        frame = screen.narrowed(self._frame)
+        screen.selected = min(screen.selected, max(len(screen.lines(frame)) - 1, 0))
+        set_ = [f"queue {screen.shown.name}"] if screen.shown.kind == "queue" else []
+        set_ += [f"filter {screen.filter!r}"] if screen.filter else []
+        note = ", ".join([*set_, *(["paused"] if screen.is_paused else [])])
+        if screen.shown.kind == "job":
+            view = job_drawn(self._job, screen.shown.name, frame.at, name, width, height, self._remark, note)
+        else:
+            # The opened queue is no line to be opened.
+            selected = screen.selected + (len(frame.queues) if screen.shown.kind == "queue" else 0)
+            view = drawn(frame, name, width, height, self._remark, selected if has_keys else -1, note)
+        if not has_keys:
+            return view
+        free = height - len(console.render_lines(view, pad=False))
+        return Group(view, *[""] * max(free, 0), footer(KEYS, screen.filter if screen.is_typing else None, width))
 
 
 def dash(
     session: Session,
     queue: Annotated[
-        list[str] | None, typer.Option("--queue", "-q", metavar="NAME", help="only this queue; may be repeated", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--queue", "-q", metavar="NAME", help="only this queue; may be repeated", show_default=False, autocompletion=queues
+        ),
     ] = None,
     interval: Annotated[str, typer.Option("--interval", metavar="LENGTH", help="time between frames: 1s, 500ms")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="print one frame and end", show_default=False)] = False,
 ) -> None:
-    """Watch queues, running jobs and the last failures, until Ctrl-C.
+    """Watch queues, running jobs and the last failures, until q or Ctrl-C.
+
+    In a terminal, keys work: q quits, p pauses, / filters, the arrows select a line, Enter opens the queue or the job, Esc goes back.
 
     To a pipe: a frame of bare lines each time; with --json a document each time, on a line of its own.
     """
@@ -119,10 +159,11 @@ def dash(
     if once:
         _print(session, frame)
         return
-    with _ended_by_signals():
+    with ended_by_signals():
         if session.out.is_rich:
-            _live(session, reader, frame, pause / 1000)
+            _Live(session, reader, frame, pause / 1000).run()
+            return
         while True:
             _print(session, frame)
-            _rest(reader, pause / 1000)
+            sleep(_rest(reader, pause / 1000))
             frame = reader.frame()

@@ -180,6 +180,16 @@ class Reader:
             all_failures=complete,
         )
 
+    def job(self, id: str) -> dict[str, Any] | None:
+        """Reads one job; None if it is not there."""
+        status, data = self._target.ask("job.get", {"id": id})
+        if status == 404:
+            return None
+        if not is_done(status):
+            raise refusal(status, data)
+        found: dict[str, Any] = data["job"]
+        return found
+
     def _searches(self, counted: list[list[dict[str, Any]]], states: Sequence[str], limit: int) -> list[dict[str, Any]]:
         """What to search for jobs of these states, where the counts say that there are any: a search for none reads them all."""
         return [

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from resonate_core.cli.dash_frame import Frame, QueueFrame, failed_at
 from resonate_core.cli.jobs_table import Column, fitted, short, text
 from resonate_core.cli.show import COLOURS, clean, length, moment
-from resonate_core.cli.show_jobs import error_text
+from resonate_core.cli.show_jobs import attempts_table, error_text, member_lines
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.text import Text
 
-__all__ = ["drawn", "spark"]
+__all__ = ["drawn", "footer", "job_drawn", "spark"]
 
 _BARS = "▁▂▃▄▅▆▇█"
 # A table's title, head and rule, and the line after it.
@@ -75,7 +75,7 @@ def _queue_columns(at: int) -> list[Column]:
     ]
 
 
-_ID = Column("id", lambda job: text(job["id"]))
+_ID = Column("id", lambda job: text(job["id"]), middle=True)
 _TYPE = Column("type", lambda job: text(job["type"]))
 _QUEUE = Column("queue", lambda job: text(job["queue"]), spared=2)
 _STATE = Column("state", lambda job: text(job["state"], COLOURS[job["state"]]))
@@ -129,7 +129,15 @@ def _titled(count: int, shown: int, name: str) -> str:
     return f"{name}: {count}" + (f", of which {shown} are shown" if shown < count else "")
 
 
-def drawn(frame: Frame, name: str, width: int, height: int | None, remark: str = "") -> Group:
+def _window(rows: Sequence[Any], room: int, selected: int) -> tuple[Sequence[Any], int | None]:
+    """As many rows as there is room for, with the selected one among them, and its place."""
+    if not 0 <= selected < len(rows):
+        return rows[:room], None
+    first = max(selected - room + 1, 0)
+    return rows[first : first + room], selected - first
+
+
+def drawn(frame: Frame, name: str, width: int, height: int | None, remark: str = "", selected: int = -1, note: str = "") -> Group:
     """The view of one frame.
 
     Args:
@@ -138,34 +146,80 @@ def drawn(frame: Frame, name: str, width: int, height: int | None, remark: str =
         width: How many characters a line may have.
         height: How many lines there may be; None: as many as it needs.
         remark: Its problem, in red.
+        selected: The number of the selected line, counted through all tables; -1 for none.
+        note: What a person has set, such as a filter.
     """
     from rich.console import Group
     from rich.text import Text
 
-    head = Text.assemble((clean(name), "bold"), ("  " + moment(frame.at)[:19].replace("T", " ") + "Z", "dim"))
-    if remark:
-        head.append(f"  {clean(remark)}", style="bold red")
-    head.truncate(width, overflow="ellipsis")
     queues, running, failures = _rooms(frame, height)
-    held = _titled(len(frame.running), running, "claimed or running" if not frame.more_running else "claimed or running, at least")
-    return Group(
-        head,
-        Text(),
-        fitted(
-            _queue_columns(frame.at),
-            frame.queues[:queues],
-            width,
-            title=_titled(len(frame.queues), queues, "queues"),
-            cut=True,
-        ),
-        Text(),
-        fitted(_running_columns(frame.at), frame.running[:running], width, title=held, cut=True),
-        Text(),
-        fitted(
-            _failure_columns(frame.at),
-            frame.failures[:failures],
-            width,
-            title="last failures" + ("" if frame.all_failures else ", of those looked at so far"),
-            cut=True,
-        ),
-    )
+    held = "claimed or running" if not frame.more_running else "claimed or running, at least"
+    failed = "last failures" + ("" if frame.all_failures else ", of those looked at so far")
+    tables: list[Any] = []
+    for columns, rows, room, title in (
+        (_queue_columns(frame.at), frame.queues, queues, "queues"),
+        (_running_columns(frame.at), frame.running, running, held),
+        (_failure_columns(frame.at), frame.failures, failures, None),
+    ):
+        window, place = _window(rows, room, selected)
+        selected -= len(rows) if selected >= 0 else 0
+        named = failed if title is None else _titled(len(rows), len(window), title)
+        tables += [Text(), fitted(columns, window, width, title=named, cut=True, selected=place)]
+    return Group(head(frame.at, name, width, remark, note), *tables)
+
+
+def head(at: int, name: str, width: int, remark: str, note: str) -> Text:
+    """The first line: the store, the instant, what a person has set, and the problem."""
+    from rich.text import Text
+
+    line = Text.assemble((clean(name), "bold"), ("  " + moment(at)[:19].replace("T", " ") + "Z", "dim"))
+    if note:
+        line.append(f"  {clean(note)}", style="bold yellow")
+    if remark:
+        line.append(f"  {clean(remark)}", style="bold red")
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def job_drawn(job: dict[str, Any] | None, id: str, at: int, name: str, width: int, height: int, remark: str, note: str) -> Group:
+    """The view of one job: its members, its error with all its lines, and its attempts."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines: list[Any] = [head(at, name, width, remark, note), Text()]
+    if job is None:
+        return Group(*lines, text(f"job {id} is not there, or no longer", "yellow"))
+    lines.append(Text.assemble((clean(job["id"]), "bold"), "  ", (job["state"], COLOURS[job["state"]])))
+    attempts = attempts_table(job.get("attempts", [])[-_ATTEMPTS:], width)
+    members = member_lines(job, at)
+    trace = str((job.get("error") or {}).get("data") or "").rstrip().split("\n")
+    room = max(height - len(members) - min(len(job.get("attempts", [])), _ATTEMPTS) - 9, 3)
+    lines += [_member(*line, width) for line in members]
+    if trace != [""]:
+        left = len(trace) - room
+        lines += [Text(), text("error.data" + (f", its last {room} of {len(trace)} lines" if left > 0 else ""), "bold")]
+        lines += [text(line[: width - 1]) for line in trace[-room:]]
+    return Group(*lines, Text(), attempts)
+
+
+_ATTEMPTS = 8
+
+
+def _member(name: str, shown: str, width: int) -> Text:
+    from rich.text import Text
+
+    line = Text.assemble((f"{name:>14}  ", "dim"), clean(shown))
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def footer(keys: Sequence[tuple[str, str]], typing: str | None, width: int) -> Text:
+    """The last line: the keys, or the filter while it is typed."""
+    from rich.text import Text
+
+    if typing is not None:
+        line = Text.assemble(("filter: ", "bold"), clean(typing), ("▏", "bold"), ("   enter keeps it, esc clears it", "dim"))
+    else:
+        line = Text("  ").join(Text.assemble((key, "bold"), " ", (what, "dim")) for key, what in keys)
+    line.truncate(width, overflow="ellipsis")
+    return line

@@ -9,8 +9,11 @@ import typer
 from resonate_core.cli import jobs_act, jobs_types
 from resonate_core.cli.command import Session, group, on_store
 from resonate_core.cli.exits import Exit, Failure
+from resonate_core.cli.jobs_found import USUAL, Wanted, newest as newest_jobs
 from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TYPE, members, parameters
+from resonate_core.cli.jobs_tail import tail
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
+from resonate_core.cli.show import say
 from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_stats
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, pairs, payload
@@ -20,6 +23,7 @@ __all__ = ["app"]
 app = group("Jobs: put them into queues, look at them, run, archive, delete and cancel them.")
 
 _TIME = "+10m, 2026-05-01T12:00Z, or Unix ms"
+_PAST = "-2h, 2026-05-01T12:00Z, or Unix ms"
 
 
 def _option(flag: str, metavar: str, text: str) -> Any:
@@ -39,11 +43,29 @@ def list_jobs(
     limit: LIMIT = None,
     cursor: CURSOR = None,
     every: ALL = False,
+    newest: Annotated[bool, typer.Option("--newest", help="the last that was sent first", show_default=False)] = False,
+    since: Annotated[str | None, _option("--since", "TIME", f"sent at this time or later: {_PAST}")] = None,
+    until: Annotated[str | None, _option("--until", "TIME", f"sent at this time or earlier: {_PAST}")] = None,
 ) -> None:
-    """List the matching jobs, ordered by id."""
+    """List the matching jobs: ordered by id, or with --newest, --since or --until the last that was sent first."""
     filters = {"queue": queue, "type": type, "state": state, "tags": pairs(tag, "--tag"), "group": group}
     filters |= {"uniqueKey": unique_key, "id": id}
+    if newest or since is not None or until is not None:
+        if every:
+            raise Failure("--all lists by id: give --limit instead, up to 1000", Exit.USAGE)
+        if limit is not None and not 1 <= limit <= 1000:
+            raise Failure(f"--limit must be from 1 to 1000, got {limit}", Exit.USAGE)
+        times = [None if text is None else instant(text, flag) for text, flag in ((since, "--since"), (until, "--until"))]
+        given = {name: value for name, value in filters.items() if value not in (None, {})}
+        found = newest_jobs(session.target, Wanted(given, times[0], times[1], limit or USUAL, cursor))
+        show_jobs(session.out, {"jobs": found.jobs} | ({} if found.cursor is None else {"cursor": found.cursor}))
+        if found.read is not None:
+            say(f"this store cannot search by time: only {found.read:,} jobs, by id, were looked at; give more filters")
+        return
     session.search("job.search", "jobs", filters, limit, cursor, every, show_jobs)
+
+
+on_store(app, "tail", Access.READ, dialects=DIALECTS[:1])(tail)
 
 
 @on_store(app, "show", Access.READ, dialects=DIALECTS[:1])

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.command import Session
+from resonate_core.cli.completion import job_states
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.jobs_options import GROUP, QUEUE, TYPE
 from resonate_core.cli.options import TAGS
@@ -207,7 +208,7 @@ def command_of(action: Action) -> Callable[..., None]:
     ) -> None:
         act(session, action, id, every, yes, _filters(queue, type, tag, group, state))
 
-    option = typer.Option("--state", metavar="STATE", help=f"with --all: {action.choice}")
+    option = typer.Option("--state", metavar="STATE", help=f"with --all: {action.choice}", autocompletion=job_states)
     signature = inspect.signature(command, eval_str=True)
     parameters = [
         each.replace(annotation=Annotated[str | None, option]) if each.name == "state" else each

@@ -8,14 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from resonate_core.cli.completion import job_states, job_types, queues
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.notation import read_policy
 from resonate_core.cli.values import duration
 
 __all__ = ["DEFAULTS", "GROUP", "JOB_STATE", "OF_A_JOB", "QUEUE", "TYPE", "members", "parameters"]
 
-QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue")]
-TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type")]
+QUEUE = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="jobs of this queue", autocompletion=queues)]
+TYPE = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="jobs of this type", autocompletion=job_types)]
 GROUP = Annotated[str | None, typer.Option("--group", metavar="TEXT", help="jobs of this group")]
 JOB_STATE = Annotated[
     str | None,
@@ -23,6 +24,7 @@ JOB_STATE = Annotated[
         "--state",
         metavar="STATE",
         help="scheduled, pending, claimed, running, retry, archived, completed, failed, cancelled or expired",
+        autocompletion=job_states,
     ),
 ]
 

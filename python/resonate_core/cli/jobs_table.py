@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["Column", "fits", "fitted", "short", "text"]
+__all__ = ["Column", "fits", "fitted", "middle_cut", "short", "text"]
 
 _BETWEEN = 2
 _LEAST = 20
@@ -51,6 +51,7 @@ class Column:
         spared: Where there is no room the highest go first; 0: never.
         elastic: It takes the remaining width.
         always: It is there where it has nothing to show, too.
+        middle: Where there is no room, its text is cut in the middle: ids often differ at their ends.
     """
 
     name: str
@@ -59,6 +60,21 @@ class Column:
     spared: int = 0
     elastic: bool = False
     always: bool = True
+    middle: bool = False
+
+
+def middle_cut(shown: str, width: int) -> str:
+    """A text without its middle, if it is longer than there is room for.
+
+    Example:
+        >>> from resonate_core.cli.jobs_table import middle_cut
+        >>> middle_cut("order-2026-11-25-000123.charge", 20), middle_cut("order-1", 20)
+        ('order-2026…23.charge', 'order-1')
+    """
+    if len(shown) <= width:
+        return shown
+    tail = max((width - 1) // 2, 1)
+    return f"{shown[: max(width - 1 - tail, 1)]}…{shown[-tail:]}"
 
 
 def _needed(column: Column, cells: Sequence[Text]) -> int:
@@ -78,12 +94,28 @@ def _chosen(columns: Sequence[Column], rows: Sequence[Any], width: int) -> tuple
         made.remove(least)
 
 
+def _shortened(column: Column, cells: list[Text], left: int) -> list[Text]:
+    """The cells of a column whose texts are cut in their middle, so that the others have their room."""
+    if not column.middle:
+        return cells
+    room = max(_needed(column, cells) + left, _LEAST)
+    return [text(middle_cut(cell.plain, room), str(cell.style)) for cell in cells]
+
+
 def fits(columns: Sequence[Column], rows: Sequence[Any], width: int) -> bool:
     """Whether there is room for all that has something to show."""
     return _chosen([Column(one.name, one.cell, always=one.always) for one in columns], rows, width)[1] >= 0
 
 
-def fitted(columns: Sequence[Column], rows: Sequence[Any], width: int, *, title: str | None = None, cut: bool = False) -> Table:
+def fitted(
+    columns: Sequence[Column],
+    rows: Sequence[Any],
+    width: int,
+    *,
+    title: str | None = None,
+    cut: bool = False,
+    selected: int | None = None,
+) -> Table:
     """A table that is no wider than it may be.
 
     Args:
@@ -92,6 +124,7 @@ def fitted(columns: Sequence[Column], rows: Sequence[Any], width: int, *, title:
         width: In characters.
         title: What stands above it.
         cut: Cut long text with an ellipsis, so that each record has one line; otherwise it is wrapped.
+        selected: The row that is marked; None for none.
     """
     from rich import box
     from rich.table import Table
@@ -99,7 +132,10 @@ def fitted(columns: Sequence[Column], rows: Sequence[Any], width: int, *, title:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     if title is not None:
         table.title, table.title_justify, table.title_style = text(title, "bold"), "left", ""
+        table.min_width = min(len(title), width)  # a title does not fold
     made, left = _chosen(columns, rows, width)
+    if cut and left < 0:
+        made = [(column, _shortened(column, cells, left)) for column, cells in made]
     for column, cells in made:
         table.add_column(
             text(column.name),
@@ -109,8 +145,8 @@ def fitted(columns: Sequence[Column], rows: Sequence[Any], width: int, *, title:
             overflow="ellipsis" if cut else "fold",
             max_width=_needed(column, cells) + max(left, 0) if column.elastic else None,
         )
-    for row in zip(*(cells for _, cells in made), strict=True):
-        table.add_row(*row)
+    for number, row in enumerate(zip(*(cells for _, cells in made), strict=True)):
+        table.add_row(*row, style="reverse" if number == selected else None)
     if not rows:
         table.show_header = False
         table.add_row(text("none", "dim"))

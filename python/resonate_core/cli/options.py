@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from resonate_core.cli.completion import any_id
+
 __all__ = [
     "ACTOR",
     "ALL",
@@ -25,7 +27,7 @@ __all__ = [
     "VALUE",
 ]
 
-ID = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
+ID = Annotated[str, typer.Argument(metavar="ID", show_default=False, autocompletion=any_id)]
 TAGS = Annotated[list[str] | None, typer.Option("--tag", metavar="NAME=TEXT", help="a tag; may be repeated", show_default=False)]
 HEADERS = Annotated[
     list[str] | None,
@@ -42,7 +44,9 @@ TTL = Annotated[str, typer.Option("--ttl", metavar="LENGTH", help="duration of t
 TASK_VERSION = Annotated[
     int, typer.Option("--task-version", "-v", metavar="NUMBER", help="version of the task, as printed by get", show_default=False)
 ]
-MATCH = Annotated[str | None, typer.Option("--id", metavar="GLOB", help="pattern of ids; * stands for any characters")]
+MATCH = Annotated[
+    str | None, typer.Option("--id", metavar="GLOB", help="pattern of ids; * stands for any characters", autocompletion=any_id)
+]
 LIMIT = Annotated[int | None, typer.Option("--limit", metavar="NUMBER", help="size of a page, 1 to 1000")]
 CURSOR = Annotated[str | None, typer.Option("--cursor", metavar="TEXT", help="cursor of the next page")]
 ALL = Annotated[bool, typer.Option("--all", help="print every page", show_default=False)]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from resonate_core.cli.command import Session, group, on_store
+from resonate_core.cli.completion import promise_states
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, KEY, LIMIT, MATCH, PARAM, RAW, TAGS, TIMEOUT, VALUE
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, pairs, payload
@@ -113,7 +114,12 @@ def search_promises(
     session: Session,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="STATE", help="pending, resolved, rejected, rejected_canceled or rejected_timedout"),
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help="pending, resolved, rejected, rejected_canceled or rejected_timedout",
+            autocompletion=promise_states,
+        ),
     ] = None,
     tag: TAGS = None,
     id: MATCH = None,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.command import Session, group, on_store
+from resonate_core.cli.completion import queues
 from resonate_core.cli.exits import Exit, Failure, is_done
 from resonate_core.cli.jobs_options import DEFAULTS, members, parameters
 from resonate_core.cli.notation import read_rate
@@ -18,7 +19,7 @@ __all__ = ["app"]
 
 app = group("Queues of jobs: their settings and limits; pause and resume them.")
 
-NAME = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+NAME = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=queues)]
 _CLEARED = ("lifecycle", "concurrency", "rate", "groups", "defaults")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
-from resonate_core.cli.show import COLOURS, Output, beside, length, moment, say
+from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, say
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STATES",
+    "attempts_table",
     "ended_at",
     "error_text",
+    "member_lines",
     "next_at",
     "order_text",
     "show_attempts",
@@ -139,6 +141,7 @@ def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
         Column("type", lambda job: text(job["type"])),
         Column("state", lambda job: text(job["state"], COLOURS[job["state"]])),
         Column("when", lambda job: text(_when(job, present))),
+        Column("sent", lambda job: text(moment(job["sentAt"])[:19].replace("T", " ") + "Z"), spared=6),
         Column("group", lambda job: text(job.get("group", "")), spared=5, always=False),
         Column("priority", priority, right=True, spared=3, always=False),
         Column("retries", lambda job: text(_retries(job) if job["retryCount"] else ""), right=True, spared=2, always=False),
@@ -179,8 +182,13 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
         known = [{**one, "took": _took(one), "error": error_text(one.get("error"))} for one in attempts]
         out.table(("kind", *_ATTEMPT), [["attempt", *(one.get(name) for name in _ATTEMPT)] for one in known])
         return
-    if not attempts:
-        return
+    if attempts:
+        print()
+        out.console.print(attempts_table(attempts, out.console.width))
+
+
+def attempts_table(attempts: Sequence[Mapping[str, Any]], width: int) -> Table:
+    """The attempts of a job for a person, a line each."""
 
     def took(attempt: Mapping[str, Any]) -> Text:
         ms = _took(attempt)
@@ -198,8 +206,35 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
         Column("took", took, right=True),
         Column("error", lambda one: text(error_text(one.get("error")) or ""), elastic=True, always=False),
     ]
-    print()
-    out.console.print(fitted(columns, attempts, out.console.width))
+    return fitted(columns, attempts, width)
+
+
+def member_lines(job: Mapping[str, Any], present: int) -> list[tuple[str, str]]:
+    """The members of a job that a person asks for first, each in one line: name and text.
+
+    Example:
+        >>> from resonate_core.cli.show_jobs import member_lines
+        >>> job = {"queue": "mail", "type": "send", "retryCount": 1, "maxRetries": 3, "sentAt": 1000}
+        >>> for line in member_lines({**job, "payload": {"data": "WzFd"}}, 61_000):
+        ...     print(*line)
+        queue mail
+        type send
+        retries 1/3
+        payload [1]
+        sentAt 1970-01-01T00:00:01.000Z (1m ago)
+    """
+    lines = [("queue", job["queue"]), ("type", job["type"]), ("retries", _retries(job))]
+    lines += [(name, str(job[name])) for name in ("claimedBy", "group", "uniqueKey") if job.get(name)]
+    lines += [(name, payload_text(job[name])) for name in ("payload", "result") if job.get(name)]
+    if job.get("tags"):
+        lines.append(("tags", " ".join(f"{name}={value}" for name, value in job["tags"].items())))
+    if job.get("error"):
+        lines.append(("error", error_text(job["error"]) or ""))
+    instants = [(name, at) for name, at in job.items() if name.endswith(("At", "Until")) and isinstance(at, int)]
+    for name, at in sorted(instants, key=lambda one: one[1]):
+        near = beside(at, present)
+        lines.append((name, moment(at) + (f" ({near})" if near else "")))
+    return lines
 
 
 def order_text(members: Mapping[str, Any]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.command import Session, group, on_store
+from resonate_core.cli.completion import task_states
 from resonate_core.cli.exits import Exit, Failure, is_done
 from resonate_core.cli.options import (
     ACTOR,
@@ -169,7 +170,10 @@ def continue_(session: Session, id: ID) -> None:
 def search_tasks(
     session: Session,
     state: Annotated[
-        str | None, typer.Option("--state", metavar="STATE", help="pending, acquired, suspended, halted or fulfilled")
+        str | None,
+        typer.Option(
+            "--state", metavar="STATE", help="pending, acquired, suspended, halted or fulfilled", autocompletion=task_states
+        ),
     ] = None,
     tag: TAGS = None,
     target: Annotated[str | None, typer.Option("--target", metavar="ADDRESS", help="tasks with this target")] = None,

@@ -15,7 +15,7 @@ from .. import Store
 from .delivery import anycast, unicast
 from .exchange import Exchange
 from .sdk import sdk_module
-from .timekeeper import milliseconds
+from .timekeeper import ROUNDS_OF_RETRIES, milliseconds
 from .work import current_work, tasks_of
 
 if TYPE_CHECKING:
@@ -250,7 +250,13 @@ class Connection:
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
-    async def run_until(self, awaitable: Awaitable[_T] | ResonateHandle[_T], *, limit: int | timedelta | None = None) -> _T:
+    async def run_until(
+        self,
+        awaitable: Awaitable[_T] | ResonateHandle[_T],
+        *,
+        limit: int | timedelta | None = None,
+        rounds: int | None = ROUNDS_OF_RETRIES,
+    ) -> _T:
         """Wait for an awaitable; a manual clock is moved as far as necessary.
 
         The clock moves from one due instant to the next. At each, all programs of this event loop run until they
@@ -260,17 +266,20 @@ class Connection:
         Args:
             awaitable: A handle of the SDK (waits for its result), or any awaitable: a coroutine, a task, a future.
             limit: The time that may pass on the store's clock: ms or `timedelta`.
+            rounds: How many rounds of the programs may pass while a function that failed waits for its next attempt. The default policy of
+                the SDK retries for as long as the promise is pending, and each round renews the lease. None for no limit.
 
         Returns:
             Its result; its exception is raised.
 
         Raises:
-            Stalled: Nothing more can happen, or the limit has passed. (With the system's clock only the limit.)
+            Stalled: Nothing more can happen, or a limit has passed; the error names the tasks that are retried. (With the system's
+                clock only `limit`.)
             RuntimeError: It is called inside such a call, for example from a durable function.
         """
         if isinstance(awaitable, Awaitable):
-            return await self.exchange.time.run_until(awaitable, limit)
-        return await self.exchange.time.run_until(awaitable.result(), limit)
+            return await self.exchange.time.run_until(awaitable, limit, rounds)
+        return await self.exchange.time.run_until(awaitable.result(), limit, rounds)
 
     async def settle(self) -> None:
         """Run everything that can run at this instant, without moving the clock.
@@ -281,25 +290,27 @@ class Connection:
         exchange = self.exchange
         await exchange.time.settle(exchange.call)
 
-    async def advance(self, duration: int | timedelta) -> list[Fired]:
+    async def advance(self, duration: int | timedelta, *, rounds: int | None = ROUNDS_OF_RETRIES) -> list[Fired]:
         """Move a manual clock; at each due instant on the way, the programs run until they wait for time.
 
         In contrast, ``clock.advance`` runs no program on the way.
 
         Args:
             duration: ms or `timedelta`.
+            rounds: As of `run_until`.
 
         Returns:
             The steps that fired, in order.
 
         Raises:
+            Stalled: For `rounds` rounds, a function that failed has waited for its next attempt.
             RuntimeError: The store uses the system's clock, or it is called inside such a call.
         """
-        return await self.exchange.time.advance_to(self.store.now + milliseconds(duration))
+        return await self.exchange.time.advance_to(self.store.now + milliseconds(duration), rounds)
 
-    async def advance_to(self, instant: int) -> list[Fired]:
+    async def advance_to(self, instant: int, *, rounds: int | None = ROUNDS_OF_RETRIES) -> list[Fired]:
         """Move a manual clock to an instant in ms; otherwise like `advance`."""
-        return await self.exchange.time.advance_to(instant)
+        return await self.exchange.time.advance_to(instant, rounds)
 
     def hold(self) -> AbstractContextManager[None]:
         """Return a context in which `run_until` and `advance` do not move the clock.

@@ -27,7 +27,7 @@ from .work import Ledger, Member, Work, current_work
 if TYPE_CHECKING:
     from .. import Fired
 
-__all__ = ["Stalled", "Timekeeper", "milliseconds"]
+__all__ = ["ROUNDS_OF_RETRIES", "Stalled", "Timekeeper", "milliseconds"]
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -36,12 +36,15 @@ _log = logging.getLogger(__name__)
 _READ_SECONDS = 0.05
 #: ... and seconds of such a wait, or of a call that drives the clock, after which a warning is logged.
 _WARN_SECONDS = 10.0
+#: The most rounds of one call in which a function that failed waits for its next attempt. A retry that waits for days takes thousands of
+#: rounds, since its lease is renewed meanwhile; this many take some seconds, and reach a week.
+ROUNDS_OF_RETRIES = 20_000
 #: The most instants without an event for these programs that the driver passes in one call.
 _INSTANTS_AT_ONCE = 1000
 
 
 class Stalled(RuntimeError):
-    """Raised by `Connection.run_until` where waiting is pointless: nothing is left to happen, or not before the limit."""
+    """Raised where waiting is pointless: nothing is left to happen, or not before the limit, or a function only fails again and again."""
 
 
 class _Call:
@@ -274,13 +277,18 @@ class Timekeeper:
         await call(self._store.tick)
         await self._delivery.deliver_by(call)
 
-    async def advance_to(self, instant: int) -> list[Fired]:
+    @property
+    def waits_for_retry(self) -> bool:
+        """Whether a function that failed waits for its next attempt."""
+        return bool(self._waiting)
+
+    async def advance_to(self, instant: int, rounds: int | None) -> list[Fired]:
         """See `Connection.advance_to`."""
         clock = self._manual()
 
         async def run() -> list[Fired]:
             fired: list[Fired] = []
-            progress = _Progress(self, clock.now, f"until t={instant}")
+            progress = _Progress(self, clock.now, f"until t={instant}", rounds)
             await self._run_instant()
             while (at := self.next_instant()) is not None and at <= instant:
                 fired += clock.advance_to(max(at, clock.now))
@@ -292,10 +300,10 @@ class Timekeeper:
 
         return await self._drive(run)
 
-    async def run_until(self, awaitable: Awaitable[_T], limit: int | timedelta | None) -> _T:
+    async def run_until(self, awaitable: Awaitable[_T], limit: int | timedelta | None, rounds: int | None) -> _T:
         """See `Connection.run_until`."""
         if self._delivery.manual:
-            return await self._drive(lambda: self._run(awaitable, limit))
+            return await self._drive(lambda: self._run(awaitable, limit, rounds))
         try:
             async with asyncio.timeout(None if limit is None else milliseconds(limit) / 1000) as patience:
                 return await awaitable
@@ -304,11 +312,12 @@ class Timekeeper:
                 raise
             raise Stalled(f"not done within {limit!r}") from None
 
-    async def _run(self, awaitable: Awaitable[_T], limit: int | timedelta | None) -> _T:
+    async def _run(self, awaitable: Awaitable[_T], limit: int | timedelta | None, rounds: int | None) -> _T:
         clock = self._manual()
         last = None if limit is None else clock.now + milliseconds(limit)
         target = asyncio.ensure_future(_awaited(awaitable))
-        progress = _Progress(self, clock.now, "without a limit (see limit=)" if last is None else f"until t={last} at the latest")
+        goal = "without a limit (see limit=)" if last is None else f"until t={last} at the latest"
+        progress = _Progress(self, clock.now, goal, rounds)
         try:
             await self._run_instant(target)
             while not target.done():
@@ -354,9 +363,23 @@ class Timekeeper:
 
 
 class _Progress:
-    """Says now and then how far a call has driven the clock, so that one that takes long does not look like one that hangs."""
+    """Says now and then how far a call has driven the clock, so that one that takes long does not look like one that hangs.
 
-    def __init__(self, keeper: Timekeeper, start: int, goal: str) -> None:
+    Args:
+        keeper: Drives the clock.
+        start: The instant at which the call began.
+        goal: Until when it drives, in words.
+        most: The most rounds in which a function that failed waits for its next attempt; None for no limit.
+
+    Raises:
+        ValueError: `most` is below 1.
+    """
+
+    def __init__(self, keeper: Timekeeper, start: int, goal: str, most: int | None) -> None:
+        if most is not None and most < 1:
+            raise ValueError(f"rounds must be at least 1 or None, got {most}")
+        self._most = most
+        self._of_retries = 0
         self._keeper = keeper
         self._start = start
         self._goal = goal
@@ -364,8 +387,18 @@ class _Progress:
         self._rounds = 0
 
     def look(self, now: int) -> None:
-        """After each round of the programs."""
+        """After each round of the programs.
+
+        Raises:
+            Stalled: For too many rounds, a function that failed has waited for its next attempt.
+        """
         self._rounds += 1
+        self._of_retries += self._keeper.waits_for_retry
+        if self._most is not None and self._of_retries > self._most and (retried := self._keeper.retried()):
+            raise Stalled(
+                f"retries kept the clock busy for {self._most} rounds, from t={self._start} to t={now}: {retried}. "
+                "retry_policy= of the client or of the function bounds the attempts; rounds= sets this limit"
+            )
         present = stopwatch()
         if present - self._logged_at < _WARN_SECONDS:
             return

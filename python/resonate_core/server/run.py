@@ -22,7 +22,7 @@ from .origins import is_loopback
 from .run_workers import run_workers
 from .settings import Settings, StoreSettings
 
-__all__ = ["make_app", "open_store", "serve"]
+__all__ = ["make_app", "open_store", "serve", "server_of"]
 
 _log = logging.getLogger("resonate_core.server")
 
@@ -96,6 +96,11 @@ def _uvicorn_config(settings: Settings, app: Any) -> uvicorn.Config:
         server_header=False,
         ws="none",
     )
+
+
+def server_of(settings: Settings, app: ResonateApp) -> uvicorn.Server:
+    """Return uvicorn with an app, as `serve` runs it, for a program that runs it in a thread of its own."""
+    return _Server(_uvicorn_config(settings, app), app)
 
 
 def _warn_without_key(settings: Settings) -> None:

@@ -301,3 +301,71 @@ def test_a_duration_is_an_int_or_a_timedelta(wrong):
             await Connection(manual_store()).advance(wrong)
 
     play(main())
+
+
+def never_answers(ctx) -> None:
+    """Fails at each attempt."""
+    raise ConnectionError("no answer")
+
+
+async def asks(ctx) -> None:
+    """Waits for a step that never succeeds."""
+    await ctx.run(never_answers)
+
+
+@pytest.mark.parametrize("how", ["run_until", "advance", "advance_to"])
+def test_retries_without_end_are_an_error_that_names_the_task_and_its_attempts(how: str):
+    store = manual_store()
+
+    async def main():
+        connection, resonate = worker(store, asks, never_answers, pid="a")
+        handle = resonate.options(timeout=timedelta(days=400)).run("asks", asks)
+        driven = {
+            "run_until": lambda: connection.run_until(handle, rounds=200),
+            "advance": lambda: connection.advance(timedelta(days=300), rounds=200),
+            "advance_to": lambda: connection.advance_to(300 * DAY, rounds=200),
+        }
+        with pytest.raises(Stalled) as stalled:
+            await driven[how]()
+        await resonate.stop()
+        return str(stalled.value)
+
+    message = play(main())
+    assert message.startswith("retries kept the clock busy for 200 rounds, from t=0 to t=")
+    assert re.search(r"task 'asks' on 'a' has failed \d+ times and waits \d+ s for its next attempt at t=\d+", message)
+    assert message.endswith("retry_policy= of the client or of the function bounds the attempts; rounds= sets this limit")
+    assert HOUR < store.now < DAY
+
+
+def test_the_limit_of_retries_is_counted_only_while_a_function_waits_for_its_next_attempt():
+    """A program that sleeps, and a schedule, may go on for longer."""
+    store = manual_store()
+
+    async def naps(ctx) -> str:
+        for _ in range(30):
+            await ctx.sleep(timedelta(minutes=1))
+        return "awake"
+
+    async def main():
+        connection, resonate = worker(store, naps)
+        result = await connection.run_until(resonate.run("naps", naps), rounds=1)
+        await resonate.stop()
+        return result
+
+    assert play(main()) == "awake"
+
+
+def test_without_a_limit_retries_end_with_the_promise():
+    store = manual_store()
+
+    async def main():
+        connection, resonate = worker(store, asks, never_answers)
+        with pytest.raises(Exception, match="timeout"):
+            await connection.run_until(resonate.options(timeout=timedelta(hours=3)).run("asks", asks), rounds=None)
+        for wrong in (0, -1):
+            with pytest.raises(ValueError, match=f"rounds must be at least 1 or None, got {wrong}"):
+                await connection.advance(1000, rounds=wrong)
+        await resonate.stop()
+
+    play(main())
+    assert store.now >= 3 * HOUR

@@ -12,9 +12,9 @@ import pytest
 
 import resonate_core as rc
 from homes import HOMES
-from integration.storage.linearizable import explanation
 from integration.storage.process import LIFE, PROMISES, TASKS
-from reference import Model
+from resonate_core.conformance.linearizable import explanation
+from resonate_core.conformance.reference import Model
 
 HERE = Path(__file__).parent
 PROCESSES, REQUESTS = 8, 200

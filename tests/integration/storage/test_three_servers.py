@@ -20,9 +20,9 @@ import pytest
 
 import resonate_core as rc
 from integration.clients.server_process import ServerProcess
-from integration.storage.linearizable import explanation
 from integration.storage.process import request
-from property.judge import plain_reply
+from resonate_core.conformance.compare import plain_reply
+from resonate_core.conformance.linearizable import Asked, explanation
 
 SERVERS, CLIENTS, REQUESTS = 3, 24, 150
 SEEDS = int(os.environ.get("RESONATE_SERVERS_SEEDS", "40"))
@@ -43,7 +43,7 @@ class Client(threading.Thread):
         self.port = port
         self.chance = random.Random(seed)
         self.prefix = prefix
-        self.history: list[tuple[int, int, Any, Any]] = []
+        self.history: list[Asked] = []
 
     def run(self) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -53,7 +53,7 @@ class Client(threading.Thread):
             begin = time.monotonic_ns()
             connection.request("POST", "/", body, {"content-type": "application/json"})
             told = json.loads(connection.getresponse().read())
-            self.history.append((begin, time.monotonic_ns(), asked, told))
+            self.history.append(Asked(begin, time.monotonic_ns(), asked, told))
         connection.close()
 
 

@@ -1,0 +1,79 @@
+"""What `timeline` returns: a figure that shows itself in a notebook, as a widget or as a picture."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from resonate_core._timeline_page import timeline_page, write_page
+
+if TYPE_CHECKING:
+    from resonate_core._timeline_widget import TimelineWidget
+    from resonate_core.history import Source
+
+__all__ = ["Timeline"]
+
+
+class Timeline(Figure):
+    """A figure that shows itself in a notebook, with or without pyplot: as a widget if anywidget is installed, else as a picture.
+
+    The picture is always there too, so that a notebook that is exported or read without its program shows it.
+    """
+
+    data_of: Callable[[], dict[str, Any]]
+    source: Source
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The timeline as JSON-able data, as `timeline_data` returns it."""
+        return self.data_of()
+
+    def widget(self) -> TimelineWidget:
+        """Return the interactive timeline.
+
+        Raises:
+            ModuleNotFoundError: anywidget is not installed; the extra `notebook` brings it.
+        """
+        from resonate_core._timeline_explore import widget_of
+
+        return widget_of(self.data, self.source, self._repr_html_)
+
+    def export_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the interactive timeline as one page that needs no network, with the static picture for readers without scripts.
+
+        Args:
+            path: The file to write; None to return the text only.
+        """
+        return write_page(timeline_page(self.data, self.svg()), path)
+
+    def svg(self) -> str:
+        """Return the static picture as SVG."""
+        written = io.StringIO()
+        self.savefig(written, format="svg", bbox_inches="tight", metadata={"Date": None})
+        return written.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        svg = self.svg()
+        return f"<div>{svg[svg.index('<svg') :]}</div>"
+
+    def _repr_png_(self) -> bytes:
+        written = io.BytesIO()
+        self.savefig(written, format="png", bbox_inches="tight", dpi=110)
+        return written.getvalue()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The widget, if there is anywidget; the pictures are asked for by their own names."""
+        try:
+            widget = self.widget()
+        except ModuleNotFoundError:
+            return {}
+        from resonate_core._widget_view import view_of
+
+        return view_of(widget)

@@ -1,0 +1,87 @@
+"""Completion of values in a shell: queues, types, states and ids, from the store that the command line names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from resonate_core.cli.command import StoreFlags, open_target
+from resonate_core.cli.exits import Failure
+from resonate_core.cli.target import DIALECTS, Access, Target
+
+__all__ = ["any_id", "job_ids", "job_states", "job_types", "promise_ids", "promise_states", "queues", "schedule_ids", "task_states"]
+
+MOST = 50
+"""The maximum of values that are offered."""
+
+READ = 1000
+"""The maximum of records that are read to find types."""
+
+_JOB_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+_PROMISE_STATES = ("pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout")
+_TASK_STATES = ("pending", "acquired", "suspended", "halted", "fulfilled")
+
+Completer = Callable[[Any, str], "list[str]"]
+
+
+def _flags(context: Any) -> StoreFlags:
+    given = context.params
+    return StoreFlags(
+        given.get("db"), given.get("url"), given.get("token"), given.get("config"), given.get("dialect") or DIALECTS[0]
+    )
+
+
+def _of_store(found: Callable[[Target, str], Iterable[str]]) -> Completer:
+    """A completer that asks the store. A store that is not there, or refuses, has nothing to offer: a shell is no place for errors."""
+
+    def complete(ctx: Any, incomplete: str) -> list[str]:
+        try:
+            with open_target(_flags(ctx), Access.READ) as target:
+                values = dict.fromkeys(found(target, incomplete))
+        except (Failure, OSError):
+            return []
+        return [value for value in values if value.startswith(incomplete)][:MOST]
+
+    return complete
+
+
+def _of(values: Iterable[str]) -> Completer:
+    def complete(ctx: Any, incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def _ids(kind: str, member: str) -> Callable[[Target, str], Iterable[str]]:
+    def found(target: Target, incomplete: str) -> Iterable[str]:
+        pattern = {"id": f"{incomplete}*"} if incomplete and "*" not in incomplete else {}
+        return [str(record["id"]) for record in target.send(kind, {**pattern, "limit": MOST})[member]]
+
+    return found
+
+
+def _types(target: Target, incomplete: str) -> Iterable[str]:
+    return sorted({str(job["type"]) for job in target.send("job.search", {"limit": READ})["jobs"]})
+
+
+def _queues(target: Target, incomplete: str) -> Iterable[str]:
+    return [str(queue["name"]) for queue in target.send("queue.list", {})["queues"]]
+
+
+queues = _of_store(_queues)
+job_types = _of_store(_types)
+job_ids = _of_store(_ids("job.search", "jobs"))
+promise_ids = _of_store(_ids("promise.search", "promises"))
+schedule_ids = _of_store(_ids("schedule.search", "schedules"))
+
+
+def any_id(ctx: Any, incomplete: str) -> list[str]:
+    """Complete the id of what the command is about."""
+    path = str(ctx.command_path).split()
+    found = job_ids if "jobs" in path else schedule_ids if "schedules" in path else promise_ids
+    return found(ctx, incomplete)
+
+
+job_states = _of(_JOB_STATES)
+promise_states = _of(_PROMISE_STATES)
+task_states = _of(_TASK_STATES)

@@ -1,0 +1,131 @@
+"""Requests to the server that is judged, with the whole of each answer and the instants before and after it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._server_client import NoBatch, ServerClient
+from .._stopwatch import doubled, seconds
+from ..errors import ResonateError, Unreachable
+
+__all__ = ["Answer", "Door", "local_ms"]
+
+_BUSY = 429
+_PAUSE, _LONGEST_PAUSE, _ATTEMPTS = 0.05, 2.0, 12
+
+
+def local_ms() -> float:
+    """This process's stopwatch in ms."""
+    return seconds() * 1000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer over HTTP.
+
+    Attributes:
+        request: The envelope that was sent.
+        begin: The stopwatch before it was sent, in ms.
+        end: The stopwatch after its answer arrived, in ms.
+        http_status: The status of HTTP.
+        content_type: The content type.
+        body: The JSON of the body; None if it is not JSON.
+        text: The body as text.
+    """
+
+    request: dict[str, Any]
+    begin: float
+    end: float
+    http_status: int
+    content_type: str
+    body: Any
+    text: str
+
+
+class Door(ServerClient):
+    """Connections to the server that is judged."""
+
+    def another(self) -> Door:
+        """Connections of their own to the same server."""
+        return Door(self.url, self.token, self.timeout)
+
+    def ask(self, request: dict[str, Any]) -> Answer:
+        """Send an envelope; a server that is busy (429) gets it again, for it has not run.
+
+        Raises:
+            Unreachable: There was no answer, or it stays busy.
+        """
+        import httpx
+
+        text = json.dumps(self._signed(request)).encode("ascii")
+        for attempt in range(_ATTEMPTS):
+            begin = local_ms()
+            try:
+                response = self._http.post(self.http_url, content=text)
+            except httpx.HTTPError as error:
+                raise self.failed(error) from error
+            if response.status_code != _BUSY:
+                self._note_batches(response)
+                return _answer(request, begin, response)
+            time.sleep(doubled(_PAUSE, attempt, _LONGEST_PAUSE))
+        raise Unreachable(f"{self.name} answered {_BUSY} to each of {_ATTEMPTS} attempts", _BUSY)
+
+    def ask_all(self, requests: Sequence[dict[str, Any]]) -> int:
+        """Send envelopes that clean up, many in one HTTP request if the server lets them; return how many were carried out.
+
+        Raises:
+            Unreachable: The server does not answer.
+        """
+        done = 0
+        for first in range(0, len(requests), size := max(1, self.batch or 1)):
+            part = requests[first : first + size]
+            statuses = self._statuses(part) if len(part) > 1 else Counter([self.ask(part[0]).http_status])
+            done += statuses[200] + statuses[300]
+        return done
+
+    def _statuses(self, requests: Sequence[dict[str, Any]]) -> Counter[int]:
+        try:
+            replies = self.post_batch([self._signed(request) for request in requests])
+        except NoBatch:
+            return Counter(self.ask(request).http_status for request in requests)
+        return Counter(reply["head"]["status"] for reply in replies if isinstance(reply, dict))
+
+    def _signed(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The request with the token in its head."""
+        return request if self.token is None else dict(request, head=dict(request["head"], auth=self.token))
+
+    def events(self, path: str, silence: float) -> list[dict[str, Any]]:
+        """The messages of a poll stream until it is silent for so many seconds.
+
+        Raises:
+            ResonateError: The server has no such stream.
+        """
+        import httpx
+
+        found = []
+        try:
+            with self.stream(path, silence) as response:
+                if response.status_code != 200:
+                    raise ResonateError(f"{self.name} answered {response.status_code} to GET {path}", response.status_code)
+                for line in response.iter_lines():
+                    if line.startswith("data:"):
+                        found.append(json.loads(line[5:]))
+        except httpx.ReadTimeout:
+            pass
+        except (httpx.HTTPError, ValueError) as error:
+            raise ResonateError(f"{self.name} has no stream {path}: {error}") from error
+        return found
+
+
+def _answer(request: dict[str, Any], begin: float, response: Any) -> Answer:
+    end = local_ms()
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        body = None
+    return Answer(request, begin, end, response.status_code, response.headers.get("content-type", ""), body, response.text[:500])

@@ -1,0 +1,65 @@
+"""What a table says, beside what the model says: a scene checks both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .findings import Finding, Verdict
+from .player import SceneClient
+from .requests import V25, V26, Reply
+from .rules import section
+
+__all__ = ["Expectation"]
+
+
+class Expectation:
+    """Checks replies against one cell of a table. Where a table has one rule set, the model alone judges the other.
+
+    Args:
+        client: The client of the scene.
+        source: The name of the cell.
+        rules: The rule set of the cell.
+    """
+
+    def __init__(self, client: SceneClient, source: str, rules: str = "compatible") -> None:
+        self.client, self.source = client, source
+        self._judges = client.twin.rules == rules
+
+    def status(self, reply: Reply, right: int | None) -> None:
+        """Check a status; 422 is 400 in 2025-01-15.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        expected = 400 if right == 422 and self.client.version == V25 else right
+        if self._judges and reply.status != expected:
+            self._refuse(reply.status, f"{self.source}: status {expected}")
+
+    def task(self, name: str, state: str | None) -> None:
+        """Check the state of a task; None: there is no task. In 2025-01-15, tasks have no state on the wire.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        reply = self.client.task(name)
+        if self.client.version != V26 or not self._judges:
+            return
+        shown = reply.data["task"]["state"] if reply.status == 200 else None
+        if shown != state:
+            self._refuse(shown, f"{self.source}: the task is {state or 'missing'}")
+
+    def job(self, shown: Reply, state: str) -> None:
+        """Check the state of a job.
+
+        Raises:
+            Verdict: It is another one.
+        """
+        got = shown.data["job"]["state"] if shown.status == 200 else None
+        if got != state:
+            self._refuse(got, f"{self.source}: the job is {state}")
+
+    def _refuse(self, got: Any, right: str) -> None:
+        twin = self.client.twin
+        request = twin.story[-1]
+        found = Finding(section(request["kind"]), twin.scene, self.client.version, request, got, right, (), tuple(twin.story[:-1]))
+        raise Verdict(found)

@@ -1,0 +1,115 @@
+"""Requests that administer jobs (JOBS 3 and 5): get, search, cancel, run, archive, delete."""
+
+from __future__ import annotations
+
+from . import (
+    jobs_cancellation,
+    jobs_course as course,
+    jobs_enqueue,
+    jobs_groups as groups,
+    jobs_moves as moves,
+    jobs_work as work,
+    promises,
+    steps,
+)
+from .shape import Refused
+from .world import id_order, project
+
+AT_ONCE = 1000
+
+
+def get(world, data, dialect):
+    return 200, jobs_enqueue.answer(world, work.find(world, data["id"]))
+
+
+def matching(world, data):
+    """The stored rows of the jobs that match a filter, by id; the filter compares projected states."""
+    found = []
+    for row in sorted(world.promises.values(), key=lambda row: id_order(row["id"])):
+        if "job" not in row:
+            continue
+        job = project(row, world.now)["job"]
+        named = all(data[name] in (None, job.get(name)) for name in ("queue", "type", "state", "group"))
+        if named and promises.carries(row["tags"], data["tags"]):
+            found.append(row)
+    return found
+
+
+def search(world, data, dialect):
+    rows = [row for row in matching(world, data) if data["uniqueKey"] in (None, row["job"].get("uniqueKey"))]
+    rows, more = promises.page(rows, data)
+    return 200, {"jobs": [course.record(project(row, world.now)) for row in rows], **more}
+
+
+def one_or_many(guard, act, passes_over=lambda row: False):
+    """A request on a job by id, or on the jobs that match and pass the guard.
+
+    Args:
+        guard: Returns why a (projected) row is refused, or None.
+        act: Changes the world; for a request by id, its result is the reply.
+        passes_over: Whether a request with a filter skips a row.
+    """
+
+    def run(world, data, dialect):
+        if data["id"] is not None:
+            row = work.find(world, data["id"])
+            refusal = guard(project(row, world.now))
+            if refusal is not None:
+                raise Refused(409, f"job {data['id']!r} {refusal}")
+            return 200, act(world, row)
+        rows = [row for row in matching(world, data) if guard(project(row, world.now)) is None and not passes_over(row)]
+        for row in rows[:AT_ONCE]:
+            act(world, row)
+        return 200, {"count": len(rows[:AT_ONCE]), "more": len(rows) > AT_ONCE}
+
+    return run
+
+
+def not_in(states):
+    return lambda seen: None if seen["job"]["state"] in states else f"is {seen['job']['state']}"
+
+
+def cancel_job(world, row):
+    jobs_cancellation.cancel(world, row)
+    return jobs_enqueue.answer(world, row)
+
+
+def run_job(world, row):
+    groups.leave(world, row)
+    moves.become_claimable(row, world.now)
+    return jobs_enqueue.answer(world, row)
+
+
+def archive_job(world, row):
+    groups.leave(world, row)
+    moves.halt(row)
+    return jobs_enqueue.answer(world, row)
+
+
+def cannot_be_deleted(seen):
+    if seen["job"]["state"] in course.HELD:
+        return f"is {seen['job']['state']}"
+    if seen["state"] == "pending" and (seen["callbacks"] or seen["listeners"]):
+        return "is awaited"
+    return None
+
+
+def delete_job(world, row):
+    """Deletes a pending job at once, and a settled one as soon as nothing refers to it."""
+    if project(row, world.now)["state"] == "pending":
+        groups.leave(world, row)
+        del world.promises[row["id"]]
+        return {}
+    if row["state"] == "pending":
+        # The job is dead already. Its settlement is stored together with the mark, not by a later step.
+        kind = "job_expiry" if course.death(row, world.now) == "good_until" else "promise_timeout"
+        steps.take(world, row["timeoutAt"], kind, row["id"])
+    if "deleted" not in row["job"]:
+        row["job"].update(deleted=True, reclaimAt=world.now)
+    return {}
+
+
+cancel = one_or_many(not_in([state for state in course.STATES if state not in course.TERMINAL]), cancel_job)
+run = one_or_many(not_in(["scheduled", "retry", "archived"]), run_job)
+archive = one_or_many(not_in(["pending", "scheduled", "retry"]), archive_job)
+delete = one_or_many(cannot_be_deleted, delete_job, lambda row: "deleted" in row["job"])

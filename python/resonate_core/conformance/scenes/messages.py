@@ -1,0 +1,101 @@
+"""The messages of a server (PROTOCOL 5, WIRE 3), received from a poll stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from ...errors import ResonateError
+from ..findings import Finding, NotJudged, Verdict
+from ..player import Scene, SceneClient
+from ..requests import ADDRESS, V26
+
+__all__ = ["MESSAGES", "scenes"]
+
+MESSAGES = "PROTOCOL 5 messages"
+DELAYS = "PROTOCOL 3.2 resonate:delay"
+_SILENCE = 0.7  # seconds without an event after which a stream has shown everything
+
+
+def scenes(dialect: str, soon: int) -> Iterator[Scene]:
+    """The scenes of one dialect.
+
+    Args:
+        dialect: The dialect of the requests.
+        soon: How long the first message of a task is delayed, in ms.
+    """
+    plays: list[tuple[str, Callable[[SceneClient], None]]] = [
+        ("a new task, and a settled promise with a listener", _first),
+        ("a task that is resumed", _resumed),
+        ("a task that is released", _released),
+    ]
+    for name, play in plays:
+        yield Scene(MESSAGES, f"messages of {name}", dialect, partial(_play, play))
+    delay = max(2 * soon, 1_500)
+    yield Scene(DELAYS, "the first message of a task with a delay", dialect, partial(_delayed, delay), delay + soon)
+
+
+def _play(play: Callable[[SceneClient], None], client: SceneClient) -> None:
+    client.has_own_group = True
+    play(client)
+    _receive(client, client.twin.model.messages())
+
+
+def _first(client: SceneClient) -> None:
+    client.create("task", target=ADDRESS).must()
+    client.create("awaited", tags={"resonate:external": "true"}).must()
+    client.listen("awaited").must()
+    client.settle("awaited", "rejected", {"data": "eA=="}).must()
+
+
+def _resumed(client: SceneClient) -> None:
+    client.create("awaited", tags={"resonate:external": "true"}).must()
+    client.create("task", target=ADDRESS).must()
+    client.acquire("task", 0).must()
+    client.suspend("task", 1 if client.version == V26 else 0, "awaited").must()
+    client.settle("awaited").must()
+
+
+def _released(client: SceneClient) -> None:
+    client.create("task", target=ADDRESS).must()
+    client.acquire("task", 0).must()
+    client.release("task", 1 if client.version == V26 else 0).must()
+
+
+def _delayed(delay: int, client: SceneClient) -> Iterator[int]:
+    client.has_own_group = True
+    client.create("task", target=ADDRESS, tags={"resonate:delay": str(client.instant(delay))}).must()
+    _receive(client, [])
+    yield delay
+    client.twin.steps_are_due()
+    _receive(client, client.twin.model.messages())
+
+
+def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:
+    """Compare what a stream of the scene's group gives with the model's outbox; a message may come more than once.
+
+    Raises:
+        Verdict: A message is missing, or there is one that is not in the outbox.
+        NotJudged: The server has no such stream.
+    """
+    try:
+        events = client.twin.door.events(f"poll/{client.group}/c1", _SILENCE)
+    except ResonateError as error:
+        raise NotJudged(f"the server has no stream: {error}") from error
+    right = [_plain(one["message"]) for one in expected]
+    got = [_plain(one) for one in events]
+    missing = [f"missing: {one}" for one in right if one not in got]
+    others = [f"not to be sent: {one}" for one in got if one not in right]
+    if missing or others:
+        twin = client.twin
+        raise Verdict(
+            Finding(
+                MESSAGES, twin.scene, client.version, twin.story[-1], events, right, (*missing, *others), tuple(twin.story[:-1])
+            )
+        )
+
+
+def _plain(message: Any) -> Any:
+    """A message without its head, which names the server."""
+    return {"kind": message.get("kind"), "data": message.get("data")} if isinstance(message, dict) else message

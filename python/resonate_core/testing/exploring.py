@@ -1,0 +1,160 @@
+"""Explored tests of the pytest plugin: each run is one call of the test, with choices, a clock and a store of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from .choices import Choices
+from .failing import FAILURE, TRACES
+from .scenarios import name_of
+from .stage import Stage, options_of, stage_of
+from .tokens import decode
+from .traces import trace_of
+
+__all__ = ["Explorer", "run_explored"]
+
+PARTS = ("clock", "store", "worker", "server")
+"""Fixtures of which each run has its own."""
+
+OF_A_RUN = {f"resonate_{name}" for name in (*PARTS, "choices", "world")}
+
+
+class Explorer:
+    """Explores scenarios with the seed, the number of runs and the token of the options; the fixture ``resonate_explore`` is one.
+
+    Args:
+        item: The test.
+    """
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def __call__(self, scenario: Callable[..., Any], **options: Any) -> Any:
+        """Search for choices that fail a scenario.
+
+        Args:
+            scenario: A function of `Choices`, or a coroutine function of a `World`.
+            options: As of `resonate_core.testing.explore`. The options ``--resonate-runs`` and ``--resonate-seed`` win over `runs` and
+                the default of `seed`.
+
+        Returns:
+            The report of `explore`.
+
+        Raises:
+            Failure: A run fails; it has the shortest story.
+            Skipped: ``--resonate-replay`` has the token of another scenario.
+            UsageError: It has no token.
+        """
+        __tracebackhide__ = True
+        import resonate_core_pytest as plugin
+
+        from . import Failure, explore
+
+        config = self._item.config
+        token, runs = config.getoption("resonate_replay"), config.getoption("resonate_runs")
+        given = {"seed": plugin.seed_of(config), "progress": False, **options}
+        if runs is not None:
+            given["runs"] = runs
+        if config.getoption("resonate_seed") is not None:
+            given["seed"] = plugin.seed_of(config)
+        if token is not None:
+            given["replay"] = self._token_of(scenario, token)
+        try:
+            return explore(scenario, **given)
+        except Failure as failure:
+            self._item.stash[FAILURE] = failure
+            with suppress(Exception):  # the picture is an extra of the report
+                self._item.stash[TRACES] = trace_of(scenario, failure.token)
+            raise
+
+    def _token_of(self, scenario: Callable[..., Any], token: str) -> str:
+        try:
+            name = decode(token)[0]
+        except ValueError as error:
+            raise pytest.UsageError(f"--resonate-replay: {error}") from error
+        if name != name_of(scenario):
+            pytest.skip(f"--resonate-replay has the token of {name}")
+        return token
+
+
+def run_explored(item: pytest.Function) -> None:
+    """Run a test with the marker ``resonate_explore`` many times.
+
+    Args:
+        item: The test.
+
+    Raises:
+        Failure: A run fails.
+        UsageError: A fixture of the test cannot be made anew for each run, or the marker has positional arguments.
+    """
+    __tracebackhide__ = True
+    marker = item.get_closest_marker("resonate_explore")
+    assert marker is not None
+    if marker.args:
+        raise pytest.UsageError(f"resonate_explore of {item.nodeid} must have named arguments, got {marker.args!r}")
+    _check_fixtures(item)
+    names = item._fixtureinfo.argnames
+    shared = {name: item.funcargs[name] for name in names if name not in OF_A_RUN}
+    used = [name for name in PARTS if f"resonate_{name}" in names]
+    Explorer(item)(_scenario(item, shared, used), **marker.kwargs)
+
+
+def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str]) -> Callable[..., Any]:
+    function = item.obj
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def with_world(world: Any) -> None:
+            await function(**shared, resonate_world=world)
+
+        return with_world
+
+    wants_choices = "resonate_choices" in item._fixtureinfo.argnames
+    # Each run is its own stage; `Choices.follow` records the store of the shortest run.
+    options = replace(options_of(item), record=False, back_end=stage_of(item).options.back_end)
+
+    @functools.wraps(function)
+    def with_choices(choices: Choices) -> None:
+        stage = Stage(options)
+        arguments = dict(shared)
+        if wants_choices:
+            arguments["resonate_choices"] = choices
+        try:
+            for name in used:
+                arguments[f"resonate_{name}"] = getattr(stage, name)
+            if "store" in vars(stage):
+                choices.follow(stage.store)
+            function(**arguments)
+        except BaseException:
+            with suppress(AssertionError):  # of an unsound store: the first failure is the one to see
+                stage.close()
+            raise
+        stage.close()
+
+    return with_choices
+
+
+def _check_fixtures(item: pytest.Function) -> None:
+    """Refuse fixtures that would be shared by all runs although they hold the store of one."""
+    is_coroutine = inspect.iscoroutinefunction(item.obj)
+    names = set(item._fixtureinfo.argnames)
+    wrong = sorted(names & ({f"resonate_{name}" for name in (*PARTS, "choices")} if is_coroutine else {"resonate_world"}))
+    if wrong:
+        kind, has = ("coroutine", "resonate_world alone") if is_coroutine else ("function", "resonate_choices")
+        raise pytest.UsageError(f"{item.nodeid} must take {has}, since it is a {kind}, got {', '.join(wrong)}")
+    if is_coroutine and "resonate_world" not in names:
+        raise pytest.UsageError(f"{item.nodeid} must take resonate_world, since it is an explored coroutine")
+    for name, found in item._fixtureinfo.name2fixturedefs.items():
+        if name in OF_A_RUN:
+            continue
+        if held := sorted(OF_A_RUN & set(found[-1].argnames)):
+            raise pytest.UsageError(
+                f"fixture {name!r} of {item.nodeid} must not use {held[0]}: each run has another one; make a function of it"
+            )

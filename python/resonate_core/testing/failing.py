@@ -1,0 +1,151 @@
+"""What the report of a failed test says: the seed, the shortest story, and where its timeline is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ExceptionRepr
+
+from .._extras import how_to_install
+from .differences import cut
+from .stage import STAGE
+from .stories import sentence
+
+__all__ = ["FAILURE", "TRACES", "describe", "story_of"]
+
+TITLE = "resonate"
+"""The title of the section of the report."""
+
+MOST_PICTURES = 20
+"""The most timelines that one process draws: each takes tenths of a second."""
+
+MOST_STORY = 60
+"""The most lines of a story in a report: the last ones."""
+
+FAILURE: pytest.StashKey[Any] = pytest.StashKey()
+"""Where an explored test leaves its `Failure`."""
+
+TRACES: pytest.StashKey[str] = pytest.StashKey()
+"""Where an explored test leaves the recording of its shortest failing run."""
+
+_pictures = itertools.count()
+
+
+def story_of(trace: str) -> list[str]:
+    """Return the lines of a recording as a story: what each request and internal step did, and when.
+
+    Args:
+        trace: The text of a recording (`Store.record`).
+
+    Example:
+        >>> import io
+        >>> import resonate_core as rc
+        >>> from resonate_core.testing.failing import story_of
+        >>> clock, trace = rc.ManualClock(), io.StringIO()
+        >>> store = rc.Store(clock=clock)
+        >>> with store.record(trace):
+        ...     _ = store.jobs.enqueue("email", id="mail-1", good_for=5000)
+        ...     _ = clock.advance(5000)
+        >>> for line in story_of(trace.getvalue()):
+        ...     print(line)
+             0  job.enqueue mail-1 (pending)
+          5000  job mail-1 expires
+    """
+    lines = [json.loads(line) for line in trace.splitlines()]
+    told = [(line["now"], text) for line in lines if (text := sentence(line)) is not None]
+    width = max([6, *(len(str(at)) for at, _ in told)])
+    return [f"{at:>{width}}  {text}" for at, text in told]
+
+
+def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException] | None) -> None:
+    """Add the seed, the story and the places of the picture and the trace to the report of a failed test.
+
+    Args:
+        item: The test.
+        report: Its report.
+        raised: Its exception.
+    """
+    import resonate_core_pytest as plugin
+
+    seed = plugin.seed_of(item.config)
+    failure = item.stash.get(FAILURE, None)
+    trace = item.stash.get(TRACES, "") or (item.stash[STAGE].trace.getvalue() if STAGE in item.stash else "")
+    lines = [f"seed {seed}; run it again with --resonate-seed={seed}"]
+    facts: dict[str, object] = {"resonate_seed": seed}
+    if failure is not None:
+        lines = [] if failure.seed is None else [f"seed {failure.seed}, run {failure.run}"]
+        lines.append(f"run it again with --resonate-replay={failure.token}")
+        facts["resonate_token"] = failure.token
+        if failure.seed is not None:
+            facts["resonate_seed"] = failure.seed
+        story = []  # it is in the message of the failure
+    else:
+        story = story_of(trace)
+    if story:
+        left_out = len(story) - MOST_STORY
+        lines.append("story:" if left_out <= 0 else f"story, the last {MOST_STORY} of {len(story)} lines:")
+        lines += story[-MOST_STORY:]
+    for name, value in _files(item, trace):
+        lines.append(f"{name}: {_from_here(value, item.config)}")
+        facts[f"resonate_{name}"] = value
+    text = "\n".join(lines)
+    if isinstance(report.longrepr, ExceptionRepr):
+        report.longrepr.addsection(TITLE, text)  # is shown with every --show-capture, and is in the JUnit file
+    else:
+        report.sections.append((TITLE, text))
+    added = [(name, str(value)) for name, value in facts.items()]
+    item.user_properties += [one for one in added if one not in item.user_properties]
+    report.user_properties = list(item.user_properties)
+
+
+def _files(item: pytest.Item, trace: str) -> Iterator[tuple[str, str]]:
+    """Write the trace and its timeline, and yield their names and places, or why there is none."""
+    if len(trace.splitlines()) < 2:
+        return
+    folder = folder_of(item.config)
+    stem = re.sub(r"[^\w.\-]+", "-", item.nodeid).strip("-")[-150:]
+    recorded = folder / f"{stem}.jsonl"
+    recorded.write_text(trace, encoding="utf-8")
+    if next(_pictures) < MOST_PICTURES:
+        yield "timeline", _draw(trace, folder / f"{stem}.svg", item.name)
+    yield "trace", str(recorded)
+
+
+def _from_here(value: str, config: pytest.Config) -> str:
+    """A path as a person types it: relative, if it is below the folder in which pytest was started."""
+    try:
+        return str(Path(value).relative_to(config.invocation_params.dir))
+    except ValueError:
+        return value
+
+
+def folder_of(config: pytest.Config) -> Path:
+    """Return the folder of pictures and traces, which is made."""
+    given = config.getoption("resonate_pictures") or config.getini("resonate_pictures")
+    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
+    folder = config.rootpath / given if given else factory.getbasetemp() / "resonate"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _draw(trace: str, place: Path, title: str) -> str:
+    """Draw the timeline of a recording, and return its place, or why it cannot be drawn."""
+    from .. import display
+
+    try:
+        import matplotlib as mpl
+
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+            figure = display.timeline(trace.splitlines(), title=title)
+            figure.savefig(place, format="svg", bbox_inches="tight", metadata={"Date": None})
+    except ModuleNotFoundError as error:
+        return f"not drawn: {error.name} is not installed; {how_to_install('notebook')}"
+    except Exception as error:  # the report of a failed test must not fail on its picture
+        return f"not drawn: {type(error).__name__}: {cut(str(error).splitlines(), 1)[0] if str(error) else ''}"
+    return str(place)

@@ -1,0 +1,113 @@
+"""The rows of a store, by id: what the next random request can be about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ..._core import Store
+
+__all__ = ["Row", "Rows", "RowsOfStore", "Source", "gathering", "is_pending", "job_state"]
+
+Row = dict[str, Any]
+"""A row as `Store.snapshot` shows it."""
+
+MAY_EXPIRE = ("scheduled", "pending", "claimed", "retry")
+TERMINAL = ("completed", "failed", "cancelled", "expired")
+
+
+class Rows(Protocol):
+    """The rows of one state."""
+
+    @property
+    def rules(self) -> str:
+        """The rule set."""
+
+    @property
+    def now(self) -> int:
+        """The instant."""
+
+    @property
+    def promises(self) -> Mapping[str, Row]:
+        """Rows of promises with their tasks and jobs."""
+
+    @property
+    def schedules(self) -> Mapping[str, Row]:
+        """Rows of schedules."""
+
+    @property
+    def queues(self) -> Mapping[str, Row]:
+        """Rows of queues."""
+
+
+class Source(Protocol):
+    """Has the present rows."""
+
+    @property
+    def world(self) -> Rows:
+        """The rows."""
+
+
+class RowsOfStore:
+    """The rows of a store at the last `refresh`, and their `Source`.
+
+    Args:
+        store: Whose rows.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> from resonate_core.testing.operations.rows import RowsOfStore
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.promises.create("a", timeout=1000)
+        >>> list(RowsOfStore(store).promises)
+        ['a']
+    """
+
+    def __init__(self, store: Store[Any]) -> None:
+        self.rules: str = store.rules
+        self.promises: dict[str, Row] = {}
+        self.schedules: dict[str, Row] = {}
+        self.queues: dict[str, Row] = {}
+        self.now = 0
+        self.refresh(store)
+
+    @property
+    def world(self) -> RowsOfStore:
+        """Itself."""
+        return self
+
+    def refresh(self, store: Store[Any]) -> None:
+        """Read the rows again."""
+        snapshot = store.snapshot()
+        self.now = store.now
+        self.promises = {row["id"]: row for row in snapshot["promises"]}
+        self.schedules = {row["id"]: row for row in snapshot["schedules"]}
+        self.queues = {row["name"]: row for row in snapshot.get("queues", [])}
+
+
+def is_pending(row: Row, now: int) -> bool:
+    """Return whether a promise is pending at an instant, even if no step has yet written that its deadline has passed (PROTOCOL 1.2)."""
+    return row["state"] == "pending" and row["timeoutAt"] > now and not _is_expired(row, now)
+
+
+def job_state(row: Row, now: int) -> str:
+    """Return the state of a job at an instant, even if no step has yet written it (JOBS 2)."""
+    job = row["job"]
+    if row["state"] == "pending" and _is_expired(row, now) and job["goodUntil"] < row["timeoutAt"]:
+        return "expired"
+    if row["state"] == "pending" and row["timeoutAt"] <= now and job["state"] not in TERMINAL:
+        return "completed" if row["tags"].get("resonate:timer") == "true" else "failed"
+    return str(job["state"])
+
+
+def _is_expired(row: Row, now: int) -> bool:
+    job = row.get("job")
+    return job is not None and job["state"] in MAY_EXPIRE and "goodUntil" in job and job["goodUntil"] <= now
+
+
+def gathering(rows: Rows, row: Row) -> list[Row]:
+    """Return the gathering group to which a job belongs; its leader has a member ``flight``."""
+    job = row["job"]
+    names = ("queue", "type", "group")
+    found = [other for other in rows.promises.values() if "gathering" in other.get("job", {})]
+    return [other for other in found if all(other["job"].get(name) == job.get(name) for name in names)]

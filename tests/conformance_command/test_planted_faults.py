@@ -1,0 +1,42 @@
+"""The command finds each planted fault, names its rule, and finds nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance_command.servers import faulty
+from resonate_core.conformance.judging import Plan, judge
+
+FAULTS = {
+    "second_settle_conflicts": "PROTOCOL 3.3 promise.settle",
+    "fence_is_not_checked": "PROTOCOL 3.14 task.fence",
+    "timeout_does_not_win": "PROTOCOL 1.2 timeout always wins",
+    "search_is_not_ordered": "PROTOCOL 3.7 promise.search",
+    "callback_is_lost": "PROTOCOL 4 callback drain",
+}
+
+
+def test_five_faults_are_five_findings() -> None:
+    with faulty(*FAULTS) as url:
+        report = judge(url, Plan(effort="quick", requests=400))
+    assert set(report.broken) == set(FAULTS.values()), report.text()
+    for rule, found in report.broken.items():
+        assert found[0].differences or isinstance(found[0].right, str), rule
+        assert found[0].request["kind"] and found[0].answer is not None
+    told = report.text()
+    assert all(rule in told for rule in FAULTS.values()) and "5 rules broken" in told
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_fault_is_one_finding(fault: str) -> None:
+    with faulty(fault) as url:
+        report = judge(url, Plan(effort="quick", requests=400))
+    assert set(report.broken) == {FAULTS[fault]}, report.text()
+
+
+@pytest.mark.full
+def test_a_right_server_behind_the_same_app_has_none() -> None:
+    with faulty() as url:
+        report = judge(url, Plan(effort="quick", requests=80))
+    assert report.findings == (), report.text()
