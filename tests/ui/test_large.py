@@ -22,12 +22,7 @@ def large(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_nothing_reads_the_whole_state(large: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from resonate_core.ui import stand_ins
-
-    if hasattr(large, "views"):
-        monkeypatch.setattr(rc.Store, "snapshot", lambda *given: pytest.fail("the whole state was read"))
-    else:
-        monkeypatch.setattr(stand_ins, "views_of", stand_ins.views_of)
+    monkeypatch.setattr(rc.Store, "snapshot", lambda *given: pytest.fail("the whole state was read"))
     ui = client_of(large)
     for view, answer in ui.every_view():
         assert answer.status_code == 200, (view, answer.text)
@@ -37,7 +32,7 @@ def test_a_preview_says_that_it_may_be_incomplete(large: Any) -> None:
     ui, digest = client_of(large), large.digest()
     shown = ui.do("job.run", {"id": "archived"}, preview=True, horizonMs=0).json()
     assert "job archived: archived → pending" in [change["text"] for change in shown["changes"]]
-    assert shown["scope"]["complete"] is hasattr(getattr(large, "views", None), "rows")
+    assert shown["scope"]["complete"] is hasattr(large.views, "rows")
     woken = ui.do("promise.settle", {"id": "flow.1", "state": "resolved"}, preview=True, horizonMs=0).json()
     assert "task flow: suspended → pending" in [change["text"] for change in woken["changes"]]
     assert large.digest() == digest

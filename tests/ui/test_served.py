@@ -62,6 +62,19 @@ def test_the_server_serves_it_by_option(store: Any) -> None:
     assert "no worker listens" in ui.see("why", id="nobody")["sentence"]
 
 
+def test_latencies_are_those_of_this_process() -> None:
+    store = rc.Store(clock=rc.ManualClock(0))
+    with live(served(store)) as running, httpx.Client(base_url=f"http://127.0.0.1:{running.port}/ui/", timeout=60) as client:
+        assert client.get("api/overview").json()["latency"] == {"waitMs": None, "runMs": None}
+        store.jobs.enqueue("send", id="x")
+        store.clock.advance(70)
+        (job,) = store.jobs.claim("default", worker="ann", lease=60_000, start=1)
+        store.clock.advance(900)
+        store.jobs.complete("x", job.version)
+        latency = client.get("api/overview").json()["latency"]
+        assert 70 <= latency["waitMs"]["p50"] < 900 <= latency["runMs"]["p99"]
+
+
 def test_the_limits_of_the_server_hold_for_actions(store: Any) -> None:
     ui = Client(served(store, ui=UiSettings(role="operate")), "/ui/")
     answer = ui.do("job.enqueue", {"type": "x", "id": "i" * 3000})

@@ -41,6 +41,21 @@ def test_overview(ui: Client) -> None:
     assert made["due"][0]["at"] == made["nextDue"]
 
 
+def test_series_count_hours_and_days(ui: Client) -> None:
+    series = ui.see("overview", hours=2)["series"]
+    hour, day = series["hour"]["points"], series["day"]["points"]
+    assert len(hour["at"]) == 2 and {len(column) for column in hour.values()} == {2}
+    assert (hour["enqueued"][-1], hour["started"][-1], hour["completed"][-1], hour["archived"][-1], hour["depth"][-1]) == (
+        8,
+        3,
+        1,
+        1,
+        3,
+    )
+    assert day["completed"] == [1] and day["failed"] == [1]
+    assert ui.see("queue", name="group")["series"]["points"]["enqueued"][-1] == 1
+
+
 def test_jobs_are_newest_first_and_filters_work(filled: Any, ui: Client) -> None:
     filled.clock.advance(1000)
     filled.jobs.enqueue("send", {"to": "zoe", "n": 7}, queue="mail", id="newest", tags={"colour": "red"})

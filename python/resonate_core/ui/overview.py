@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from .._core import ManualClock, __version__
+from .._core import ManualClock, Watch, __version__
 from .door import Door
 from .parameters import Parameters, listed
 from .queues import queue_item
 from .series import days_of, series_of
 from .site import Site
-from .stand_ins import views_of
 
 __all__ = ["due_view", "overview", "session"]
 
@@ -101,7 +100,7 @@ def due_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 
 def _due(door: Door, limit: int) -> list[dict[str, Any]]:
     wanted = limit if not door.principal.prefix else 1000
-    found = [step for step in views_of(door.store).due(wanted) if door.principal.sees(step["id"])]
+    found = [step for step in door.store.views.due(wanted) if door.principal.sees(step["id"])]
     now = door.store.now
     return [
         {**step, "at": now if step["at"] is None else step["at"], "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])}
@@ -123,9 +122,9 @@ def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:
 def _latency(site: Site) -> dict[str, Any]:
     """Quantiles of this process's histograms, as the upper bounds of their buckets."""
     counting = None if site.counting is None else site.counting()
-    if counting is None or not hasattr(counting, "queue_counts"):
+    if counting is None:
         return {"waitMs": None, "runMs": None}
-    bounds = list(vars(type(counting))["buckets"])
+    bounds = list(Watch.buckets)
     made: dict[str, Any] = {}
     counts = counting.queue_counts()
     for name, member in (("waitMs", "latency"), ("runMs", "runTime")):

@@ -28,7 +28,7 @@ def part_of(store: Store, ids: Sequence[str]) -> dict[str, Any]:
         As of `Store.snapshot`. `exact` is False if the core cannot read some rows only and the store is too large to be read as a
         whole: then the awaiters of a promise are those that its tags tell, and there are no listeners and no messages.
     """
-    views: Any = getattr(store, "views", None)
+    views: Any = store.views
     if hasattr(views, "rows"):
         return {**views.rows(list(ids)), "exact": True}
     if store.promises.count() > SMALL:
@@ -45,7 +45,7 @@ def _from_requests(store: Store, ids: Sequence[str]) -> dict[str, Any]:
     found: dict[str, dict[str, Mapping[str, Any]]] = {kind: _get(store, kind, ids) for kind in kinds}
     parents = [promise["tags"].get("resonate:parent", "") for promise in found["promise"].values() if promise["state"] == "pending"]
     suspended = {id for id, task in _get(store, "task", [id for id in parents if id]).items() if task["state"] == "suspended"}
-    leases = {} if not hasattr(store, "views") else {one["id"]: one for one in store.views.leases(10_000)["items"]}
+    leases = {one["id"]: one for one in store.views.leases(10_000)["items"]}
     promises = []
     for id, promise in found["promise"].items():
         caller = promise["tags"].get("resonate:parent")

@@ -10,7 +10,6 @@ from typing import Any
 from .door import Door
 from .parameters import BadParameter
 from .payloads import decoded
-from .stand_ins import views_of
 
 __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
@@ -94,7 +93,7 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
     found = Found([], cursor, 0, None)
     while True:
         page = _call(
-            views_of(door.store).jobs, **query, limit=limit - len(found.items), scan=SLICE - found.examined, cursor=found.cursor
+            door.store.views.jobs, **query, limit=limit - len(found.items), scan=SLICE - found.examined, cursor=found.cursor
         )
         records = [job.to_dict() for job in page]
         found.items += [job for job in records if door.principal.sees(job["id"]) and _matches(door, wanted, job)]
@@ -106,7 +105,7 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
 def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible roots of workflows, newest first."""
     page = _call(
-        views_of(door.store).promises,
+        door.store.views.promises,
         states=wanted.states,
         id=_restricted(wanted.id, door.principal.prefix),
         tags=dict(wanted.tags),

@@ -9,7 +9,6 @@ from typing import Any
 from .._lineage import Requests
 from ..errors import ResonateError
 from .door import Door
-from .stand_ins import views_of
 
 __all__ = ["days_of", "series_of"]
 
@@ -22,7 +21,7 @@ def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | Non
     now = door.store.now
     start = now // _HOUR * _HOUR - (hours - 1) * _HOUR
     try:
-        stored = views_of(door.store).hours(queue, since=max(start, 0))
+        stored = door.store.views.hours(queue, since=max(start, 0))
     except ResonateError:
         return None
     if not stored:

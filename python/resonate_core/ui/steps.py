@@ -68,7 +68,7 @@ def changes_shown(
 
 
 def _without_counts(queue: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in queue.items() if name not in ("counts", "days", "current")}
+    return {name: value for name, value in queue.items() if name not in ("counts", "days", "current", "hour", "hours")}
 
 
 def _owner(key: tuple[str, str], record: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from .door import Door
 from .parameters import Parameters, listed
 from .site import Site
-from .stand_ins import views_of
 
 __all__ = ["workers"]
 
@@ -21,7 +20,7 @@ _ENDLESS = 366 * 86_400_000
 def workers(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     """The workers that hold a task or a job, by name."""
     now = door.store.now
-    found = views_of(door.store).leases(_MOST_LEASES)
+    found = door.store.views.leases(_MOST_LEASES)
     by_worker: dict[str, list[dict[str, Any]]] = {}
     for lease in found["items"]:
         if door.principal.sees(lease["id"]):
