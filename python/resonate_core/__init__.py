@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from resonate_core._messages import Subscription
     from resonate_core._queue_options import QueueDefaults, QueueGroups, QueueOptions, QueueRate
     from resonate_core.submission import submit
+    from resonate_core.ui.stuck import Why, why
 
 __all__ = [
     "Claim",
@@ -139,6 +140,7 @@ __all__ = [
     "Value",
     "Violation",
     "Watch",
+    "Why",
     "__version__",
     "check_file",
     "connect",
@@ -149,6 +151,7 @@ __all__ = [
     "errors",
     "replay",
     "submit",
+    "why",
 ]
 
 #: Names that few programs use, each with its module. The module is imported at the first use of the name: these need more of the
@@ -160,9 +163,11 @@ _LATER = {
     "QueueOptions": "resonate_core._queue_options",
     "QueueRate": "resonate_core._queue_options",
     "Subscription": "resonate_core._messages",
+    "Why": "resonate_core.ui.stuck",
     "connect": "resonate_core._connect",
     "diff": "resonate_core._diff",
     "submit": "resonate_core.submission",
+    "why": "resonate_core.ui.stuck",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

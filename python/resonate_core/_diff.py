@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ._core import Store
 
-__all__ = ["Change", "Diff", "FieldChange", "diff", "records_of"]
+__all__ = ["Change", "Diff", "FieldChange", "compare", "diff", "records_of"]
 
 #: Members that say more than the others come first in the text of a change.
 _TELLING = ("state", "paused", "nextRunAt", "pid", "attempts")
@@ -187,8 +187,9 @@ def diff(
         raise ValueError(f"most must be at least 1, got {most}")
     states = [_snapshot(state, name) for state, name in ((a, "a"), (b, "b"))]
     before, after = (records_of(state) for state in states)
-    changes = list(_changes(before, after))
-    counts = {"added": 0, "removed": 0, "changed": 0, **Counter(change.change for change in changes)}
+    changes = list(compare(before, after))
+    counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
+    counts.update(Counter(change.change for change in changes))
     kept = tuple(changes[:most])
     (name, other), (start, end) = labels, (state["now"] for state in states)
     return Diff((name, start), (other, end), kept, counts, len(changes) - len(kept))
@@ -220,8 +221,8 @@ def records_of(snapshot: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, A
     return found
 
 
-def _changes(before: Mapping[tuple[str, str], Any], after: Mapping[tuple[str, str], Any]) -> Iterator[Change]:
-    """Yield the changes by kind and id: promises, tasks and jobs first, since the others follow from them."""
+def compare(before: Mapping[tuple[str, str], Any], after: Mapping[tuple[str, str], Any]) -> Iterator[Change]:
+    """Yield the changes between two states, as `records_of` gives them, by kind and id: promises, tasks and jobs first."""
     order = {kind: place for place, kind in enumerate((*_PARTS, "schedule", "queue", "message"))}
     for key in sorted(before.keys() | after.keys(), key=lambda key: (order[key[0]], key[1])):
         old, new = before.get(key), after.get(key)

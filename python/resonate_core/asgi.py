@@ -30,6 +30,7 @@ from .server.settings import (
     ServerSettings,
     Settings,
     StreamSettings,
+    UiSettings,
 )
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "StreamSettings",
+    "UiSettings",
     "create_app",
 ]
 
@@ -54,6 +56,7 @@ def create_app(
     streams: StreamSettings | None = None,
     push: PushSettings | None = None,
     delivery: DeliverySettings | None = None,
+    ui: UiSettings | None = None,
 ) -> ResonateApp:
     """Create the app that serves a store over HTTP: both protocol dialects, poll streams, health and metrics.
 
@@ -64,12 +67,13 @@ def create_app(
         store: The store to serve, the path of a file, or the URL of a database. A Store stays open when the app stops. A path or a
             URL is opened when the lifespan begins, in the process that serves, and closed when it ends: a program that imports the
             app opens nothing, and an ASGI server may fork its workers or start them again.
-        server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `debug` and `tracing` have an effect.
+        server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `ui`, `debug` and `tracing` have an effect.
         auth: Tokens; without a key no token is required.
         limits: Limits of a request and of all clients.
         streams: Lifetimes of poll streams.
         push: Delivery to http and https addresses. Only public addresses and those in `allow` are called.
         delivery: Whether this app ticks and delivers.
+        ui: What the dashboard shows and permits; `server.ui` turns it on.
 
     Raises:
         TypeError: `store` is none of these.
@@ -94,6 +98,7 @@ def create_app(
         "streams": streams,
         "push": push,
         "delivery": delivery,
+        "ui": ui,
     }
     given = {name: table for name, table in tables.items() if table is not None}
     settings = Settings.model_construct(None, **given)  # without validation, which would read the environment

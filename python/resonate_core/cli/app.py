@@ -17,6 +17,8 @@ from resonate_core.cli.exits import MEANINGS
 from resonate_core.cli.invoke import invoke
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.tree import tree
+from resonate_core.cli.ui import ui
+from resonate_core.cli.why import why
 from resonate_core.cli.worker import worker
 from resonate_core.cli.workers import workers
 
@@ -65,6 +67,8 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     on_store(app, "workers", Access.READ, dialects=DIALECTS[:1], rich_help_panel=JOBS)(workers)
     on_store(app, "invoke", Access.MAKE, dialects=DIALECTS[:1])(invoke)
     on_store(app, "tree", Access.READ, dialects=DIALECTS[:1])(tree)
+    on_store(app, "why", Access.READ, dialects=DIALECTS[:1])(why)
+    app.command("ui")(ui)
     files.add_to(app)
     on_store(app, "bench", Access.MAKE, dialects=DIALECTS[:1])(bench)
     app.command("conformance")(conformance)

@@ -7,9 +7,9 @@ import binascii
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from resonate_core._instants import length, moment
 from resonate_core.cli.values import now
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ COLOURS = {
     "timed_out": "red",
     "snoozed": "blue",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LAST_OF_THE_CALENDAR = 253_402_300_800_000  # the year 10000
 _LONGEST = 200
 _STATES = ("state", "outcome")
@@ -65,38 +64,6 @@ def clean(text: str) -> str:
         'a\\x1b[31mb\\n'
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-
-
-def length(ms: int) -> str:
-    """A length of time in its two largest units.
-
-    Example:
-        >>> from resonate_core.cli.show import length
-        >>> length(5_430_000), length(1500), length(42)
-        ('1h 30m', '1.5s', '42ms')
-    """
-    if ms < 1000:
-        return f"{ms}ms"
-    if ms < 60_000:
-        return f"{ms / 1000:.3g}s"
-    seconds = ms // 1000
-    units = [("d", seconds // 86_400), ("h", seconds // 3600 % 24), ("m", seconds // 60 % 60), ("s", seconds % 60)]
-    first = next(index for index, (_, count) in enumerate(units) if count)
-    return " ".join(f"{count}{unit}" for unit, count in units[first : first + 2] if count)
-
-
-def moment(ms: int) -> str:
-    """An instant in UTC; as a number where the calendar does not reach.
-
-    Example:
-        >>> from resonate_core.cli.show import moment
-        >>> moment(1500), moment(2**62)
-        ('1970-01-01T00:00:01.500Z', '4611686018427387904')
-    """
-    try:
-        return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except OverflowError:
-        return str(ms)
 
 
 def confirmed(question: str) -> bool:

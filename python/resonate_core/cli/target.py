@@ -78,6 +78,11 @@ class Target(ABC):
         (answer,) = self.exchange([self.envelope(kind, data)])
         return answer["head"]["status"], answer["data"]
 
+    def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
+        """Return status and data of each reply, in order, refusals included."""
+        answers = self.exchange([self.envelope(kind, data) for kind, data in requests]) if requests else []
+        return [(answer["head"]["status"], answer["data"]) for answer in answers]
+
     def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a reply. A tag that looks misspelt is reported on standard error.
 
@@ -179,6 +184,11 @@ class UrlTarget(Target):
         """A second connection to the same server."""
         server = self._remote.server
         return UrlTarget(server.url, self.dialect, server.token, server.timeout)
+
+    @property
+    def address(self) -> tuple[str, str | None]:
+        """The URL and the token, for what is no request of the protocol."""
+        return self._remote.server.url.rstrip("/"), self._remote.server.token
 
     @property
     def name(self) -> str:

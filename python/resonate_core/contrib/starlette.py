@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ResonateApp,
         ServerSettings,
         StreamSettings,
+        UiSettings,
     )
 
 __all__ = ["Lifespan", "Resonate", "ServerOptions", "State", "combine_lifespans", "resonate_of"]
@@ -82,6 +83,7 @@ class ServerOptions(TypedDict, total=False):
     streams: StreamSettings | None
     push: PushSettings | None
     delivery: DeliverySettings | None
+    ui: UiSettings | None
 
 
 class _Server:

@@ -30,6 +30,8 @@ from .tracing import spans
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from ..ui.app import UiApp
+
 __all__ = ["MOST_OF_A_BATCH", "ResonateApp"]
 
 _log = logging.getLogger("resonate_core.server")
@@ -49,6 +51,9 @@ _ONLY_POST = (405, b'{"error":"only POST is served here"}', (b"allow", b"POST"))
 _ONLY_GET = (405, b'{"error":"only GET is served here"}', (b"allow", b"GET, HEAD"))
 #: Several envelopes in one request: the path, and the most of them; judging more of them at once would delay other requests.
 _BATCH = "/batch"
+#: The dashboard, and all below it.
+_UI = "/ui"
+_BELOW_UI = f"{_UI}/"
 MOST_OF_A_BATCH = 128
 #: Each reply says how many, so that a client sends no batch to a server without them.
 _BATCHES = (b"resonate-batch", b"%d" % MOST_OF_A_BATCH)
@@ -113,6 +118,12 @@ class ResonateApp:
             delay=limits.delay_ms,
             clock=store.clock,
         )
+        self._dashboard: UiApp | None = None
+        if server.ui:
+            from .dashboard import dashboard
+
+            parts = (store, settings, self._authorizer, self._request_limits)
+            self._dashboard = dashboard(*parts, self._current_runtime, self._run)
         self._pages = Pages(store, server, self._authorizer, self.metrics, self._current_runtime)
 
     @property
@@ -148,6 +159,8 @@ class ResonateApp:
             yield
         finally:
             self._runtime = None
+            if self._dashboard is not None:
+                await self._dashboard.aclose()
             try:
                 await runtime.stop()
             finally:
@@ -159,6 +172,8 @@ class ResonateApp:
         """End every stream, a poll stream after its queued messages, so that a server that stops does not wait for the streams."""
         if self._runtime is not None:
             self._runtime.end_streams()
+        if self._dashboard is not None:
+            self._dashboard.end_streams()
 
     def _current_runtime(self) -> Runtime:
         runtime = self._runtime
@@ -217,6 +232,8 @@ class ResonateApp:
             return self._post_batch(scope, receive, send) if scope["method"] == "POST" else _answer(send, *_ONLY_POST)
         if path == JOB_STREAM:
             return self._job_stream(scope, receive, send)
+        if self._dashboard is not None and (path == _UI or path.startswith(_BELOW_UI)):
+            return self._dashboard({**scope, "path": root + path, "root_path": root + _UI}, receive, send)
         if path in _LEGACY or path.startswith(_BELOW_LEGACY):
             return _answer(send, 410, b'{"error":"This endpoint is no longer supported. Please update to the latest SDK."}')
         if path in self._pages.paths:

@@ -8,7 +8,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,6 +71,8 @@ class Identity:
         admin: The claim ``role`` is "admin": every request is permitted, debug operations too.
         prefix: The claim ``prefix``: ids and queues that start with it; "" for all, None (no such claim, or not a text) for none.
         queues: The claim ``queues``: further queues that may be used, by name or by a pattern with ``*``.
+        dashboard: The claim ``role`` if it is one of the dashboard: "none", "read" or "operate".
+        name: The claim ``sub``, for the audit lines.
 
     Example:
         >>> from resonate_core.server.auth import Identity
@@ -83,6 +85,13 @@ class Identity:
     admin: bool
     prefix: str | None
     queues: tuple[str, ...] = ()
+    dashboard: str | None = field(default=None, repr=False)
+    name: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def for_people(self) -> bool:
+        """Whether the token is one for the dashboard, which permits nothing else."""
+        return self.dashboard in ("read", "operate")
 
     @property
     def unrestricted(self) -> bool:
@@ -271,12 +280,15 @@ class Authenticator:
 
 
 def _identity(claims: Mapping[str, Any]) -> Identity:
-    role, prefix, queues = claims.get("role"), claims.get("prefix"), claims.get("queues")
+    role, prefix, queues, name = claims.get("role"), claims.get("prefix"), claims.get("queues"), claims.get("sub")
+    dashboard = role.lower() if isinstance(role, str) and role.lower() in ("none", "read", "operate") else None
     listed = queues if isinstance(queues, list) else [queues]
     return Identity(
         admin=isinstance(role, str) and role.lower() == "admin",
         prefix=_text(prefix, "prefix") if isinstance(prefix, str) else None,
         queues=tuple(_text(queue, "queues") for queue in listed if isinstance(queue, str)),
+        dashboard=dashboard,
+        name=name[:200] if isinstance(name, str) else None,
     )
 
 

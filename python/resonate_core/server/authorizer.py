@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .metrics import Metrics
     from .settings import AuthSettings
 
-__all__ = ["REASONS", "Authorizer", "header"]
+__all__ = ["REASONS", "Authorizer", "header", "permit"]
 
 _log = logging.getLogger("resonate_core.server")
 
@@ -32,6 +32,16 @@ def header(scope: Scope, name: bytes) -> str | None:
             text: str = value.decode("latin-1")
             return text
     return None
+
+
+def permit(identity: Identity, envelope: Envelope) -> bool:
+    """Restrict a request to the ids of a token; return False if it names others."""
+    if identity.unrestricted:
+        return True
+    if not (identity.may_touch(envelope.ids) and identity.may_use(envelope.queues)):
+        return False
+    envelope.restrict(identity.prefix or "")
+    return True
 
 
 class Authorizer:
@@ -77,16 +87,14 @@ class Authorizer:
         identity = self.identify(scope, envelope.auth)
         if identity is None:
             return 401, envelope.refusal(401, "Unauthorized")
-        if identity.prefix is None and not identity.admin:
+        if identity.for_people or (identity.prefix is None and not identity.admin):
             return self._forbid(envelope, "Forbidden")
         if envelope.debug:
             if not self._debug:
                 return self._forbid(envelope, "Debug operations are disabled")
             return None if identity.unrestricted else self._forbid(envelope, "Forbidden")
-        if not identity.unrestricted:
-            if not (identity.may_touch(envelope.ids) and identity.may_use(envelope.queues)):
-                return self._forbid(envelope, "Forbidden")
-            envelope.restrict(identity.prefix or "")
+        if not permit(identity, envelope):
+            return self._forbid(envelope, "Forbidden")
         if not (self._debug and identity.unrestricted):
             envelope.forget_debug_time()
         return None
@@ -100,7 +108,7 @@ class Authorizer:
             return 401
         if identity.admin:
             return ""
-        if identity.prefix is None:
+        if identity.prefix is None or identity.for_people:
             self._metrics.refused.labels("forbidden").inc()
             return 403
         return identity.prefix
@@ -116,7 +124,8 @@ class Authorizer:
         identity = self.identify(scope)
         if identity is None:
             return 401
-        permitted = (identity.admin or identity.prefix is not None) and identity.may_use(queues)
+        known = identity.admin or (identity.prefix is not None and not identity.for_people)
+        permitted = known and identity.may_use(queues)
         announced = [queue for queue in queues if permitted and identity.may_touch([queue])]
         if not announced:
             self._metrics.refused.labels("forbidden").inc()
@@ -130,7 +139,7 @@ class Authorizer:
         identity = self.identify(scope)
         if identity is None:
             return 401
-        if identity.unrestricted:
+        if identity.unrestricted and not identity.for_people:
             return 200
         self._metrics.refused.labels("forbidden").inc()
         return 403

@@ -7,9 +7,10 @@ send the name in their URL as ``Host``.
 from __future__ import annotations
 
 import socket
-from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from .._loopback import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -28,24 +29,6 @@ _STREAMS = ("/poll/", JOB_STREAM)
 #: No public name server knows names below these, so no foreign web page has one.
 _PRIVATE_SUFFIXES = (".localhost", ".internal")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or a name is a loopback address of this machine.
-
-    Example:
-        >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
-        [True, True, True, False, False]
-    """
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback
 
 
 class Origins:

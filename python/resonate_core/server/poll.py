@@ -101,6 +101,15 @@ class Poll:
         self._remember(address, addresses)
         return False
 
+    def listens(self, address: str) -> bool | None:
+        """Return whether a stream of this server takes messages to an address; None for an address of another kind."""
+        parsed = parse_poll(address)
+        if parsed is None:
+            return None
+        if parsed.id is not None and self.streams.has(parsed):
+            return True
+        return parsed.any_stream and self.streams.has_group(parsed.group)
+
     def _remember(self, address: PollAddress, written: str) -> None:
         if address.any_stream and self.streams.has_group(address.group):
             self._full.add(PollAddress(True, address.group, None))

@@ -24,6 +24,7 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "StreamSettings",
+    "UiSettings",
 ]
 
 #: Milliseconds, on the wire and in the store.
@@ -97,6 +98,7 @@ class ServerSettings(_Table):
     )
     metrics: bool = Field(default=True, description="serve /metrics")
     metrics_open: bool = Field(default=False, description="serve /metrics without a token even if tokens are required")
+    ui: bool = Field(default=False, description="serve the dashboard at /ui")
     debug: bool = Field(default=False, description="serve debug.* operations (with tokens: to administrators only)")
     tracing: bool = Field(default=False, description="OpenTelemetry spans, one per request (extra `otel`)")
     graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
@@ -148,6 +150,25 @@ class AuthSettings(_Table):
         if not self.enabled and (self.issuer or self.audience or self.algorithms):
             raise ValueError("issuer, audience and algorithms need public_key or secret")
         return self
+
+
+class UiSettings(_Table):
+    """The dashboard at /ui, which `server.ui` turns on."""
+
+    role: Literal["none", "read", "operate"] | None = Field(
+        default=None,
+        description="the role of requests if the server requires no tokens; none given: operate on a loopback address, none elsewhere",
+    )
+    redact_keys: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="members of payloads, results, headers and tags whose values are never shown, for example password, *token*",
+    )
+    redact_types: Annotated[list[str], NoDecode] = Field(
+        default=[], description="types of jobs and functions whose payloads, results and errors are never shown"
+    )
+    audit_kept: int = Field(default=1000, ge=1, le=100_000, description="number of actions that the view of the audit keeps")
+
+    _split = field_validator("redact_keys", "redact_types", mode="before")(_listed)
 
 
 class LimitSettings(_Table):
@@ -273,6 +294,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
+    ui: UiSettings = UiSettings()
     limits: LimitSettings = LimitSettings()
     streams: StreamSettings = StreamSettings()
     push: PushSettings = PushSettings()

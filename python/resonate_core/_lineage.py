@@ -6,14 +6,30 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from resonate_core.cli.show import length, moment
-from resonate_core.cli.target import Target
+from ._instants import length, moment
 
-__all__ = ["Call", "calls_of", "in_order"]
+__all__ = ["Call", "Requests", "calls_of", "family_of", "function_of", "in_order"]
+
+
+class Requests(Protocol):
+    """What answers the requests of the protocol: a store, a server, or a door to one of them."""
+
+    def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a reply; raise what a refusal is there."""
+        ...
+
+    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield every record that a search finds, page after page."""
+        ...
+
+    def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
+        """Return status and data of each reply, refusals included, in order."""
+        ...
+
 
 _ORIGIN, _PARENT, _SCOPE = "resonate:origin", "resonate:parent", "resonate:scope"
 
@@ -42,12 +58,7 @@ class Call:
         """The called function, if the param has the form of the SDKs; for a job its type."""
         if self.job is not None:
             return str(self.job["type"])
-        try:
-            call = json.loads(base64.b64decode(self.promise["param"].get("data") or "", validate=True))
-        except (binascii.Error, ValueError):
-            return None
-        func = call.get("func") if isinstance(call, dict) else None
-        return func if isinstance(func, str) else None
+        return function_of(self.promise["param"])
 
     @property
     def waits_for(self) -> list[str]:
@@ -89,6 +100,25 @@ class Call:
         return f"waits to be settled, until {left}"
 
 
+def function_of(param: Mapping[str, Any]) -> str | None:
+    """Return the function that a promise calls, if its param has the form of the SDKs; otherwise None.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> from resonate_core._lineage import function_of
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> promise = store.promises.create("a", timeout=1000, param={"func": "charge", "args": [3]})
+        >>> function_of(promise.param.to_dict()), function_of({"data": "?"}), function_of({})
+        ('charge', None, None)
+    """
+    try:
+        call = json.loads(base64.b64decode(param.get("data") or "", validate=True))
+    except (binascii.Error, ValueError):
+        return None
+    func = call.get("func") if isinstance(call, dict) else None
+    return func if isinstance(func, str) else None
+
+
 def _job_note(job: dict[str, Any], now: int) -> str:
     """Describe the state of a job that has not ended."""
     state, queue = job["state"], job["queue"]
@@ -121,34 +151,45 @@ def _parent(promise: dict[str, Any], known: dict[str, Call]) -> str | None:
     return next((id[:end] for end in range(len(id) - 1, 0, -1) if id[end] in ".:" and id[:end] in known), None)
 
 
-def _promises(target: Target, root: dict[str, Any]) -> dict[str, Call]:
-    """Every promise that may belong to a workflow: of its origin, or whose ids extend its own, as detached calls' and untagged ones' do."""
-    id = root["id"]
-    found = {id: Call(root)}
-    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: root["tags"].get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
+def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield every promise that may belong to the workflow of a promise, each once, except the promise itself.
+
+    These are the promises of its origin, and those whose ids extend its own: detached and untagged calls.
+
+    Args:
+        target: Where they are.
+        promise: The root of a workflow, or any call in it.
+        most: The most of them.
+    """
+    id = promise["id"]
+    seen = {id}
+    queries: list[dict[str, Any]] = [{"tags": {_ORIGIN: promise["tags"].get(_ORIGIN, id)}}, {"id": f"{id}.*"}, {"id": f"{id}:*"}]
     for query in queries:
-        for promise in target.pages("promise.search", "promises", {**query, "limit": 1000}):
+        for found in target.pages("promise.search", "promises", {**query, "limit": 1000}):
+            if most is not None and len(seen) > most:
+                return
             # A star in the id itself is a wildcard of the search too.
-            if "tags" in query or promise["id"].startswith(query["id"][:-1]):
-                found.setdefault(promise["id"], Call(promise))
-    return found
+            if found["id"] not in seen and ("tags" in query or found["id"].startswith(query["id"][:-1])):
+                seen.add(found["id"])
+                yield found
 
 
-def calls_of(target: Target, id: str) -> Call:
+def calls_of(target: Requests, id: str, *, most: int | None = None) -> Call:
     """The call tree below a promise.
 
     Args:
         target: Where it is.
         id: The root of a workflow, or any call in it.
+        most: The most calls; further ones are left out.
 
     Returns:
         The call of that id, with those that it made.
 
     Raises:
-        Failure: There is no such promise (NOT_FOUND), or the target cannot search.
+        Exception: There is no such promise, or the target cannot search: what `send` of the target raises for a refusal.
     """
     root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
-    known = _promises(target, root)
+    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in family_of(target, root, most=most)}
     parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
     for each in parents:
         seen = {each}
@@ -169,18 +210,16 @@ def calls_of(target: Target, id: str) -> Call:
     return tree
 
 
-def _add_tasks(target: Target, calls: list[Call]) -> None:
+def _add_tasks(target: Requests, calls: list[Call]) -> None:
     """Tasks and jobs of what is not settled; the others' say nothing more."""
-    requests = [target.envelope("task.get", {"id": call.id}) for call in calls]
-    for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
-        if answer["head"]["status"] == 200:
-            call.task = answer["data"]["task"]
+    for call, (status, data) in zip(calls, target.ask_all([("task.get", {"id": call.id}) for call in calls]), strict=True):
+        if status == 200:
+            call.task = data["task"]
     # Each job has a task. Without a job, or on a server without jobs, the status is not 200.
     calls = [call for call in calls if call.task is not None]
-    requests = [target.envelope("job.get", {"id": call.id}) for call in calls]
-    for call, answer in zip(calls, target.exchange(requests) if requests else [], strict=True):
-        if answer["head"]["status"] == 200:
-            call.job = answer["data"]["job"]
+    for call, (status, data) in zip(calls, target.ask_all([("job.get", {"id": call.id}) for call in calls]), strict=True):
+        if status == 200:
+            call.job = data["job"]
 
 
 def in_order(root: Call) -> Iterator[tuple[Call, int]]:

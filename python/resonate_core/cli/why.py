@@ -1,0 +1,68 @@
+"""``resonate-core why``: why an id does not move, what happens to it next, and when."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import resonate_core as rc
+from resonate_core._extras import how_to_install
+from resonate_core._instants import when
+from resonate_core.cli.command import Session
+from resonate_core.cli.exits import Exit, Failure, code_of
+from resonate_core.cli.options import ID
+from resonate_core.cli.show import clean
+from resonate_core.cli.target import FileTarget, UrlTarget
+
+__all__ = ["why"]
+
+
+def why(session: Session, id: ID) -> None:
+    """Say why an id does not move, what happens to it next, and when. The id is that of a promise, job or schedule, or a queue.
+
+    A server must have a dashboard (`serve --ui`).
+    """
+    target = session.target
+    if isinstance(target, FileTarget):
+        told = rc.why(target.store, id).to_dict()
+    else:
+        assert isinstance(target, UrlTarget)
+        told = _asked(target, id)
+    if session.out.as_json:
+        session.out.json(told)
+    else:
+        print(clean(told["sentence"]))
+        for link in told["chain"]:
+            print(clean(f"  {link['id']}: {link['sentence']}"))
+        print(clean(f"Next: {_following(told)}."))
+        for advice in told["advice"]:
+            print(clean(f"You can: {advice['text']}."))
+    if told["kind"] == "unknown":
+        raise Failure(told["sentence"], Exit.NOT_FOUND, 404)
+
+
+def _following(told: dict[str, Any]) -> str:
+    if told["next"] is None:
+        return "nothing happens by itself"
+    what, at = told["next"]["what"], told["next"]["at"]
+    return str(what) if at is None else f"{what}, at {when(at, told['now'])}"
+
+
+def _asked(target: UrlTarget, id: str) -> dict[str, Any]:
+    """Ask the dashboard of a server: it knows who awaits a promise, which the protocol does not tell."""
+    try:
+        import httpx
+    except ModuleNotFoundError as error:
+        raise Failure(f"why needs httpx for a server: {how_to_install('server')}", Exit.USAGE) from error
+    url, token = target.address
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    try:
+        answer = httpx.get(f"{url}/ui/api/why", params={"id": id}, headers=headers, timeout=30, trust_env=False)
+    except httpx.HTTPError as error:
+        raise Failure(f"{target.name} cannot be reached: {error}", Exit.UNREACHABLE) from error
+    if answer.status_code == 404 or "content-security-policy" not in answer.headers:
+        raise Failure(f"{target.name} has no dashboard: start it with --ui", Exit.UNREACHABLE, answer.status_code)
+    told: dict[str, Any] = json.loads(answer.text)
+    if answer.status_code != 200:
+        raise Failure(told.get("error", answer.text), code_of(answer.status_code), answer.status_code)
+    return told

@@ -1,0 +1,368 @@
+"""The ASGI app of the dashboard: its page, its views as JSON, its actions and its events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from .._core import Envelope, RequestLimits
+from ..errors import ResonateError, StoreBusy, StoreError
+from . import jobs, lookups, messages, overview, queues, schedules, story, travel, workers, workflows
+from .doing import do, parsed
+from .door import Door, Refused
+from .events import Ticker
+from .files import Assets
+from .parameters import BadParameter, Parameters
+from .principal import Principal
+from .redaction import Redaction
+from .site import Site
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+__all__ = ["HEADERS", "UiApp", "relative_path"]
+
+_log = logging.getLogger("resonate_core.ui")
+
+#: Sent with every response.
+HEADERS: list[tuple[bytes, bytes]] = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+        b"form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+_JSON = (b"content-type", b"application/json")
+_NO_STORE = (b"cache-control", b"no-store")
+
+View = Callable[[Door, Parameters, Site], dict[str, Any]]
+#: Views of a store as it is, or as of an event of a recording.
+VIEWS: dict[str, View] = {
+    "overview": overview.overview,
+    "due": overview.due_view,
+    "queues": queues.queues,
+    "queue": queues.queue,
+    "groups": queues.groups,
+    "jobs": jobs.jobs,
+    "jobs/count": jobs.count,
+    "job": jobs.job,
+    "workflows": workflows.workflows,
+    "workflow": workflows.workflow,
+    "promise": workflows.promise,
+    "tasks": workflows.tasks,
+    "schedules": schedules.schedules,
+    "workers": workers.workers,
+    "messages": messages.messages,
+    "why": lookups.why,
+    "find": lookups.find,
+}
+#: Views of the dashboard itself.
+OTHERS: dict[str, View] = {
+    "audit": lookups.audit,
+    "travel": travel.travels,
+    "travel/steps": travel.steps_view,
+    "travel/state": travel.state_view,
+    "travel/diff": travel.diff_view,
+}
+_MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
+#: Seconds for which a body is waited for.
+_BODY_TIMEOUT = 30
+#: The number of threads for views, which may scan, and the most requests that wait for one.
+_THREADS, _MOST_WAITING = 2, 64
+
+
+class UiApp:
+    """An ASGI app that serves one dashboard below the path where it is mounted.
+
+    Args:
+        site: The store and what belongs to the dashboard.
+        who: Returns who sends a request, or the status that refuses it, 401 or 403.
+        requires_token: Whether a token is required.
+        limits: The limits of a request.
+        run: Runs a request that may change the store, in the calling thread; by default the store does.
+        origins: Further origins of the page itself, for example behind a proxy.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        who: Callable[[Scope], Principal | int],
+        *,
+        requires_token: bool = False,
+        limits: RequestLimits | None = None,
+        run: Callable[[Envelope], tuple[int, bytes]] | None = None,
+        origins: frozenset[str] = frozenset(),
+    ) -> None:
+        self.site = site
+        self._who = who
+        self._requires_token = requires_token
+        self._limits = limits
+        self._run = run
+        self._origins = origins
+        self._assets = Assets()
+        self._reads = ThreadPoolExecutor(_THREADS, "resonate-ui")
+        self._acts = ThreadPoolExecutor(1, "resonate-ui-actions")
+        self._waiting = 0
+        self._ticker: Ticker | None = None
+
+    # --- ASGI ---------------------------------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "lifespan":
+            await _lifespan(self, receive, send)
+            return
+        if scope["type"] != "http":
+            raise NotImplementedError(f"ASGI scope {scope['type']!r} is not served")
+        path = relative_path(scope)
+        if path is None:
+            name = scope.get("root_path", "").rstrip("/").rsplit("/", 1)[-1]
+            await _answer(send, 307, b"", (b"location", f"{name}/".encode()))
+        elif path == "api" or path.startswith("api/"):
+            await self._api(path[4:], scope, receive, send)
+        else:
+            await self._file(path, scope, send)
+
+    def end_streams(self) -> None:
+        """End every stream of events: the server stops. Call it on the event loop."""
+        if self._ticker is not None:
+            self._ticker.end()
+
+    async def aclose(self) -> None:
+        """End the streams, and wait for the requests under way."""
+        self.end_streams()
+        if self._ticker is not None:
+            await self._ticker.closed()
+        for pool in (self._reads, self._acts):
+            await asyncio.to_thread(pool.shutdown)
+
+    async def _file(self, path: str, scope: Scope, send: Send) -> None:
+        asset = self._assets.find(path)
+        if asset is None:
+            await _error(send, 404, "there is nothing at this path")
+        elif scope["method"] not in ("GET", "HEAD"):
+            await _error(send, 405, "only GET is served here", (b"allow", b"GET, HEAD"))
+        else:
+            tag, cached = asset.tag.encode(), (b"cache-control", b"no-cache")
+            if _header(scope, b"if-none-match") == asset.tag:
+                await _answer(send, 304, b"", (b"etag", tag), cached)
+                return
+            content = b"" if scope["method"] == "HEAD" else asset.content
+            await _answer(send, 200, content, (b"content-type", asset.type.encode()), (b"etag", tag), cached)
+
+    # --- JSON ---------------------------------------------------------------------------------------------------------------
+
+    async def _api(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        redaction = Redaction(self.site.rules)
+        try:
+            if _header(scope, b"sec-fetch-site") in ("cross-site", "same-site"):
+                raise Refused(403, "a page of another origin must not use this dashboard")
+            principal = self._identified(name, scope)
+            if scope["method"] in ("GET", "HEAD"):
+                await self._get(name, principal, redaction, scope, receive, send)
+            elif scope["method"] == "POST":
+                await self._post(name, principal, redaction, scope, receive, send)
+            else:
+                await _error(send, 405, "only GET and POST are served here", (b"allow", b"GET, HEAD, POST"))
+        except (Refused, BadParameter, ResonateError) as error:
+            status, why = _refusal(error)
+            more = ((b"retry-after", b"1"),) if status in (429, 503) else ()
+            await _error(send, status, redaction.document(redaction.text(why)), *more)
+        except Exception:
+            _log.exception("a request to the dashboard failed: %s", name)
+            await _error(send, 500, "the dashboard failed; the server's log says why")
+
+    def _identified(self, name: str, scope: Scope) -> Principal:
+        found = self._who(scope)
+        if isinstance(found, int):
+            if name == "session" and found == 401 and _header(scope, b"authorization") is None:
+                return Principal("none")  # the page learns from it that a token is required
+            raise Refused(found, "Unauthorized" if found == 401 else "Forbidden")
+        if self.site.read_only and found.may("operate"):
+            return Principal("read", found.name, found.prefix, found.address, found.permits)
+        return found
+
+    async def _get(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
+        given = Parameters(scope.get("query_string", b""))
+        if name == "session":
+            door = self._door(who, redaction)
+            made = await self._call(lambda: overview.session(door, given, self.site, requires_token=self._requires_token))
+        else:
+            _need(who, "read")
+            if name == "events":
+                await self._events(who, scope, receive, send)
+                return
+            if name == "travel/pytest":
+                await self._story(who, redaction, given, send)
+                return
+            view = VIEWS.get(name) or OTHERS.get(name)
+            if view is None:
+                raise Refused(404, f"there is no view {name!r}")
+            made = await self._call(lambda: redaction.document(self._viewed(name, view, who, redaction, given)))
+        await _answer(send, 200, b"" if scope["method"] == "HEAD" else _dumped(made), _JSON, _NO_STORE)
+
+    def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
+        door = self._door(who, redaction)
+        id = given.text("travel")
+        if id is None or name in OTHERS:
+            return view(door, given, self.site)
+        journey = travel.journey_of(door, id, self.site)
+        return view(Door(journey.state(travel.place(journey, given)), who, redaction), given, self.site)
+
+    async def _story(self, who: Principal, redaction: Redaction, given: Parameters, send: Send) -> None:
+        def write() -> bytes:
+            door = self._door(who, redaction)
+            journey = travel.journey_of(door, given.need("travel"), self.site)
+            if who.prefix:
+                raise Refused(403, "a story as a test needs a token without a prefix")
+            return story.pytest_story(door, journey, travel.place(journey, given)).encode()
+
+        made = await self._call(write)
+        disposition = (b"content-disposition", b'attachment; filename="test_story.py"')
+        await _answer(send, 200, made, (b"content-type", b"text/x-python; charset=utf-8"), disposition, _NO_STORE)
+
+    async def _events(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._ticker is None:
+            self._ticker = Ticker(self.site.store, self._call)
+        if self._ticker.full:
+            raise Refused(503, "too many streams of events are open")
+        if scope["method"] == "HEAD":
+            await _answer(send, 200, b"", (b"content-type", b"text/event-stream"), _NO_STORE)
+            return
+        await self._ticker.serve(who, HEADERS, receive, send)
+
+    async def _post(self, name: str, who: Principal, redaction: Redaction, scope: Scope, receive: Receive, send: Send) -> None:
+        if name not in ("do", "travel", "travel/fork"):
+            raise Refused(405 if name in VIEWS or name in OTHERS else 404, "only do, travel and travel/fork take a POST")
+        self._check_page(scope, "application/x-ndjson" if name == "travel" else "application/json")
+        if name != "do":
+            _need(who, "read")
+        most = _MOST_RECORDING if name == "travel" else _MOST_BODY
+        try:
+            body = await asyncio.wait_for(_body(scope, receive, most), _BODY_TIMEOUT)
+        except asyncio.TimeoutError as error:  # in Python 3.10 it is not the built-in TimeoutError
+            raise Refused(408, f"the body did not arrive within {_BODY_TIMEOUT} s") from error
+        door = self._door(who, redaction)
+        if name == "do":
+            made = await self._call(lambda: redaction.document(do(door, parsed(body), self.site)), self._acts)
+        elif name == "travel":
+            title = unquote(_header(scope, b"x-resonate-name") or "recording")
+            made = await self._call(lambda: travel.opened(door, body, title[:80], self.site))
+        else:
+            made = await self._call(lambda: travel.fork(door, parsed(body), self.site))
+        await _answer(send, 200, _dumped(made), _JSON, _NO_STORE)
+
+    def _check_page(self, scope: Scope, content_type: str) -> None:
+        """Refuse what a page of another origin could send: it cannot choose these headers without being asked first."""
+        given = (_header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+        if given != content_type:
+            raise Refused(415, f"content-type must be {content_type}, got {given!r}")
+        if _header(scope, b"x-resonate-ui") != "1":
+            raise Refused(403, "the header x-resonate-ui: 1 is missing")
+        origin = _header(scope, b"origin")
+        if origin is not None and origin not in self._origins and not _is_own(origin, _header(scope, b"host")):
+            raise Refused(403, f"Origin must be that of this dashboard, got {origin!r}")
+
+    def _door(self, who: Principal, redaction: Redaction) -> Door:
+        return Door(self.site.store, who, redaction, self._limits, self._run)
+
+    async def _call(self, function: Callable[[], Any], pool: ThreadPoolExecutor | None = None) -> Any:
+        """Run a function beside the event loop, unless too many wait."""
+        if self._waiting >= _MOST_WAITING:
+            raise Refused(429, "too many requests to the dashboard are under way; try again in a second")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool or self._reads, function)
+        finally:
+            self._waiting -= 1
+
+
+def _need(who: Principal, role: Any) -> None:
+    if not who.may(role):
+        raise Refused(403, "Forbidden")
+
+
+def _refusal(error: Exception) -> tuple[int, str]:
+    if isinstance(error, Refused):
+        return error.status, str(error)
+    if isinstance(error, BadParameter):
+        return 400, str(error)
+    if isinstance(error, StoreBusy):
+        return 429, "the store is busy; try again in a second"
+    if isinstance(error, StoreError):
+        _log.error("the store failed: %s", error)
+        return 500, "the store failed; the server's log says why"
+    status = getattr(error, "status", 500)
+    return (status if 400 <= status < 500 else 500), str(error)
+
+
+def relative_path(scope: Scope) -> str | None:
+    """Return the path below the place where the app is mounted, without the slash; None for that place itself without a slash."""
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    if root and path.startswith(root):
+        path = path[len(root) :]
+    return path[1:] if path.startswith("/") else None if root and not path else path
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    for given, value in scope["headers"]:
+        if given == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+def _is_own(origin: str, host: str | None) -> bool:
+    try:
+        return host is not None and urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
+
+
+async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "the client has disconnected")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise Refused(413, f"the body must have at most {most} bytes, got more")
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _dumped(made: Mapping[str, Any]) -> bytes:
+    # Markup in texts stays text even where a browser is made to read this as a page.
+    text = json.dumps(made, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").encode()
+
+
+async def _answer(send: Callable[[Any], Awaitable[None]], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    every = [*HEADERS, *headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": every})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _error(send: Callable[[Any], Awaitable[None]], status: int, why: str, *headers: tuple[bytes, bytes]) -> None:
+    await _answer(send, status, _dumped({"error": why, "status": status}), _JSON, _NO_STORE, *headers)
+
+
+async def _lifespan(app: UiApp, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await app.aclose()
+    await send({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,77 @@
+"""`POST api/do`: an action or its preview, judged, run, answered and audited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .actions import answered, requests_of, results_of
+from .door import Door, Refused
+from .preview import LONGEST_HORIZON, preview
+from .site import Site
+
+__all__ = ["do", "parsed"]
+
+_USUAL_HORIZON = 60_000
+#: What the audit line of a refusal says at most.
+_MOST_TEXT = 300
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a request.
+
+    Raises:
+        Refused: It is none.
+    """
+    try:
+        made = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, "the body must be JSON") from error
+    if not isinstance(made, dict):
+        raise Refused(400, f"the body must be a JSON object, got {type(made).__name__}")
+    return made
+
+
+def do(door: Door, body: Mapping[str, Any], site: Site) -> dict[str, Any]:
+    """Run an action, or show what it would do.
+
+    Raises:
+        Refused: It was refused; the audit has a line of it.
+    """
+    kind, data, tried = body.get("kind"), body.get("data", {}), body.get("preview", False)
+    horizon = body.get("horizonMs", _USUAL_HORIZON)
+    name, about = str(kind)[:100], data if isinstance(data, Mapping) else {}
+
+    def note(status: int, detail: str | None) -> int:
+        told = None if detail is None else door.redaction.document(door.redaction.text(detail))[:_MOST_TEXT]
+        target = door.redaction.members(dict(about))
+        return site.audit.add(door.store.now, door.principal, name, target, status, tried is True, told)
+
+    try:
+        if not door.principal.may("operate"):
+            why = "the store was opened for reading: start the dashboard with --operate" if site.read_only else "Forbidden"
+            raise Refused(403, why)
+        if not isinstance(kind, str) or not isinstance(data, Mapping) or not isinstance(tried, bool):
+            raise Refused(400, "the body must have kind (a text), data (an object) and perhaps preview (true or false)")
+        if isinstance(horizon, bool) or not isinstance(horizon, int) or not 0 <= horizon <= LONGEST_HORIZON:
+            raise Refused(400, f"horizonMs must be from 0 to {LONGEST_HORIZON}, got {horizon!r}")
+        requests = requests_of(door, kind, data)
+        if tried:
+            made = preview(door, requests, horizon, bulk=kind == "bulk")
+            return {**made, "audit": note(made["status"], made["error"])}
+        answers = door.ask_all(requests)
+    except Refused as error:
+        note(error.status, str(error))
+        raise
+    if kind == "bulk":
+        results = results_of(requests, answers)
+        done = sum(200 <= status <= 300 for status, _ in answers)
+        number = note(200, f"{done} of {len(answers)} done")
+        return {"status": 200, "data": {"done": done, "refused": len(answers) - done}, "results": results, "audit": number}
+    ((status, answer),) = answers
+    if not 200 <= status <= 300:
+        why = answer if isinstance(answer, str) else json.dumps(answer)
+        note(status, why)
+        raise Refused(status, why)
+    return {"status": status, "data": answered(door, answer), "results": None, "audit": note(status, None)}

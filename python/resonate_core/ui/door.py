@@ -1,0 +1,184 @@
+"""The way of the views to a store: requests of the protocol, with the permissions of a principal."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .._core import Envelope, RequestLimits, Store
+from .parts import part_of
+from .principal import Principal
+from .redaction import Redaction
+
+__all__ = ["VERSION", "Door", "Refused"]
+
+#: The dialect of the requests.
+VERSION = "2026-04-01"
+#: The most ids of which the rows are read in one call.
+_MOST_ROWS = 1000
+_numbers = itertools.count(1)
+
+
+class Refused(Exception):
+    """A request that was refused.
+
+    Attributes:
+        status: The status, as of the protocol and of HTTP.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Door:
+    """Reads a store for one response, and runs the requests of one action.
+
+    Args:
+        store: The store.
+        principal: The sender of the request.
+        redaction: That of the response.
+        limits: The limits of a request.
+        run: Runs a request that may change the store; by default in the calling thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        principal: Principal,
+        redaction: Redaction,
+        limits: RequestLimits | None = None,
+        run: Callable[[Envelope], tuple[int, bytes]] | None = None,
+    ) -> None:
+        self.store = store
+        self.principal = principal
+        self.redaction = redaction
+        self.exact = True  # whether the rows that were read are complete
+        self._limits = RequestLimits() if limits is None else limits
+        self._run = run
+        self._rows: dict[str, Mapping[str, Any] | None] = {}
+        self._messages: dict[str, list[Mapping[str, Any]]] = {}
+        self._types: dict[str, str | None] = {}
+
+    # --- requests -----------------------------------------------------------------------------------------------------------
+
+    def ask(self, kind: str, data: Mapping[str, Any]) -> tuple[int, Any]:
+        """Return status and data of a reply, which may be a refusal."""
+        return self.ask_all([(kind, dict(data))])[0]
+
+    def ask_all(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[int, Any]]:
+        """Return status and data of each reply, refusals included, in order. Each request is judged by the permissions of the principal."""
+        answers: list[tuple[int, Any] | None] = []
+        permitted: list[Envelope] = []
+        for kind, data in requests:
+            envelope = self._envelope(kind, data)
+            if envelope.refused or self.principal.permits(envelope):
+                permitted.append(envelope)
+                answers.append(None)
+            else:
+                answers.append((403, "Forbidden"))
+        replies = iter(self._answered(permitted))
+        return [next(replies) if answer is None else answer for answer in answers]
+
+    def send(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a reply.
+
+        Raises:
+            Refused: The request was refused.
+        """
+        status, answered = self.ask(kind, data)
+        if not 200 <= status <= 300 or not isinstance(answered, dict):
+            raise Refused(status, answered if isinstance(answered, str) else json.dumps(answered))
+        return answered
+
+    def pages(self, kind: str, member: str, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield every record that a search finds, page after page."""
+        cursor: str | None = data.get("cursor")
+        while True:
+            page = self.send(kind, {**data, **({} if cursor is None else {"cursor": cursor})})
+            yield from page[member]
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
+
+    def find(self, kind: str, id: str) -> dict[str, Any] | None:
+        """Return a promise, task, job or schedule as on the wire; None if there is none or it is not visible."""
+        status, data = self.ask(f"{kind}.get", {"id": id})
+        return data[kind] if status == 200 else None
+
+    def find_all(self, kind: str, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return those records of a kind that exist and are visible, by id."""
+        answers = self.ask_all([(f"{kind}.get", {"id": id}) for id in ids])
+        return {id: data[kind] for id, (status, data) in zip(ids, answers, strict=True) if status == 200}
+
+    def _envelope(self, kind: str, data: Mapping[str, Any]) -> Envelope:
+        head = {"corrId": f"ui-{next(_numbers)}", "version": VERSION}
+        envelope = Envelope(json.dumps({"kind": kind, "head": head, "data": data}).encode(), self._limits)
+        envelope.forget_debug_time()
+        return envelope
+
+    def _answered(self, envelopes: list[Envelope]) -> list[tuple[int, Any]]:
+        if not envelopes:
+            return []
+        if self._run is None or all(envelope.read for envelope in envelopes):
+            replies = self.store.run(envelopes)
+        else:
+            replies = [self._run(envelope) for envelope in envelopes]
+        return [(status, json.loads(reply)["data"]) for status, reply in replies]
+
+    # --- rows ---------------------------------------------------------------------------------------------------------------
+
+    def rows(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the visible stored rows of these ids: promises as in a snapshot, with callbacks, listeners, task and job."""
+        self._read_rows([id for id in ids if self.principal.sees(id)])
+        found = ((id, self._rows.get(id)) for id in dict.fromkeys(ids))
+        return {id: row for id, row in found if row is not None}
+
+    def row(self, id: str) -> Mapping[str, Any] | None:
+        """Return the stored row of an id; None if there is none or it is not visible."""
+        return self.rows([id]).get(id)
+
+    def messages(self, id: str) -> list[Mapping[str, Any]]:
+        """Return the undelivered messages about a visible id, as in a snapshot."""
+        if not self.principal.sees(id):
+            return []
+        self._read_rows([id])
+        return self._messages[id]
+
+    def level_of(self, queue: str) -> dict[str, Any]:
+        """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing."""
+        found = [row for row in part_of(self.store, []).get("queues", ()) if row["name"] == queue]
+        return {name: found[0][name] for name in ("level", "refilledAt") if name in found[0]} if found else {}
+
+    def _read_rows(self, ids: Sequence[str]) -> None:
+        asked = [id for id in dict.fromkeys(ids) if id not in self._rows]
+        for start in range(0, len(asked), _MOST_ROWS):
+            part = asked[start : start + _MOST_ROWS]
+            found = part_of(self.store, part)
+            self.exact = self.exact and found["exact"]
+            for id in part:
+                self._rows[id], self._messages[id] = None, []
+            for row in found["promises"]:
+                self._rows[row["id"]] = row
+            for message in found["messages"]:
+                self._messages[message["id"]].append(message)
+
+    def type_of(self, id: str) -> str | None:
+        """Return the type of the job with this id; None if it is no job. Redaction by type needs it."""
+        self.know_types([id])
+        return self._types.get(id)
+
+    def know_types(self, ids: Sequence[str]) -> None:
+        """Read the types of several jobs at once, also of jobs that the principal must not see: types decide about redaction."""
+        asked = [id for id in dict.fromkeys(ids) if id not in self._types]
+        if not asked or not self.redaction.rules.by_type:
+            return
+        for id, (status, reply) in zip(asked, self.store.run([self._envelope("job.get", {"id": id}) for id in asked]), strict=True):
+            self._types[id] = json.loads(reply)["data"]["job"]["type"] if status == 200 else None
+
+    def note_types(self, snapshot: Mapping[str, Any]) -> None:
+        """Take the types of jobs from a snapshot that is about to be shown: they may exist in no store."""
+        for row in snapshot["promises"]:
+            self._types[row["id"]] = row["job"]["type"] if "job" in row else None

@@ -1,0 +1,187 @@
+"""Live updates: "something changed", at most twice a second, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from .._core import Watch
+from .._stopwatch import seconds
+from ..errors import ResonateError
+from .principal import Principal
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Send
+
+    from .._core import Store
+
+__all__ = ["Ticker"]
+
+#: Seconds between two looks at the store; a look that takes long is repeated later.
+_PAUSE, _SHARE = 0.5, 10
+#: Seconds without an event after which a comment is sent, and the lifetime of a stream.
+_QUIET, _LIFETIME = 15.0, 240.0
+_MOST_STREAMS = 64
+
+
+class Ticker:
+    """Reads a store while a stream is open, and notifies all streams when it has changed.
+
+    Args:
+        store: The store.
+        call: Runs a function beside the event loop.
+    """
+
+    def __init__(self, store: Store, call: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+        self._store = store
+        self._call = call
+        self._streams = 0
+        self._changed = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+        self._number = 0
+        self._seen: Any = None
+        self._ended = False
+        self._reader, self._writer = -1, -1
+
+    @property
+    def full(self) -> bool:
+        """Whether no further stream may be opened."""
+        return self._ended or self._streams >= _MOST_STREAMS
+
+    def end(self) -> None:
+        """End every stream. Call it on the event loop."""
+        self._ended = True
+        self._stop_looking()
+        self._wake()
+
+    async def closed(self) -> None:
+        """Wait until nothing of it runs any more."""
+        if self._looking is not None:
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _wake(self) -> None:
+        """Wake every stream that waits for a change."""
+        woken, self._changed = self._changed, asyncio.Event()
+        woken.set()
+
+    async def serve(self, principal: Principal, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
+        """Send events until the client disconnects, or the stream has lived long enough."""
+        kept = [header for header in headers if header[0] != b"cache-control"]
+        stream = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
+        await send({"type": "http.response.start", "status": 200, "headers": [*kept, *stream]})
+        await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
+        gone = asyncio.ensure_future(_until_disconnect(receive))
+        self._streams += 1
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        try:
+            until = seconds() + _LIFETIME
+            number = -1
+            while not gone.done() and not self._ended and seconds() < until:
+                event = await self._next(number, min(_QUIET, until - seconds()), gone)
+                if event is None:
+                    body = b":\n\n"
+                else:
+                    number, facts = event
+                    body = f"event: tick\ndata: {json.dumps(_visible(facts, principal), separators=(',', ':'))}\n\n".encode()
+                if not gone.done():
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+            if not gone.done():
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._streams -= 1
+            gone.cancel()
+            if not self._streams:
+                self._stop_looking()
+
+    async def _next(self, number: int, timeout: float, gone: asyncio.Future[None]) -> tuple[int, dict[str, Any]] | None:
+        """Return the next change after one; None after the timeout."""
+        if self._number == number or self._seen is None:
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(self._changed.wait())
+            both: set[asyncio.Future[Any]] = {waiting, gone}
+            await asyncio.wait(both, timeout=max(timeout, 0), return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+        if self._ended or self._number == number or self._seen is None:
+            return None
+        return self._number, {"n": self._number, "changed": number >= 0, **self._seen}
+
+    async def _look(self) -> None:
+        """Look at the store again and again, as long as there is a stream."""
+        watch = self._open_watch()
+        try:
+            while self._streams and not self._ended:
+                began = seconds()
+                try:
+                    seen = await self._call(self._facts)
+                except ResonateError:  # a request to a view says what is wrong
+                    seen = self._seen
+                woken = self._was_written()
+                if seen is not None and (woken or _but_now(seen) != _but_now(self._seen)):
+                    self._seen = seen
+                    self._number += 1
+                    self._wake()
+                if woken and watch is not None:
+                    watch.rearm()
+                await asyncio.sleep(max(_PAUSE, _SHARE * (seconds() - began)))
+        finally:
+            if watch is not None:
+                watch.close()
+            for descriptor in (self._reader, self._writer):
+                if descriptor >= 0:
+                    os.close(descriptor)
+            self._reader = self._writer = -1
+
+    def _open_watch(self) -> Watch | None:
+        """Watch the commits of this process; those of other processes show in the counts."""
+        try:
+            self._reader, self._writer = os.pipe()
+            for descriptor in (self._reader, self._writer):
+                os.set_blocking(descriptor, False)
+            return self._store.watch(self._writer, settled=True)
+        except (ResonateError, OSError):
+            return None
+
+    def _was_written(self) -> bool:
+        with suppress(BlockingIOError, OSError):
+            return bool(os.read(self._reader, 4096))
+        return False
+
+    def _facts(self) -> dict[str, Any]:
+        counts: Counter[str] = Counter()
+        paused = 0
+        for queue in self._store.queues.stats():
+            counts.update(queue["counts"])
+            paused += queue["paused"]
+        messages = self._store.outbox_counts()["waiting"]
+        return {
+            "now": self._store.now,
+            "counts": dict(counts),
+            "paused": paused,
+            "messages": messages,
+            "nextDue": self._store.next_due(),
+        }
+
+
+def _but_now(facts: dict[str, Any] | None) -> Any:
+    return None if facts is None else {name: value for name, value in facts.items() if name != "now"}
+
+
+def _visible(facts: dict[str, Any], principal: Principal) -> dict[str, Any]:
+    if not principal.prefix:
+        return facts
+    return {**facts, "counts": None, "messages": None, "nextDue": None, "paused": None}
+
+
+async def _until_disconnect(receive: Receive) -> None:
+    message: Any = None
+    while message is None or message["type"] != "http.disconnect":
+        message = await receive()

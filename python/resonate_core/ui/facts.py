@@ -1,0 +1,53 @@
+"""What several views ask of a store beside the requests of the protocol. Each question has one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._instants import NEVER
+from .door import Door
+from .parts import SMALL
+
+__all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "queue_row", "waiting_in"]
+
+
+def awaited_elsewhere(door: Door, id: str) -> list[str]:
+    """Return the visible pending promises outside of its workflow that a task awaits; none in a store that is too large to be searched."""
+    if door.store.promises.count() > SMALL:
+        return []
+    found = [row["id"] for row in door.store.snapshot()["promises"] if row["state"] == "pending" and id in row["callbacks"]]
+    return [other for other in found if door.principal.sees(other)]
+
+
+def holders(door: Door, queue: str) -> list[dict[str, Any]]:
+    """Return the visible leases on jobs of a queue: `id`, `pid`, `expiresAt`, the first to end first."""
+    found = [
+        {"id": job["id"], "pid": job.get("claimedBy"), "expiresAt": job.get("leaseUntil", NEVER)}
+        for state in ("claimed", "running")
+        for job in door.send("job.search", {"queue": queue, "state": state, "limit": 100})["jobs"]
+    ]
+    return sorted(found, key=lambda one: (one["expiresAt"], one["id"]))
+
+
+def waiting_in(door: Door, queue: str) -> int:
+    """Return the number of pending jobs of a queue."""
+    status, data = door.ask("job.stats", {"queue": queue})
+    return data["queues"][0]["counts"]["pending"] if status == 200 and data["queues"] else 0
+
+
+def queue_row(door: Door, queue: str) -> Mapping[str, Any] | None:
+    """Return a queue as on the wire, with the level of its rate where the store shows it; None if it does not exist."""
+    status, data = door.ask("queue.get", {"queue": queue})
+    if status != 200:
+        return None
+    level = door.level_of(queue) if "rate" in data["queue"] else {}
+    return {**data["queue"], **level}
+
+
+def batch_ready_at(door: Door, job: Mapping[str, Any]) -> int | None:
+    """Return when the batch that a job gathers with is ready; None if that is not known."""
+    query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "state": "scheduled", "limit": 1000}
+    members = [one["id"] for one in door.send("job.search", query)["jobs"] if one.get("batch") == job.get("batch")]
+    due = [row["task"]["retryAt"] for row in door.rows(members).values() if row["task"].get("retryAt", NEVER) != NEVER]
+    return min(due, default=None)

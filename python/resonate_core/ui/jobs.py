@@ -1,0 +1,120 @@
+"""The views of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._lineage import function_of
+from . import records
+from .door import Door, Refused
+from .messages import message_items
+from .parameters import BadParameter, Parameters, listed
+from .payloads import FULL, SHOWN
+from .searches import JobFilter, find_jobs
+from .site import Site
+from .stuck import explain
+
+__all__ = ["RERUN_OF", "awaited_by", "count", "job", "jobs"]
+
+#: The tag of a job that was enqueued again from the dashboard: the id of the job that it was made from.
+RERUN_OF = "rerun_of"
+_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+
+
+def _filter(door: Door, given: Parameters) -> JobFilter:
+    arguments = []
+    for value in given.every("arg"):
+        path, equals, text = value.partition("=")
+        if equals and not path:
+            raise BadParameter(f"arg must be PATH=VALUE or a text, got {value!r}")
+        if equals and door.redaction.rules.hides_path(path):
+            raise BadParameter(f"arg must not name a redacted member, got {path!r}")
+        arguments.append((path, text) if equals else (None, value))
+    tags = given.pairs("tag")
+    for key in tags:
+        if door.redaction.rules.hides_key(key):
+            raise BadParameter(f"tag must not name a redacted member, got {key!r}")
+    return JobFilter(
+        states=given.one_of("state", _STATES),
+        id=given.text("id"),
+        tags=tags,
+        since=given.instant("since"),
+        until=given.instant("until"),
+        type=given.text("type"),
+        queue=given.text("queue"),
+        group=given.text("group"),
+        unique_key=given.text("uniqueKey"),
+        batch=given.text("batch"),
+        error=given.text("error"),
+        arguments=tuple(arguments),
+    )
+
+
+def jobs(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """The matching jobs, newest first."""
+    wanted = _filter(door, given)
+    found = find_jobs(door, wanted, given.limit, given.cursor)
+    return listed([records.job(door, one, brief=True) for one in found.items], found.cursor, found.scan)
+
+
+def count(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """The number of matching jobs, where the queues count it: by state and by queue."""
+    wanted = _filter(door, given)
+    if wanted.needs_records() or wanted.id or wanted.tags or wanted.type or wanted.since or wanted.until:
+        return {"count": None, "exact": False}
+    stats = door.send("job.stats", {} if wanted.queue is None else {"queue": wanted.queue})["queues"]
+    states = wanted.states or _STATES
+    return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not door.principal.prefix}
+
+
+def job(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """One job, with all that refers to it."""
+    id = given.need("id")
+    found = door.find("job", id)
+    if found is None:
+        raise Refused(404, f"job {id!r} does not exist")
+    most = FULL if given.flag("full") else SHOWN
+    promise = door.send("promise.get", {"id": id})["promise"]
+    group = None
+    if "group" in found:
+        group = {name: found.get(name) for name in ("group", "batch", "gathering")} | {"size": _size(door, found)}
+    tags: Mapping[str, str] = promise["tags"]
+    return {
+        "job": records.job(door, found, most=most),
+        "promise": records.promise(door, promise, type=found["type"], brief=True),
+        "awaitedBy": awaited_by(door, id),
+        "group": group,
+        "stuck": explain(door, id, site.listening).to_dict(),
+        "logs": [],
+        "progress": None,
+        "related": {
+            "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
+            "schedule": tags.get("resonate:schedule"),
+            "retriedFrom": tags.get(RERUN_OF),
+        },
+        "messages": message_items(door, door.messages(id), site),
+    }
+
+
+def _size(door: Door, job: Mapping[str, Any]) -> int | None:
+    if job.get("batch") is None:
+        return None
+    query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "limit": 1000}
+    return sum(bool(one.get("batch") == job["batch"]) for one in door.send("job.search", query)["jobs"])
+
+
+def awaited_by(door: Door, id: str) -> list[dict[str, Any]]:
+    """Return the tasks and listeners that are notified when a promise is settled."""
+    row = door.row(id)
+    if row is None:
+        return []
+    awaiters = [other for other in row["callbacks"] if door.principal.sees(other)]
+    tasks = door.find_all("task", awaiters)
+    promises = door.find_all("promise", awaiters)
+    made = []
+    for other in awaiters:
+        func = function_of(promises[other]["param"]) if other in promises else None
+        made.append({"id": other, "kind": "task", "state": tasks.get(other, {}).get("state"), "address": None, "func": func})
+    listeners = [one["address"] if isinstance(one, Mapping) else one for one in row["listeners"]]
+    return made + [{"id": None, "kind": "listener", "state": None, "address": address, "func": None} for address in listeners]

@@ -1,0 +1,183 @@
+"""`create_ui`: the dashboard in an app of one's own, on a store, a file, a database or a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from .._core import Store
+from .._loopback import is_loopback
+from .app import UiApp
+from .options import ROLES, Role, UiOptions
+from .principal import Principal
+from .proxy import ServerUi
+from .site import Site
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+__all__ = ["MountedUi", "create_ui", "local_role"]
+
+#: What a program says of who sends a request.
+Who = Callable[[Any], "Role | Principal"]
+
+
+def local_role(scope: Scope) -> Role:
+    """Return `operate` for a request on a loopback address under a name of this machine, and `none` for any other.
+
+    A page of another origin cannot choose the name; see the page on security.
+    """
+    server = scope.get("server")
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
+    try:
+        name = urlsplit("//" + host).hostname or ""
+    except ValueError:
+        return "none"
+    return "operate" if server is not None and is_loopback(str(server[0])) and is_loopback(name) else "none"
+
+
+class MountedUi:
+    """The dashboard as an ASGI app to mount; `create_ui` makes it.
+
+    Args:
+        open: Returns the store; called at the first request.
+        owned: Whether the store is closed when the app's lifespan ends.
+        who: Says who sends a request.
+        options: Of the dashboard.
+        prefix: The path below which it serves, if nothing mounts it.
+        site: Changes the site before the first request.
+        read_only: Whether the store is opened for reading.
+    """
+
+    def __init__(
+        self, open: Callable[[], Store], owned: bool, who: Who, options: UiOptions, prefix: str, read_only: bool = False
+    ) -> None:
+        self._open, self._owned, self._who = open, owned, who
+        self._options, self._prefix, self._read_only = options, prefix, read_only
+        self._app: UiApp | None = None
+        self._opening: asyncio.Lock | None = None
+        self.prepare: Callable[[Site], None] = lambda site: None
+
+    def matches(self, scope: Scope) -> bool:
+        """Return whether a request is one for this app: an HTTP request below its prefix."""
+        return bool(scope["type"] == "http" and (scope["path"] + "/").startswith(f"{self._prefix}/"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] == "http" and self._prefix:
+            scope = {**scope, "root_path": scope.get("root_path", "") + self._prefix}
+        app = self._app or await self._made()
+        await app(scope, receive, send)
+
+    async def _made(self) -> UiApp:
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            if self._app is None:
+                store = await asyncio.to_thread(self._open)
+                site = Site(store, self._options, read_only=self._read_only)
+                self.prepare(site)
+                self._app = UiApp(site, self._principal)
+            return self._app
+
+    def _principal(self, scope: Scope) -> Principal:
+        found = self._who(scope)
+        if isinstance(found, Principal):
+            return found
+        if found not in ROLES:
+            raise TypeError(f"role must be one of {', '.join(ROLES)}, or a Principal, got {found!r}")
+        client = scope.get("client")
+        return Principal(found, address=None if client is None else str(client[0]))
+
+    def end_streams(self) -> None:
+        """End every stream of events: the server stops. Call it on the event loop."""
+        if self._app is not None:
+            self._app.end_streams()
+
+    async def aclose(self) -> None:
+        """End the streams, and close the store if this app opened it."""
+        app, self._app = self._app, None
+        if app is not None:
+            await app.aclose()
+            if self._owned:
+                await asyncio.to_thread(app.site.store.close)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def create_ui(
+    store: Store | str | os.PathLike[str],
+    *,
+    role: Role | Who | None = None,
+    prefix: str = "",
+    redact_keys: Sequence[str] = (),
+    redact_types: Sequence[str] = (),
+    token: str | None = None,
+) -> MountedUi | ServerUi:
+    """Return the dashboard as an ASGI app, to mount under any path of a FastAPI, Starlette or Django app.
+
+    It ticks nothing and delivers nothing: a server, a worker or the program does that. The store of a path is opened at the first
+    request.
+
+    Args:
+        store: A store, the path of one, the URL of a database, or the URL of a server that has a dashboard.
+        role: What everybody may do, `none`, `read` or `operate`; or a function that takes the ASGI scope of a request and returns
+            the role or a `Principal`, for example from the session of the app. By default, `operate` for requests on a loopback address
+            and `none` for all others. A server decides by tokens.
+        prefix: The path below which the app serves if nothing mounts it, such as `/jobs`; see `MountedUi.matches`.
+        redact_keys: As in `UiOptions`.
+        redact_types: As in `UiOptions`.
+        token: For the URL of a server: a token that is sent with each request, in place of that of the page.
+
+    Raises:
+        TypeError: `store` is none of these.
+        ValueError: An option breaks its rule.
+
+    Example:
+        >>> import asyncio, httpx
+        >>> import resonate_core as rc
+        >>> from resonate_core.ui import create_ui
+        >>> async def main():
+        ...     app = create_ui(rc.Store(clock=rc.ManualClock()), role="read")
+        ...     async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+        ...         return (await client.get("http://app/api/session")).json()["role"]
+        >>> asyncio.run(main())
+        'read'
+    """
+    if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
+        raise ValueError(f"prefix must begin with a slash and not end with one, got {prefix!r}")
+    if isinstance(role, str) and role not in ROLES:
+        raise ValueError(f"role must be one of {', '.join(ROLES)}, or a function, got {role!r}")
+    if not isinstance(store, (Store, str, os.PathLike)):
+        raise TypeError(f"store must be a Store, the path of one, or a URL, got {type(store).__name__}")
+    options = UiOptions(redact_keys, redact_types)
+    if isinstance(store, str) and store.startswith(("http://", "https://")):
+        if role is not None or redact_keys or redact_types:
+            raise ValueError("role, redact_keys and redact_types must be left out for the URL of a server: the server decides")
+        return ServerUi(store, token, prefix)
+    if token is not None:
+        raise ValueError("token is for the URL of a server")
+    if isinstance(store, Store):
+        return MountedUi(lambda: store, False, _who(role), options, prefix)
+    return MountedUi(partial(Store, store), True, _who(role), options, prefix)
+
+
+def _who(role: Role | Who | None) -> Who:
+    if role is None:
+        return local_role
+    if isinstance(role, str):
+        fixed: Role = role
+        return lambda scope: fixed
+    return role

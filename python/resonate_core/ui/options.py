@@ -1,0 +1,45 @@
+"""What a dashboard shows and keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = ["ROLES", "Role", "UiOptions"]
+
+Role: TypeAlias = Literal["none", "read", "operate"]
+#: From the fewest permissions to the most.
+ROLES: tuple[Role, ...] = ("none", "read", "operate")
+
+
+@dataclass(frozen=True)
+class UiOptions:
+    """The options of a dashboard.
+
+    Attributes:
+        redact_keys: Names of members of payloads, results, headers and tags whose values are never sent; `*` stands for any text, and
+            upper and lower case are alike.
+        redact_types: Types of jobs and names of functions whose payloads, results and errors are never sent; `*` stands for any text.
+        audit_kept: The number of actions that the audit view keeps.
+
+    Raises:
+        ValueError: An option breaks its rule.
+
+    Example:
+        >>> from resonate_core.ui import UiOptions
+        >>> UiOptions(redact_keys=["password", "*token*"]).redact_keys
+        ['password', '*token*']
+    """
+
+    redact_keys: Sequence[str] = ()
+    redact_types: Sequence[str] = ()
+    audit_kept: int = 1000
+
+    def __post_init__(self) -> None:
+        for name in ("redact_keys", "redact_types"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not all(isinstance(pattern, str) and pattern for pattern in given):
+                raise ValueError(f"{name} must be a list of texts that are not empty, got {given!r}")
+        if self.audit_kept < 1:
+            raise ValueError(f"audit_kept must be at least 1, got {self.audit_kept}")

@@ -1,0 +1,145 @@
+"""The views `session` and `overview`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from .._core import ManualClock, Watch, __version__
+from .door import Door
+from .parameters import Parameters, listed
+from .queues import queue_item
+from .series import days_of, series_of
+from .site import Site
+
+__all__ = ["due_view", "overview", "session"]
+
+_MOST_QUEUES, _MOST_DUE = 20, 10
+#: The kinds of due steps, as sentences.
+_STEPS = {
+    "drain": "notify the awaiters of {id}",
+    "timeout": "time out {id}",
+    "lease": "end the lease on {id}",
+    "dispatch": "dispatch {id}",
+    "retention": "delete {id}",
+    "schedule": "fire schedule {id}",
+}
+
+
+def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) -> dict[str, Any]:
+    """The principal, and the features of this dashboard."""
+    store, who = door.store, door.principal
+    kind = "database" if store.url is not None else "file" if store.path is not None else "memory"
+    manual = isinstance(store.clock, ManualClock)
+    clock = "manual" if manual else "database" if type(store.clock).__name__ == "DatabaseClock" else "system"
+    return {
+        "role": who.role,
+        "requiresToken": requires_token,
+        "name": who.name,
+        "prefix": who.prefix,
+        "now": store.now,
+        "clock": clock,
+        "place": {
+            "kind": "recording" if site.is_recording else kind,
+            "name": (site.name or store.url or store.path) if who.may("read") else None,
+        },
+        "version": __version__,
+        "readOnly": site.read_only,
+        "refresh": 500,
+        "features": {
+            "preview": who.may("operate"),
+            "travel": True,
+            "schedulePause": False,
+            "log": False,
+            "debug": store.debug,
+        },
+        "notes": {"schedulePause": "schedules cannot be paused: delete the schedule, and create it again"},
+        "redacts": site.rules.any,
+        "auditKept": site.options.audit_kept,
+    }
+
+
+def overview(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """How the store does as a whole."""
+    hours = given.number("hours", 1, 168, 24) or 24
+    store, now = door.store, door.store.now
+    stats = door.send("job.stats", {})["queues"]
+    known = {queue["name"]: queue for queue in door.send("queue.list", {})["queues"]}
+    queues = [queue_item(door, known.get(one["name"], {}), one) for one in stats]
+    queues.sort(key=lambda one: (-one["pending"], one["name"]))
+    counts: Counter[str] = Counter()
+    for one in stats:
+        counts.update(one["counts"])
+    outbox = store.outbox_counts() if not door.principal.prefix else None
+    problems = _problems(store.problems())
+    return {
+        "now": now,
+        "health": {
+            "ready": not store.closed,
+            "problems": problems,
+            "clockAheadMs": store.clock_ahead,
+            "storage": {"kind": "database" if store.url else "file" if store.path else "memory"},
+        },
+        "counts": dict(counts),
+        "queues": queues[:_MOST_QUEUES],
+        "queueCount": len(queues),
+        "series": {"minute": None, "hour": series_of(door, None, hours), "day": days_of(stats, now)},
+        "latency": _latency(site) if not door.principal.prefix else {"waitMs": None, "runMs": None},
+        "due": _due(door, _MOST_DUE),
+        "nextDue": store.next_due(),
+        "messages": None if outbox is None else {"waiting": outbox["waiting"], "dropped": outbox["dropped"]},
+        "submissionsWaiting": store.submissions_waiting if not door.principal.prefix else None,
+    }
+
+
+def due_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """What happens next by itself."""
+    return listed(_due(door, given.limit), None)
+
+
+def _due(door: Door, limit: int) -> list[dict[str, Any]]:
+    wanted = limit if not door.principal.prefix else 1000
+    found = [step for step in door.store.views.due(wanted) if door.principal.sees(step["id"])]
+    now = door.store.now
+    return [
+        {**step, "at": now if step["at"] is None else step["at"], "text": _STEPS.get(step["kind"], "{id}").format(id=step["id"])}
+        for step in found[:limit]
+    ]
+
+
+def _problems(problems: Iterable[Any]) -> list[dict[str, Any]]:
+    """By name: the details hold ids, which not everybody may see."""
+    counted: dict[str, list[str]] = {}
+    for problem in problems:
+        counted.setdefault(problem.name, []).append(problem.detail)
+    made = []
+    for name, details in sorted(counted.items()):
+        made.append({"name": name, "count": len(details), "detail": f"{len(details)} × {name.replace('_', ' ')}"})
+    return made
+
+
+def _latency(site: Site) -> dict[str, Any]:
+    """Quantiles of this process's histograms, as the upper bounds of their buckets."""
+    counting = None if site.counting is None else site.counting()
+    if counting is None:
+        return {"waitMs": None, "runMs": None}
+    bounds = list(Watch.buckets)
+    made: dict[str, Any] = {}
+    counts = counting.queue_counts()
+    for name, member in (("waitMs", "latency"), ("runMs", "runTime")):
+        sums = [sum(column) for column in zip(*(one[member]["counts"] for one in counts), strict=True)]
+        total = sum(sums)
+        made[name] = (
+            {f"p{round(part * 100)}": _quantile(sums, bounds, part * total) for part in (0.5, 0.95, 0.99)} if total else None
+        )
+    return made
+
+
+def _quantile(counts: list[int], bounds: list[int], rank: float) -> int:
+    reached = 0
+    for count, bound in zip(counts, bounds, strict=False):
+        reached += count
+        if reached >= rank:
+            return bound
+    return bounds[-1]

@@ -1,0 +1,90 @@
+"""Payloads as people read them, in place of the base64 of the wire."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .redaction import Redaction
+
+__all__ = ["BRIEF", "FULL", "SHOWN", "decoded", "encoded", "shown"]
+
+#: The most characters of a payload: in a list, on a page of one record, and on request.
+BRIEF, SHOWN, FULL = 1024, 65_536, 2_097_152
+_REDACTED = {"kind": "redacted"}
+
+
+def decoded(value: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the kind of a value on the wire, `json`, `text`, `binary` or `none`, and what it holds.
+
+    Example:
+        >>> from resonate_core.ui.payloads import decoded
+        >>> decoded({"data": "eyJhIjoxfQ=="}), decoded({"data": "aGk="}), decoded({})
+        (('json', {'a': 1}), ('text', 'hi'), ('none', None))
+    """
+    data = value.get("data")
+    if not data:
+        return "none", None
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return "text", data  # no base64: clients may store any text
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return "binary", raw
+    try:
+        return "json", json.loads(text)
+    except (ValueError, RecursionError):
+        return "text", text
+
+
+def encoded(content: Any) -> dict[str, Any]:
+    """Return JSON as a value on the wire.
+
+    Example:
+        >>> from resonate_core.ui.payloads import encoded
+        >>> encoded({"a": 1})
+        {'data': 'eyJhIjoxfQ=='}
+    """
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return {"data": base64.b64encode(text.encode()).decode()}
+
+
+def shown(value: Mapping[str, Any] | None, redaction: Redaction, *, hidden: bool = False, most: int = SHOWN) -> dict[str, Any]:
+    """Return a value as the views show it.
+
+    Args:
+        value: As on the wire.
+        redaction: Replaces what must not be sent.
+        hidden: Whether the whole value is redacted.
+        most: The most characters of its JSON or text.
+    """
+    if not value:
+        return {"kind": "none"}
+    kind, content = decoded(value)
+    headers = value.get("headers")
+    if hidden:
+        redaction.hide([content if kind != "binary" else None, headers])
+        return dict(_REDACTED)
+    made: dict[str, Any] = {"kind": kind}
+    if headers:
+        made["headers"] = redaction.members(headers)
+    if kind == "binary":
+        made["bytes"] = len(content)
+    elif kind == "text":
+        text = redaction.text(content)
+        made["text"] = text[:most]
+        if len(text) > most:
+            made["truncated"] = True
+    elif kind == "json":
+        content = redaction.members(content)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        if len(text) > most:
+            made |= {"kind": "text", "text": text[:most], "truncated": True}
+        else:
+            made["json"] = content
+    return made

@@ -1,0 +1,51 @@
+"""The sender of a request to the dashboard, and its permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .options import ROLES, Role
+
+if TYPE_CHECKING:
+    from .._core import Envelope
+
+__all__ = ["Principal"]
+
+
+def _any_request(envelope: Envelope) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who sends a request to the dashboard.
+
+    Attributes:
+        role: `none`, `read` or `operate`.
+        name: A name for the audit lines, for example the claim `sub` of a token.
+        prefix: The beginning of the ids and queues that are visible; "" for all.
+        address: The address of the client.
+        permits: Returns whether a request of the protocol is permitted, and restricts its results; as for `POST /`.
+
+    Example:
+        >>> from resonate_core.ui.principal import Principal
+        >>> ann = Principal("read", "ann", prefix="shop.")
+        >>> ann.may("read"), ann.may("operate"), ann.sees("shop.1"), ann.sees("bank.1")
+        (True, False, True, False)
+    """
+
+    role: Role
+    name: str | None = None
+    prefix: str = ""
+    address: str | None = None
+    permits: Callable[[Envelope], bool] = _any_request
+
+    def may(self, role: Role) -> bool:
+        """Return whether this role includes another."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    def sees(self, id: str) -> bool:
+        """Return whether an id is visible."""
+        return id.startswith(self.prefix)

@@ -1,0 +1,132 @@
+"""The views of queues and of groups that gather."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from .._instants import NEVER
+from .door import Door, Refused
+from .facts import queue_row
+from .parameters import Parameters, listed
+from .series import series_of
+from .site import Site
+from .stuck_jobs import next_token
+
+__all__ = ["groups", "queue", "queue_item", "queues"]
+
+_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
+#: The most scheduled jobs of which groups are read.
+_MOST_GATHERING = 10_000
+#: The most jobs of which the types are counted.
+_MOST_TYPED = 5000
+
+
+def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a queue as the views show it, from `queue.get` and `job.stats`."""
+    limit = known.get("concurrency")
+    counts = {state: stats["counts"].get(state, 0) for state in _STATES}
+    return {
+        "name": stats["name"],
+        "paused": stats["paused"],
+        "weight": known.get("weight", 1),
+        "concurrency": limit,
+        "active": stats["active"],
+        "pending": counts["pending"],
+        "rate": known.get("rate"),
+        "groups": known.get("groups"),
+        "lifecycle": known.get("lifecycle"),
+        "defaults": known.get("defaults"),
+        "counts": counts,
+        "oldestPendingAt": stats.get("oldestPendingAt"),
+        "latencyMs": stats.get("latency") if counts["pending"] else None,
+        "days": stats["days"],
+        "limits": {"concurrency": "at limit" if limit is not None and stats["active"] >= limit else None, "rate": None},
+    }
+
+
+def queues(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """All visible queues, by name."""
+    pattern, start = given.text("name"), given.offset()
+    stats = [
+        one for one in door.send("job.stats", {})["queues"] if pattern is None or fnmatchcase(one["name"], _only_stars(pattern))
+    ]
+    page = stats[start : start + given.limit]
+    known = {one["name"]: one for one in door.send("queue.list", {})["queues"]}
+    items = [queue_item(door, known.get(one["name"], {}), one) for one in page]
+    return listed(items, start + given.limit if start + given.limit < len(stats) else None)
+
+
+def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """One queue, with its types and its series."""
+    name = given.need("name")
+    stats = door.send("job.stats", {"queue": name})["queues"]
+    if not stats:
+        raise Refused(404, f"queue {name!r} does not exist")
+    item = queue_item(door, queue_row(door, name) or {}, stats[0])
+    token = next_token(door, name)
+    item["limits"]["rate"] = token if token is not None and token > door.store.now else None
+    item["types"] = _types(door, name)
+    item["series"] = series_of(door, name, given.number("hours", 1, 168, 24) or 24)
+    item["keys"] = None
+    return item
+
+
+def _types(door: Door, name: str) -> list[dict[str, Any]] | None:
+    """Count the unfinished jobs of a queue by type; None if there are too many."""
+    counted: dict[str, dict[str, int]] = {}
+    number = 0
+    for state in ("scheduled", "pending", "claimed", "running", "retry", "archived"):
+        for job in door.pages("job.search", "jobs", {"queue": name, "state": state, "limit": 1000}):
+            number += 1
+            if number > _MOST_TYPED:
+                return None
+            cell = counted.setdefault(job["type"], {})
+            cell[state] = cell.get(state, 0) + 1
+    return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]
+
+
+def groups(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
+    """The batches that gather."""
+    wanted = given.text("queue")
+    query: dict[str, Any] = {"state": "scheduled", "limit": 1000} | ({} if wanted is None else {"queue": wanted})
+    batches: dict[str, list[dict[str, Any]]] = {}
+    number, complete = 0, True
+    for job in door.pages("job.search", "jobs", query):
+        number += 1
+        if number > _MOST_GATHERING:
+            complete = False
+            break
+        if job.get("gathering"):
+            batches.setdefault(job["batch"], []).append(job)
+    start = given.offset()
+    found = sorted(batches)
+    page = found[start : start + given.limit]
+    items = [_group(door, batch, batches[batch]) for batch in page]
+    scan = None if complete else {"examined": number, "complete": False, "until": None}
+    return listed(items, start + given.limit if start + given.limit < len(found) else None, scan)
+
+
+def _group(door: Door, batch: str, members: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = door.rows([job["id"] for job in members])
+    due = {id: row["task"]["retryAt"] for id, row in rows.items() if row["task"].get("retryAt", NEVER) != NEVER}
+    leader = min(due, key=lambda id: (due[id], id), default=members[0]["id"])
+    first = members[0]
+    settings = (queue_row(door, first["queue"]) or {}).get("groups") or {}
+    flight = rows.get(leader, {}).get("job", {}).get("flight", {})
+    return {
+        "queue": first["queue"],
+        "type": first["type"],
+        "group": first["group"],
+        "batch": batch,
+        "members": len(members),
+        "firstAt": flight.get("firstAt"),
+        "readyAt": due.get(leader),
+        "size": settings.get("size"),
+        "leader": leader,
+    }
+
+
+def _only_stars(pattern: str) -> str:
+    return pattern.replace("[", "[[]").replace("?", "[?]")

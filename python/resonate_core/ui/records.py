@@ -1,0 +1,123 @@
+"""The records of the views: those of the wire, with readable payloads, redacted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._instants import NEVER
+from .._lineage import function_of
+from .payloads import BRIEF, SHOWN, shown
+from .redaction import REDACTED, Redaction
+
+if TYPE_CHECKING:
+    from .door import Door
+
+__all__ = ["ended_at", "job", "next_at", "promise", "record", "schedule"]
+
+_NEXT = {"scheduled": "processAt", "retry": "nextRetryAt", "claimed": "leaseUntil", "running": "leaseUntil"}
+_ENDED = {
+    "completed": "completedAt",
+    "failed": "failedAt",
+    "archived": "failedAt",
+    "cancelled": "cancelledAt",
+    "expired": "expiredAt",
+}
+_VALUES = ("payload", "result", "param", "value", "promiseParam")
+#: The most characters of a traceback in a list of jobs.
+_MOST_OF_ERROR = 2048
+
+
+def next_at(job: Mapping[str, Any]) -> int | None:
+    """Return when a job moves by itself, in Unix ms: it is due, is retried, or its lease expires; None if nothing is set."""
+    return job.get(_NEXT.get(job["state"], ""))
+
+
+def ended_at(job: Mapping[str, Any]) -> int | None:
+    """Return when a job ended or was archived, in Unix ms; None if it continues."""
+    return job.get(_ENDED.get(job["state"], ""))
+
+
+def job(door: Door, given: Mapping[str, Any], *, brief: bool = False, most: int = SHOWN) -> dict[str, Any]:
+    """Return a job for a view.
+
+    Args:
+        door: That of the response.
+        given: As on the wire.
+        brief: For a list: without attempts, and with a short payload.
+        most: The most characters of its payload and result.
+    """
+    redaction = door.redaction
+    hidden = redaction.rules.hides_type(given["type"])
+    most = BRIEF if brief else most
+    made = dict(given)
+    for name in ("payload", "result"):
+        if name in given:
+            made[name] = shown(given[name], redaction, hidden=hidden, most=most)
+    if "tags" in given:
+        made["tags"] = redaction.members(given["tags"])
+    if "error" in given:
+        made["error"] = _error(given["error"], redaction, hidden, brief)
+    if brief:
+        made.pop("attempts", None)
+    elif "attempts" in given:
+        made["attempts"] = [
+            {**attempt, "error": _error(attempt["error"], redaction, hidden, False)} if "error" in attempt else attempt
+            for attempt in given["attempts"]
+        ]
+    made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
+    return made
+
+
+def _error(error: Mapping[str, Any], redaction: Redaction, hidden: bool, brief: bool) -> dict[str, Any]:
+    """The code stays: people search by it, and programs choose it."""
+    if hidden:
+        return {"code": error["code"], **{name: REDACTED for name in ("message", "data") if name in error}}
+    made = {name: redaction.text(text) if isinstance(text, str) else redaction.members(text) for name, text in error.items()}
+    if brief and len(made.get("data", "")) > _MOST_OF_ERROR:
+        made["data"] = made["data"][:_MOST_OF_ERROR] + "…"
+    return made
+
+
+def promise(
+    door: Door, given: Mapping[str, Any], *, type: str | None = None, brief: bool = False, most: int = SHOWN
+) -> dict[str, Any]:
+    """Return a promise for a view; `type` is that of its job, if it is known."""
+    rules = door.redaction.rules
+    hidden = False
+    if rules.by_type:
+        type = type or door.type_of(given["id"])
+        hidden = rules.hides_type(type) or rules.hides_type(function_of(given.get("param", {})))
+    most = BRIEF if brief else most
+    made = dict(given)
+    for name in ("param", "value"):
+        made[name] = shown(given.get(name), door.redaction, hidden=hidden, most=most)
+    made["tags"] = door.redaction.members(given.get("tags", {}))
+    return made
+
+
+def schedule(door: Door, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schedule for a view; `nextRunAt` is None if it never runs again."""
+    rules = door.redaction.rules
+    type = given.get("job", {}).get("type")
+    hidden = rules.hides_type(type) or (rules.by_type and rules.hides_type(function_of(given["promiseParam"])))
+    made = {**given, "promiseParam": shown(given["promiseParam"], door.redaction, hidden=hidden)}
+    made["promiseTags"] = door.redaction.members(given["promiseTags"])
+    if given["nextRunAt"] == NEVER:
+        made["nextRunAt"] = None
+    return made
+
+
+def record(door: Door, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of a snapshot or of the wire, of any kind, for a view."""
+    if kind == "promise":
+        return promise(door, given, brief=True)
+    if kind == "schedule":
+        return schedule(door, given)
+    if kind == "job" and "type" in given:
+        return job(door, {"state": "", **given}, most=BRIEF)
+    made = dict(given)
+    for name in _VALUES:
+        if isinstance(given.get(name), Mapping):
+            made[name] = shown(given[name], door.redaction)
+    return made

@@ -1,0 +1,69 @@
+"""Stored series: hours by the store, days by its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from .._lineage import Requests
+from ..errors import ResonateError
+from .door import Door
+
+__all__ = ["days_of", "series_of"]
+
+_HOUR, _DAY = 3_600_000, 86_400_000
+_COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", "crashed", "expired", "cancelled")
+
+
+def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | None:
+    """Return the stored hourly series of all visible queues, or of one; None if the store keeps none."""
+    now = door.store.now
+    start = now // _HOUR * _HOUR - (hours - 1) * _HOUR
+    try:
+        stored = door.store.views.hours(queue, since=max(start, 0))
+    except ResonateError:
+        return None
+    if not stored:
+        return None
+    places = {start + index * _HOUR: index for index in range(hours)}
+    sums = {name: [0] * hours for name in (*_COUNTED, "latency", "runTime")}
+    for one in stored:
+        if not door.principal.sees(one["queue"]):
+            continue
+        for hour in one["hours"]:
+            if hour["at"] in places:
+                for name, column in sums.items():
+                    column[places[hour["at"]]] += hour.get(name, 0)
+    ended = [sum(parts) for parts in zip(sums["completed"], sums["failed"], sums["crashed"], strict=True)]
+    points: dict[str, Any] = {"at": list(places)} | {name: sums[name] for name in _COUNTED}
+    points["waitMs"] = [_mean(total, count) for total, count in zip(sums["latency"], sums["started"], strict=True)]
+    points["runMs"] = [_mean(total, count) for total, count in zip(sums["runTime"], ended, strict=True)]
+    points["depth"] = [None] * (hours - 1) + [_depth(door, queue)]
+    return {"bucketMs": _HOUR, "from": start, "points": points}
+
+
+def _depth(door: Requests, queue: str | None) -> int:
+    stats = door.send("job.stats", {} if queue is None else {"queue": queue})["queues"]
+    return sum(int(one["counts"]["pending"]) for one in stats)
+
+
+def _mean(total: int, count: int) -> int | None:
+    return round(total / count) if count else None
+
+
+def days_of(stats: Iterable[Mapping[str, Any]], now: int) -> dict[str, Any] | None:
+    """Return the attempts per UTC day, which every queue counts."""
+    sums: dict[int, list[int]] = {}
+    for queue in stats:
+        for day in queue["days"]:
+            at = int(datetime.fromisoformat(day["day"]).replace(tzinfo=timezone.utc).timestamp() * 1000)
+            cell = sums.setdefault(at, [0, 0])
+            cell[0] += day["processed"]
+            cell[1] += day["failed"]
+    if not sums:
+        return None
+    days = range(min(sums), max(*sums, now // _DAY * _DAY) + 1, _DAY)
+    cells = [sums.get(at, [0, 0]) for at in days]
+    points = {"at": list(days), "completed": [one - bad for one, bad in cells], "failed": [bad for _, bad in cells]}
+    return {"bucketMs": _DAY, "from": days[0], "points": points}

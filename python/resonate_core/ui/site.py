@@ -1,0 +1,45 @@
+"""What one dashboard has beside its store: the actions that were done, opened recordings, and what it knows of listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .._core import Store, Watch
+from .audit import Audit
+from .journeys import Journeys
+from .options import UiOptions
+from .redaction import Rules
+
+__all__ = ["Site"]
+
+
+@dataclass
+class Site:
+    """The parts of one dashboard.
+
+    Attributes:
+        store: The store, or None if it shows recordings only.
+        options: Its options.
+        listening: Returns whether a worker listens on an address; None if that is not known.
+        counting: Counts commits of this process, for histograms; None if there are none.
+        read_only: Whether the store was opened for reading.
+        name: The place of the store, for people.
+        is_recording: Whether the store is the last state of a recording.
+    """
+
+    store: Store
+    options: UiOptions
+    listening: Callable[[str], bool | None] | None = None
+    counting: Callable[[], Watch] | None = None
+    read_only: bool = False
+    name: str | None = None
+    is_recording: bool = False
+    rules: Rules = field(init=False)
+    audit: Audit = field(init=False)
+    journeys: Journeys = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rules = Rules(self.options)
+        self.audit = Audit(self.options.audit_kept)
+        self.journeys = Journeys()

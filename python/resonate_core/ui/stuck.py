@@ -1,0 +1,207 @@
+"""Why an id does not move, what happens to it next, and when: `why`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._instants import NEVER, length, when
+from .door import Door, Refused
+from .options import UiOptions
+from .principal import Principal
+from .redaction import Redaction, Rules
+from .stuck_jobs import why_job
+from .stuck_promises import why_promise
+from .verdict import Next, Verdict
+
+if TYPE_CHECKING:
+    from .._core import Store
+
+__all__ = ["Why", "explain", "why"]
+
+#: The most links of a chain of waits.
+_LONGEST_CHAIN = 20
+#: A step that is due for longer is overdue (ms): a server ticks at once, and other processes see a commit within 50 ms.
+_OVERDUE = 5000
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why an id does not move.
+
+    Attributes:
+        id: The id.
+        kind: `promise`, `task`, `job`, `schedule`, `queue`, or `unknown`.
+        state: Its state; None for a queue and an unknown id.
+        sentence: The reason, in one sentence.
+        next: What happens to it next, and when (Unix ms, or None); None: nothing happens by itself.
+        chain: The ids that it waits for, each with a sentence: the first one, the one that this one waits for, and so on.
+        stuck: Whether it waits for a person: nothing that happens by itself lets it continue.
+        advice: What a person can do: texts, each with the kind and the data of a request, or None.
+        now: The instant of the answer, in Unix ms.
+    """
+
+    id: str
+    kind: str
+    state: str | None
+    sentence: str
+    next: Next | None = None
+    chain: tuple[tuple[str, str], ...] = ()
+    stuck: bool = False
+    advice: tuple[tuple[str, tuple[str, dict[str, Any]] | None], ...] = field(default=())
+    now: int = 0
+
+    def __str__(self) -> str:
+        lines = [self.sentence]
+        lines += [f"  {id}: {sentence}" for id, sentence in self.chain]
+        lines.append(f"Next: {self.following}.")
+        lines += [f"You can: {text}." for text, _ in self.advice]
+        return "\n".join(lines)
+
+    @property
+    def following(self) -> str:
+        """What happens to it next, with the instant."""
+        if self.next is None:
+            return "nothing happens by itself"
+        return self.next.what if self.next.at is None else f"{self.next.what}, at {when(self.next.at, self.now)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all members in a JSON-able dict."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "sentence": self.sentence,
+            "next": None if self.next is None else {"what": self.next.what, "at": self.next.at},
+            "now": self.now,
+            "chain": [{"id": id, "sentence": sentence} for id, sentence in self.chain],
+            "stuck": self.stuck,
+            "advice": [
+                {"text": text, "action": None if action is None else {"kind": action[0], "data": action[1]}}
+                for text, action in self.advice
+            ],
+        }
+
+
+def why(store: Store, id: str) -> Why:
+    """Return why a promise, task, job, schedule or queue does not move, what happens to it next, and when. A read.
+
+    Args:
+        store: The store.
+        id: An id, or the name of a queue.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> clock = rc.ManualClock()
+        >>> store = rc.Store(clock=clock)
+        >>> _ = store.jobs.enqueue("mail", id="j1")
+        >>> _ = store.queues.pause("default")
+        >>> print(rc.why(store, "j1"))
+        Job j1 is pending: queue default is paused.
+        Next: nothing happens by itself.
+        You can: resume the queue.
+    """
+    return explain(Door(store, Principal("operate"), Redaction(Rules(UiOptions()))), id)
+
+
+def explain(door: Door, id: str, listening: Callable[[str], bool | None] | None = None) -> Why:
+    """Return why an id does not move, as one principal sees it.
+
+    Args:
+        door: That of the response.
+        id: An id, or the name of a queue.
+        listening: Returns whether a worker listens on an address; None if that is not known.
+    """
+    first = _verdict(door, id, listening)
+    if first is None:
+        sentence = f"There is no promise, task, job, schedule or queue {id}: it was never created, or it was deleted."
+        return Why(id, "unknown", None, sentence, now=door.store.now)
+    chain: list[tuple[str, str]] = []
+    last, seen = first, {id}
+    circle = None
+    while last.waits_for and len(chain) < _LONGEST_CHAIN:
+        waited = last.waits_for[0]
+        if waited in seen:
+            circle = waited
+            break
+        seen.add(waited)
+        found = _verdict(door, waited, listening)
+        if found is None:
+            chain.append((waited, f"{waited} is not visible or does not exist."))
+            break
+        chain.append((waited, found.sentence))
+        last = found
+    next, stuck, advice = first.next, first.stuck, list(first.advice)
+    if circle is not None:
+        chain.append((circle, f"{circle} waits for itself: this circle of waits does not end by itself."))
+        stuck = True
+    elif last is not first:
+        stuck = stuck or last.stuck
+        advice += [(f"{text} ({last.id})", action) for text, action in last.advice]
+    return Why(
+        id, first.kind, first.state, _with_chain(door, first, chain), _overdue(door, next), tuple(chain), stuck, tuple(advice)
+    )
+
+
+def _with_chain(door: Door, first: Verdict, chain: list[tuple[str, str]]) -> str:
+    if len(chain) < 2:
+        return first.sentence
+    return f"{first.sentence.removesuffix('.')}, which waits for {', which waits for '.join(id for id, _ in chain[1:])}."
+
+
+def _overdue(door: Door, next: Next | None) -> Next | None:
+    """Add a note if a step is overdue: then no process ticks the store."""
+    if next is None or next.at is None or not next.is_step:
+        return next
+    late = door.store.now - next.at
+    if late < _OVERDUE:
+        return next
+    return Next(f"{next.what}; this is overdue by {length(late)}: no process ticks this store", next.at)
+
+
+def _verdict(door: Door, id: str, listening: Callable[[str], bool | None] | None) -> Verdict | None:
+    job = door.find("job", id)
+    if job is not None:
+        return why_job(door, job)
+    promise = door.find("promise", id)
+    if promise is not None:
+        return why_promise(door, promise, door.find("task", id), listening)
+    schedule = door.find("schedule", id)
+    if schedule is not None:
+        return _schedule(door, schedule)
+    return _queue(door, id)
+
+
+def _schedule(door: Door, schedule: Mapping[str, Any]) -> Verdict:
+    id, at, now = schedule["id"], schedule["nextRunAt"], door.store.now
+    problem = schedule.get("problem") or next(
+        (one.detail for one in door.store.problems() if one.name == "schedule_set_aside" and one.id == id), None
+    )
+    if problem is not None:
+        retry = schedule.get("retryAt")
+        what = Next("it is examined again", retry) if retry is not None else None
+        return Verdict(id, "schedule", "set aside", f"Schedule {id} is set aside: {problem}.", what, stuck=True)
+    if at == NEVER:
+        return Verdict(id, "schedule", "ended", f"Schedule {id} has no further occurrence.", None)
+    due = Next("its occurrence fires", at, is_step=True)
+    if at <= now:
+        return Verdict(id, "schedule", "late", f"Schedule {id} is late: its occurrence was due at {when(at, now)}.", due)
+    return Verdict(id, "schedule", "waiting", f"Schedule {id} waits for its next occurrence at {when(at, now)}.", due)
+
+
+def _queue(door: Door, name: str) -> Verdict | None:
+    try:
+        queue = door.send("queue.get", {"queue": name})["queue"]
+        stats = door.send("job.stats", {"queue": name})["queues"]
+    except Refused:
+        return None
+    pending = stats[0]["counts"]["pending"] if stats else 0
+    if queue["paused"]:
+        advice = (("resume the queue", ("queue.resume", {"queue": name})),)
+        return Verdict(name, "queue", "paused", f"Queue {name} is paused; {pending} jobs wait.", None, stuck=True, advice=advice)
+    limit = queue.get("concurrency")
+    if limit is not None and queue["active"] >= limit:
+        return Verdict(name, "queue", "full", f"Queue {name} has reached its limit of {limit} claimed and running jobs.", None)
+    text = f"Queue {name} is open: {pending} jobs wait for a worker, {queue['active']} are claimed or running."
+    return Verdict(name, "queue", "open", text, None)

@@ -1,0 +1,162 @@
+"""Why a promise or its task does not move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._instants import NEVER, when
+from .._lineage import family_of
+from .door import Door
+from .facts import awaited_elsewhere
+from .verdict import Advice, Next, Verdict
+
+__all__ = ["awaited_by_task", "why_promise"]
+
+#: A lease that lasts longer is not waited for (ms): clients ask for 2^50 ms if they want none.
+_ENDLESS = 366 * 86_400_000
+_ENDS = {"resolved": "resolved", "rejected": "rejected", "rejected_canceled": "cancelled", "rejected_timedout": "timed out"}
+#: The most ids that a sentence names.
+_NAMED = 3
+
+
+def why_promise(
+    door: Door,
+    promise: Mapping[str, Any],
+    task: Mapping[str, Any] | None,
+    listening: Callable[[str], bool | None] | None,
+) -> Verdict:
+    """Return why a promise that is no job, or its task, does not move."""
+    if promise["state"] != "pending":
+        return _settled(door, promise)
+    if task is not None and not _is_timer(promise):
+        return _task(door, promise, task, listening)
+    id, now, deadline = promise["id"], door.store.now, promise["timeoutAt"]
+    if _is_timer(promise):
+        next = Next("it is resolved", deadline, is_step=True)
+        return Verdict(id, "promise", "pending", f"Timer {id} sleeps until {when(deadline, now)}.", next)
+    caller = promise["tags"].get("resonate:parent")
+    settle: Advice = ("settle the promise", ("promise.settle", {"id": id, "state": "resolved"}))
+    if promise["tags"].get("resonate:scope") == "local" and caller and caller != id:
+        sentence = f"Promise {id} is settled by its caller {caller}, which runs it locally."
+        return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), (caller,), advice=(settle,))
+    sentence = f"Promise {id} waits until a client settles it; no task or job does it."
+    return Verdict(id, "promise", "pending", sentence, _deadline(promise, now), stuck=deadline == NEVER, advice=(settle,))
+
+
+def _settled(door: Door, promise: Mapping[str, Any]) -> Verdict:
+    id, now = promise["id"], door.store.now
+    sentence = f"Promise {id} was {_ENDS[promise['state']]} at {when(promise['settledAt'], now)}."
+    waiting = [message for message in door.messages(id) if message["kind"] in ("unblock", "notify")]
+    if waiting:
+        sentence = f"{sentence[:-1]}; {len(waiting)} messages about it are not delivered, the first to {waiting[0]['address']}."
+    row = door.row(id)
+    if row is not None and (row["callbacks"] or row["listeners"]):
+        left = len(row["callbacks"]) + len(row["listeners"])
+        drain = Next(f"{left} awaiters and listeners are notified now", now, is_step=True)
+        return Verdict(id, "promise", promise["state"], sentence, drain)
+    return Verdict(id, "promise", promise["state"], sentence, None)
+
+
+def _task(
+    door: Door, promise: Mapping[str, Any], task: Mapping[str, Any], listening: Callable[[str], bool | None] | None
+) -> Verdict:
+    id, state, now = promise["id"], task["state"], door.store.now
+    row = door.row(id)
+    stored: Mapping[str, Any] = {} if row is None else row.get("task", {})
+    deadline = _deadline(promise, now)
+    if state == "acquired":
+        return _acquired(id, task, stored, now, deadline)
+    if state == "suspended":
+        return _suspended(door, promise, deadline)
+    if state == "halted":
+        advice: tuple[Advice, ...] = (("continue the task", ("task.continue", {"id": id})),)
+        sentence = f"Task {id} is halted; it waits until a person continues it."
+        return Verdict(id, "task", state, sentence, deadline, stuck=True, advice=advice)
+    return _pending(door, promise, stored, deadline, listening)
+
+
+def _acquired(id: str, task: Mapping[str, Any], stored: Mapping[str, Any], now: int, deadline: Next | None) -> Verdict:
+    ends = stored.get("expiresAt")
+    advice: tuple[Advice, ...] = (("halt the task, then continue it: another worker acquires it", ("task.halt", {"id": id})),)
+    if ends is None:
+        return Verdict(id, "task", "acquired", f"Task {id} is run by {task['pid']}.", deadline, advice=advice)
+    if ends - now > _ENDLESS:
+        sentence = f"Task {id} is run by {task['pid']}, whose lease has no end: if that worker has died, nobody notices."
+        return Verdict(id, "task", "acquired", sentence, deadline, stuck=deadline is None, advice=advice)
+    beat = when(ends - task["ttl"], now)
+    expiry = Next(f"its lease ends unless {task['pid']} renews it; it is then dispatched again", ends, is_step=True)
+    sentence = f"Task {id} is run by {task['pid']}, which last renewed its lease at {beat}."
+    return Verdict(id, "task", "acquired", sentence, _first(expiry, deadline), advice=advice)
+
+
+def _suspended(door: Door, promise: Mapping[str, Any], deadline: Next | None) -> Verdict:
+    id = promise["id"]
+    awaited = awaited_by_task(door, id, promise)
+    if not awaited:
+        return Verdict(id, "task", "suspended", f"Task {id} is suspended until a promise that it awaits is settled.", deadline)
+    named = ", ".join(awaited[:_NAMED]) + (f" and {len(awaited) - _NAMED} more" if len(awaited) > _NAMED else "")
+    return Verdict(id, "task", "suspended", f"Task {id} is suspended: it waits for {named}.", deadline, tuple(awaited))
+
+
+def _pending(
+    door: Door,
+    promise: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    deadline: Next | None,
+    listening: Callable[[str], bool | None] | None,
+) -> Verdict:
+    id, now, tags = promise["id"], door.store.now, promise["tags"]
+    address = tags.get("resonate:target") or tags.get("resonate:invoke")
+    if not address:
+        sentence = f"Task {id} has no address, so no message is sent: a worker must acquire it by its id."
+        return Verdict(id, "task", "pending", sentence, deadline, stuck=deadline is None)
+    message = next((one for one in door.messages(id) if one["kind"] in ("execute", "invoke", "resume")), None)
+    retry = stored.get("retryAt", NEVER)
+    if message is None:
+        delay = tags.get("resonate:delay", "")
+        again = Next("it is dispatched", retry, is_step=True) if retry != NEVER else None
+        if delay.isascii() and delay.isdigit() and int(delay) > now:
+            return Verdict(id, "task", "pending", f"Task {id} is delayed until {when(int(delay), now)}.", _first(again, deadline))
+        sentence = f"Task {id} was dispatched to {address}, and no worker has acquired it yet."
+        if retry <= now:
+            sentence = f"Task {id} is due to be dispatched to {address}."
+        return Verdict(id, "task", "pending", sentence, _first(again, deadline))
+    since = when(message["queuedAt"], now)
+    if message.get("leasedUntil", 0) > now:
+        sentence = f"Task {id} waits: {message['holder']} is delivering its message to {address}."
+        ends = Next("another process may deliver it", message["leasedUntil"])
+        return Verdict(id, "task", "pending", sentence, _first(ends, deadline))
+    if listening is not None and listening(address) is False:
+        sentence = f"Task {id} waits for a worker: no worker listens on {address}; its message is queued since {since}."
+        return Verdict(id, "task", "pending", sentence, deadline, stuck=True)
+    failed = f", after {message['attempts']} attempts to deliver it" if message["attempts"] else ""
+    sentence = f"Task {id} waits for a worker: its message to {address} is not delivered since {since}{failed}."
+    return Verdict(id, "task", "pending", sentence, deadline)
+
+
+def awaited_by_task(door: Door, id: str, promise: Mapping[str, Any]) -> list[str]:
+    """Return the pending promises that a task awaits, in order of their creation.
+
+    The store keeps for each promise who awaits it. So the promises of the same workflow are examined, and the jobs that it awaits.
+    """
+    family = {one["id"]: one for one in family_of(door, promise)}
+    pending = sorted((one["createdAt"], one["id"]) for one in family.values() if one["state"] == "pending" and one["id"] != id)
+    rows = door.rows([other for _, other in pending])
+    found = [other for _, other in pending if other in rows and id in rows[other]["callbacks"]]
+    return [*found, *(other for other in awaited_elsewhere(door, id) if other not in found)]
+
+
+def _is_timer(promise: Mapping[str, Any]) -> bool:
+    return bool(promise["tags"].get("resonate:timer") == "true")
+
+
+def _deadline(promise: Mapping[str, Any], now: int) -> Next | None:
+    at = promise["timeoutAt"]
+    return None if at == NEVER else Next("it times out", at, is_step=True)
+
+
+def _first(*candidates: Next | None) -> Next | None:
+    """The earliest of what happens by itself."""
+    given = [one for one in candidates if one is not None and one.at is not None and one.at != NEVER]
+    return min(given, key=lambda one: one.at or 0) if given else None
