@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PLAIN", "ZOO", "Specimen"]
+__all__ = ["PLAIN", "WHOLE", "ZOO", "Specimen"]
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,13 @@ PLAIN = (
     Specimen("missed_join", "join that looks before it writes"),
 )
 
-ZOO = PLAIN
+#: Whole systems: ``async def scenario(world)``.
+WHOLE = (
+    Specimen("worker_charges_twice", "worker that charges without a key", whole=True),
+    Specimen("client_orders_twice", "client that sends again under a new id", whole=True),
+    Specimen("steps_enqueued_twice", "id of the next step made from the attempt", whole=True),
+    Specimen("partitioned_writer", "upload that outlives its lease", whole=True),
+    Specimen("balance_across_await", "read, await, write", whole=True),
+)
+
+ZOO = (*PLAIN, *WHOLE)
