@@ -99,13 +99,9 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
     found = Found([], cursor, 0, None)
     while True:
         left = limit - len(found.items)
-        page = _call(
-            views.jobs,
-            **query,
-            limit=min(_PAGE, SLICE - found.examined) if wanted.needs_records() or door.principal.prefix else left,
-            scan=SLICE - found.examined,
-            cursor=found.cursor,
-        )
+        scan = SLICE - found.examined
+        size = min(_PAGE, scan) if wanted.needs_records() or door.principal.prefix else left
+        page = _call(views.jobs, **query, limit=size, scan=scan, cursor=found.cursor)
         kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(door, wanted, job)]
         if len(kept) > left:  # the next page begins after the last job of this one
             page = _call(views.jobs, **query, limit=kept[left - 1][0] + 1, scan=scan, cursor=found.cursor)
