@@ -101,6 +101,15 @@ class Diff:
         items: The changes, by kind and id.
         counts: The number of changes by `added`, `removed` and `changed`, including those left out.
         left_out: The number of changes beyond `most`.
+
+    Example:
+        >>> import resonate_core as rc
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> fork = store.fork(rc.ManualClock())
+        >>> _ = fork.promises.create("a", timeout=1000)
+        >>> difference = rc.diff(store, fork, labels=("store", "fork"))
+        >>> difference.a, difference.b, difference.counts["added"], len(difference.items), difference.left_out
+        (('store', 0), ('fork', 0), 1, 1, 0)
     """
 
     a: tuple[str, int]

@@ -99,16 +99,17 @@ class _Watcher:
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self.store = store
         self.loop = loop
-        self.waiting: dict[str, set[_Waiter]] = {}
+        self.waiting: dict[str, dict[_Waiter, None]] = {}  # in order
         self.fresh: set[str] = set()  # not yet read
         self.due: dict[str, int] = {}  # the deadlines of those that were read, in Unix ms
         self.woken = asyncio.Event()
         self.committed = False
+        self.moves_clock = bool(getattr(loop, "moves_clock", False))  # that of a simulation: each commit wakes
         self.task = loop.create_task(self.work())
 
     def add(self, id: str) -> _Waiter:
         waiter = _Waiter(self.loop.create_future())
-        self.waiting.setdefault(id, set()).add(waiter)
+        self.waiting.setdefault(id, {})[waiter] = None
         self.fresh.add(id)
         self.woken.set()
         return waiter
@@ -116,17 +117,17 @@ class _Watcher:
     def discard(self, id: str, waiter: _Waiter) -> None:
         if waiter.timer is not None:
             waiter.timer.cancel()
-        waiters = self.waiting.get(id, set())
-        waiters.discard(waiter)
+        waiters = self.waiting.get(id, {})
+        waiters.pop(waiter, None)
         if not waiters:
             self.forget(id)
             if not self.waiting:
                 self.woken.set()  # the task ends
 
-    def forget(self, id: str) -> set[_Waiter]:
+    def forget(self, id: str) -> dict[_Waiter, None]:
         self.fresh.discard(id)
         self.due.pop(id, None)
-        return self.waiting.pop(id, set())
+        return self.waiting.pop(id, {})
 
     def commit_seen(self) -> None:
         self.committed = True
@@ -161,7 +162,8 @@ class _Watcher:
             if not self.waiting:
                 return
             took = seconds() - began
-            pause = _pause(self.store, min(self.due.values(), default=_LAST))
+            due = min(self.due.values(), default=_LAST)
+            pause = max((due - self.store.now) / 1000, 0) if self.moves_clock else _pause(self.store, due)
             if everything:
                 next_look = seconds() + max(pause, took / _BUSY_SHARE)
                 if took > _LONG_READ:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree
+
 import pytest
 
 from conformance_command.servers import faulty
-from resonate_core.conformance.judging import Plan, judge
+from resonate_core.conformance.judging import judge
+from resonate_core.conformance.plan import Plan
 
 FAULTS = {
     "second_settle_conflicts": "PROTOCOL 3.3 promise.settle",
@@ -25,6 +28,12 @@ def test_five_faults_are_five_findings() -> None:
         assert found[0].request["kind"] and found[0].answer is not None
     told = report.text()
     assert all(rule in told for rule in FAULTS.values()) and "5 rules broken" in told
+    suites = xml.etree.ElementTree.fromstring(report.junit())
+    failed = {case.get("name"): case.find("failure") for case in suites.iter("testcase") if case.find("failure") is not None}
+    assert set(failed) == set(FAULTS.values())
+    for failure in failed.values():
+        assert failure is not None and failure.text is not None
+        assert "request: " in failure.text and "answer: " in failure.text and "right: " in failure.text
 
 
 @pytest.mark.full

@@ -11,12 +11,13 @@ import pytest
 import resonate_core as rc
 from backends import BackEnd
 from command_line import run_command
-from resonate_core.conformance.judging import Plan, judge
+from resonate_core.conformance.judging import judge
+from resonate_core.conformance.plan import Plan
 from resonate_core.conformance.report import Report
 from server.live_server import serving
 
 FAR = 4 * 10**12
-QUICK = {"effort": "quick", "requests": 120}
+QUICK = {"effort": "quick", "requests": 40, "connections": 4}
 
 
 def foreign(store: rc.Store) -> None:
@@ -70,6 +71,7 @@ def test_our_server_has_no_findings(back_end: BackEnd) -> None:
         assert store.check() == []
 
 
+@pytest.mark.full
 def test_jobs_are_judged_on_request() -> None:
     with rc.Store() as store, serving(store) as running:
         plan = Plan(("2026-04-01",), prefix="mine.", effort="quick", requests=0, jobs=True, patience=0)
@@ -91,6 +93,7 @@ def test_our_server_has_no_findings_in_a_long_run(back_end: BackEnd, rules: str)
         print(report.text())
 
 
+@pytest.mark.full
 def test_a_server_of_strict_rules() -> None:
     with rc.Store(rules="strict") as store, serving(store) as running:
         report = judge(f"http://127.0.0.1:{running.port}", Plan(("2026-04-01",), "strict", **QUICK))
@@ -99,6 +102,7 @@ def test_a_server_of_strict_rules() -> None:
         assert "PROTOCOL 3.2 promise.create" in wrong.broken or "PROTOCOL 3.6 promise.register_listener" in wrong.broken
 
 
+@pytest.mark.full
 def test_a_manual_clock_is_moved_if_debug_operations_are_permitted(capsys: pytest.CaptureFixture[str]) -> None:
     clock = rc.ManualClock(start=1_767_225_600_000)
     with rc.Store(clock=clock, debug=True) as store, serving(store, server={"debug": True}) as running:

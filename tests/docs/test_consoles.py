@@ -17,7 +17,16 @@ from pages import DOCS
 
 from free_ports import free_port
 
-SESSIONS = ("server.md", "web.md", "security.md", "operations.md", "postgresql.md", "tutorial.md", "testing_tutorial.md")
+SESSIONS = (
+    "server.md",
+    "web.md",
+    "security.md",
+    "operations.md",
+    "postgresql.md",
+    "tutorial.md",
+    "testing_tutorial.md",
+    "conformance.md",
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = "-- end of command --"

@@ -43,8 +43,7 @@ SHOWN = {
         "it is a job of type 'charge' in queue 'orders': scheduled, process_at 60000",
         "charged 2 times",
         "ann crashes",
-        "held by ann",
-        "5000 runs without a failure: True",
+        "3000 runs without a failure: True",
         "with the version in the key: charged 2 times",
     ],
     "05_a_week_of_a_shop": [

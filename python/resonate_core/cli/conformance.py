@@ -93,7 +93,8 @@ def conformance(
     It uses ids with a prefix of its own and settles or deletes what it made. Exit code: 0 no findings, 1 findings, 3 unreachable.
     """
     try:
-        from resonate_core.conformance.judging import Plan, judge
+        from resonate_core.conformance.judging import judge
+        from resonate_core.conformance.plan import Plan
         from resonate_core.conformance.report import FORMATS
     except ModuleNotFoundError as error:
         raise Failure(f"conformance needs {error.name or 'cronsim'}: {how_to_install('conformance')}", Exit.USAGE) from error

@@ -3,74 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import re
-import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from .._server_client import NoEnvelope
 from .._stopwatch import seconds
-from ..errors import Invalid, ResonateError
+from ..errors import ResonateError
 from . import concurrent, programs
 from .exchange import Door
 from .findings import NotJudged, Verdict
 from .instants import ServerTime
+from .plan import Plan
 from .player import MARK, Player, Scene
 from .report import Report
-from .requests import DIALECTS, V26, request
+from .requests import V26, request
 from .scenes import job_table, messages, searches, shapes, task_rows, task_table, times, trap_cells
 
-__all__ = ["EFFORTS", "Plan", "judge"]
+__all__ = ["Plan", "judge"]
 
-EFFORTS = ("quick", "normal", "thorough")
-_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LEAST_WAIT = 300
 """The shortest deadline that a scene waits for, in ms; on a slow connection it is longer."""
 _CALIBRATIONS, _BETWEEN = 5, 0.03  # seconds between two of them
 _ONE_IN = 4  # scenes that are played with little effort
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is judged.
-
-    Attributes:
-        dialects: The versions of the protocol; those that the server does not speak are not judged.
-        rules: The rule set, ``"compatible"`` or ``"strict"``.
-        prefix: The beginning of every id; a fresh one by default.
-        seed: The seed of random programs and of connections.
-        requests: How many requests the random programs send, and half as many the connections.
-        connections: The number of connections; with 1, requests at the same time are not judged.
-        patience: How long a scene may wait for a deadline, in ms.
-        effort: ``"quick"``: one scene in four; ``"normal"``; ``"thorough"``: rows of 2025-01-15 with all combinations of their values.
-        jobs: Whether jobs are judged too, which are no part of the protocol; their queues stay on the server.
-        debug: Whether ``debug.*`` is used: a manual clock of the server is moved, instead of waiting.
-    """
-
-    dialects: tuple[str, ...] = DIALECTS
-    rules: str = "compatible"
-    prefix: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(4)}.")
-    seed: int = 1
-    requests: int = 2000
-    connections: int = 8
-    patience: int = 3000
-    effort: str = "normal"
-    jobs: bool = False
-    debug: bool = False
-
-    def __post_init__(self) -> None:
-        if not _PREFIX.fullmatch(self.prefix) or not self.prefix.strip("._-"):
-            raise Invalid(
-                f"prefix must be 1 to 64 letters, digits, '.', '_' and '-', with a letter or a digit, got {self.prefix!r}"
-            )
-        if self.rules not in ("compatible", "strict"):
-            raise Invalid(f"rules must be 'compatible' or 'strict', got {self.rules!r}")
-        if self.effort not in EFFORTS:
-            raise Invalid(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
-        for dialect in self.dialects:
-            if dialect not in DIALECTS:
-                raise Invalid(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
 
 
 def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, progress: Callable[[str], object] = str) -> Report:
@@ -78,13 +32,13 @@ def judge(url: str, plan: Plan, token: str | None = None, timeout: float = 30, p
 
     Args:
         url: Its address.
-        plan: What is judged.
+        plan: The options.
         token: A bearer token.
         timeout: Seconds for which one answer is waited for.
         progress: Called with the name of each part when it begins.
 
     Raises:
-        Unreachable: It does not answer. What was made before is removed as far as it still answers.
+        Unreachable: It does not answer. The promises that were created before are settled as far as it still answers.
         NoEnvelope: It does not speak the protocol, or none of the dialects.
         ResonateError: With 401 or 403: the token is missing or wrong, or does not permit the prefix.
         Invalid: The URL or the token is none.

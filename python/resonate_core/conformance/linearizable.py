@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from .._linearizability import Operation, order_of
 from .compare import plain_reply
 from .reference import Model
 
@@ -56,8 +57,7 @@ def explanation(
 ) -> list[Envelope] | None:
     """Find an order of all requests on one id that explains every answer (the search of Wing and Gong).
 
-    A request may be the next in the order if no other remaining request had ended before it began. The requests of a client are
-    in their order, so only the first remaining request of each client is a candidate.
+    A request may be the next in the order if no other remaining request had ended before it began.
 
     Args:
         histories: For each client, its requests in their order.
@@ -68,27 +68,31 @@ def explanation(
     Returns:
         The requests in such an order, or None if there is none.
     """
-    queues = [[Asked(*one) for one in history if id_of(one[2]) == id] for history in histories]
-    seen: set[tuple[tuple[int, ...], str]] = set()
+    operations = [
+        Operation(client, one.begin, one.end, one.request, plain(one.answer))
+        for client, history in enumerate(histories)
+        for one in (Asked(*each) for each in history)
+        if id_of(one.request) == id
+    ]
+    order = order_of(operations, _Judge(model or Model(), plain))
+    return None if order is None else [each.request for each in order]
 
-    def search(model: Model, places: tuple[int, ...], order: list[Envelope]) -> list[Envelope] | None:
-        if all(place == len(queue) for place, queue in zip(places, queues, strict=True)):
-            return order
-        state = (places, repr(model.snapshot()))
-        if state in seen:
-            return None
-        seen.add(state)
-        heads = [(queue[place], at) for at, (queue, place) in enumerate(zip(queues, places, strict=True)) if place < len(queue)]
-        first_end = min(one.end for one, _ in heads)
-        for one, number in heads:
-            if one.begin > first_end:
-                continue
-            following = model.fork()
-            if plain(following.apply(one.request, None)) != plain(one.answer):
-                continue
-            found = search(following, tuple(place + (i == number) for i, place in enumerate(places)), [*order, one.request])
-            if found is not None:
-                return found
-        return None
 
-    return search(model or Model(), (0,) * len(queues), [])
+class _Judge:
+    """The reference model, with comparable answers."""
+
+    def __init__(self, model: Model, plain: Callable[[Envelope], Any]) -> None:
+        self._model = model
+        self._plain = plain
+
+    def fork(self) -> _Judge:
+        """Return an independent copy."""
+        return _Judge(self._model.fork(), self._plain)
+
+    def apply(self, request: Envelope) -> Any:
+        """Return the comparable answer to a request."""
+        return self._plain(self._model.apply(request, None))
+
+    def state(self) -> str:
+        """Return the whole state."""
+        return repr(self._model.snapshot())

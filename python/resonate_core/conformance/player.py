@@ -38,7 +38,7 @@ class Scene:
 
     Attributes:
         rule: The section of the contract that it tries, for the count of judged rules.
-        name: What it does.
+        name: Its name, for findings.
         dialect: The version of the protocol.
         play: The program. It yields instants, in ms since its begin, that it waits for.
         waits: How long it waits at most, in ms.
@@ -136,9 +136,9 @@ class Player:
         prefix: The beginning of all ids.
         patience: How long a scene may wait for a deadline, in ms.
         moves_clock: Whether a clock that stands still may be moved.
-        leftovers: What must be cleaned up.
-        findings: What was found.
-        tallies: What was judged, by dialect.
+        leftovers: Rows to clean up.
+        findings: The wrong answers.
+        tallies: The numbers of scenes, by dialect.
     """
 
     def __init__(self, door: Door, clock: ServerTime, rules: str, prefix: str, patience: int) -> None:
@@ -201,7 +201,7 @@ class Player:
             self.tally(dialect).add(tally)
 
     def play(self, scenes: Iterable[Scene]) -> None:
-        """Play scenes one after the other; while one waits, the others go on.
+        """Play scenes one after the other; while one waits, the others are played.
 
         Raises:
             Unreachable: The server does not answer.
@@ -223,7 +223,7 @@ class Player:
             return None
         if self.clock.fixed is not None:
             return "the clock of the server stands still: --debug permits to move it"
-        return f"it waits {scene.waits} ms: --patience must be more" if scene.waits > self.patience else None
+        return "it waits longer than --patience" if scene.waits > self.patience else None
 
     def _begin(self, scene: Scene, attempt: int) -> None:
         client = self.client(scene.dialect, scene.name)

@@ -138,7 +138,7 @@ class Program:
 
     def listen(self) -> None:
         """promise.register_listener, or promise.subscribe."""
-        self.client.listen(self.pick(), self.chance.choice((LISTENER, LISTENER, "no address", "x:y")))
+        self.client.listen(self.pick(), self.chance.choice((LISTENER, LISTENER, "no address")))
 
     def task_create(self) -> None:
         """task.create."""

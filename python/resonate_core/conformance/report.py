@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 from .findings import Finding, Tally
+from .plan import Plan
 from .rules import TIMEOUT, section
-
-if TYPE_CHECKING:
-    from .judging import Plan
 
 __all__ = ["FORMATS", "Report"]
 
@@ -21,14 +19,14 @@ _LINES = 12  # differences that are shown
 
 @dataclass(frozen=True)
 class Report:
-    """What was found on a server.
+    """The result of a judgement.
 
     Attributes:
         server: Its URL, without its password.
-        plan: What was to be judged.
+        plan: The options.
         findings: Each answer that the contract does not allow.
         tallies: The numbers of scenes and rules, by dialect.
-        kept: What the judge has left on the server.
+        kept: What stays on the server.
         requests: How many requests it sent.
         seconds: How long it took.
     """
@@ -60,7 +58,7 @@ class Report:
         rules = {rule for tally in self.tallies.values() for rule in tally.judged}
         scenes = sum(sum(tally.judged.values()) for tally in self.tallies.values())
         broken = len(self.broken)
-        found = "no findings" if not broken else f"{broken} rule{'s' if broken > 1 else ''} broken"
+        found = "no findings" if not broken else f"{_number(broken, 'rule')} broken"
         return (
             f"{self.server}: {found}; {len(rules)} rules judged by {scenes} scenes, {self.requests} requests, {self.seconds:.1f} s"
         )
@@ -71,9 +69,8 @@ class Report:
         lines = [f"{self.server}: rules {plan.rules}, prefix {plan.prefix}, seed {plan.seed}"]
         for dialect, tally in self.tallies.items():
             if tally.judged:
-                lines.append(f"{dialect}: {len(tally.judged)} rules judged by {sum(tally.judged.values())} scenes")
-            for rule, reasons in tally.not_judged.items():
-                lines += [f"{dialect}: not judged: {rule}: {reason}{_times(count, 'scene')}" for reason, count in reasons.items()]
+                lines.append(f"{dialect}: {_number(len(tally.judged), 'rule')} judged by {sum(tally.judged.values())} scenes")
+            lines += [f"{dialect}: {line}" for line in _not_judged(tally)]
         for number, (rule, found) in enumerate(self.broken.items(), 1):
             lines += ["", *_told(number, rule, found)]
         lines += ["", *(f"left on the server: {one}" for one in self.kept), self.summary]
@@ -134,6 +131,22 @@ class Report:
 FORMATS = {"text": Report.text, "json": Report.json, "junit": Report.junit}
 
 
+def _not_judged(tally: Tally) -> list[str]:
+    """A line for each reason: the rules that no scene has judged, and the number of scenes that were not played."""
+    rules: dict[str, list[str]] = {}
+    scenes: dict[str, int] = {}
+    for rule, reasons in tally.not_judged.items():
+        for reason, count in reasons.items():
+            rules.setdefault(reason, [])
+            scenes[reason] = scenes.get(reason, 0) + count
+            if rule not in tally.judged:
+                rules[reason].append(rule)
+    return [
+        f"not judged: {reason}: {_number(scenes[reason], 'scene')}" + (f", all of {', '.join(found)}" if found else "")
+        for reason, found in rules.items()
+    ]
+
+
 def _told(number: int, rule: str, found: list[Finding]) -> list[str]:
     return [f"finding {number}: {rule}", f"  {_headline(found)}", *(f"  {line}" for line in _facts(found[0]))]
 
@@ -164,5 +177,5 @@ def _printable(text: str) -> str:
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
-def _times(count: int, what: str) -> str:
-    return f" ({count} {what}s)" if count > 1 else f" ({count} {what})"
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"

@@ -77,11 +77,15 @@ class Twin:
         body: dict[str, Any] = answer.body
         return body
 
-    def steps_are_due(self) -> None:
-        """Note that every internal step which is due must be seen from now on, at the latest after the patience of the twin."""
+    def steps_are_due(self, instants: Collection[str] = ()) -> None:
+        """Note that every internal step which is due must be seen from now on, at the latest after the patience of the twin.
+
+        Args:
+            instants: Further members that show when a step was taken.
+        """
         self.model.advance_to(max(self.model.now, self.clock.now()[0]))
         self.steps_wait = True
-        self._opaque |= _OF_STEPS
+        self._opaque |= {*_OF_STEPS, *instants}
 
     def _again(self, answer: Answer) -> Answer:
         """Repeat a read while an internal step may still be under way; it is a finding if that does not help."""
@@ -205,7 +209,7 @@ def _hidden(value: Any, opaque: Collection[str]) -> Any:
 
 
 def _problem_of(answer: Answer) -> str | None:
-    """What is wrong with the form of an answer, or None."""
+    """The first fault in the form of an answer, or None."""
     request, body = answer.request, answer.body
     if not isinstance(body, dict) or not {"kind", "head", "data"} <= set(body) or not isinstance(body["head"], dict):
         return "the answer must be an envelope of kind, head and data, as JSON"

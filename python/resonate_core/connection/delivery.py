@@ -13,7 +13,7 @@ from .. import ManualClock, Store
 from .._damper import ENDS_OF_RUNS, IN_A_ROW, Damper
 from .work import Member
 
-__all__ = ["Address", "Delivery", "anycast", "parse", "served_by", "unicast"]
+__all__ = ["Address", "Delivery", "anycast", "moves_clock", "parse", "served_by", "unicast"]
 
 #: A worker that fails releases its task, and the store offers a released task again at once. On system time a `Damper`
 #: delays the next offers. On manual time, which passes only if a caller moves it, this many releases of one task at one
@@ -65,13 +65,18 @@ def served_by(group: str, pid: str) -> tuple[str, str, str]:
     return anycast(group), anycast(group) + "/*", unicast(group, pid)
 
 
+def moves_clock(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether an event loop moves the store's clock itself, as that of a simulation does."""
+    return bool(getattr(loop, "moves_clock", False))
+
+
 class Delivery:
     """Hands the messages of a store to the workers that serve their addresses, in the thread of the event loop."""
 
     def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self.store = store
         self.loop = loop
-        self.manual = isinstance(store.clock, ManualClock)
+        self.manual = isinstance(store.clock, ManualClock) and not moves_clock(loop)
         self.members: list[Member] = []
         self._served: list[str] = []
         self._next_of_group: dict[str, int] = {}

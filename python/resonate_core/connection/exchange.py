@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from .. import Store
-from .delivery import Delivery
+from .._wakeup import Wakeup
+from .delivery import Delivery, moves_clock
 from .timekeeper import Timekeeper
 from .work import Ledger, Member
 
@@ -16,6 +17,9 @@ __all__ = ["Exchange"]
 
 #: Seconds after which a change by another thread, another process or a typed call is seen.
 _POLL_SECONDS = 0.05
+#: Seconds between two looks if each commit is seen.
+_LONGEST_PAUSE = 86_400.0
+_EVERY_MESSAGE = 0  # an instant that has passed: steps that are due later do not wake
 
 
 class Exchange:
@@ -41,7 +45,9 @@ class Exchange:
         self.time = Timekeeper(self.delivery, self.ledger)
         # On manual time the order of all calls is part of the result; in memory nothing waits.
         self._at_once = self.manual or (store.path is None and store.url is None)
-        self.call: Callable[..., Awaitable[Any]] = _at_once if self._at_once else asyncio.to_thread
+        at_once: Callable[..., Awaitable[Any]] = _at_once if self._at_once else asyncio.to_thread
+        self.call: Callable[..., Awaitable[Any]] = getattr(store, "call_async", at_once)  # requests of a simulation take time
+        self._moves_clock = moves_clock(loop)
         self._look_planned = False
         self._active = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
@@ -108,9 +114,20 @@ class Exchange:
 
     async def _watch(self) -> None:
         """Tick on system time; on manual time, which it never moves, only deliver between the driver's calls."""
+        if not self._moves_clock:
+            await self._look_often()
+        else:  # each commit is seen, and the loop runs the steps that are due
+            with Wakeup(self.store.watch).listen(self.loop, self._active.set) as wakeup:
+                await self._look_often(wakeup)
+        self._watcher = None
+
+    async def _look_often(self, wakeup: Wakeup | None = None) -> None:
         next_due: int | None = None
         while self.delivery.members:
             self._active.clear()
+            if wakeup is not None:
+                wakeup.rearm(_EVERY_MESSAGE)
+                await self._deliver_woken()
             try:
                 try:
                     async with asyncio.timeout(self._pause(next_due)):
@@ -119,6 +136,8 @@ class Exchange:
                     pass
                 if not self.delivery.members:
                     break
+                if wakeup is not None:
+                    continue
                 if not self.manual:
                     next_due = await self.call(self._tick)
                     await self.delivery.deliver_by(self.call)
@@ -128,7 +147,12 @@ class Exchange:
             except Exception as error:  # the store may fail for a while; the ticker continues
                 self.delivery.report("the ticker failed", error)
                 await asyncio.sleep(_POLL_SECONDS)
-        self._watcher = None
+
+    async def _deliver_woken(self) -> None:
+        try:
+            await self.delivery.deliver_by(self.call)
+        except Exception:  # it had no reply; the messages are still there
+            self.loop.call_later(_POLL_SECONDS, self._active.set)
 
     def _tick(self) -> int | None:
         """Run what is due; return when something is due next, or None."""
@@ -142,7 +166,7 @@ class Exchange:
         if self.manual:
             return _POLL_SECONDS
         due = [at for at in (next_due, self.delivery.next_kept()) if at is not None]
-        return min([_POLL_SECONDS, *(max(0, at - self.store.now) / 1000 for at in due)])
+        return min([_LONGEST_PAUSE if self._moves_clock else _POLL_SECONDS, *(max(0, at - self.store.now) / 1000 for at in due)])
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

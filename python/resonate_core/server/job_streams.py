@@ -92,7 +92,7 @@ class JobStreams:
         self._metrics = metrics
         self._interval = interval
         self._queues: dict[str, WatchedQueue[_Stream]] = {}
-        self._streams: set[_Stream] = set()
+        self._streams: dict[_Stream, None] = {}  # in order of their beginning
         self._closed = False
         self._woken = asyncio.Event()
         self._committed = False
@@ -148,7 +148,7 @@ class JobStreams:
             disconnect.cancel()
 
     def _open(self, stream: _Stream) -> None:
-        self._streams.add(stream)
+        self._streams[stream] = None
         for name in stream.queues:
             self._queues.setdefault(name, WatchedQueue()).streams[stream] = None
         if self._looking is None or self._looking.done():
@@ -157,7 +157,7 @@ class JobStreams:
             stream.end()
 
     def _remove(self, stream: _Stream) -> None:
-        self._streams.discard(stream)
+        self._streams.pop(stream, None)
         for name in stream.queues:
             queue = self._queues[name]
             queue.remove(stream)

@@ -26,15 +26,22 @@ class SerialExecutor:
     """
 
     def __init__(self, name: str) -> None:
+        self._name = name
         self._loop = asyncio.get_running_loop()
         self._submitted: SimpleQueue[tuple[Callable[[], Any], Done] | None] = SimpleQueue()
-        # A daemon: if no lifespan closes it, it ends with the process.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        # The loop of a simulation runs each function as a step of its own: there are no threads.
+        self._call_apart: Callable[..., object] | None = getattr(self._loop, "call_apart", None)
+        self._thread: threading.Thread | None = None
+        if self._call_apart is None:
+            # A daemon: if no lifespan closes it, it ends with the process.
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
 
     def submit(self, function: Callable[[], Any], done: Done) -> None:
         """Call `function` in the thread, then `done` on the loop."""
         self._submitted.put((function, done))
+        if self._call_apart is not None:
+            self._call_apart(self._name, self._run_next)
 
     def call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
         """Call `function` in the thread; return its result as a future."""
@@ -51,20 +58,32 @@ class SerialExecutor:
         self.submit(function, done)
         return future
 
+    def _run_next(self) -> None:
+        submitted = self._submitted.get()
+        if submitted is not None:
+            function, done = submitted
+            done(*_outcome(function))
+
     def _run(self) -> None:
         while (submitted := self._submitted.get()) is not None:
             function, done = submitted
-            result: Any = None
-            error: Exception | None = None
-            try:
-                result = function()
-            except Exception as raised:
-                error = raised
+            result, error = _outcome(function)
             with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits for the result
                 self._loop.call_soon_threadsafe(done, result, error)
             del submitted, function, done, result, error  # the thread keeps nothing alive while it waits for the next call
 
     def close(self) -> None:
         """Wait until every submitted function has returned. Do not call it on the loop's thread while the loop serves."""
+        if self._thread is None:
+            while not self._submitted.empty():
+                self._run_next()
+            return
         self._submitted.put(None)
         self._thread.join()
+
+
+def _outcome(function: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    try:
+        return function(), None
+    except Exception as error:
+        return None, error

@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from .programs import IDLE, Programs, interleave
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .servers import LiveServer, serving
+    from .simulation import (
+        Faults,
+        HistoryBroken,
+        NotSimulated,
+        ProcessStore,
+        PropertyBroken,
+        Run,
+        Stuck,
+        World,
+        check_determinism,
+        simulate,
+    )
     from .traces import trace_of
 
 __all__ = [
@@ -35,23 +47,33 @@ __all__ = [
     "CrashSearch",
     "CrashingConnection",
     "Failure",
+    "Faults",
+    "HistoryBroken",
     "LiveServer",
     "NotDeterministic",
+    "NotSimulated",
     "PrioritySearch",
+    "ProcessStore",
     "Programs",
+    "PropertyBroken",
     "RandomSearch",
     "Report",
+    "Run",
     "Search",
     "StoreMachine",
+    "Stuck",
+    "World",
     "assert_enqueued",
     "assert_same_state",
     "assert_settled",
     "assert_sound",
     "assert_waiting_for",
+    "check_determinism",
     "crash_at_every_request",
     "explore",
     "interleave",
     "serving",
+    "simulate",
     "trace_of",
 ]
 
@@ -64,13 +86,19 @@ _LATER = {
     "CrashSearch": "searches",
     "CrashingConnection": "crashes",
     "Failure": "failures",
+    "Faults": "simulation",
+    "HistoryBroken": "simulation",
     "IDLE": "programs",
     "LiveServer": "servers",
     "NotDeterministic": "failures",
+    "NotSimulated": "simulation",
     "PrioritySearch": "searches",
+    "ProcessStore": "simulation",
     "Programs": "programs",
+    "PropertyBroken": "simulation",
     "RandomSearch": "searches",
     "Report": "failures",
+    "Run": "simulation",
     "Search": "searches",
     "StoreMachine": "machine",
     "assert_enqueued": "assertions",
@@ -83,6 +111,10 @@ _LATER = {
     "interleave": "programs",
     "serving": "servers",
     "trace_of": "traces",
+    "Stuck": "simulation",
+    "World": "simulation",
+    "check_determinism": "simulation",
+    "simulate": "simulation",
 }
 
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every misspelt name

@@ -13,7 +13,7 @@ from .choices import Choice, ChoiceLimit, Choices, Draws
 from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
 from .progress import progress_of
-from .scenarios import failure_of, importable_name, kind_of, name_of, run_of, story_of
+from .scenarios import failure_of, importable_name, is_simulated, kind_of, name_of, run_of, story_of
 from .searches import Search, search_named
 from .shrinking import LabelledDraws, Shrinker, Tried
 from .tokens import decode, encode
@@ -21,7 +21,7 @@ from .tokens import decode, encode
 __all__ = ["explore"]
 
 _RUNS = 1_000
-_LIMIT = 100_000
+_LIMIT, _LIMIT_OF_SIMULATIONS = 100_000, 2_000_000
 
 
 def explore(
@@ -37,7 +37,7 @@ def explore(
     in_flight: int | None = None,
     progress: bool | Callable[[Report], None] | None = None,
     twice: bool = False,
-    limit: int = _LIMIT,
+    limit: int | None = None,
     shrink: int = 2_000,
     shrink_seconds: float = 30.0,
 ) -> Report:
@@ -61,7 +61,7 @@ def explore(
         progress: True shows a bar (extra ``testing``), false none, a function is called with the report after each batch. Default: a
             bar if standard error is a terminal.
         twice: Make each run a second time with the same choices, and compare choices, stories and errors.
-        limit: The most choices of one run. A run beyond it fails with `ChoiceLimit`.
+        limit: The most choices of one run. A run beyond it fails with `ChoiceLimit`. Default: 100,000, and of a simulation 2,000,000.
         shrink: The most runs for shrinking; 0 for none.
         shrink_seconds: The longest time for shrinking.
 
@@ -90,6 +90,8 @@ def explore(
     """
     __tracebackhide__ = True
     name = name_of(scenario)
+    if limit is None:
+        limit = _LIMIT_OF_SIMULATIONS if is_simulated(scenario) else _LIMIT
     token = _token_for(name, replay)
     if token is not None:
         return _replay(scenario, name, token, limit)

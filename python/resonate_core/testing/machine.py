@@ -15,7 +15,16 @@ from .operations.rows import Row, RowsOfStore, is_pending
 try:
     import hypothesis
     from hypothesis import strategies as st
-    from hypothesis.stateful import RULE_MARKER, Bundle, RuleBasedStateMachine, invariant, multiple, rule
+    from hypothesis.stateful import (
+        INITIALIZE_RULE_MARKER,
+        RULE_MARKER,
+        Bundle,
+        RuleBasedStateMachine,
+        initialize,
+        invariant,
+        multiple,
+        rule,
+    )
 
     from .operations.drawing import moving, pick
     from .operations.job_drawing import any_job_operation
@@ -181,6 +190,29 @@ class StoreMachine(RuleBasedStateMachine):
     def _state(self, row: Row) -> str:
         place: Row = row.get("job") or row.get("task", {})
         return str(place.get("state")) if is_pending(row, self.store.now) else "settled"
+
+    # -- the beginning ----------------------------------------------------------------------------------------------------
+
+    # From an empty store, random calls seldom lead to a suspended task or a running job, and even less often to the states after it.
+    @initialize(targets=(tasks, promises), busy=st.booleans())
+    def begin_tasks(self, busy: bool) -> Any:
+        """Begin many examples with an acquired task and one that awaits it."""
+        if not busy:
+            return multiple()
+        for id in ("a", "b"):
+            self.store.tasks.create(id, pid="ann", ttl=1000, timeout=60_000, target=TARGET)
+        self.store.tasks.suspend("b", self.version_of("b"), ["a"])
+        return multiple("a", "b")
+
+    @initialize(targets=(jobs, promises), busy=st.booleans())
+    def begin_jobs(self, busy: bool) -> Any:
+        """Begin many examples with a running job and a pending one, which are retried soon."""
+        if not busy:
+            return multiple()
+        for id in ("j1", "j2"):
+            self.store.jobs.enqueue("t", id=id, max_retries=2, retry_policy={"kind": "fixed", "intervals": [50]})
+        self.store.jobs.claim("default", worker="ann", lease=1000, start=1)
+        return multiple("j1", "j2")
 
     # -- promises ---------------------------------------------------------------------------------------------------------
 
@@ -359,7 +391,7 @@ def rule_names(machine: type[RuleBasedStateMachine]) -> set[str]:
         True
     """
     members = {name: value for base in reversed(machine.__mro__) for name, value in vars(base).items() if value is not None}
-    return {name for name, value in members.items() if hasattr(value, RULE_MARKER)}
+    return {name for name, value in members.items() if hasattr(value, RULE_MARKER) or hasattr(value, INITIALIZE_RULE_MARKER)}
 
 
 def depth_of_awaits(rows: Iterable[Row]) -> int:

@@ -192,8 +192,10 @@ class Programs:
         if len(ready) > 1:
             chosen = choices.pick(ready, "schedule", [each.name for each in ready])
         self._last = chosen
-        # A program that looks for work and finds none changes nothing, and does not wake the other idle ones.
-        unchanged = self._store.digest() if chosen.idle_since is not None else None
+        # A program that looks for work and finds none changes nothing, and does not wake the other idle ones. A digest shows it.
+        was_idle = chosen.idle_since is not None
+        judged = was_idle and any(each.idle_since is not None for each in self._programs if each is not chosen)
+        before = self._store.digest() if judged else ""
         chosen.idle_since = chosen.wakes_at = None
         outer, choices.actor = choices.actor, chosen.name
         try:
@@ -207,7 +209,7 @@ class Programs:
         finally:
             choices.actor = outer
         if point is IDLE:
-            self._steps += unchanged is None or self._store.digest() != unchanged
+            self._steps += self._store.digest() != before if judged else not was_idle
             chosen.idle_since = self._steps
             return  # it holds nothing: its crash would change nothing
         self._steps += 1

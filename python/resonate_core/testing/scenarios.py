@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from .choices import ChoiceLimit, Choices
 
-__all__ = ["failure_of", "importable_name", "kind_of", "name_of", "run_of", "story_of", "summary_of"]
+__all__ = ["failure_of", "importable_name", "is_simulated", "kind_of", "name_of", "run_of", "story_of", "summary_of"]
 
 #: The folder of the package. A failure is known by the line outside it.
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -61,10 +61,15 @@ def importable_name(scenario: Callable[..., Any]) -> str | None:
     return name if scenario is _unwrapped(scenario) and inspect.isfunction(scenario) and function.isidentifier() else None
 
 
+def is_simulated(scenario: Callable[..., Any]) -> bool:
+    """Return whether a scenario is a coroutine function of a world."""
+    function = _unwrapped(scenario)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
 def run_of(scenario: Callable[..., Any]) -> Callable[[Choices], Any]:
     """Return the function that runs a scenario once: itself, or for ``async def scenario(world)`` the simulation of it."""
-    function = _unwrapped(scenario)
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+    if is_simulated(scenario):
         return functools.partial(import_module("resonate_core.testing.simulation").run_scenario, scenario)
     return scenario
 

@@ -9,8 +9,9 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from .._core import Store
 from .._wakeup import Wakeup as CommitWakeup
@@ -19,9 +20,18 @@ from .store_client import StoreClient
 from .threads import Threads
 from .url_client import UrlClient
 
-__all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "open_client"]
+__all__ = ["Environment", "HandlerPool", "Target", "Wakeup", "WorkerStore", "default", "open_client"]
 
-Target = Store | str | os.PathLike[str]
+
+@runtime_checkable
+class WorkerStore(Protocol):
+    """What stands for a store, such as that of a process in a simulation."""
+
+    def worker_client(self) -> Client:
+        """Return the client of a worker."""
+
+
+Target = Store | WorkerStore | str | os.PathLike[str]
 
 _numbers = itertools.count(1)
 
@@ -62,6 +72,8 @@ def open_client(target: Target, token: str | None = None) -> Client:
         return UrlClient(target, token)
     if token is not None:
         raise TypeError(f"token must be None, except beside the URL of a server, got one beside {target!r}")
+    if isinstance(target, WorkerStore):
+        return target.worker_client()
     return StoreClient(target) if isinstance(target, Store) else StoreClient(Store(target), owned=True)
 
 
@@ -92,6 +104,8 @@ class Environment:
         wakeup: Makes the `Wakeup` of a client: of an event loop, what is called in it, and the queues of the worker.
         handler_pool: Makes the `HandlerPool` of a worker: of so many calls at once, what runs one, and a name.
         client_pool: Makes the executor of requests that take time, for a worker of this name.
+        client: Returns the client for workers of another environment, which code of this one uses: those of which it runs copies.
+        polls: Whether a commit may stay unseen by the wake-up, so that the worker claims every `poll_interval` anyway.
     """
 
     connect: Callable[[Target, str | None], Client] = open_client
@@ -99,3 +113,9 @@ class Environment:
     wakeup: Callable[[Client, asyncio.AbstractEventLoop, Callable[[], None], Queues], Wakeup] = commit_wakeup
     handler_pool: Callable[[int, Callable[[Any], None], str], HandlerPool] = Threads
     client_pool: Callable[[str], concurrent.futures.Executor] = client_threads
+    client: Callable[[], Client] | None = None
+    polls: bool = True
+
+
+#: The environment of workers that are given none: a simulator sets it in the contexts of its processes.
+default: ContextVar[Environment | None] = ContextVar("resonate_core_worker_environment", default=None)

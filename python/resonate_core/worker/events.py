@@ -149,6 +149,12 @@ class Events:
     def __bool__(self) -> bool:
         return bool(self._listeners)
 
+    def copy(self) -> Events:
+        """Return the same listeners, without the events so far."""
+        made = Events()
+        made._listeners = {topic: list(listeners) for topic, listeners in self._listeners.items()}
+        return made
+
     def add(self, topic: Topic, listener: Listener) -> None:
         """Add a listener.
 

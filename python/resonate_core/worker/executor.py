@@ -42,7 +42,7 @@ class Executor:
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
-        self._orphans: set[Attempt] = set()  # attempts that continue, and that the worker does not wait for
+        self._orphans: dict[Attempt, None] = {}  # attempts that continue, and that the worker does not wait for, in order
         self._taken = 0  # slots
         self._ended: deque[Ended] = deque()  # from threads too
         self._signalled = False
@@ -111,7 +111,7 @@ class Executor:
         older = self._running.get(attempt.id)
         if older is not None:  # this worker lost it, and has claimed it again
             older.reported = True
-            self._orphans.add(older)
+            self._orphans[older] = None
             self._call_off(older, "lost")
         self._running[attempt.id] = attempt
         # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
@@ -154,7 +154,7 @@ class Executor:
         if self._running.get(attempt.id) is attempt:
             del self._running[attempt.id]
         else:
-            self._orphans.discard(attempt)
+            self._orphans.pop(attempt, None)
         if attempt.timer is not None:
             attempt.timer.cancel()
         attempt.execution.attempts = []  # no circle: both are freed at once, without the garbage collector
@@ -229,7 +229,7 @@ class Executor:
         """Put back what still runs: another worker runs it again."""
         for attempt in self._running.values():
             self._report(attempt, PUT_BACK)
-            self._orphans.add(attempt)
+            self._orphans[attempt] = None
         self._running.clear()
         self._wake.set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -73,6 +74,8 @@ class Session:
         self._woken = False  # by the store, since the last claim
         self._empty = 0  # claims in a row that found nothing
         self._failed_rounds = 0  # rounds in a row that failed
+        self._holding = asyncio.Event()  # cleared while there is no lease to renew
+        self._held_since = 0.0  # the leases are at least from then on, by the time of the loop
         self._failed: Exception | None = None
 
     async def run(self) -> None:
@@ -150,8 +153,14 @@ class Session:
         lease = min(settings.lease, settings.run_lease) / 1000
         renewed = self.loop.time()
         while True:
+            if not self._holding.is_set():
+                await self._holding.wait()
+                renewed = self._held_since
             await asyncio.sleep(settings.heartbeat)
             held: list[Held] = executor.held() + [(job.id, job.version) for item in self._claimed for job in item]
+            if not held:
+                self._holding.clear()
+                continue
             begun = self.loop.time()
             try:
                 for first in range(0, len(held), MOST):
@@ -210,12 +219,16 @@ class Session:
 
     async def _round(self, slots: int, room: int) -> None:
         round = Round(self.executor.take_unreported(), deque(self._claimed), slots, room)
+        begun = self.loop.time()
         try:
             await self._call(run_round, self._parts, round, self._before_claim, lambda: self._stop_asked)
         finally:
             self.executor.unreported.extendleft(reversed(round.ended))
             self._claimed = round.claimed
             self.executor.ready.extend(round.started)
+        if not self._holding.is_set() and (self._claimed or self.executor.ready):
+            self._held_since = begun
+            self._holding.set()
         self.executor.begin_ready()
         if round.error is not None:
             await self._recover(round.error)
@@ -229,14 +242,16 @@ class Session:
             self._empty, self._claim_at = 0, 0.0
             return
         self._empty = 0 if round.taken else self._empty + 1
-        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval)
+        polls = self._parts.environment.polls
+        pause = doubled(_FIRST_PAUSE, self._empty, self._settings.poll_interval) if polls else math.inf
         if round.next_at is not None and not self._client.manual:
             pause = max(_SHORTEST_PAUSE, min(pause, (round.next_at - self._client.now()) / 1000))
         self._claim_at = 0.0 if self._woken else self.loop.time() + pause
 
     def _before_claim(self) -> None:
         self._woken = False  # a wake-up from here on may be for something that this claim does not see
-        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000))
+        polls = self._parts.environment.polls
+        self._wakeup.rearm(self._client.now() + int(self._settings.poll_interval * 1000) if polls else None)
 
     def _claim_now(self) -> None:
         self._woken = True
@@ -261,7 +276,7 @@ class Session:
     async def _wait(self, slots: int) -> None:
         """Wait until a handler ended, the store has something to claim, or it is time for the next claim."""
         timer = None
-        if self._room(slots):
+        if self._room(slots) and self._claim_at < math.inf:
             timer = self.loop.call_later(max(0.0, self._claim_at - self.loop.time()), self._wake.set)
         try:
             await self._wake.wait()

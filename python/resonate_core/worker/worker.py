@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._core import Store
@@ -11,7 +13,7 @@ from ..errors import Invalid
 from .client import Client, Queues, names_of
 from .drain import Drained, drain, drain_async
 from .durations import Duration, milliseconds
-from .environment import Environment, Target
+from .environment import Environment, Target, WorkerStore, default
 from .registry import Registry
 from .reporting import Counts
 from .running import Runner
@@ -95,7 +97,7 @@ class Worker(Registry):
             raise Invalid(f"queues must name at least one queue, got {queues!r}")
         lease = milliseconds("lease", lease, 1)
         run_lease = lease if run_lease is None else milliseconds("run_lease", run_lease, 1)
-        self._environment = environment or Environment()
+        self._environment = environment or default.get() or Environment()
         self.settings = Settings(
             name=name or self._environment.name(),
             queues=queues if isinstance(queues, str) else dict(queues) if isinstance(queues, Mapping) else list(queues),
@@ -127,7 +129,7 @@ class Worker(Registry):
 
     def _listening(self) -> None:
         if self._bound is not None and isinstance(
-            self._bound[0], Store
+            self._bound[0], (Store, WorkerStore)
         ):  # what must be opened first is opened when the worker runs
             self.events.watch(self.client, names_of(self.settings.queues))
 
@@ -154,11 +156,32 @@ class Worker(Registry):
             >>> worker.run_until_idle().idle
             True
         """
-        if not isinstance(store_or_url, (Store, str, os.PathLike)):
+        if not isinstance(store_or_url, (Store, WorkerStore, str, os.PathLike)):
             raise TypeError(f"store_or_url must be a Store, the path of one or the URL of a server, got {store_or_url!r}")
         self.close()
         self._bound = (store_or_url, token)
         self._listening()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it knows where its jobs are."""
+        return self._bound is not None
+
+    def copy(self, environment: Environment) -> Self:
+        """Return a worker with the same handlers and options, bound to nothing, for another environment. A simulator runs several.
+
+        Args:
+            environment: Of the copy, which also names it.
+        """
+        made = copy.copy(self)
+        made._environment = environment
+        made.settings = replace(self.settings, name=environment.name())
+        made.counts = Counts()
+        made.events = self.events.copy()
+        made._runner = Runner(made.settings, made._parts)
+        made._client = lambda: made.client
+        made._bound = made._opened = None
+        return made
 
     @property
     def client(self) -> Client:
@@ -167,6 +190,9 @@ class Worker(Registry):
         Raises:
             Invalid: The worker was bound to nothing.
         """
+        here = default.get()
+        if here is not None and here is not self._environment and here.client is not None:
+            return here.client()
         if self._opened is None:
             if self._bound is None:
                 raise Invalid(f"{self!r} has no store: give it one, or bind() it to one")

@@ -40,6 +40,7 @@ def _play(play: Callable[[SceneClient], None], client: SceneClient) -> None:
     client.has_own_group = True
     play(client)
     _receive(client, client.twin.model.messages())
+    client.settle("task")  # before its message is sent again, which no stream receives
 
 
 def _first(client: SceneClient) -> None:
@@ -70,6 +71,7 @@ def _delayed(delay: int, client: SceneClient) -> Iterator[int]:
     yield delay
     client.twin.steps_are_due()
     _receive(client, client.twin.model.messages())
+    client.settle("task")
 
 
 def _receive(client: SceneClient, expected: list[dict[str, Any]]) -> None:

@@ -1,0 +1,90 @@
+"""The story of a simulated run: what a person wants to know of its trace, a line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ..stories import sentence
+
+__all__ = ["events_of", "recording_of", "story_of", "trace_of"]
+
+#: Lines that say nothing of what became of a promise or a job.
+_SILENT = ("job.heartbeat", "task.heartbeat")
+_VERBS = {"job.complete_many": "completes", "job.start_many": "starts", "job.complete": "completes", "job.start": "starts"}
+
+
+def trace_of(raw: Iterable[Any]) -> list[str]:
+    """Return everything that happened, one line each."""
+    lines = []
+    for one in raw:
+        if len(one) == 3:
+            lines.append(f"{one[1]} note {one[2]}")
+        elif isinstance(one[0], int):
+            lines.append(f"{one[0] / 1000:.3f} step {one[1]}")
+        else:
+            lines.append(f"{one[0]} {one[1].rstrip()}")
+    return lines
+
+
+def story_of(raw: Iterable[Any]) -> list[str]:
+    """Return crashes, faults and notes, and what was claimed, started, completed and settled, with the instants in ms."""
+    told: list[tuple[int, str]] = []
+    for one in raw:
+        if len(one) == 3:
+            told.append((one[1], one[2]))
+        elif isinstance(one[0], str):
+            for text in one[1].splitlines():
+                told += [(line["now"], said) for line in [json.loads(text)] for said in _said(one[0], line)]
+    width = max((len(str(now)) for now, _ in told), default=0)
+    return [f"{now:>{width}} ms  {text}" for now, text in told]
+
+
+def _said(name: str, line: dict[str, Any]) -> list[str]:
+    kind, res = line["kind"], line["res"]
+    if kind in _SILENT:
+        return []
+    if kind.startswith("step."):
+        said = sentence(line)
+        return [said] if said is not None else []
+    data = res.get("data") if "head" in res and res["head"]["status"] < 300 else None
+    if kind == "job.claim" and data is not None:
+        return [f"{job.get('claimedBy', name)} {_took(job)}" for job in data["jobs"]]
+    if kind in _VERBS and isinstance(data, dict):
+        asked = line["req"]["data"].get("jobs", [line["req"]["data"]])
+        answers = data.get("jobs", [{"status": 200}])
+        return [f"{name} {_VERBS[kind]} {job['id']}{_refused(answer)}" for job, answer in zip(asked, answers, strict=False)]
+    if kind == "job.fail" and data is not None:
+        job, error = data["job"], line["req"]["data"].get("error", {})
+        return [f"{name} fails {job['id']} ({job['state']}): {error.get('code')} {error.get('message', '')}".rstrip()]
+    said = sentence(line)
+    return [f"{name}: {said}"] if said is not None else []
+
+
+def _took(job: dict[str, Any]) -> str:
+    verb = "claims and starts" if job["state"] == "running" else "claims"
+    return f"{verb} {job['id']}, attempt {len(job['attempts']) or 1}, lease until {job.get('leaseUntil')} ms"
+
+
+def _refused(answer: dict[str, Any]) -> str:
+    status = answer.get("status", 200)
+    return "" if status < 300 else f": refused with {status}, {answer.get('error')}"
+
+
+def recording_of(raw: Iterable[Any]) -> list[str]:
+    """Return the lines of the recording of the store."""
+    return [line for one in raw if len(one) == 2 and isinstance(one[0], str) for line in one[1].splitlines()]
+
+
+def events_of(raw: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return the crashes, faults and notes as the events of a timeline."""
+    return [_event(one[1], one[2]) for one in raw if len(one) == 3]
+
+
+def _event(at: int, text: str) -> dict[str, Any]:
+    name, colon, rest = text.partition(": ")
+    if not colon:
+        return {"at": at, "kind": "note", "text": text}
+    kind = "crash" if rest.startswith("crashes") else "deploy" if rest.startswith("starts again") else "fault"
+    return {"at": at, "kind": kind, "text": text, "worker": name}

@@ -1,0 +1,72 @@
+"""The parts of a simulation that other parts use: the interface of `World` below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..._core import ManualClock, Store
+
+if TYPE_CHECKING:
+    from ..._wakeup import Watching
+    from ..choices import Choices
+    from .life import Life
+    from .loop import SimulationLoop
+
+__all__ = ["System"]
+
+
+class System(Protocol):
+    """A simulation, as its network, its processes and their stores see it."""
+
+    clock: ManualClock
+    _choices: Choices
+    _loop: SimulationLoop
+    _life: Life
+    _network: Any
+    _histories: Any
+    _changes: int
+
+    @property
+    def store(self) -> Store[ManualClock]:
+        """The store, without faults."""
+
+    @property
+    def now(self) -> int:
+        """The present instant, in Unix ms."""
+
+    def _note(self, text: str) -> None:
+        """Add a line to the story."""
+
+    def _fail(self, error: BaseException) -> None:
+        """Make an error the failure of the run."""
+
+    def _later(self, length: int, function: Callable[..., object], *args: Any) -> None:
+        """Call a function of the simulation itself in so many ms."""
+
+    def _number(self) -> int:
+        """Return a new number."""
+
+    def _crash(self, life: Life, why: str) -> None:
+        """Crash the process of a life."""
+
+    def _plan_start(self, process: Any) -> None:
+        """Start a process again later."""
+
+    def _forget(self, life: Life) -> None:
+        """End what other parts keep for a life that is over."""
+
+    def _wake(self, name: str) -> None:
+        """Wake a process, as a commit does."""
+
+    def _watch(self, life: Life, descriptor: int, **options: Any) -> Watching:
+        """Watch the store for a process."""
+
+    def _line(self, life: Life) -> Any:
+        """Return the `RequestLine` of a process."""
+
+    def _process_store(self, life: Life) -> Any:
+        """Return the `ProcessStore` of a process."""
+
+    async def _change_after(self, seen: int, left: float | None) -> None:
+        """Wait for a change of the store after those that were seen, or for so many seconds."""

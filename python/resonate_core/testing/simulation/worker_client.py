@@ -1,0 +1,109 @@
+"""The requests of a simulated worker: those of a store in this process, through the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import Unreachable
+from ...worker.client import Claimed, Held, Queues
+from ...worker.outcomes import Outcome
+from ...worker.records import JobRecord
+from ...worker.store_client import StoreClient
+
+if TYPE_CHECKING:
+    from ..._wakeup import Watching
+    from .life import Life
+    from .network import RequestLine
+    from .system import System
+
+__all__ = ["WorkerClient"]
+
+_T = TypeVar("_T")
+
+
+class WorkerClient:
+    """A `Client` of the store of a simulation.
+
+    Args:
+        world: The simulation.
+        life: Of the process that makes the requests.
+        line: The executor in which they are made, if there is one.
+    """
+
+    blocking = True
+    local = True
+    manual = False
+
+    def __init__(self, world: System, life: Life, line: RequestLine | None = None) -> None:
+        self._world = world
+        self._life = life
+        self._line = line
+        self._network = world._network
+        self._known: StoreClient | None = None
+
+    def __repr__(self) -> str:
+        return f"the store of {self._life.name!r}"
+
+    @property
+    def _store(self) -> StoreClient:
+        known = self._known
+        if known is None or known.store is not self._world.store:
+            known = self._known = StoreClient(self._world.store)
+        return known
+
+    def _call(self, what: str, execute: Callable[[], _T]) -> _T:
+        try:
+            made: _T = self._network.call_now(self._life, what, execute)
+            return made
+        except Unreachable:
+            if self._line is not None:
+                self._line.lost = True
+            raise
+
+    def now(self) -> int:
+        return max(0, self._world.clock.now + self._life.skew)
+
+    def next_due(self) -> int | None:
+        return self._store.next_due()
+
+    def watch(self, descriptor: int, queues: Queues) -> Watching:
+        """Commits of all processes are seen."""
+        return self._world._watch(self._life, descriptor)
+
+    def enqueue(self, type: str, payload: Any, options: Mapping[str, Any]) -> JobRecord:
+        return self._call("job.enqueue", lambda: self._store.enqueue(type, payload, options))
+
+    def enqueue_many(self, type: str, payloads: Sequence[Any], options: Mapping[str, Any]) -> Sequence[JobRecord]:
+        """Enqueue all or none."""
+        return self._call("job.enqueue_many", lambda: self._store.enqueue_many(type, payloads, options))
+
+    def claim(self, queues: Queues, count: int, worker: str, lease: int, run_lease: int, strict: bool, start: int) -> Claimed:
+        return self._call("job.claim", lambda: self._store.claim(queues, count, worker, lease, run_lease, strict, start))
+
+    def start_many(self, held: Sequence[Held], lease: int) -> list[int]:
+        return self._call("job.start", lambda: self._store.start_many(held, lease))
+
+    def complete_many(self, results: Sequence[tuple[str, int, Any]]) -> list[int]:
+        return self._call("job.complete", lambda: self._store.complete_many(results))
+
+    def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
+        return self._call(f"of attempts that {outcome.kind}", lambda: self._store.end_many(held, outcome))
+
+    def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
+        return self._call("job.heartbeat", lambda: self._store.heartbeat(worker, held))
+
+    def get(self, id: str) -> JobRecord:
+        return self._call("job.get", lambda: self._store.get(id))
+
+    def delete(self, id: str) -> None:
+        self._call("job.delete", lambda: self._store.delete(id))
+
+    def scheduled(self, queue: str, tags: Mapping[str, str]) -> Sequence[JobRecord]:
+        return self._call("job.search", lambda: self._store.scheduled(queue, tags))
+
+    def waiting(self, queues: Iterable[str]) -> bool:
+        return self._call("queue.stats", lambda: self._store.waiting(queues))
+
+    def close(self) -> None:
+        """Has nothing to close: the store is the simulation's."""
