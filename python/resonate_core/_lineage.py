@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -174,13 +174,13 @@ def family_of(target: Requests, promise: Mapping[str, Any], *, most: int | None 
                 yield found
 
 
-def calls_of(target: Requests, id: str, *, most: int | None = None) -> Call:
+def calls_of(target: Requests, id: str, *, family: Callable[[Mapping[str, Any]], Iterable[dict[str, Any]]] | None = None) -> Call:
     """The call tree below a promise.
 
     Args:
         target: Where it is.
         id: The root of a workflow, or any call in it.
-        most: The most calls; further ones are left out.
+        family: Returns the other promises of the workflow of a promise; by default `family_of`.
 
     Returns:
         The call of that id, with those that it made.
@@ -189,7 +189,8 @@ def calls_of(target: Requests, id: str, *, most: int | None = None) -> Call:
         Exception: There is no such promise, or the target cannot search: what `send` of the target raises for a refusal.
     """
     root: dict[str, Any] = target.send("promise.get", {"id": id})["promise"]
-    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in family_of(target, root, most=most)}
+    others = family_of(target, root) if family is None else family(root)
+    known: dict[str, Call] = {id: Call(root)} | {promise["id"]: Call(promise) for promise in others}
     parents = {each: _parent(call.promise, known) for each, call in known.items() if each != id}
     for each in parents:
         seen = {each}

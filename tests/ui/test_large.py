@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import resonate_core as rc
-from resonate_core.ui import facts, parts
+from resonate_core.ui import parts
 from ui.ui_client import Client, client_of, scene
 
 
@@ -16,8 +16,7 @@ from ui.ui_client import Client, client_of, scene
 def large(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store of the scene, which counts as large."""
     scene(store)
-    for module in (parts, facts):
-        monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(parts, "SMALL", 0)
     return store
 
 

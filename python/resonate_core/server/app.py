@@ -9,7 +9,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from random import Random
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
 
 from starlette.middleware.cors import CORSMiddleware
 
@@ -25,6 +24,7 @@ from .origins import JOB_STREAM, Origins
 from .pages import Pages
 from .runtime import Runtime
 from .settings import Settings
+from .stream_paths import queues_of, segments_after_poll
 from .tracing import spans
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ class ResonateApp:
         if scope["method"] not in ("GET", "HEAD"):
             await _answer(send, *_ONLY_GET)
             return
-        segments = _segments_after_poll(scope)
+        segments = segments_after_poll(scope)
         if segments is None:
             await _answer(send, 404, b'{"error":"a stream is at /poll/{group}/{id}"}')
             return
@@ -406,7 +406,7 @@ class ResonateApp:
         if scope["method"] not in ("GET", "HEAD"):
             await _answer(send, *_ONLY_GET)
             return
-        queues = _queues_of(scope)
+        queues = queues_of(scope)
         if not 1 <= len(queues) <= _MOST_QUEUES:
             why = f"a stream is at {JOB_STREAM}?queue=NAME, with 1 to {_MOST_QUEUES} queues, got {len(queues)}"
             await _answer(send, 400, json.dumps({"error": why}).encode())
@@ -425,23 +425,6 @@ def _failed(envelope: Envelope, error: Exception, outcome_may_be_unknown: bool) 
     if outcome_may_be_unknown:
         return 500, envelope.refusal(500, "the store failed; the server's log says why, and whether anything was done")
     return 500, envelope.refusal(500, "the store failed and nothing was done; the server's log says why")
-
-
-def _segments_after_poll(scope: Scope) -> tuple[str, str] | None:
-    """Return group and id, decoded one by one: an id may contain a slash, written %2F."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    path = raw.split(b"?", 1)[0].decode("latin-1")
-    at = path.find("/poll/", max(0, len(scope.get("root_path", "")) - 1))
-    segments = path[at + len("/poll/") :].split("/")
-    if at < 0 or len(segments) != 2 or not all(segments):
-        return None
-    return unquote(segments[0]), unquote(segments[1])
-
-
-def _queues_of(scope: Scope) -> list[str]:
-    """Return the queues that the query of a request names, each once."""
-    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
-    return list(dict.fromkeys(value for name, value in query if name == "queue" and value))
 
 
 async def _discard_rest(receive: Receive) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
-from .parts import part_of
+from .._lineage import family_of
+from .parts import is_large, part_of
 from .principal import Principal
 from .redaction import Redaction
 
@@ -18,6 +19,8 @@ __all__ = ["VERSION", "Door", "Refused"]
 VERSION = "2026-04-01"
 #: The most ids of which the rows are read in one call.
 _MOST_ROWS = 1000
+#: The most promises of a workflow.
+_MOST_FAMILY = 5000
 _numbers = itertools.count(1)
 
 
@@ -102,6 +105,35 @@ class Door:
             cursor = page.get("cursor")
             if cursor is None:
                 return
+
+    def beginning_with(self, prefix: str, limit: int) -> list[dict[str, Any]]:
+        """Return the visible promises whose ids begin with a text and are longer, by id. It reads no other rows."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = prefix
+        while cursor is not None and len(found) < limit:
+            page = self.send("promise.search", {"cursor": cursor, "limit": min(limit - len(found), 1000)})
+            cursor = page.get("cursor")
+            for promise in page["promises"]:
+                if not promise["id"].startswith(prefix):
+                    return found
+                found.append(promise)
+        return found
+
+    def family(self, promise: Mapping[str, Any], most: int = _MOST_FAMILY) -> list[dict[str, Any]]:
+        """Return the promises that may belong to the workflow of a promise, except itself.
+
+        In a large store, these are only those whose ids extend that of the promise or of its root: tags have no index.
+        """
+        if not is_large(self.store):
+            return list(family_of(self, promise, most=most))
+        roots = dict.fromkeys((promise["id"], promise["tags"].get("resonate:origin", promise["id"])))
+        found = {one["id"]: one for root in roots for end in ".:" for one in self.beginning_with(f"{root}{end}", most)}
+        for root in roots:
+            one = self.find("promise", root)
+            if one is not None:
+                found[root] = one
+        found.pop(promise["id"], None)
+        return list(found.values())[:most]
 
     def find(self, kind: str, id: str) -> dict[str, Any] | None:
         """Return a promise, task, job or schedule as on the wire; None if there is none or it is not visible."""

@@ -7,14 +7,14 @@ from typing import Any
 
 from .._instants import NEVER
 from .door import Door
-from .parts import SMALL
+from .parts import is_large
 
 __all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "queue_row", "waiting_in"]
 
 
 def awaited_elsewhere(door: Door, id: str) -> list[str]:
     """Return the visible pending promises outside of its workflow that a task awaits; none in a store that is too large to be searched."""
-    if door.store.promises.count() > SMALL:
+    if is_large(door.store):
         return []
     found = [row["id"] for row in door.store.snapshot()["promises"] if row["state"] == "pending" and id in row["callbacks"]]
     return [other for other in found if door.principal.sees(other)]

@@ -48,7 +48,7 @@ def find(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     if "*" not in text:
         for one in door.send("schedule.search", {"id": f"{text}*", "limit": _MOST_FOUND})["schedules"]:
             add("schedule", one["id"], None, one["cron"])
-        starts = door.send("promise.search", {"id": f"{text}*", "limit": _MOST_FOUND})["promises"]
+        starts = door.beginning_with(text, _MOST_FOUND)
         jobs = door.find_all("job", [one["id"] for one in starts])
         for one in starts:
             if one["id"] in jobs:

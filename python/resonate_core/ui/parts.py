@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from .._core import Store
 from .._instants import NEVER
 
-__all__ = ["SMALL", "part_of"]
+__all__ = ["is_large", "part_of"]
 
 #: A store with at most so many promises is read as a whole where its core cannot read some rows only.
 SMALL = 20_000
 _VERSION = "2026-04-01"
 #: Members of a job on the wire that its stored row has elsewhere or not at all.
 _DERIVED = frozenset(("id", "tags", "payload", "result", "version", "claimedBy", "leaseUntil", "deadline"))
+
+
+_LARGE: WeakSet[Store] = WeakSet()
+
+
+def is_large(store: Store) -> bool:
+    """Return whether a store has so many promises that no request may read all of them. A large store stays one."""
+    if store not in _LARGE and store.promises.count() > SMALL:
+        _LARGE.add(store)
+    return store in _LARGE
 
 
 def part_of(store: Store, ids: Sequence[str]) -> dict[str, Any]:
@@ -31,7 +42,7 @@ def part_of(store: Store, ids: Sequence[str]) -> dict[str, Any]:
     views: Any = store.views
     if hasattr(views, "rows"):
         return {**views.rows(list(ids)), "exact": True}
-    if store.promises.count() > SMALL:
+    if is_large(store):
         return _from_requests(store, ids)
     wanted = set(ids)
     whole = store.snapshot()

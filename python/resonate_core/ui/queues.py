@@ -20,7 +20,8 @@ _STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "c
 #: The most scheduled jobs of which groups are read.
 _MOST_GATHERING = 10_000
 #: The most jobs of which the types are counted.
-_MOST_TYPED = 5000
+_MOST_TYPED = 1000
+_UNFINISHED = _STATES[:6]
 
 
 def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,21 +68,17 @@ def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     item = queue_item(door, queue_row(door, name) or {}, stats[0])
     token = next_token(door, name)
     item["limits"]["rate"] = token if token is not None and token > door.store.now else None
-    item["types"] = _types(door, name)
+    item["types"] = _types(door, name) if sum(item["counts"][state] for state in _UNFINISHED) <= _MOST_TYPED else None
     item["series"] = series_of(door, name, given.number("hours", 1, 168, 24) or 24)
     item["keys"] = None
     return item
 
 
-def _types(door: Door, name: str) -> list[dict[str, Any]] | None:
-    """Count the unfinished jobs of a queue by type; None if there are too many."""
+def _types(door: Door, name: str) -> list[dict[str, Any]]:
+    """Count the unfinished jobs of a queue by type."""
     counted: dict[str, dict[str, int]] = {}
-    number = 0
-    for state in ("scheduled", "pending", "claimed", "running", "retry", "archived"):
+    for state in _UNFINISHED:
         for job in door.pages("job.search", "jobs", {"queue": name, "state": state, "limit": 1000}):
-            number += 1
-            if number > _MOST_TYPED:
-                return None
             cell = counted.setdefault(job["type"], {})
             cell[state] = cell.get(state, 0) + 1
     return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]

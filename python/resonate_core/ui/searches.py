@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from json import dumps, loads
 from typing import Any
@@ -15,6 +16,10 @@ __all__ = ["Found", "JobFilter", "PromiseFilter", "find_jobs", "find_roots"]
 
 #: The most rows that one request examines for a filter that no index serves: a slice does not delay other requests.
 SLICE = 10_000
+#: The most jobs that are read at once; a filter of the engine alone reads no more than are shown.
+_PAGE = 1000
+#: Texts that a payload holds as they are: JSON escapes none of their characters.
+_PLAIN = re.compile(r"[\w.@+ -]+", re.ASCII)
 
 
 @dataclass
@@ -77,8 +82,9 @@ def _call(call: Any, **options: Any) -> Any:
 
 def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> Found:
     """Return a page of the matching visible jobs, newest first."""
-    text = next((text for path, text in wanted.arguments if path is None), None)
     shown = door.redaction.rules.any  # the engine judges what is stored, and a filter must not tell what redaction hides
+    text = next((text for path, text in wanted.arguments if path is None or _PLAIN.fullmatch(text)), None)
+    views = door.store.views
     query = {
         "states": wanted.states,
         "queue": wanted.queue,
@@ -92,14 +98,25 @@ def find_jobs(door: Door, wanted: JobFilter, limit: int, cursor: str | None) -> 
     }
     found = Found([], cursor, 0, None)
     while True:
-        page = _call(
-            door.store.views.jobs, **query, limit=limit - len(found.items), scan=SLICE - found.examined, cursor=found.cursor
-        )
-        records = [job.to_dict() for job in page]
-        found.items += [job for job in records if door.principal.sees(job["id"]) and _matches(door, wanted, job)]
+        left = limit - len(found.items)
+        scan = SLICE - found.examined
+        size = min(_PAGE, scan) if wanted.needs_records() or door.principal.prefix else left
+        page = _call(views.jobs, **query, limit=size, scan=scan, cursor=found.cursor)
+        kept = [(place, job) for place, job in enumerate(_records(page)) if _is_wanted(door, wanted, job)]
+        if len(kept) > left:  # the next page begins after the last job of this one
+            page = _call(views.jobs, **query, limit=kept[left - 1][0] + 1, scan=scan, cursor=found.cursor)
+        found.items += [job for _, job in kept[:left]]
         found.cursor, found.examined, found.reached_at = page.cursor, found.examined + page.scanned, page.reached_at
         if found.cursor is None or len(found.items) >= limit or found.examined >= SLICE:
             return found
+
+
+def _records(page: Any) -> Iterator[dict[str, Any]]:
+    return (job.to_dict() for job in page)
+
+
+def _is_wanted(door: Door, wanted: JobFilter, job: Mapping[str, Any]) -> bool:
+    return door.principal.sees(job["id"]) and _matches(door, wanted, job)
 
 
 def find_roots(door: Door, wanted: PromiseFilter, limit: int, cursor: str | None) -> Found:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._instants import NEVER, when
-from .._lineage import family_of
 from .door import Door
 from .facts import awaited_elsewhere
 from .verdict import Advice, Next, Verdict
@@ -140,7 +139,7 @@ def awaited_by_task(door: Door, id: str, promise: Mapping[str, Any]) -> list[str
 
     The store keeps for each promise who awaits it. So the promises of the same workflow are examined, and the jobs that it awaits.
     """
-    family = {one["id"]: one for one in family_of(door, promise)}
+    family = {one["id"]: one for one in door.family(promise)}
     pending = sorted((one["createdAt"], one["id"]) for one in family.values() if one["state"] == "pending" and one["id"] != id)
     rows = door.rows([other for _, other in pending])
     found = [other for _, other in pending if other in rows and id in rows[other]["callbacks"]]

@@ -56,7 +56,7 @@ def workflows(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 def workflow(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     """The call tree and the timeline of a root, or of a call in a workflow."""
     id = given.need("id")
-    tree = calls_of(door, id, most=_MOST_CALLS)
+    tree = calls_of(door, id, family=lambda root: door.family(root, _MOST_CALLS))
     calls = [call for call, _ in in_order(tree)]
     door.know_types([call.id for call in calls])
     now = door.store.now
