@@ -1,7 +1,7 @@
 // Actions and "try it first": each action opens one dialogue, which can show what would follow before it is done.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { act } from "./api.js";
-import { Icon, Id, State, When, linkTo } from "./elements.js";
+import { Icon, Id, Select, State, When, linkTo } from "./elements.js";
 import * as text from "./format.js";
 import { mayOperate, toast, touched, update, useShared } from "./state.js";
 
@@ -112,10 +112,10 @@ export function ActionDialog({ action, close }) {
       set=${(value) => setValues((old) => ({ ...old, [field.name]: value }))} />`)}</div>`}
     ${error && html`<div class="note bad" role="alert"><p><strong>Refused.</strong> ${error.message}</p></div>`}
     ${preview && html`<section aria-label="What would follow"><div class="row"><h3 class="grow">On a fork of the store</h3>
-      <label class="row small">and in <select value=${horizon} onChange=${(event) => {
-        setHorizon(Number(event.target.value));
-        send(true, Number(event.target.value));
-      }}>${HORIZONS.map(([ms, label]) => html`<option value=${ms}>${label}</option>`)}</select></label></div><${Preview} of=${preview} /></section>`}
+      <label class="row small">and in <${Select} value=${horizon} options=${HORIZONS} choose=${(value) => {
+        setHorizon(Number(value));
+        send(true, Number(value));
+      }} /></label></div><${Preview} of=${preview} /></section>`}
     <p class="sr" role="status">${busy === "preview" ? "Trying on a fork" : preview ? "The preview is shown" : ""}</p>
   </${Modal}>`;
 }
@@ -126,7 +126,7 @@ export function Field({ of, value, set, wrong }) {
   const common = { id: name, name: of.name, "aria-describedby": wrong ? `${name}-wrong` : of.hint ? `${name}-hint` : undefined, "aria-invalid": wrong ? "true" : undefined, required: of.required };
   const hear = (event) => set(event.target.value);
   let control;
-  if (of.type === "select") control = html`<select ...${common} value=${value} onChange=${hear}>${of.options.map(([key, label]) => html`<option value=${key}>${label ?? key}</option>`)}</select>`;
+  if (of.type === "select") control = html`<${Select} ...${common} value=${value} options=${of.options} choose=${set} />`;
   else if (of.type === "textarea") control = html`<textarea ...${common} rows=${of.rows ?? 6} spellcheck=${false} value=${value} onInput=${hear}></textarea>`;
   else control = html`<input ...${common} type=${of.type ?? "text"} min=${of.min} max=${of.max} step=${of.step} value=${value} placeholder=${of.placeholder} list=${of.list} autocomplete="off" onInput=${hear} />`;
   return html`<div class="field" style=${of.type === "textarea" || of.wide ? { gridColumn: "1 / -1" } : undefined}><label for=${name}>${of.label}</label>${control}

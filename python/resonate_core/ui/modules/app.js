@@ -85,7 +85,7 @@ export function App() {
       ${reads && html`<${Live} />`}
       <button type="button" class="button quiet small" aria-label=${settings.utc ? "Instants are in UTC; show local time" : "Instants are in local time; show UTC"} onClick=${() => setting("utc", !settings.utc)}>${settings.utc ? "UTC" : "Local"}</button>
       <button type="button" class="button quiet icon" aria-label=${`Theme: ${settings.theme}`} title=${`Theme: ${settings.theme}`} onClick=${nextTheme}><${Icon} name=${{ auto: "auto", light: "sun", dark: "moon" }[settings.theme]} /></button>
-      <button type="button" class="button quiet icon" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${() => update({ dialog: { type: "help" } })}><${Icon} name="help" /></button>
+      <button type="button" class="button quiet icon only-wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${() => update({ dialog: { type: "help" } })}><${Icon} name="help" /></button>
     </header>
     ${reads && html`<${Menu} route=${route} open=${open} session=${session} />`}
     <main id="main" tabindex="-1">

@@ -70,7 +70,7 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
       <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : absolute(at[shown], settings.utc).slice(0, 16)}: ${lines.map((line) => format(line.values[shown])).join(" / ")}`}</span>
       <button type="button" class="button quiet icon" aria-label=${`${title} as a table`} title="As a table" aria-pressed=${String(table)} onClick=${() => setTable(!table)}><${Icon} name="queues" size="14" /></button></figcaption>
     ${table
-      ? html`<div class="scroll chart-table" tabindex="0" role="region" aria-label=${title}><table><caption class="sr">${title}</caption><thead><tr><th scope="col">Time</th>${lines.map((line) => html`<th scope="col" class="num">${line.label}</th>`)}</tr></thead>
+      ? html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table><caption class="sr">${title}</caption><thead><tr><th scope="col">Time</th>${lines.map((line) => html`<th scope="col" class="num">${line.label}</th>`)}</tr></thead>
         <tbody>${at.map((ms, index) => html`<tr key=${ms}><td class="nowrap">${absolute(ms, settings.utc).slice(0, 16)}</td>${lines.map((line) => html`<td class="num">${unit === "ms" ? duration(line.values[index]) : number(line.values[index])}</td>`)}</tr>`).reverse()}</tbody></table></div>`
       : html`<div class="plot" ref=${element} role="img" aria-label=${`${title}. Latest: ${said}.`} style=${{ height: `${height}px` }}></div>`}</figure>`;
 }
@@ -92,6 +92,7 @@ function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
   const muted = colour("--muted", room);
   const grid = { stroke: colour("--line", room), width: 1 };
   const font = "11px Inter, system-ui, sans-serif";
+  const pad = bars ? 43_200 : 0;
   const axis = { stroke: muted, font, grid, ticks: { show: false }, gap: 6 };
   return {
     width: room.clientWidth,
@@ -100,7 +101,7 @@ function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     tzDate: utc ? (seconds) => Plot.tzDate(new Date(seconds * 1_000), "UTC") : undefined,
-    scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
+    scales: { x: { range: (_, low, high) => (bars && high > low ? [low - pad, high + pad] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 76, values: (_, ticks) => ticks.map((tick) => instant(tick * 1_000, utc, ticks.length > 1 ? ticks[1] - ticks[0] : 60)) },
       { ...axis, size: 52, space: 36, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) || format !== short ? format(tick) : "")) },

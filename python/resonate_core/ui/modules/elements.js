@@ -172,3 +172,8 @@ export function Bar({ counts, states = text.JOB_STATES, label }) {
   return html`<div class="bar" role="img" aria-label=${`${label ? `${label}: ` : ""}${said || "no jobs"}`} title=${said}>
     ${sum > 0 && states.filter((state) => counts?.[state]).map((state) => html`<span key=${state} class=${`s-${state}`} style=${{ flexGrow: counts[state] }}></span>`)}</div>`;
 }
+
+/** A choice from `options`: `[value, label]`. */
+export function Select({ value, options, choose, ...rest }) {
+  return html`<select ...${rest} onChange=${(event) => choose(event.target.value, event.target)}>${options.map(([key, label]) => html`<option key=${key} value=${key} selected=${String(key) === String(value ?? "")}>${label ?? key}</option>`)}</select>`;
+}

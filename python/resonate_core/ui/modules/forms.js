@@ -1,6 +1,6 @@
 // Filters of a list: they stand in the address, and are applied by Enter or by leaving a field.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
-import { Sign } from "./elements.js";
+import { Select, Sign } from "./elements.js";
 import { fromField, number, stateWord, toField } from "./format.js";
 import { refine } from "./router.js";
 import { useShared } from "./state.js";
@@ -20,9 +20,9 @@ export function Filters({ query, fields, children }) {
   return html`<form class="filters" role="search" aria-label="Filters" onSubmit=${(event) => {
     event.preventDefault();
     apply();
-  }}>${fields.map((field) => html`<div key=${field.name} class=${field.wide ? "field wide" : "field"}><label for=${`filter-${field.name}`}>${field.label}</label>
+  }}>${fields.map((field) => html`<div key=${field.name} class=${`field ${field.wide ? "wide" : ""} ${field.type ?? ""}`}><label for=${`filter-${field.name}`}>${field.label}</label>
       ${field.type === "select"
-        ? html`<select id=${`filter-${field.name}`} value=${typed[field.name]} onChange=${(event) => apply({ [field.name]: event.target.value })}>${field.options.map(([key, label]) => html`<option value=${key}>${label}</option>`)}</select>`
+        ? html`<${Select} id=${`filter-${field.name}`} value=${typed[field.name]} options=${field.options} choose=${(value) => apply({ [field.name]: value })} />`
         : html`<input id=${`filter-${field.name}`} type=${field.type === "when" ? "datetime-local" : "text"} step="1" placeholder=${field.placeholder} spellcheck=${false} autocomplete="off" value=${typed[field.name]}
             onInput=${(event) => setTyped((old) => ({ ...old, [field.name]: event.target.value }))} onChange=${() => apply()} />`}</div>`)}
     <button type="submit" class="button">Filter</button>

@@ -1,6 +1,6 @@
 // Tables: a caption for screen readers, cards on a phone, pages by cursor, selection, j and k from row to row.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
-import { Empty, Icon, When } from "./elements.js";
+import { Empty, Icon, Select, When } from "./elements.js";
 import * as text from "./format.js";
 import { current, refine } from "./router.js";
 
@@ -8,7 +8,7 @@ import { current, refine } from "./router.js";
  * `columns`: `{key, label, num, cell, show(row), id}`; `keyOf(row)`; `selection`: `{has, toggle, all}`, or nothing.
  */
 export function Table({ caption, columns, rows, keyOf, selection, sticky = true }) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table class=${sticky ? "cards" : ""}><caption class="sr">${caption}</caption><thead><tr>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label=${caption}><table class=${sticky ? "cards" : ""}><caption class="sr">${caption}</caption><thead><tr>
     ${selection && html`<th scope="col" class="check"><input type="checkbox" aria-label="Select all rows of this page" checked=${rows.length > 0 && rows.every((row) => selection.has(keyOf(row)))}
       onChange=${(event) => selection.all(rows.map(keyOf), event.target.checked)} /></th>`}
     ${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.num ? "num" : ""}>${column.hidden ? html`<span class="sr">${column.label}</span>` : column.label}</th>`)}</tr></thead>
@@ -41,12 +41,14 @@ export function useSelection(keys) {
   };
 }
 
+const SIZES = [["25"], ["50"], ["100"], ["200"]];
+
 /** The foot of a list that is read by cursor: the first page and the next one, and how far a scan has got. */
 export function Pages({ of, noun, many }) {
   const { cursor, limit } = current().query;
   const scan = of.scan;
   return html`<div class="table-foot"><span class="grow" role="status">${text.count(of.items.length, noun, many)} on this page${scan ? html`; looked at ${text.number(scan.examined)}${scan.until != null ? html` back to <${When} at=${scan.until} />` : ""}${scan.complete ? ", that is all" : ""}` : ""}</span>
-    <label class="row">Rows <select value=${limit ?? "50"} onChange=${(event) => refine({ limit: event.target.value })}>${["25", "50", "100", "200"].map((n) => html`<option>${n}</option>`)}</select></label>
+    <label class="row">Rows <${Select} value=${limit ?? "50"} options=${SIZES} choose=${(value) => refine({ limit: value })} /></label>
     ${cursor && html`<button type="button" class="button small" onClick=${() => refine({ cursor: null })}>First page</button>`}
     ${of.next && html`<button type="button" class="button small" data-next onClick=${() => refine({ cursor: of.next })}>${scan && !scan.complete ? "Look further" : "Next page"} <${Icon} name="right" size="13" /></button>`}</div>`;
 }

@@ -1,7 +1,7 @@
 // Jobs: newest first, by filters; actions on one row, on the selected rows, or on all that match.
 import { html } from "../vendor/htm-preact.js";
 import { Do, ask } from "../actions.js";
-import { Empty, Head, Id, Read, State, When } from "../elements.js";
+import { Empty, Head, Id, Read, Select, State, When } from "../elements.js";
 import * as text from "../format.js";
 import { Filters, StateChips } from "../forms.js";
 import { href } from "../router.js";
@@ -31,12 +31,10 @@ const BULK = [
 export function Jobs({ query }) {
   const asked = Object.fromEntries([...FILTERS, "limit", "cursor"].map((name) => [name, query[name]]));
   const view = useView("jobs", asked);
-  const { state, ...others } = asked;
   const total = useView("overview", {}, { live: false });
   const rows = view.data?.items ?? [];
   const selection = useSelection(rows.map((row) => row.id));
   const filtered = FILTERS.some((name) => query[name]?.length);
-  void others;
   const empty = html`<${Empty} title=${filtered ? "No job matches" : "No job yet"} icon="jobs">${filtered
     ? html`Remove a filter, or search a longer time. <a href=${href("jobs")}>Show all jobs</a>.`
     : html`<a href=${href("enqueue")}>Enqueue a job</a> here, or in a program: <code>store.jobs.enqueue("email:send", {"to": "ann"})</code>.`}</${Empty}>`;
@@ -78,11 +76,11 @@ function AllMatching({ query }) {
   const said = Object.entries({ ...data, tags: query.tag?.join(", ") }).filter(([, value]) => value).map(([name, value]) => `${name} ${value}`).join(", ");
   const possible = BULK.filter(([kind, , , states]) => states.includes(state) && kind !== "job.cancel");
   if (!possible.length) return null;
-  return html`<label class="row"><span class="sr">Action on all that match</span><select onChange=${(event) => {
-    const [kind, label, , , note] = BULK.find(([one]) => one === event.target.value) ?? [];
-    event.target.value = "";
+  return html`<label class="row"><span class="sr">Action on all that match</span><${Select} value="" options=${[["", "All that match…"], ...possible]} choose=${(chosen, element) => {
+    const [kind, label, , , note] = BULK.find(([one]) => one === chosen) ?? [];
+    element.value = "";
     if (kind) ask({ title: `${label}: all that match`, verb: label, danger: kind === "job.delete", text: `All jobs with ${said}. ${note} At most 1,000 in one request; repeat it for more.`, kind, data,
       done: (reply) => `${label}: ${text.count(reply.data?.count ?? 0, "job")}${reply.data?.more ? ", others are left" : ""}.` });
-  }}><option value="">All that match…</option>${possible.map(([kind, label]) => html`<option value=${kind}>${label}</option>`)}</select></label>`;
+  }} /></label>`;
 }
 

@@ -69,7 +69,7 @@ export function Queue({ query }) {
 }
 
 function ByState({ of }) {
-  return html`<section class="figures many" aria-label="Jobs by state">${text.JOB_STATES.filter((state) => of.counts?.[state] || ["pending", "running", "retry", "archived", "completed", "failed"].includes(state)).map((state) => html`
+  return html`<section class="figures many" aria-label="Jobs by state">${text.JOB_STATES.map((state) => html`
     <a key=${state} href=${href("jobs", { queue: of.name, state: [state] })}><span class="figure-label"><${State} of=${state} /></span><span class="figure">${text.number(of.counts?.[state] ?? 0)}</span></a>`)}</section>`;
 }
 

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { download, post } from "../api.js";
 import { ChangeText } from "../actions.js";
-import { Card, Empty, Failed, Head, Icon, Id, Read, State, When, linkTo } from "../elements.js";
+import { Card, Empty, Failed, Head, Icon, Id, Read, Select, State, When, linkTo } from "../elements.js";
 import * as text from "../format.js";
 import { Plain, diff as diffModule } from "../plain.js";
 import { current, href, refine } from "../router.js";
@@ -40,7 +40,7 @@ export function Travel({ query }) {
   const items = list.data?.items ?? [];
   const known = items.find((one) => one.travel === query.travel) ?? (query.travel ? null : items[0]);
   const upload = html`<label class="button">${busy ? "Reading…" : "Open a recording"}<input class="sr" type="file" accept=".jsonl,.ndjson" onChange=${(event) => load(event.target.files[0])} /></label>`;
-  return html`<${Head} title="Time travel" lead="A store as it was after each step of a recording.">${items.length > 1 && html`<label class="row">Recording <select value=${known?.travel} onChange=${(event) => refine({ travel: event.target.value, n: 0, a: null, b: null })}>${items.map((one) => html`<option value=${one.travel}>${one.name ?? one.travel}</option>`)}</select></label>`}${upload}</${Head}>
+  return html`<${Head} title="Time travel" lead="A store as it was after each step of a recording.">${items.length > 1 && html`<label class="row">Recording <${Select} value=${known?.travel} options=${items.map((one) => [one.travel, one.name])} choose=${(travel) => refine({ travel, n: 0, a: null, b: null })} /></label>`}${upload}</${Head}>
     ${list.error && html`<${Failed} error=${list.error} retry=${list.reload} what="The list of recordings" />`}
     ${known ? html`<${Recording} key=${known.travel} of=${known} query=${query} />` : list.data && html`<div class="card"><${Empty} title=${query.travel ? "This recording is no longer kept" : "No recording is open"} icon="travel">Record a store with <code>store.record("run.jsonl")</code>, and open the file here, or start with <code>resonate-core ui run.jsonl</code>.</${Empty}></div>`}`;
 }

@@ -1,5 +1,5 @@
 // Workflows: roots, newest first; one root with its call tree, its timeline, and the call that is chosen.
-import { html, useState } from "../vendor/htm-preact.js";
+import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson } from "../actions.js";
 import { Card, Empty, Head, Id, Read, State, Tags, Value, When } from "../elements.js";
 import * as text from "../format.js";
@@ -48,15 +48,13 @@ export function Workflow({ query }) {
 const find = (call, id) => (call.id === id ? call : (call.children ?? []).reduce((found, child) => found ?? find(child, id), null));
 
 function Whole({ of, id, call }) {
-  const [at, setAt] = useState(null);
   const chosen = call ?? (id === of.root ? null : id);
   const choose = (next) => refine({ call: next === of.root || next === chosen ? null : next }, true);
   const shown = find(of.tree, chosen ?? of.root) ?? of.tree;
-  void at;
   return html`<${Head} title=${html`<${Id} of=${of.root} whole />`} crumbs=${html`<a href=${href("workflows")}>Workflows</a>`}
       lead=${html`<span class="row"><${State} of=${of.tree.state} /><span>${of.tree.func}</span><span>created <${When} at=${of.tree.promise.createdAt} /></span><span>${text.count(of.count, "call")}${of.cut ? ", of which 2,000 are shown" : ""}</span></span>`}><${Actions} promise=${of.tree.promise} task=${of.tree.task} job=${of.tree.job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
-      ${of.timeline && html`<${Card} title="Timeline"><${Plain} load=${timeline} data=${of.timeline} options=${{ selected: chosen }} label="Timeline" on=${{ "timeline-select": ({ id: one }) => one && choose(one), "timeline-at": ({ at: when }) => setAt(when) }} /></${Card}>`}
+      ${of.timeline && html`<${Card} title="Timeline"><${Plain} load=${timeline} data=${of.timeline} options=${{ selected: chosen }} label="Timeline" on=${{ "timeline-select": ({ id: one }) => one && choose(one) }} /></${Card}>`}
       <div class="columns wide-first"><${Card} title="Calls" flush><${Tree} key=${of.root} root=${of.tree} selected=${shown.id} choose=${choose} label="Calls of ${of.root}" /></${Card}>
       <${Call} of=${shown} root=${of.root} /></div>
       ${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div>`;
