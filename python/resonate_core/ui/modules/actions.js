@@ -1,7 +1,7 @@
 // Actions and "try it first": each action opens one dialogue, which can show what would follow before it is done.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { act } from "./api.js";
-import { Icon, Id, Select, State, When, linkTo } from "./elements.js";
+import { Button, IconButton, Id, Select, State, When, linkTo } from "./elements.js";
 import * as text from "./format.js";
 import { mayOperate, toast, touched, update, useShared } from "./state.js";
 
@@ -16,11 +16,11 @@ const HORIZONS = [
 ];
 
 /** A button that opens an action; nothing for those who may only read. */
-export function Do({ label, icon, action, primary = false, danger = false, small = false, disabled = false }) {
+export function Do({ label, icon, action, primary = false, danger = false, small = false }) {
   useShared();
   if (!mayOperate()) return null;
-  return html`<button type="button" class=${`button ${primary ? "primary" : ""} ${danger ? "danger" : ""} ${small ? "small" : ""}`} disabled=${disabled}
-    onClick=${() => ask({ title: label, danger, ...action })}>${icon && html`<${Icon} name=${icon} />`}${label}</button>`;
+  const look = `${primary ? "primary" : ""} ${danger ? "danger" : ""} ${small ? "small" : ""}`;
+  return html`<${Button} look=${look} icon=${icon} onClick=${() => ask({ title: label, danger, ...action })}>${label}</${Button}>`;
 }
 
 /** A modal dialogue: focus stays inside, Escape closes it, focus returns to what opened it. */
@@ -37,7 +37,7 @@ export function Modal({ title, close, children, footer, submit }) {
     };
   }, []);
   const inside = html`<header><h2 id="dialog-title">${title}</h2>
-      <button type="button" class="button quiet icon" aria-label="Close" onClick=${close}><${Icon} name="close" /></button></header>
+      <${IconButton} icon="close" label="Close" onClick=${close} /></header>
     <div class="body">${children}</div>${footer && html`<footer>${footer}</footer>`}`;
   const cancel = (event) => {
     event.preventDefault();
@@ -103,8 +103,8 @@ export function ActionDialog({ action, close }) {
     }
     setBusy(null);
   }
-  const footer = html`<button type="button" class="button quiet" onClick=${close}>Cancel</button>
-    ${action.preview !== false && html`<button type="button" class="button" disabled=${busy} onClick=${() => send(true)}><${Icon} name="fork" />${busy === "preview" ? "Trying…" : "Try it first"}</button>`}
+  const footer = html`<${Button} look="quiet" onClick=${close}>Cancel</${Button}>
+    ${action.preview !== false && html`<${Button} icon="fork" disabled=${busy} onClick=${() => send(true)}>${busy === "preview" ? "Trying…" : "Try it first"}</${Button}>`}
     <button type="submit" class=${`button primary ${action.danger ? "danger" : ""}`} disabled=${busy}>${busy === "do" ? "Working…" : (action.verb ?? action.title)}</button>`;
   return html`<${Modal} title=${action.title} close=${close} footer=${footer} submit=${() => send(false)}>
     ${action.text && html`<p>${action.text}</p>`}
@@ -141,12 +141,12 @@ export function Preview({ of }) {
   const own = later.filter((step) => step.only !== "both");
   return html`<div class="stack">
     ${of.status >= 300 && html`<div class="note warn"><p><strong>It would be refused (${of.status}).</strong> ${of.error}</p></div>`}
-    <div><h4 class="small muted">At once</h4>${changes.length ? html`<ul class="steps">${changes.map((one, index) => html`<li key=${index}><span class="at">${one.what}</span><${ChangeText} of=${one} /></li>`)}</ul>` : html`<p>Nothing changes.</p>`}</div>
+    <div><h4 class="small muted">At once</h4>${changes.length ? html`<${Changes} of=${changes} />` : html`<p>Nothing changes.</p>`}</div>
     <div><h4 class="small muted">Then, until <${When} at=${of.until} plain /></h4>
       ${own.length ? html`<ol class="steps">${own.map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, of.now)}</span><span class="grow">${step.text ?? `${step.kind} ${step.id}`}
         ${step.only === "without" && html` <span class="pill warn">would no longer happen</span>`}</span></li>`)}</ol>` : html`<p>No step of the engine follows from it.</p>`}
       ${later.length > own.length && html`<p class="small muted">${text.count(later.length - own.length, "other step")} would happen anyway.</p>`}
-      ${laterChanges.length > 0 && html`<details><summary>${text.count(laterChanges.length, "change")} until then</summary><ul class="steps">${laterChanges.map((one, index) => html`<li key=${index}><span class="at">${one.what}</span><${ChangeText} of=${one} /></li>`)}</ul></details>`}</div>
+      ${laterChanges.length > 0 && html`<details><summary>${text.count(laterChanges.length, "change")} until then</summary><${Changes} of=${laterChanges} /></details>`}</div>
     ${(added.length > 0 || removed.length > 0) && html`<div><h4 class="small muted">Messages</h4><ul class="steps">
       ${added.map((one, index) => html`<li key=${`a${index}`}><span class="at">sent</span><span>${one.kind} of <code>${one.id}</code> to ${one.address}</span></li>`)}
       ${removed.map((one, index) => html`<li key=${`r${index}`}><span class="at">withdrawn</span><span>${one.kind} of <code>${one.id}</code> to ${one.address}</span></li>`)}</ul></div>`}
@@ -154,13 +154,15 @@ export function Preview({ of }) {
   </div>`;
 }
 
-/** One change of a record: its sentence, and its fields on request. */
-export function ChangeText({ of }) {
+/** Changes of records, one a line: the states before and after, the other fields on request. */
+export const Changes = ({ of }) => html`<ul class="steps">${of.map((one, index) => html`<li key=${index}><span class="at">${one.change}</span><${Change} of=${one} /></li>`)}</ul>`;
+
+function Change({ of }) {
   const fields = of.fields ?? [];
-  const state = fields.find((field) => field.name === "state");
-  return html`<span class="grow"><span class="row">${of.kind} <${Id} of=${of.id} to=${linkTo(of.id, of.kind)} />${state && html`${state.before != null && html`<${State} of=${state.before} /> → `}<${State} of=${state.after} />`}
-    ${!state && html`<span class="muted">${of.what}</span>`}</span>
-    ${fields.length > (state ? 1 : 0) && html`<details class="small"><summary>${text.count(fields.length, "field")}</summary><dl class="facts">${fields.map((field) => html`<dt key=${field.name}>${field.name}</dt><dd><code>${shown(field.before)}</code> → <code>${shown(field.after)}</code></dd>`)}</dl></details>`}</span>`;
+  const state = fields.find((field) => field.name === "state") ?? { before: of.before?.state, after: of.after?.state };
+  const others = fields.filter((field) => field.name !== "state");
+  return html`<span class="grow"><span class="row">${of.kind} <${Id} of=${of.id} to=${linkTo(of.id, of.kind)} copy=${false} />${state.before != null && html`<${State} of=${state.before} />`}${state.before != null && state.after != null && "→"}${state.after != null && html`<${State} of=${state.after} />`}</span>
+    ${others.length > 0 && html`<details class="small"><summary>${text.count(others.length, "field")}</summary><dl class="facts">${others.map((field) => html`<dt key=${field.name}>${field.name}</dt><dd><code>${shown(field.before)}</code> → <code>${shown(field.after)}</code></dd>`)}</dl></details>`}</span>`;
 }
 const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value));
 

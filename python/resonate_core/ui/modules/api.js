@@ -69,9 +69,9 @@ export async function get(view, params, signal) {
 }
 
 /** Sends JSON. */
-export async function post(path, body, type = "application/json") {
+export async function post(path, body, more = {}) {
   const content = typeof body === "string" ? body : JSON.stringify(body);
-  return (await send(`api/${path}`, { method: "POST", body: content, headers: headers({ "content-type": type, "x-resonate-ui": "1" }) })).json();
+  return (await send(`api/${path}`, { method: "POST", body: content, headers: headers({ "content-type": "application/json", "x-resonate-ui": "1", ...more }) })).json();
 }
 
 /** Does an action, or shows what it would do. */

@@ -1,7 +1,7 @@
 // The frame around every view: navigation, search, live updates, theme, dialogues, messages.
 import { html, useEffect, useErrorBoundary, useRef, useState } from "./vendor/htm-preact.js";
 import { ActionDialog } from "./actions.js";
-import { Empty, Failed, Icon, Loading } from "./elements.js";
+import { Button, Empty, Failed, Icon, IconButton, Loading } from "./elements.js";
 import { Find } from "./find.js";
 import { absolute } from "./format.js";
 import { Help, hearKeys, nextTheme } from "./keys.js";
@@ -79,13 +79,13 @@ export function App() {
       document.getElementById("main").focus();
     }}>Skip to the content</a>
     <div class="frame"><header class="top">
-      ${reads && html`<button type="button" class="button quiet icon menu-button" aria-label="Menu" aria-expanded=${String(open)} aria-controls="menu" onClick=${() => setOpen(!open)}><${Icon} name="menu" /></button>`}
+      ${reads && html`<${IconButton} icon="menu" label="Menu" class="menu-button" aria-expanded=${String(open)} aria-controls="menu" onClick=${() => setOpen(!open)} />`}
       <a class="brand" href=${href("overview")} aria-label="Resonate, overview"><${Mark} /><span>Resonate</span></a>
       ${reads ? html`<${Find} />` : html`<div class="grow"></div>`}
       ${reads && html`<${Live} />`}
-      <button type="button" class="button quiet small" aria-label=${settings.utc ? "Instants are in UTC; show local time" : "Instants are in local time; show UTC"} onClick=${() => setting("utc", !settings.utc)}>${settings.utc ? "UTC" : "Local"}</button>
-      <button type="button" class="button quiet icon" aria-label=${`Theme: ${settings.theme}`} title=${`Theme: ${settings.theme}`} onClick=${nextTheme}><${Icon} name=${{ auto: "auto", light: "sun", dark: "moon" }[settings.theme]} /></button>
-      <button type="button" class="button quiet icon only-wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${() => update({ dialog: { type: "help" } })}><${Icon} name="help" /></button>
+      <${Button} look="quiet small" aria-label=${settings.utc ? "Instants are in UTC; show local time" : "Instants are in local time; show UTC"} onClick=${() => setting("utc", !settings.utc)}>${settings.utc ? "UTC" : "Local"}</${Button}>
+      <${IconButton} icon=${{ auto: "auto", light: "sun", dark: "moon" }[settings.theme]} label=${`Theme: ${settings.theme}`} onClick=${nextTheme} />
+      <${IconButton} icon="help" label="Keyboard shortcuts" class="only-wide" onClick=${() => update({ dialog: { type: "help" } })} />
     </header>
     ${reads && html`<${Menu} route=${route} open=${open} session=${session} />`}
     <main id="main" tabindex="-1">
@@ -97,7 +97,7 @@ export function App() {
     ${dialog?.type === "action" && html`<${ActionDialog} action=${dialog} close=${close} />`}
     ${dialog?.type === "help" && html`<${Help} close=${close} />`}
     <div class="toasts" role="status" aria-live="polite">${toasts.map((one) => html`<div key=${one.key} class=${one.bad ? "toast bad" : "toast"}><span class="grow">${one.text}</span>
-      <button type="button" class="button quiet icon" aria-label="Dismiss" onClick=${() => dropToast(one.key)}><${Icon} name="close" size="13" /></button></div>`)}</div>`;
+      <${IconButton} icon="close" label="Dismiss" size="13" onClick=${() => dropToast(one.key)} /></div>`)}</div>`;
 }
 
 /** Sets the title, and moves the focus to the heading after a click on a link: a screen reader then reads the new view. */

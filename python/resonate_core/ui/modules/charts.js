@@ -1,6 +1,6 @@
 // Charts of series over time (uPlot draws them), small lines, histograms. Each has a text and a table that say the same.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
-import { Icon } from "./elements.js";
+import { IconButton } from "./elements.js";
 import { absolute, duration, number, short } from "./format.js";
 import { useShared } from "./state.js";
 
@@ -68,7 +68,7 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
   const shown = over == null ? at.length - 1 : over;
   return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="legend">${lines.map((line) => html`<span key=${line.name} class="row"><i class="dot" style=${{ background: `var(${line.colour})` }}></i>${line.label}</span>`)}</span>
       <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : absolute(at[shown], settings.utc).slice(0, 16)}: ${lines.map((line) => format(line.values[shown])).join(" / ")}`}</span>
-      <button type="button" class="button quiet icon" aria-label=${`${title} as a table`} title="As a table" aria-pressed=${String(table)} onClick=${() => setTable(!table)}><${Icon} name="queues" size="14" /></button></figcaption>
+      <${IconButton} icon="queues" size="14" label=${`${title} as a table`} aria-pressed=${String(table)} onClick=${() => setTable(!table)} /></figcaption>
     ${table
       ? html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table><caption class="sr">${title}</caption><thead><tr><th scope="col">Time</th>${lines.map((line) => html`<th scope="col" class="num">${line.label}</th>`)}</tr></thead>
         <tbody>${at.map((ms, index) => html`<tr key=${ms}><td class="nowrap">${absolute(ms, settings.utc).slice(0, 16)}</td>${lines.map((line) => html`<td class="num">${unit === "ms" ? duration(line.values[index]) : number(line.values[index])}</td>`)}</tr>`).reverse()}</tbody></table></div>`

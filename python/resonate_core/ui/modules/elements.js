@@ -11,42 +11,43 @@ const PATHS = {
   groups: "M5 3h6v4H5zM2.5 9.5h5V13h-5zM8.5 9.5h5V13h-5z",
   workflows: "M4 4.5a1.5 1.5 0 1 0 0-.01M12 8a1.5 1.5 0 1 0 0-.01M4 12a1.5 1.5 0 1 0 0-.01M5.5 4h2v4h3M7.5 8v4h-2",
   schedules: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3l2 1.5",
-  workers: "M8 2.5a2.5 2.5 0 1 0 .01 0M3 13.5c.5-3 2.500-4 5-4s4.500 1 5 4",
-  messages: "M2.5 4h11v8h-11zM2.500 4.500 8 9l5.500-4.500",
-  why: "M8 2.500a5.500 5.500 0 1 0 .01 0M6.300 6.500c0-2.200 3.400-2.200 3.400 0 0 1.300-1.700 1.400-1.700 2.700M8 11.300v.2",
-  travel: "M3 8a5 5 0 1 0 1.700-3.700L3 6M3 3v3h3M8 5.500V8l2 1.200",
-  audit: "M4 2.500h8v11H4zM6.200 6h3.600M6.200 8.500h3.600M6.200 11h2",
-  search: "M7 2.800a4.200 4.200 0 1 0 .01 0M10.200 10.200l3.300 3.300",
-  copy: "M5.500 5.500h7v7h-7zM3.500 10.500v-7h7",
-  check: "M3.500 8.500 6.500 11.500 12.500 4.500",
+  workers: "M8 2.5a2.5 2.5 0 1 0 .01 0M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4",
+  messages: "M2.5 4h11v8h-11zM2.5 4.5 8 9l5.5-4.5",
+  why: "M8 2.500a5.5 5.5 0 1 0 .01 0M6.3 6.500c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.700M8 11.300v.2",
+  travel: "M3 8a5 5 0 1 0 1.7-3.700L3 6M3 3v3h3M8 5.500V8l2 1.2",
+  audit: "M4 2.500h8v11H4zM6.2 6h3.600M6.2 8.500h3.600M6.2 11h2",
+  search: "M7 2.800a4.2 4.2 0 1 0 .01 0M10.2 10.200l3.3 3.3",
+  copy: "M5.5 5.500h7v7h-7zM3.5 10.500v-7h7",
+  check: "M3.5 8.5 6.5 11.5 12.5 4.5",
   close: "M4 4l8 8M12 4l-8 8",
-  right: "M6 3.500 10.500 8 6 12.500",
-  left: "M10 3.500 5.500 8 10 12.500",
-  menu: "M2.500 4.500h11M2.500 8h11M2.500 11.500h11",
-  sun: "M8 5.200a2.800 2.800 0 1 0 .01 0M8 1.500v1.500M8 13v1.500M1.500 8H3M13 8h1.500M3.400 3.400l1 1M11.600 11.600l1 1M12.600 3.400l-1 1M4.400 11.600l-1 1",
-  moon: "M13 9.500A5.500 5.500 0 1 1 6.500 3a4.500 4.500 0 0 0 6.500 6.500z",
-  auto: "M8 2.500a5.500 5.500 0 1 0 .01 0M8 2.500v11",
-  help: "M6 6.200c0-2.600 4-2.600 4 0 0 1.600-2 1.700-2 3.300M8 12v.2",
+  right: "M6 3.5 10.5 8 6 12.5",
+  left: "M10 3.5 5.5 8 10 12.5",
+  first: "M4 3.5v9M11.5 3.5 7 8 11.5 12.5",
+  menu: "M2.5 4.500h11M2.5 8h11M2.5 11.500h11",
+  sun: "M8 5.200a2.8 2.8 0 1 0 .01 0M8 1.500v1.500M8 13v1.500M1.5 8H3M13 8h1.500M3.4 3.400l1 1M11.6 11.600l1 1M12.6 3.400l-1 1M4.4 11.600l-1 1",
+  moon: "M13 9.500A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.500z",
+  auto: "M8 2.500a5.5 5.5 0 1 0 .01 0M8 2.500v11",
+  help: "M6 6.200c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.300M8 12v.2",
   play: "M5 3.500v9l7-4.500z",
-  pause: "M5.500 3.500v9M10.500 3.500v9",
+  pause: "M5.5 3.500v9M10.5 3.500v9",
   plus: "M8 3v10M3 8h10",
   fork: "M5 3v10M5 8h3c2 0 3-1 3-3V3",
-  reload: "M13 8a5 5 0 1 1-1.500-3.600L13 6M13 3v3h-3",
+  reload: "M13 8a5 5 0 1 1-1.5-3.600L13 6M13 3v3h-3",
 };
 
 // One sign for each kind of state, so that none is told by its colour alone.
 const SIGNS = {
-  scheduled: "M8 3a5 5 0 1 0 .01 0M8 5.500V8l1.800 1.200",
+  scheduled: "M8 3a5 5 0 1 0 .01 0M8 5.500V8l1.8 1.2",
   pending: "M8 3a5 5 0 1 0 .01 0",
   claimed: "M8 3a5 5 0 1 0 .01 0M8 7a1 1 0 1 0 .01 0",
   running: "M8 3a5 5 0 1 0 .01 0M7 6v4l3-2z",
-  retry: "M12.500 8a4.500 4.500 0 1 1-1.300-3.200L12.500 6M12.500 3v3h-3",
-  archived: "M3 4h10v2.500H3zM4 6.500V13h8V6.500M6.500 9h3",
-  completed: "M8 3a5 5 0 1 0 .01 0M5.800 8.200l1.600 1.600 2.900-3.300",
-  failed: "M8 3a5 5 0 1 0 .01 0M6.200 6.200l3.600 3.600M9.800 6.200 6.200 9.800",
-  cancelled: "M8 3a5 5 0 1 0 .01 0M4.600 11.400l6.800-6.800",
-  expired: "M5 3h6M5 13h6M5.500 3c0 3 5 4 5 10M10.500 3c0 3-5 4-5 10",
-  suspended: "M8 3a5 5 0 1 0 .01 0M6.800 6.200v3.600M9.200 6.200v3.600",
+  retry: "M12.5 8a4.5 4.5 0 1 1-1.3-3.200L12.5 6M12.5 3v3h-3",
+  archived: "M3 4h10v2.500H3zM4 6.500V13h8V6.500M6.5 9h3",
+  completed: "M8 3a5 5 0 1 0 .01 0M5.8 8.200l1.6 1.6 2.9-3.3",
+  failed: "M8 3a5 5 0 1 0 .01 0M6.2 6.200l3.6 3.600M9.8 6.2 6.2 9.8",
+  cancelled: "M8 3a5 5 0 1 0 .01 0M4.6 11.400l6.8-6.8",
+  expired: "M5 3h6M5 13h6M5.5 3c0 3 5 4 5 10M10.5 3c0 3-5 4-5 10",
+  suspended: "M8 3a5 5 0 1 0 .01 0M6.8 6.200v3.600M9.2 6.200v3.6",
 };
 const SIGN_OF = {
   aggregating: "scheduled", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
@@ -56,6 +57,13 @@ const SIGN_OF = {
 const drawn = (path, size) => html`<svg width=${size} height=${size} viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5"
   stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${path} /></svg>`;
 export const Icon = ({ name, size = 16 }) => drawn(PATHS[name] ?? PATHS.help, size);
+
+/** A button with a picture alone; `label` is read and shown on hover. */
+export const IconButton = ({ icon, label, size, class: more = "", ...rest }) =>
+  html`<button type="button" class=${`button quiet icon ${more}`} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} size=${size} /></button>`;
+
+/** A button: `look` is "primary", "danger", "small", "quiet", or several of them. */
+export const Button = ({ look = "", icon, children, ...rest }) => html`<button type="button" class=${`button ${look}`} ...${rest}>${icon && html`<${Icon} name=${icon} />`}${children}</button>`;
 
 /** A state: a sign in its colour, and its word. */
 export function State({ of, label }) {
@@ -97,10 +105,8 @@ export function linkTo(id, kind) {
   if (kind === "job") return href("job", { id });
   if (kind === "schedule") return href("schedules", { id });
   if (kind === "queue") return href("queue", { name: id });
-  if (kind === "workflow" || kind === "task") return href("workflow", { id });
   if (kind === "worker") return href("workers");
-  if (kind === "promise") return href("workflow", { id });
-  return href("why", { id });
+  return href(["workflow", "task", "promise", "message"].includes(kind) ? "workflow" : "why", { id });
 }
 
 /** An instant: relative, the absolute one on hover and for screen readers. */
@@ -156,12 +162,12 @@ export const Loading = () => html`<div class="loading-room" role="status"><div c
 /** What failed, why, and the button that tries again. */
 export function Failed({ error, retry, what = "This view" }) {
   return html`<div class="note bad" role="alert"><p><strong>${what} could not be read.</strong> ${error.message}${error.status ? html` <span class="muted">(${error.status})</span>` : ""}
-    ${error.retryAfter ? ` Try again in ${error.retryAfter} s.` : ""}</p>${retry && html`<button type="button" class="button small" onClick=${retry}>Try again</button>`}</div>`;
+    ${error.retryAfter ? ` Try again in ${error.retryAfter} s.` : ""}</p>${retry && html`<${Button} look="small" onClick=${retry}>Try again</${Button}>`}</div>`;
 }
 
 /** Shows a view once it is read; what was read stays if reading again fails. */
-export function Read({ from, what, children }) {
-  return html`${from.error && html`<${Failed} error=${from.error} retry=${from.reload} what=${what} />`}
+export function Read({ from, what, children, title }) {
+  return html`${title && !from.data && html`<${Head} title=${title} />`}${from.error && html`<${Failed} error=${from.error} retry=${from.reload} what=${what} />`}
     ${from.data ? children(from.data) : from.loading && !from.error && html`<${Loading} />`}`;
 }
 

@@ -1,12 +1,12 @@
 // Filters of a list: they stand in the address, and are applied by Enter or by leaving a field.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
-import { Select, Sign } from "./elements.js";
+import { Button, Select, Sign } from "./elements.js";
 import { fromField, number, stateWord, toField } from "./format.js";
 import { refine } from "./router.js";
 import { useShared } from "./state.js";
 
 /** `fields`: `{name, label, placeholder, type: "text"|"when"|"select", options, many, wide}`. */
-export function Filters({ query, fields, children }) {
+export function Filters({ query, fields }) {
   const { settings } = useShared();
   const values = () => Object.fromEntries(fields.map((field) => [field.name, shown(field, query[field.name], settings.utc)]));
   const [typed, setTyped] = useState(values);
@@ -25,8 +25,8 @@ export function Filters({ query, fields, children }) {
         ? html`<${Select} id=${`filter-${field.name}`} value=${typed[field.name]} options=${field.options} choose=${(value) => apply({ [field.name]: value })} />`
         : html`<input id=${`filter-${field.name}`} type=${field.type === "when" ? "datetime-local" : "text"} step="1" placeholder=${field.placeholder} spellcheck=${false} autocomplete="off" value=${typed[field.name]}
             onInput=${(event) => setTyped((old) => ({ ...old, [field.name]: event.target.value }))} onChange=${() => apply()} />`}</div>`)}
-    <button type="submit" class="button">Filter</button>
-    ${active && html`<button type="button" class="button quiet" onClick=${() => refine(Object.fromEntries(fields.map((field) => [field.name, null])))}>Clear</button>`}${children}</form>`;
+    <${Button} type="submit">Filter</${Button}>
+    ${active && html`<${Button} look="quiet" onClick=${() => refine(Object.fromEntries(fields.map((field) => [field.name, null])))}>Clear</${Button}>`}</form>`;
 }
 
 function shown(field, value, utc) {
@@ -44,6 +44,6 @@ function parsed(field, typed, utc) {
 export function StateChips({ states, query, counts }) {
   const chosen = query.state ?? [];
   const toggle = (state) => refine({ state: chosen.includes(state) ? chosen.filter((one) => one !== state) : [...chosen, state] });
-  return html`<div class="chips" role="group" aria-label="States"><button type="button" class="button small" aria-pressed=${String(!chosen.length)} onClick=${() => refine({ state: null })}>All</button>
-    ${states.map((state) => html`<button key=${state} type="button" class=${`button small s-${state}`} aria-pressed=${String(chosen.includes(state))} onClick=${() => toggle(state)}><${Sign} of=${state} />${stateWord(state)}${counts?.[state] != null ? html` <span class="n">${number(counts[state])}</span>` : ""}</button>`)}</div>`;
+  return html`<div class="chips" role="group" aria-label="States"><${Button} look="small" aria-pressed=${String(!chosen.length)} onClick=${() => refine({ state: null })}>All</${Button}>
+    ${states.map((state) => html`<${Button} key=${state} look=${`small s-${state}`} aria-pressed=${String(chosen.includes(state))} onClick=${() => toggle(state)}><${Sign} of=${state} />${stateWord(state)}${counts?.[state] != null ? html` <span class="n">${number(counts[state])}</span>` : ""}</${Button}>`)}</div>`;
 }

@@ -1,6 +1,7 @@
 // Keyboard shortcuts: what they are (the help shows this list), and the one listener that hears them.
 import { html } from "./vendor/htm-preact.js";
 import { Modal } from "./actions.js";
+import { Button } from "./elements.js";
 import { go } from "./router.js";
 import { setting, snapshot, touched, update, useShared } from "./state.js";
 
@@ -29,7 +30,7 @@ export const nextTheme = () => {
   setting("theme", order[(order.indexOf(snapshot().settings.theme) + 1) % 3]);
 };
 
-let prefix = 0;
+let prefix = -Infinity;
 
 function move(step) {
   const rows = [...document.querySelectorAll("main [data-row]")];
@@ -65,7 +66,7 @@ export function hearKeys() {
     }
     if (!settings.keys && event.key !== "?") return;
     const after = performance.now() - prefix < 1_500;
-    prefix = 0;
+    prefix = -Infinity;
     if (after && PLACES[event.key]) go(PLACES[event.key]);
     else if (event.key === "g") prefix = performance.now();
     else if (SINGLE[event.key]) SINGLE[event.key]();
@@ -78,7 +79,7 @@ export function hearKeys() {
 
 export function Help({ close }) {
   const { settings } = useShared();
-  return html`<${Modal} title="Keyboard" close=${close} footer=${html`<button type="button" class="button" onClick=${close}>Close</button>`}>
+  return html`<${Modal} title="Keyboard" close=${close} footer=${html`<${Button} onClick=${close}>Close</${Button}>`}>
     <dl class="help-list">${LIST.map(([keys, what]) => html`<div key=${keys}><dt>${keys.split(" ").map((key) => html`<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl>
     <label class="row"><input type="checkbox" checked=${settings.keys} onChange=${(event) => setting("keys", event.target.checked)} /> Shortcuts of one key are on</label>
   </${Modal}>`;

@@ -141,7 +141,8 @@ function loading(view, params, pause, set) {
     if (busy) dirty = true;
     else {
       clearTimeout(timer);
-      timer = setTimeout(load, atOnce ? 0 : Math.max(0, last + pause() - performance.now()));
+      // A page that is hidden or paused meanwhile asks for nothing; the first tick after that reads again.
+      timer = atOnce ? setTimeout(load, 0) : setTimeout(() => !document.hidden && shared.settings.follow && load(), Math.max(0, last + pause() - performance.now()));
     }
   }
   load();

@@ -1,14 +1,16 @@
 // Tables: a caption for screen readers, cards on a phone, pages by cursor, selection, j and k from row to row.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
-import { Empty, Icon, Select, When } from "./elements.js";
+import { Button, Empty, Head, Icon, Read, Select, When } from "./elements.js";
 import * as text from "./format.js";
-import { current, refine } from "./router.js";
+import { Filters } from "./forms.js";
+import { current, href, refine } from "./router.js";
+import { useView } from "./state.js";
 
 /**
  * `columns`: `{key, label, num, cell, show(row), id}`; `keyOf(row)`; `selection`: `{has, toggle, all}`, or nothing.
  */
-export function Table({ caption, columns, rows, keyOf, selection, sticky = true }) {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label=${caption}><table class=${sticky ? "cards" : ""}><caption class="sr">${caption}</caption><thead><tr>
+export function Table({ caption, columns, rows, keyOf, selection }) {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label=${caption}><table class="cards"><caption class="sr">${caption}</caption><thead><tr>
     ${selection && html`<th scope="col" class="check"><input type="checkbox" aria-label="Select all rows of this page" checked=${rows.length > 0 && rows.every((row) => selection.has(keyOf(row)))}
       onChange=${(event) => selection.all(rows.map(keyOf), event.target.checked)} /></th>`}
     ${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.num ? "num" : ""}>${column.hidden ? html`<span class="sr">${column.label}</span>` : column.label}</th>`)}</tr></thead>
@@ -21,7 +23,7 @@ export function Table({ caption, columns, rows, keyOf, selection, sticky = true 
 }
 
 /** Which rows are selected; forgets those that are no longer on the page. */
-export function useSelection(keys) {
+function useSelection(keys) {
   const [chosen, set] = useState(new Set());
   const here = keys.join("\n");
   useEffect(() => {
@@ -44,20 +46,30 @@ export function useSelection(keys) {
 const SIZES = [["25"], ["50"], ["100"], ["200"]];
 
 /** The foot of a list that is read by cursor: the first page and the next one, and how far a scan has got. */
-export function Pages({ of, noun, many }) {
+function Pages({ of, noun, many }) {
   const { cursor, limit } = current().query;
-  const scan = of.scan;
+  const scan = of.scan && of.scan.examined > of.items.length ? of.scan : null;
+  const short = scan && !scan.complete && of.items.length < Number(limit ?? 50);
   return html`<div class="table-foot"><span class="grow" role="status">${text.count(of.items.length, noun, many)} on this page${scan ? html`; looked at ${text.number(scan.examined)}${scan.until != null ? html` back to <${When} at=${scan.until} />` : ""}${scan.complete ? ", that is all" : ""}` : ""}</span>
     <label class="row">Rows <${Select} value=${limit ?? "50"} options=${SIZES} choose=${(value) => refine({ limit: value })} /></label>
-    ${cursor && html`<button type="button" class="button small" onClick=${() => refine({ cursor: null })}>First page</button>`}
-    ${of.next && html`<button type="button" class="button small" data-next onClick=${() => refine({ cursor: of.next })}>${scan && !scan.complete ? "Look further" : "Next page"} <${Icon} name="right" size="13" /></button>`}</div>`;
+    ${cursor && html`<${Button} look="small" onClick=${() => refine({ cursor: null })}>First page</${Button}>`}
+    ${of.next && html`<${Button} look="small" data-next onClick=${() => refine({ cursor: of.next })}>${short ? "Look further" : "Next page"} <${Icon} name="right" size="13" /></${Button}>`}</div>`;
 }
 
-/** A list of a view: rows and pages, or what to do where there are none. */
-export function List({ of, caption, columns, keyOf, selection, noun, many, empty }) {
-  const looked = of.scan && !of.scan.complete;
-  return html`${of.items.length
-    ? html`<${Table} caption=${caption} columns=${columns} rows=${of.items} keyOf=${keyOf} selection=${selection} />`
-    : looked ? html`<${Empty} title="Nothing in this part">No match yet. Look further: the rest has not been searched.</${Empty}>` : empty}
-    ${(of.items.length > 0 || of.next || current().query.cursor) && html`<${Pages} of=${of} noun=${noun} many=${many} />`}`;
+/**
+ * A view that is one list: heading, filters, rows, pages, and what to do where there are none.
+ * `params`: names of the address that the server reads; `empty`: `[title, icon, text, text with filters]`.
+ */
+export function ListView({ view, params = [], query, title, lead, actions, above, fields, caption, columns, keyOf, selection, noun, many, empty, below }) {
+  const read = useView(view, Object.fromEntries([...params, "limit", "cursor"].map((name) => [name, query[name]])));
+  const filtered = params.some((name) => query[name]?.length);
+  const [nothing, icon, what, other] = empty;
+  const rows = useSelection((read.data?.items ?? []).map(keyOf));
+  const chosen = selection?.(rows);
+  return html`<${Head} title=${title} lead=${lead}>${actions}</${Head}>${above}${fields && html`<${Filters} query=${query} fields=${fields} />`}
+    <div class="card"><${Read} from=${read} what=${`The list of ${many ?? `${noun}s`}`}>${(data) => html`${data.items.length
+      ? html`<${Table} caption=${caption} columns=${columns} rows=${data.items} keyOf=${keyOf} selection=${chosen} />`
+      : data.next ? html`<${Empty} title="Nothing in this part">No match yet. Look further: the rest has not been searched.</${Empty}>`
+      : html`<${Empty} title=${filtered ? `No ${noun} matches` : nothing} icon=${icon}>${filtered ? (other ?? html`Remove a filter, or <a href=${href(view)}>show all</a>.`) : what}</${Empty}>`}
+      ${(data.items.length > 0 || data.next || query.cursor) && html`<${Pages} of=${data} noun=${noun} many=${many} />`}`}</${Read}></div>${chosen && below?.(chosen)}`;
 }

@@ -16,7 +16,7 @@ const HELD = ["claimed", "running"];
 
 export function Job({ query }) {
   const view = useView("job", { id: query.id, full: query.full });
-  return html`<${Read} from=${view} what=${`Job ${query.id}`}>${(data) => html`<${Whole} of=${data} />`}</${Read}>`;
+  return html`<${Read} from=${view} what=${`Job ${query.id}`} title=${query.id}>${(data) => html`<${Whole} of=${data} />`}</${Read}>`;
 }
 
 function Whole({ of }) {
@@ -68,7 +68,7 @@ function Attempts({ of: job }) {
     { key: "worker", label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
     { key: "started", label: "Started", show: (row) => html`<${When} at=${row.startedAt} />` },
     { key: "took", label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
-    { key: "code", label: "Error", cell: "text-cell", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
+    { key: "code", label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
   ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
 }
 

@@ -1,12 +1,12 @@
 // Jobs: newest first, by filters; actions on one row, on the selected rows, or on all that match.
 import { html } from "../vendor/htm-preact.js";
 import { Do, ask } from "../actions.js";
-import { Empty, Head, Id, Read, Select, State, When } from "../elements.js";
+import { Button, Id, Select, State, When } from "../elements.js";
 import * as text from "../format.js";
-import { Filters, StateChips } from "../forms.js";
+import { StateChips } from "../forms.js";
 import { href } from "../router.js";
 import { mayOperate, useView } from "../state.js";
-import { List, useSelection } from "../tables.js";
+import { ListView } from "../tables.js";
 
 const FIELDS = [
   { name: "queue", label: "Queue" },
@@ -28,33 +28,34 @@ const BULK = [
   ["job.delete", "Delete", "close", ["scheduled", "pending", "retry", "archived", "completed", "failed", "cancelled", "expired"], "The jobs and their promises are gone. This cannot be undone."],
 ];
 
+const COLUMNS = [
+  { key: "id", label: "Job", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
+  { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
+  { key: "type", label: "Type", cell: "text-cell", card: false, show: (row) => html`<span title=${row.type}>${row.type}</span>` },
+  { key: "queue", label: "Queue", cell: "text-cell", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },
+  { key: "sent", label: "Sent", show: (row) => html`<${When} at=${row.sentAt} />` },
+  { key: "tries", label: "Retries", num: true, show: (row) => (row.retryCount ? `${row.retryCount} of ${row.maxRetries}` : "") },
+  { key: "what", label: "Next, or last", cell: "fill", card: false, show: (row) => html`<${Note} of=${row} />` },
+];
+
 export function Jobs({ query }) {
-  const asked = Object.fromEntries([...FILTERS, "limit", "cursor"].map((name) => [name, query[name]]));
-  const view = useView("jobs", asked);
   const total = useView("overview", {}, { live: false });
-  const rows = view.data?.items ?? [];
-  const selection = useSelection(rows.map((row) => row.id));
-  const filtered = FILTERS.some((name) => query[name]?.length);
-  const empty = html`<${Empty} title=${filtered ? "No job matches" : "No job yet"} icon="jobs">${filtered
-    ? html`Remove a filter, or search a longer time. <a href=${href("jobs")}>Show all jobs</a>.`
-    : html`<a href=${href("enqueue")}>Enqueue a job</a> here, or in a program: <code>store.jobs.enqueue("email:send", {"to": "ann"})</code>.`}</${Empty}>`;
-  const columns = [
-    { key: "id", label: "Job", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
-    { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
-    { key: "type", label: "Type", cell: "text-cell", card: false, show: (row) => html`<span title=${row.type}>${row.type}</span>` },
-    { key: "queue", label: "Queue", cell: "text-cell", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },
-    { key: "sent", label: "Sent", show: (row) => html`<${When} at=${row.sentAt} />` },
-    { key: "tries", label: "Retries", num: true, show: (row) => (row.retryCount ? `${row.retryCount} of ${row.maxRetries}` : "") },
-    { key: "what", label: "Next, or last", cell: "text-cell", card: false, show: (row) => html`<${Note} of=${row} />` },
-  ];
-  return html`<${Head} title="Jobs" lead="Newest first."><${AllMatching} query=${query} />${mayOperate() && html`<a class="button primary" href=${href("enqueue")}>Enqueue a job</a>`}</${Head}>
-    <${StateChips} states=${text.JOB_STATES} query=${query} counts=${filtered && !(FILTERS.filter((name) => query[name]?.length).join() === "state") ? null : total.data?.counts} />
-    <${Filters} query=${query} fields=${FIELDS} />
-    <div class="card"><${Read} from=${view} what="The list of jobs">${(data) => html`<${List} of=${data} caption="Jobs, newest first" columns=${columns} keyOf=${(row) => row.id} noun="job" empty=${empty} selection=${mayOperate() ? selection : undefined} />`}</${Read}></div>
-    ${selection.chosen.size > 0 && mayOperate() && html`<div class="bulk" role="group" aria-label="Actions on the selected jobs"><span class="grow" role="status">${text.count(selection.chosen.size, "job")} selected</span>
-      ${BULK.map(([kind, label, icon, , note]) => html`<${Do} key=${kind} label=${label} icon=${icon} danger=${kind === "job.delete" || kind === "job.cancel"} action=${{
-        title: `${label}: ${text.count(selection.chosen.size, "selected job")}`, verb: label, text: note, kind: "bulk", data: { kind, ids: [...selection.chosen] }, after: selection.clear, done: (reply) => `${label}: ${text.count((reply.results ?? []).length, "job")}.`,
-      }} />`)}<button type="button" class="button quiet" onClick=${selection.clear}>Clear</button></div>`}`;
+  const alone = FILTERS.every((name) => name === "state" || !query[name]?.length);
+  return html`<${ListView} view="jobs" params=${FILTERS} query=${query} title="Jobs" lead="Newest first." fields=${FIELDS} columns=${COLUMNS} keyOf=${(row) => row.id} noun="job" caption="Jobs, newest first"
+    actions=${html`<${AllMatching} query=${query} />${mayOperate() && html`<a class="button primary" href=${href("enqueue")}>Enqueue a job</a>`}`}
+    above=${html`<${StateChips} states=${text.JOB_STATES} query=${query} counts=${alone ? total.data?.counts : null} />`}
+    selection=${(selection) => (mayOperate() ? selection : undefined)} below=${(selection) => html`<${Bulk} of=${selection} />`}
+    empty=${["No job yet", "jobs", html`<a href=${href("enqueue")}>Enqueue a job</a> here, or in a program: <code>store.jobs.enqueue("email:send", {"to": "ann"})</code>.`]} />`;
+}
+
+/** What can be done with the selected rows. */
+function Bulk({ of }) {
+  if (!of.chosen.size) return null;
+  const many = text.count(of.chosen.size, "selected job");
+  return html`<div class="bulk" role="group" aria-label="Actions on the selected jobs"><span class="grow" role="status">${text.count(of.chosen.size, "job")} selected</span>
+    ${BULK.map(([kind, label, icon, , note]) => html`<${Do} key=${kind} label=${label} icon=${icon} danger=${kind === "job.delete" || kind === "job.cancel"} action=${{
+      title: `${label}: ${many}`, verb: label, text: note, kind: "bulk", data: { kind, ids: [...of.chosen] }, after: of.clear, done: (reply) => `${label}: ${text.count((reply.results ?? []).length, "job")}.`,
+    }} />`)}<${Button} look="quiet" onClick=${of.clear}>Clear</${Button}></div>`;
 }
 
 /** One line about a job: its error, or when it moves. */

@@ -1,10 +1,8 @@
 // Messages that wait for a receiver: for whom, why, since when.
 import { html } from "../vendor/htm-preact.js";
-import { Empty, Head, Id, Read, When, linkTo } from "../elements.js";
+import { Id, When, linkTo } from "../elements.js";
 import * as text from "../format.js";
-import { Filters } from "../forms.js";
-import { useView } from "../state.js";
-import { List, Table } from "../tables.js";
+import { ListView, Table } from "../tables.js";
 
 const COLUMNS = [
   { key: "id", label: "About", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${linkTo(row.id, "workflow")} />` },
@@ -18,9 +16,6 @@ const keyOf = (row) => `${row.number ?? row.kind} ${row.id} ${row.address}`;
 
 export const MessageTable = ({ rows }) => html`<${Table} caption="Messages" rows=${rows} columns=${COLUMNS} keyOf=${keyOf} />`;
 
-export function Messages({ query }) {
-  const view = useView("messages", { address: query.address, limit: query.limit, cursor: query.cursor });
-  const empty = html`<${Empty} title="No message waits" icon="messages">${query.address ? "No waiting message has an address like that." : "Every message has been delivered. A message waits here while no worker listens on its address, or its receiver refuses it."}</${Empty}>`;
-  return html`<${Head} title="Messages" lead="What the store has to say, and to whom. Oldest first." /><${Filters} query=${query} fields=${[{ name: "address", label: "Address", placeholder: "poll://any@shop*", wide: true }]} />
-    <div class="card"><${Read} from=${view} what="The list of messages">${(data) => html`<${List} of=${data} caption="Messages that wait, oldest first" columns=${COLUMNS} keyOf=${keyOf} noun="message" empty=${empty} />`}</${Read}></div>`;
-}
+export const Messages = ({ query }) => html`<${ListView} view="messages" params=${["address"]} query=${query} title="Messages" columns=${COLUMNS} keyOf=${keyOf} noun="message" caption="Messages that wait, oldest first"
+  lead="Messages that the store has for workers and listeners. Oldest first." fields=${[{ name: "address", label: "Address", placeholder: "poll://any@shop*", wide: true }]}
+  empty=${["No message waits", "messages", "Every message has been delivered. A message waits here while no worker listens on its address, or its receiver refuses it."]} />`;

@@ -1,7 +1,7 @@
 // How the store is: figures, charts of the last hour, days and weeks, the deepest queues, what is due next, problems.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Chart } from "../charts.js";
-import { Bar, Card, Empty, Head, Id, Read, When, linkTo } from "../elements.js";
+import { Bar, Button, Card, Empty, Head, Id, Read, When, linkTo } from "../elements.js";
 import * as text from "../format.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
@@ -59,7 +59,7 @@ function Charts({ of }) {
     ["Latency", "ms", [line("waitMs", "wait", "--s-scheduled"), line("runMs", "run time", "--s-running")]],
     ["Queue depth", "number", [line("depth", "waiting", "--s-pending", true)]],
   ].map(([title, unit, lines]) => [title, unit, lines.filter((one) => known(one.values))]).filter(([, , lines]) => lines.length);
-  const switches = html`<div class="row" role="group" aria-label="Time range">${usable.map(([key, label]) => html`<button key=${key} type="button" class="button small" aria-pressed=${String(key === name)} onClick=${() => choose(key)}>${label}</button>`)}</div>`;
+  const switches = html`<div class="row" role="group" aria-label="Time range">${usable.map(([key, label]) => html`<${Button} key=${key} look="small" aria-pressed=${String(key === name)} onClick=${() => choose(key)}>${label}</${Button}>`)}</div>`;
   return html`<${Card} title="Over time" actions=${switches}><div class="columns">${charts.map(([title, unit, lines]) => html`<${Chart} key=${title + name} title=${title} unit=${unit} at=${at} lines=${lines} bars=${name === "day" && unit === "number"} />`)}</div></${Card}>`;
 }
 

@@ -4,10 +4,9 @@ import { Do, parseNumber } from "../actions.js";
 import { Chart, Spark } from "../charts.js";
 import { Bar, Card, Empty, Head, Id, Read, State, When } from "../elements.js";
 import * as text from "../format.js";
-import { Filters } from "../forms.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
-import { List, Table } from "../tables.js";
+import { ListView, Table } from "../tables.js";
 import { Why } from "./why.js";
 
 const pause = (name, paused) => paused
@@ -32,28 +31,25 @@ function limits(queue) {
   };
 }
 
-export function Queues({ query }) {
-  const view = useView("queues", { name: query.name, limit: query.limit, cursor: query.cursor });
-  const columns = [
-    { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
-    { key: "pending", label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
-    { key: "active", label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
-    { key: "retry", label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },
-    { key: "archived", label: "Archived", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["archived"] })}>${text.number(row.counts?.archived)}</a>` },
-    { key: "oldest", label: "Oldest", show: (row) => html`<${When} at=${row.oldestPendingAt} />` },
-    { key: "days", label: "Days", card: false, show: (row) => html`<${Spark} label="Processed by day" values=${(row.days ?? []).slice(-14).map((day) => day.processed)} />` },
-    { key: "states", label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
-    { key: "do", label: "Actions", hidden: true, card: false, show: (row) => html`<${Do} small label=${row.paused ? "Resume" : "Pause"} icon=${row.paused ? "play" : "pause"} action=${pause(row.name, row.paused)} />` },
-  ];
-  const empty = html`<${Empty} title=${query.name ? "No such queue" : "No queue yet"} icon="queues">${query.name ? "No queue has a name like that." : html`The first job of a queue makes the queue. <a href=${href("enqueue")}>Enqueue a job</a>, or call <code>store.queues.set</code>.`}</${Empty}>`;
-  return html`<${Head} title="Queues" lead="Where jobs wait. A paused queue keeps its jobs; a full one waits for a running job to end." />
-    <${Filters} query=${query} fields=${[{ name: "name", label: "Name", placeholder: "mail*", wide: true }]} />
-    <div class="card"><${Read} from=${view} what="The list of queues">${(data) => html`<${List} of=${data} caption="Queues" columns=${columns} keyOf=${(row) => row.name} noun="queue" empty=${empty} />`}</${Read}></div>`;
-}
+const COLUMNS = [
+  { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
+  { key: "pending", label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
+  { key: "active", label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
+  { key: "retry", label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },
+  { key: "archived", label: "Archived", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["archived"] })}>${text.number(row.counts?.archived)}</a>` },
+  { key: "oldest", label: "Oldest", show: (row) => html`<${When} at=${row.oldestPendingAt} />` },
+  { key: "days", label: "Days", card: false, show: (row) => html`<${Spark} label="Processed by day" values=${(row.days ?? []).slice(-14).map((day) => day.processed)} />` },
+  { key: "states", label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
+  { key: "do", label: "Actions", hidden: true, card: false, show: (row) => html`<${Do} small label=${row.paused ? "Resume" : "Pause"} icon=${row.paused ? "play" : "pause"} action=${pause(row.name, row.paused)} />` },
+];
+
+export const Queues = ({ query }) => html`<${ListView} view="queues" params=${["name"]} query=${query} title="Queues" fields=${[{ name: "name", label: "Name", placeholder: "mail*", wide: true }]} columns=${COLUMNS} keyOf=${(row) => row.name} noun="queue" caption="Queues"
+  lead="Where jobs wait. A paused queue keeps its jobs; a full one waits for a running job to end."
+  empty=${["No queue yet", "queues", html`The first job of a queue makes the queue. <a href=${href("enqueue")}>Enqueue a job</a>, or call <code>store.queues.set</code>.`]} />`;
 
 export function Queue({ query }) {
   const view = useView("queue", { name: query.name });
-  return html`<${Read} from=${view} what=${`Queue ${query.name}`}>${(queue) => html`
+  return html`<${Read} from=${view} what=${`Queue ${query.name}`} title=${query.name}>${(queue) => html`
     <${Head} title=${html`<${Id} of=${queue.name} whole />`} crumbs=${html`<a href=${href("queues")}>Queues</a>`} lead=${queue.paused ? "Paused: no job of it is claimed." : undefined}>
       <a class="button" href=${href("jobs", { queue: queue.name })}>Jobs</a><${Do} label="Limits" action=${limits(queue)} />
       <${Do} label=${queue.paused ? "Resume" : "Pause"} icon=${queue.paused ? "play" : "pause"} primary=${queue.paused} action=${pause(queue.name, queue.paused)} /></${Head}>

@@ -1,29 +1,25 @@
 // Schedules: next and last runs with their outcomes; run now, pause where the server can, delete.
 import { html } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
-import { Empty, Head, Id, Read, Sign, When, linkTo } from "../elements.js";
+import { Id, Sign, When, linkTo } from "../elements.js";
 import * as text from "../format.js";
-import { Filters } from "../forms.js";
-import { feature, useView } from "../state.js";
-import { List } from "../tables.js";
+import { feature } from "../state.js";
+import { ListView } from "../tables.js";
 
-export function Schedules({ query }) {
-  const view = useView("schedules", { id: query.id, limit: query.limit, cursor: query.cursor });
-  const columns = [
-    { key: "id", label: "Schedule", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
-    { key: "cron", label: "Cron", show: (row) => html`<code class="nowrap">${row.schedule.cron}</code>` },
-    { key: "what", label: "Makes", cell: "text-cell", show: (row) => row.type ?? row.func ?? html`<span class="muted">a promise</span>` },
-    { key: "next", label: "Next", show: (row) => html`<span title=${(row.next ?? []).map((at) => text.absolute(at)).join("\n")}><${When} at=${row.next?.[0] ?? row.schedule.nextRunAt} /></span>` },
-    { key: "lastAt", label: "Last", show: (row) => html`<${When} at=${row.last?.[0]?.at ?? row.schedule.lastRunAt} />` },
-    { key: "last", label: "Outcomes", card: false, show: (row) => html`<ul class="outcomes" aria-label="Last runs, newest first">${(row.last ?? []).map((run) => html`<li key=${run.id}><a href=${linkTo(run.id, row.schedule.job ? "job" : "workflow")} title=${`${run.id}: ${text.stateWord(run.state ?? run.outcome)}${run.tookMs != null ? `, ${text.duration(run.tookMs)}` : ""}`} aria-label=${`${text.stateWord(run.state ?? run.outcome)}, ${text.relative(run.at)}`}><${Sign} of=${run.state ?? run.outcome} /></a></li>`)}</ul>` },
-    { key: "do", label: "Actions", hidden: true, card: false, show: (row) => {
-      const { id, paused } = row.schedule;
-      return html`<span class="row actions"><${Do} small label="Run now" icon="play" action=${{ title: `Run ${id} now`, verb: "Run now", kind: "schedule.run", data: { id }, text: "One occurrence is made now, beside those of its cron expression." }} />
-        ${feature("schedulePause") && html`<${Do} small label=${paused ? "Resume" : "Pause"} action=${{ title: `${paused ? "Resume" : "Pause"} ${id}`, verb: paused ? "Resume" : "Pause", kind: paused ? "schedule.resume" : "schedule.pause", data: { id }, text: paused ? "Its next occurrences are made again." : "It makes no occurrence until it is resumed." }} />`}
-        <${Do} small danger label="Delete" action=${{ title: `Delete ${id}`, verb: "Delete", kind: "schedule.delete", data: { id }, text: "It makes no further occurrence. Those that exist stay." }} /></span>`;
-    } },
-  ];
-  const empty = html`<${Empty} title=${query.id ? "No such schedule" : "No schedule yet"} icon="schedules">${query.id ? "No schedule has an id like that." : html`A schedule makes a promise or a job at each occurrence of a cron expression: <code>store.schedules.create("nightly", "0 2 * * *", …)</code>.`}</${Empty}>`;
-  return html`<${Head} title="Schedules" lead="What is made by the clock." /><${Filters} query=${query} fields=${[{ name: "id", label: "Id", placeholder: "nightly*", wide: true }]} />
-    <div class="card"><${Read} from=${view} what="The list of schedules">${(data) => html`<${List} of=${data} caption="Schedules" columns=${columns} keyOf=${(row) => row.schedule.id} noun="schedule" empty=${empty} />`}</${Read}></div>`;
-}
+const COLUMNS = [
+  { key: "id", label: "Schedule", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
+  { key: "cron", label: "Cron", show: (row) => html`<code class="nowrap">${row.schedule.cron}</code>` },
+  { key: "what", label: "Makes", cell: "text-cell", show: (row) => row.type ?? row.func ?? html`<span class="muted">a promise</span>` },
+  { key: "next", label: "Next", show: (row) => html`<span title=${(row.next ?? []).map((at) => text.absolute(at)).join("\n")}><${When} at=${row.next?.[0] ?? row.schedule.nextRunAt} /></span>` },
+  { key: "lastAt", label: "Last", show: (row) => html`<${When} at=${row.last?.[0]?.at ?? row.schedule.lastRunAt} />` },
+  { key: "last", label: "Outcomes", card: false, show: (row) => html`<ul class="outcomes" aria-label="Last runs, newest first">${(row.last ?? []).map((run) => html`<li key=${run.id}><a href=${linkTo(run.id, row.schedule.job ? "job" : "workflow")} title=${`${run.id}: ${text.stateWord(run.state ?? run.outcome)}${run.tookMs != null ? `, ${text.duration(run.tookMs)}` : ""}`} aria-label=${`${text.stateWord(run.state ?? run.outcome)}, ${text.relative(run.at)}`}><${Sign} of=${run.state ?? run.outcome} /></a></li>`)}</ul>` },
+  { key: "do", label: "Actions", hidden: true, card: false, show: (row) => {
+    const { id, paused } = row.schedule;
+    return html`<span class="row actions"><${Do} small label="Run now" icon="play" action=${{ title: `Run ${id} now`, verb: "Run now", kind: "schedule.run", data: { id }, text: "One occurrence is made now, beside those of its cron expression." }} />
+      ${feature("schedulePause") && html`<${Do} small label=${paused ? "Resume" : "Pause"} action=${{ title: `${paused ? "Resume" : "Pause"} ${id}`, verb: paused ? "Resume" : "Pause", kind: paused ? "schedule.resume" : "schedule.pause", data: { id }, text: paused ? "Its next occurrences are made again." : "It makes no occurrence until it is resumed." }} />`}
+      <${Do} small danger label="Delete" action=${{ title: `Delete ${id}`, verb: "Delete", kind: "schedule.delete", data: { id }, text: "It makes no further occurrence. Those that exist stay." }} /></span>`;
+  } },
+];
+
+export const Schedules = ({ query }) => html`<${ListView} view="schedules" params=${["id"]} query=${query} title="Schedules" lead="What is made by the clock." fields=${[{ name: "id", label: "Id", placeholder: "nightly*", wide: true }]} columns=${COLUMNS} keyOf=${(row) => row.schedule.id} noun="schedule" caption="Schedules"
+  empty=${["No schedule yet", "schedules", html`A schedule makes a promise or a job at each occurrence of a cron expression: <code>store.schedules.create("nightly", "0 2 * * *", …)</code>.`]} />`;

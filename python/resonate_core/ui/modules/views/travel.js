@@ -1,15 +1,16 @@
-// Time travel: the steps of a recording; scrub, step, look at any view as of then, compare two instants, take the story as a pytest.
+// Time travel: the steps of a recording; scrub, step, look at any view as of then, fork, compare, take the story as a pytest.
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { download, post } from "../api.js";
-import { ChangeText } from "../actions.js";
-import { Card, Empty, Failed, Head, Icon, Id, Read, Select, State, When, linkTo } from "../elements.js";
+import { Changes, Field } from "../actions.js";
+import { Button, Card, Empty, Failed, Head, IconButton, Id, Read, Select, State, When, linkTo } from "../elements.js";
 import * as text from "../format.js";
-import { Plain, diff as diffModule } from "../plain.js";
+import { Plain, diff } from "../plain.js";
 import { current, href, refine } from "../router.js";
-import { toast, useView } from "../state.js";
+import { mayOperate, toast, useView } from "../state.js";
 
 const SHOWN_STEPS = 200;
 const LARGEST = 32 * 1024 * 1024;
+const CLOSED = { a: null, b: null, other: null };
 
 /** Says in every view that it shows the past. */
 export function TravelBanner() {
@@ -17,97 +18,111 @@ export function TravelBanner() {
   if (!query.travel || name === "travel") return null;
   const { travel, n, ...kept } = query;
   return html`<div class="note warn banner"><p>You look at the past: after step <b>${n}</b>. Nothing can be changed here.</p><a class="button small" href=${href("travel", { travel, n })}>Time travel</a>
-    <a class="button small" href=${`#/${name}?${new URLSearchParams(kept)}`}>Back to now</a></div>`;
+    <a class="button small" href=${href(name, { ...kept, travel: null })}>Back to now</a></div>`;
 }
 
 export function Travel({ query }) {
   const list = useView("travel", {}, { live: false });
   const [busy, setBusy] = useState(false);
-  const load = async (file) => {
-    if (!file) return;
-    if (file.size > LARGEST) return toast(`${file.name} must be at most 32 MiB, got ${text.number(file.size)} bytes`, true);
+  const open = async (make, what, first = false) => {
     setBusy(true);
     try {
-      const { travel } = await post("travel", await file.text(), "application/x-ndjson");
-      refine({ travel, n: 0, a: null, b: null });
+      const { travel, steps } = await make();
       list.reload();
+      refine({ travel, n: first ? 0 : Math.max(0, steps - 1), ...CLOSED });
     } catch (error) {
-      toast(`${file.name}: ${error.message}`, true);
+      toast(`${what}: ${error.message}`, true);
     }
     setBusy(false);
-    return undefined;
+  };
+  const load = (file) => {
+    if (!file) return;
+    if (file.size > LARGEST) toast(`${file.name} must be at most 32 MiB, got ${text.number(file.size)} bytes`, true);
+    else open(async () => post("travel", await file.text(), { "content-type": "application/x-ndjson", "x-resonate-name": encodeURIComponent(file.name) }), file.name, true);
   };
   const items = list.data?.items ?? [];
   const known = items.find((one) => one.travel === query.travel) ?? (query.travel ? null : items[0]);
-  const upload = html`<label class="button">${busy ? "Reading…" : "Open a recording"}<input class="sr" type="file" accept=".jsonl,.ndjson" onChange=${(event) => load(event.target.files[0])} /></label>`;
-  return html`<${Head} title="Time travel" lead="A store as it was after each step of a recording.">${items.length > 1 && html`<label class="row">Recording <${Select} value=${known?.travel} options=${items.map((one) => [one.travel, one.name])} choose=${(travel) => refine({ travel, n: 0, a: null, b: null })} /></label>`}${upload}</${Head}>
+  return html`<${Head} title="Time travel" lead="A store as it was after each step of a recording, and what would become of it.">
+      ${items.length > 1 && html`<label class="row">Recording <${Select} value=${known?.travel} options=${items.map((one) => [one.travel, one.name])} choose=${(travel) => refine({ travel, n: 0, ...CLOSED })} /></label>`}
+      ${mayOperate() && html`<${Button} icon="fork" disabled=${busy} onClick=${() => open(() => post("travel/fork", { travel: "store", name: "fork of the store" }), "The fork")}>Fork the store</${Button}>`}
+      <label class="button">${busy ? "Reading…" : "Open a recording"}<input class="sr" type="file" accept=".jsonl,.ndjson" onChange=${(event) => load(event.target.files[0])} /></label></${Head}>
     ${list.error && html`<${Failed} error=${list.error} retry=${list.reload} what="The list of recordings" />`}
-    ${known ? html`<${Recording} key=${known.travel} of=${known} query=${query} />` : list.data && html`<div class="card"><${Empty} title=${query.travel ? "This recording is no longer kept" : "No recording is open"} icon="travel">Record a store with <code>store.record("run.jsonl")</code>, and open the file here, or start with <code>resonate-core ui run.jsonl</code>.</${Empty}></div>`}`;
+    ${known ? html`<${Recording} key=${known.travel} of=${known} query=${query} all=${items} open=${open} />` : list.data && !list.loading && html`<div class="card"><${Empty} title=${query.travel ? "This recording is no longer kept" : "No recording is open"} icon="travel">Record a store with <code>store.record("run.jsonl")</code>, and open the file here, or start with <code>resonate-core ui run.jsonl</code>.</${Empty}></div>`}`;
 }
 
-function Recording({ of, query }) {
-  const n = Math.min(Math.max(Number(query.n ?? of.steps) || 0, 0), of.steps);
-  const to = (next) => refine({ travel: of.travel, n: Math.min(Math.max(next, 0), of.steps) }, true);
+function Recording({ of, query, all, open }) {
+  const last = of.steps - 1;
+  const bounded = (step) => Math.min(Math.max(step, 0), last);
+  const n = bounded(Number(query.n ?? last) || 0);
+  const to = (next) => refine({ travel: of.travel, n: bounded(next) }, true);
   const state = useView("travel/state", { travel: of.travel, n }, { live: false });
   const [playing, play] = useState(false);
   const at = useRef(n);
   at.current = n;
   useEffect(() => {
     if (!playing) return undefined;
-    const timer = setInterval(() => (at.current >= of.steps ? play(false) : to(at.current + 1)), 700);
+    const timer = setInterval(() => (at.current >= last ? play(false) : to(at.current + 1)), 700);
     return () => clearInterval(timer);
   }, [playing]);
-  const data = state.data;
-  return html`<div class="stack"><${Card}><div class="scrubber"><div class="row"><button type="button" class="button icon" aria-label="First step" disabled=${n === 0} onClick=${() => to(0)}>|<${Icon} name="left" size="13" /></button>
-      <button type="button" class="button icon" aria-label="Step back" disabled=${n === 0} onClick=${() => to(n - 1)}><${Icon} name="left" /></button>
-      <button type="button" class="button icon" aria-label=${playing ? "Pause" : "Play"} aria-pressed=${String(playing)} onClick=${() => play(!playing)}><${Icon} name=${playing ? "pause" : "play"} /></button>
-      <button type="button" class="button icon" aria-label="Next step" disabled=${n >= of.steps} onClick=${() => to(n + 1)}><${Icon} name="right" /></button></div>
-    <input type="range" min="0" max=${of.steps} value=${n} aria-label="Step" aria-valuetext=${`Step ${n} of ${of.steps}`} onInput=${(event) => to(Number(event.target.value))} />
-    <span class="num nowrap">${text.number(n)} of ${text.number(of.steps)}</span></div>
-    <p class="muted">${data ? html`<${When} at=${data.at} plain />${data.next ? html` · next: ${data.next.kind}, ${text.duration(data.next.at - data.at)} later` : " · the end of the recording"}` : " "}</p>
-    <div class="row"><a class="button" href=${href("overview", { travel: of.travel, n })}>Overview then</a><a class="button" href=${href("jobs", { travel: of.travel, n })}>Jobs then</a><a class="button" href=${href("workflows", { travel: of.travel, n })}>Workflows then</a><a class="button" href=${href("queues", { travel: of.travel, n })}>Queues then</a>
-      <button type="button" class="button" onClick=${() => download("travel/pytest", { travel: of.travel, n }, "test_story.py").catch((error) => toast(error.message, true))}>Download as pytest</button></div></${Card}>
-    <div class="columns"><${Card} title="What this step changed"><${Read} from=${state} what="The state">${(found) => html`${found.changes.length ? html`<ul class="steps">${found.changes.map((one, index) => html`<li key=${index}><span class="at">${one.what}</span><${ChangeText} of=${one} /></li>`)}</ul>` : html`<p class="muted">${n === 0 ? "The state before the first step." : "Nothing: the step only read, or was refused."}</p>`}
-        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3><ol class="steps">${found.upcoming.slice(0, 8).map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, found.at)}</span><span class="grow">${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} /></span></li>`)}</ol>`}`}</${Read}></${Card}>
-      <${Steps} of=${of} n=${n} to=${to} id=${query.id} /></div>
-    <${Compare} of=${of} query=${query} n=${n} /></div>`;
+  const { data } = state;
+  const then = (name) => html`<a class="button" href=${href(name, { travel: of.travel, n })}>${name[0].toUpperCase() + name.slice(1)} then</a>`;
+  return html`<div class="stack"><${Card}><div class="stack tight"><div class="scrubber"><div class="row"><${IconButton} icon="first" label="First step" disabled=${n === 0} onClick=${() => to(0)} />
+        <${IconButton} icon="left" label="Step back" disabled=${n === 0} onClick=${() => to(n - 1)} />
+        <${IconButton} icon=${playing ? "pause" : "play"} label=${playing ? "Pause" : "Play"} onClick=${() => play(!playing)} />
+        <${IconButton} icon="right" label="Next step" disabled=${n >= last} onClick=${() => to(n + 1)} /></div>
+      <input type="range" min="0" max=${last} value=${n} aria-label="Step" aria-valuetext=${`Step ${n} of ${last}`} onInput=${(event) => to(Number(event.target.value))} />
+      <span class="num nowrap">${text.number(n)} of ${text.number(last)}</span></div>
+    <p class="muted">${data ? html`<${When} at=${data.at} plain />${data.next ? ` · next: ${data.next.kind}, ${text.duration(data.next.at - data.at)} later` : " · the end of the recording"}` : "…"}</p>
+    <div class="row">${["overview", "queues", "jobs", "workflows"].map(then)}
+      <${Button} onClick=${() => download("travel/pytest", { travel: of.travel, n }, "test_story.py").catch((error) => toast(error.message, true))}>Download as pytest</${Button}></div></div></${Card}>
+    <div class="columns"><${Card} title="What this step changed"><${Read} from=${state} what="The state">${(found) => html`<div class="stack tight">${found.changes.length ? html`<${Changes} of=${found.changes} />` : html`<p class="muted">${n === 0 ? "The state before the first step." : "Nothing: the step only read, or was refused."}</p>`}
+        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3><ol class="steps">${found.upcoming.slice(0, 8).map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, found.at)}</span><span class="grow">${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} /></span></li>`)}</ol>`}</div>`}</${Read}></${Card}>
+      <${Steps} of=${of} n=${n} to=${to} /></div>
+    ${mayOperate() && html`<${Fork} of=${of} n=${n} open=${open} />`}<${Compare} of=${of} query=${query} n=${n} all=${all} /></div>`;
 }
 
 function Counts({ of }) {
-  return html`<dl class="facts">${["promises", "tasks", "jobs"].filter((kind) => Object.values(of?.[kind] ?? {}).some(Boolean)).map((kind) => html`<dt key=${kind}>${kind}</dt><dd>${Object.entries(of[kind]).filter(([, many]) => many).map(([state, many]) => html`<span class="row" key=${state}><${State} of=${state} /> ${text.number(many)}</span>`)}</dd>`)}<dt>messages</dt><dd>${text.number(of?.messages ?? 0)}</dd></dl>`;
+  return html`<dl class="facts">${["promises", "tasks", "jobs"].filter((kind) => Object.values(of?.[kind] ?? {}).some(Boolean)).map((kind) => html`<dt key=${kind}>${kind}</dt><dd class="row">${Object.entries(of[kind]).filter(([, many]) => many).map(([state, many]) => html`<span key=${state}><${State} of=${state} /> ${text.number(many)}</span>`)}</dd>`)}<dt>messages</dt><dd>${text.number(of?.messages ?? 0)}</dd></dl>`;
 }
 
-function Steps({ of, n, to, id }) {
-  const start = Math.max(0, n - SHOWN_STEPS / 4);
-  const view = useView("travel/steps", { travel: of.travel, limit: SHOWN_STEPS, cursor: start ? String(start) : undefined, id }, { live: false });
-  return html`<${Card} title="Steps"><${Read} from=${view} what="The list of steps">${(data) => html`<ol class="steps step-list" tabindex="0" aria-label="Steps">${data.items.map((step) => html`<li key=${step.n} class=${step.n === n ? "here" : ""}><button type="button" class="button quiet small at" aria-current=${step.n === n ? "step" : undefined} aria-label=${`Go to step ${step.n}`} onClick=${() => to(step.n)}>${step.n}</button>
+function Steps({ of, n, to }) {
+  const start = Math.max(0, Math.floor((n - SHOWN_STEPS / 2) / 50) * 50);
+  const view = useView("travel/steps", { travel: of.travel, limit: SHOWN_STEPS, cursor: start ? String(start) : undefined }, { live: false });
+  const list = useRef();
+  useEffect(() => list.current?.querySelector(".here")?.scrollIntoView({ block: "nearest" }), [n, view.data]);
+  return html`<${Card} title="Steps"><${Read} from=${view} what="The list of steps">${(data) => html`<ol class="steps step-list" ref=${list} tabindex="0" aria-label="Steps">${data.items.map((step) => html`<li key=${step.n} class=${step.n === n ? "here" : ""}><${Button} look="quiet small" aria-current=${step.n === n ? "step" : undefined} aria-label=${`Go to step ${step.n}`} onClick=${() => to(step.n)}>${step.n}</${Button}>
     <span class="grow">${step.text}${step.status >= 300 ? html` <span class="pill bad">${step.status}</span>` : ""}</span></li>`)}</ol>`}</${Read}></${Card}>`;
 }
 
-function Compare({ of, query, n }) {
-  const [a, b] = [query.a ?? "0", query.b ?? String(n)];
-  const asked = query.a != null;
-  const view = useView(asked ? "travel/diff" : null, { travel: of.travel, a, b }, { live: false });
-  const [typed, setTyped] = useState([a, b]);
+const DO = [["", "nothing"], ["job.run", "run a job"], ["job.cancel", "cancel a job"], ["task.halt", "halt a task"], ["task.continue", "resume a task"], ["promise.settle", "resolve a promise"], ["queue.pause", "pause a queue"], ["queue.resume", "resume a queue"]];
+const ADVANCES = [[0, "nothing"], [60_000, "a minute"], [3_600_000, "an hour"], [86_400_000, "a day"]];
+
+/** Another course of events from here on: a fork, on which one thing is done and time moves. */
+function Fork({ of, n, open }) {
+  const [kind, setKind] = useState("");
+  const [id, setId] = useState("");
+  const [advanceMs, setAdvance] = useState(3_600_000);
   const submit = (event) => {
     event.preventDefault();
-    refine({ travel: of.travel, n, a: typed[0], b: typed[1] }, true);
+    const data = kind.startsWith("queue") ? { queue: id } : kind === "promise.settle" ? { id, state: "resolved" } : { id };
+    open(() => post("travel/fork", { travel: of.travel, n, do: kind ? [{ kind, data }] : [], advanceMs: Number(advanceMs), name: `fork at step ${n}` }), "The fork");
   };
-  return html`<${Card} title="Compare two steps"><form class="filters" onSubmit=${submit}><div class="field"><label for="diff-a">From step</label><input id="diff-a" type="number" min="0" max=${of.steps} value=${typed[0]} onInput=${(event) => setTyped([event.target.value, typed[1]])} /></div>
-    <div class="field"><label for="diff-b">to step</label><input id="diff-b" type="number" min="0" max=${of.steps} value=${typed[1]} onInput=${(event) => setTyped([typed[0], event.target.value])} /></div><button type="submit" class="button">Compare</button></form>
-    ${asked && html`<${Read} from=${view} what="The difference">${(data) => html`<${Plain} load=${diffModule} data=${differences(data)} label="Difference" on=${{ "diff-select": ({ kind, id }) => (location.hash = linkTo(id, kind)) }} />`}</${Read}>`}</${Card}>`;
+  return html`<${Card} title="What if"><form class="filters" onSubmit=${submit}><${Field} of=${{ name: "what", label: "On a fork of this step", type: "select", options: DO }} value=${kind} set=${setKind} />
+    ${kind && html`<${Field} of=${{ name: "which", label: kind.startsWith("queue") ? "Queue" : "Id", required: true }} value=${id} set=${setId} />`}
+    <${Field} of=${{ name: "advance", label: "then let pass", type: "select", options: ADVANCES }} value=${advanceMs} set=${setAdvance} /><${Button} type="submit" icon="fork">Fork</${Button}></form></${Card}>`;
 }
 
-const CHANGE = { created: "added", deleted: "removed", changed: "changed" };
-
-/** The server's answer in the form that diff.js draws. */
-export function differences(found) {
-  if (found.format) return found;
-  const items = [...(found.changes ?? []), ...(found.queues ?? [])].map((one) => ({ kind: one.kind, id: one.id, change: CHANGE[one.what] ?? one.what, fields: one.fields ?? [], before: one.what === "deleted" ? asRecord(one, "before") : null, after: one.what === "created" ? asRecord(one, "after") : null }));
-  for (const [name, change, side] of [["added", "added", "after"], ["removed", "removed", "before"]]) {
-    for (const message of found.messages?.[name] ?? []) items.push({ kind: "message", id: message.id, change, fields: [], before: null, after: null, [side]: message });
-  }
-  const many = (change) => items.filter((one) => one.change === change).length;
-  return { format: "resonate-diff/1", a: { label: found.a.label, now: found.a.at }, b: { label: found.b.label, now: found.b.at }, items, counts: { added: many("added"), removed: many("removed"), changed: many("changed") }, leftOut: found.leftOut ?? 0 };
+function Compare({ of, query, n, all }) {
+  const asked = query.a != null;
+  const view = useView(asked ? "travel/diff" : null, { travel: of.travel, a: query.a, b: query.b, other: query.other }, { live: false });
+  const [typed, setTyped] = useState({ a: query.a ?? "0", b: query.b ?? String(n), other: query.other ?? of.travel });
+  const set = (name) => (value) => setTyped((old) => ({ ...old, [name]: value }));
+  const submit = (event) => {
+    event.preventDefault();
+    refine({ travel: of.travel, n, a: typed.a, b: typed.b, other: typed.other === of.travel ? null : typed.other }, true);
+  };
+  return html`<${Card} title="Compare two instants, or two forks"><form class="filters" onSubmit=${submit}><${Field} of=${{ name: "a", label: "From step", type: "number", min: 0, max: of.steps - 1 }} value=${typed.a} set=${set("a")} />
+    ${all.length > 1 && html`<${Field} of=${{ name: "other", label: "with", type: "select", options: all.map((one) => [one.travel, one.travel === of.travel ? "this recording" : one.name]) }} value=${typed.other} set=${set("other")} />`}
+    <${Field} of=${{ name: "b", label: "to step", type: "number", min: 0 }} value=${typed.b} set=${set("b")} /><${Button} type="submit">Compare</${Button}></form>
+    ${asked && html`<${Read} from=${view} what="The difference">${(data) => html`<${Plain} load=${diff} data=${data} label="Difference" on=${{ "diff-select": ({ kind, id }) => (location.hash = linkTo(id, kind)) }} />`}</${Read}>`}</${Card}>`;
 }
-const asRecord = (change, side) => Object.fromEntries((change.fields ?? []).map((field) => [field.name, field[side]]));

@@ -1,13 +1,13 @@
 // Workflows: roots, newest first; one root with its call tree, its timeline, and the call that is chosen.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson } from "../actions.js";
-import { Card, Empty, Head, Id, Read, State, Tags, Value, When } from "../elements.js";
+import { Card, Head, Id, Read, State, Tags, Value, When } from "../elements.js";
 import * as text from "../format.js";
-import { Filters, StateChips } from "../forms.js";
+import { StateChips } from "../forms.js";
 import { Plain, timeline } from "../plain.js";
 import { href, refine } from "../router.js";
 import { useView } from "../state.js";
-import { List } from "../tables.js";
+import { ListView } from "../tables.js";
 import { Tree } from "../tree.js";
 import { Awaiters } from "./job.js";
 import { MessageTable } from "./messages.js";
@@ -20,29 +20,23 @@ const FIELDS = [
   { name: "until", label: "Created until", type: "when" },
 ];
 
-export function Workflows({ query }) {
-  const { id, state, tag, since, until, limit, cursor } = query;
-  const view = useView("workflows", { id, state, tag, since, until, limit, cursor });
-  const filtered = id || state?.length || tag || since || until;
-  const columns = [
-    { key: "id", label: "Workflow", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.promise.id} to=${href("workflow", { id: row.promise.id })} />` },
-    { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.promise.state} />` },
-    { key: "func", label: "Function", cell: "text-cell", show: (row) => row.func },
-    { key: "task", label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
-    { key: "children", label: "Calls", num: true, show: (row) => (row.children == null ? "" : text.number(row.children)) },
-    { key: "created", label: "Created", show: (row) => html`<${When} at=${row.promise.createdAt} />` },
-    { key: "took", label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
-    { key: "note", label: "Now", cell: "text-cell", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
-  ];
-  const empty = html`<${Empty} title=${filtered ? "No workflow matches" : "No workflow yet"} icon="workflows">${filtered ? html`Remove a filter. <a href=${href("workflows")}>Show all workflows</a>.` : html`Run a program of an SDK on this store, or <code>resonate-core invoke</code>.`}</${Empty}>`;
-  return html`<${Head} title="Workflows" lead="Calls that nobody else called, newest first." />
-    <${StateChips} states=${text.PROMISE_STATES} query=${query} /><${Filters} query=${query} fields=${FIELDS} />
-    <div class="card"><${Read} from=${view} what="The list of workflows">${(data) => html`<${List} of=${data} caption="Workflows, newest first" columns=${columns} keyOf=${(row) => row.promise.id} noun="workflow" empty=${empty} />`}</${Read}></div>`;
-}
+const COLUMNS = [
+  { key: "id", label: "Workflow", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.promise.id} to=${href("workflow", { id: row.promise.id })} />` },
+  { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.promise.state} />` },
+  { key: "func", label: "Function", cell: "text-cell", show: (row) => row.func },
+  { key: "task", label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
+  { key: "children", label: "Calls", num: true, show: (row) => (row.children == null ? "" : text.number(row.children)) },
+  { key: "created", label: "Created", show: (row) => html`<${When} at=${row.promise.createdAt} />` },
+  { key: "took", label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
+  { key: "note", label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
+];
+
+export const Workflows = ({ query }) => html`<${ListView} view="workflows" params=${["id", "state", "tag", "since", "until"]} query=${query} title="Workflows" lead="Calls that nobody else called, newest first." above=${html`<${StateChips} states=${text.PROMISE_STATES} query=${query} />`} fields=${FIELDS}
+  columns=${COLUMNS} keyOf=${(row) => row.promise.id} noun="workflow" caption="Workflows, newest first" empty=${["No workflow yet", "workflows", html`Run a program of an SDK on this store, or <code>resonate-core invoke</code>.`]} />`;
 
 export function Workflow({ query }) {
   const view = useView("workflow", { id: query.id });
-  return html`<${Read} from=${view} what=${`Workflow ${query.id}`}>${(data) => html`<${Whole} of=${data} id=${query.id} call=${query.call} />`}</${Read}>`;
+  return html`<${Read} from=${view} what=${`Workflow ${query.id}`} title=${query.id}>${(data) => html`<${Whole} of=${data} id=${query.id} call=${query.call} />`}</${Read}>`;
 }
 
 const find = (call, id) => (call.id === id ? call : (call.children ?? []).reduce((found, child) => found ?? find(child, id), null));
