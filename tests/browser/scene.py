@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import resonate_core as rc
@@ -133,3 +134,29 @@ def _present(store: Any) -> None:
     store.tasks.acquire("order-1043", 0, pid="shop-1", ttl=10 * MINUTE)
     store.promises.create("order-1044", timeout=DAY, param={"func": "checkout", "args": ["order-1044", 120]}, tags={"resonate:target": SHOP})
     store.promises.create(f"page {SCRIPT}", timeout=DAY, param={"func": SCRIPT, "args": [SCRIPT]}, tags={SCRIPT: SCRIPT, "resonate:target": SHOP})
+
+
+def record(folder: Path) -> Path:
+    """Records a few seconds of another store."""
+    path = folder / "run.jsonl"
+    clock = rc.ManualClock(start=START)
+    store = rc.Store(clock=clock)
+    recorded = store.record(path)
+    for n in range(3):
+        store.jobs.enqueue("email:send", {"n": n}, id=f"mail-{n}", queue="mail", max_retries=1)
+        clock.advance(1_000)
+    (job,) = store.jobs.claim("mail", worker="mailer", lease=60_000, start=1)
+    clock.advance(500)
+    store.jobs.fail(job.id, job.version, "SmtpDown", "no route to host", retryable=False)
+    recorded.close()
+    return path
+
+
+def finish(store: Any) -> None:
+    """The provider answers again: workers run the job, the charge and the order to their end."""
+    (job,) = store.jobs.claim("payments", worker="payer-1", lease=MINUTE, start=1)
+    store.jobs.complete(job.id, job.version, {"receipt": "r-771"})
+    for id, result in [(f"{STUCK}.charge", {"receipt": "r-771"}), (STUCK, {"shipped": True})]:
+        version = store.tasks.get(id).version
+        store.tasks.acquire(id, version, pid="shop-1", ttl=MINUTE)
+        store.tasks.fulfill(id, version + 1, result)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import scene
-from conftest import Opener, Shop, Ui
+from pages import Opener, Shop, Ui
 
 
 def act(ui: Ui, button: str, done: str, *, inside: Any = None, exact: bool = True) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import scene
-from conftest import Opener, showing
+from pages import Opener, showing
 
 
 def test_the_dashboard_works_on_each_storage(make_store: Callable[..., Any], open_page: Opener) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import scene
-from conftest import Opener, Shop
+from pages import Opener, Shop
 
 FOCUSED = "document.activeElement"
 

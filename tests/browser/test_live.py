@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Opener, Shop
+from pages import Opener, Shop
 from server.live_server import live
 from starlette.applications import Starlette
 from starlette.routing import Mount

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import scene
-from conftest import Opener, Shop, showing
+from pages import Opener, Shop, showing
 from server.live_server import live
 from views import VIEWS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import scene
-from conftest import Opener, Shop
+from pages import Opener, Shop
 from views import EVIL, VIEWS, View
 
 

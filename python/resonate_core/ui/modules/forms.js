@@ -45,5 +45,5 @@ export function StateChips({ states, query, counts }) {
   const chosen = query.state ?? [];
   const toggle = (state) => refine({ state: chosen.includes(state) ? chosen.filter((one) => one !== state) : [...chosen, state] });
   return html`<div class="chips" role="group" aria-label="States"><${Button} look="small" aria-pressed=${String(!chosen.length)} onClick=${() => refine({ state: null })}>All</${Button}>
-    ${states.map((state) => html`<${Button} key=${state} look=${`small s-${state}`} aria-pressed=${String(chosen.includes(state))} onClick=${() => toggle(state)}><${Sign} of=${state} />${stateWord(state)}${counts?.[state] != null ? html` <span class="n">${number(counts[state])}</span>` : ""}</${Button}>`)}</div>`;
+    ${states.map((state) => html`<${Button} key=${state} look=${`small s-${state}`} aria-pressed=${String(chosen.includes(state))} onClick=${() => toggle(state)}><${Sign} of=${state} />${stateWord(state)}${counts?.[state] ? html` <span class="n">${number(counts[state])}</span>` : ""}</${Button}>`)}</div>`;
 }

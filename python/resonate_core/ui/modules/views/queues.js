@@ -32,7 +32,7 @@ function limits(queue) {
 }
 
 const COLUMNS = [
-  { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
+  { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
   { key: "pending", label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
   { key: "active", label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
   { key: "retry", label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },

@@ -6,7 +6,7 @@ import { Button, Card, Empty, Failed, Head, IconButton, Id, Read, Select, State,
 import * as text from "../format.js";
 import { Plain, diff } from "../plain.js";
 import { current, href, refine } from "../router.js";
-import { mayOperate, toast, useView } from "../state.js";
+import { operates, toast, useView } from "../state.js";
 
 const SHOWN_STEPS = 200;
 const LARGEST = 32 * 1024 * 1024;
@@ -44,7 +44,7 @@ export function Travel({ query }) {
   const known = items.find((one) => one.travel === query.travel) ?? (query.travel ? null : items[0]);
   return html`<${Head} title="Time travel" lead="A store as it was after each step of a recording, and what would become of it.">
       ${items.length > 1 && html`<label class="row">Recording <${Select} value=${known?.travel} options=${items.map((one) => [one.travel, one.name])} choose=${(travel) => refine({ travel, n: 0, ...CLOSED })} /></label>`}
-      ${mayOperate() && html`<${Button} icon="fork" disabled=${busy} onClick=${() => open(() => post("travel/fork", { travel: "store", name: "fork of the store" }), "The fork")}>Fork the store</${Button}>`}
+      ${operates() && html`<${Button} icon="fork" disabled=${busy} onClick=${() => open(() => post("travel/fork", { travel: "store", name: "fork of the store" }), "The fork")}>Fork the store</${Button}>`}
       <label class="button">${busy ? "Reading…" : "Open a recording"}<input class="sr" type="file" accept=".jsonl,.ndjson" onChange=${(event) => load(event.target.files[0])} /></label></${Head}>
     ${list.error && html`<${Failed} error=${list.error} retry=${list.reload} what="The list of recordings" />`}
     ${known ? html`<${Recording} key=${known.travel} of=${known} query=${query} all=${items} open=${open} />` : list.data && !list.loading && html`<div class="card"><${Empty} title=${query.travel ? "This recording is no longer kept" : "No recording is open"} icon="travel">Record a store with <code>store.record("run.jsonl")</code>, and open the file here, or start with <code>resonate-core ui run.jsonl</code>.</${Empty}></div>`}`;
@@ -78,11 +78,11 @@ function Recording({ of, query, all, open }) {
     <div class="columns"><${Card} title="What this step changed"><${Read} from=${state} what="The state">${(found) => html`<div class="stack tight">${found.changes.length ? html`<${Changes} of=${found.changes} />` : html`<p class="muted">${n === 0 ? "The state before the first step." : "Nothing: the step only read, or was refused."}</p>`}
         <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3><ol class="steps">${found.upcoming.slice(0, 8).map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, found.at)}</span><span class="grow">${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} /></span></li>`)}</ol>`}</div>`}</${Read}></${Card}>
       <${Steps} of=${of} n=${n} to=${to} /></div>
-    ${mayOperate() && html`<${Fork} of=${of} n=${n} open=${open} />`}<${Compare} of=${of} query=${query} n=${n} all=${all} /></div>`;
+    ${operates() && html`<${Fork} of=${of} n=${n} open=${open} />`}<${Compare} of=${of} query=${query} n=${n} all=${all} /></div>`;
 }
 
 function Counts({ of }) {
-  return html`<dl class="facts">${["promises", "tasks", "jobs"].filter((kind) => Object.values(of?.[kind] ?? {}).some(Boolean)).map((kind) => html`<dt key=${kind}>${kind}</dt><dd class="row">${Object.entries(of[kind]).filter(([, many]) => many).map(([state, many]) => html`<span key=${state}><${State} of=${state} /> ${text.number(many)}</span>`)}</dd>`)}<dt>messages</dt><dd>${text.number(of?.messages ?? 0)}</dd></dl>`;
+  return html`<dl class="facts">${["promises", "tasks", "jobs"].filter((kind) => Object.values(of?.[kind] ?? {}).some(Boolean)).map((kind) => html`<dt key=${kind}>${kind}</dt><dd class="row">${Object.entries(of[kind]).filter(([, many]) => many).map(([state, many]) => html`<span key=${state} class="row"><${State} of=${state} />${text.number(many)}</span>`)}</dd>`)}<dt>messages</dt><dd>${text.number(of?.messages ?? 0)}</dd></dl>`;
 }
 
 function Steps({ of, n, to }) {
