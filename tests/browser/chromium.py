@@ -77,5 +77,3 @@ def close() -> None:
 def _end() -> None:
     _browser.close()
     _driver.stop()
-
-

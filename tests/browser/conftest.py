@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import chromium
-import scene
-from pages import VIOLATIONS, Opener, Shop, Ui, showing
-
 import resonate_core as rc
+from browser import chromium, scene
+from browser.pages import VIOLATIONS, Opener, Shop, Ui, showing
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,7 +34,13 @@ def open_page() -> Iterator[Opener]:
     opened: list[tuple[Ui, Any]] = []
 
     def open(base: str, *, dark: bool = False, width: int = 1280, height: int = 860, **more: Any) -> Ui:
-        options = {"color_scheme": "dark" if dark else "light", "timezone_id": "Europe/Berlin", "locale": "en-GB", "reduced_motion": "reduce", **more}
+        options = {
+            "color_scheme": "dark" if dark else "light",
+            "timezone_id": "Europe/Berlin",
+            "locale": "en-GB",
+            "reduced_motion": "reduce",
+            **more,
+        }
         context = chromium.browser().new_context(viewport={"width": width, "height": height}, **options)
         context.add_init_script(VIOLATIONS)
         ui = Ui(context.new_page(), base)

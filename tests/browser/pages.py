@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
-from server.live_server import live
 
 from resonate_core.ui import create_ui
+from server.live_server import live
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 RUN_AXE = """async (rules) => {
@@ -39,7 +39,9 @@ class Ui:
         self.expected: list[str] = []
         self.problems: list[str] = []
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: message.type in ("error", "warning") and self.problems.append(f"console: {message.text}"))
+        page.on(
+            "console", lambda message: message.type in ("error", "warning") and self.problems.append(f"console: {message.text}")
+        )
         page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
 

@@ -31,11 +31,24 @@ def clock() -> rc.ManualClock:
 
 def fill(store: Any, time: Any, *, hours: int = 36) -> None:
     """Lets the shop work for `hours`, and leaves it on Friday at 10:00."""
-    store.queues.set("mail", concurrency=8, lifecycle="horsies", defaults={"maxRetries": 3, "retryPolicy": {"kind": "fixed", "intervals": [30 * MINUTE]}})
+    store.queues.set(
+        "mail",
+        concurrency=8,
+        lifecycle="horsies",
+        defaults={"maxRetries": 3, "retryPolicy": {"kind": "fixed", "intervals": [30 * MINUTE]}},
+    )
     store.queues.set("reports", weight=2, rate={"limit": 60, "per": MINUTE})
     store.queues.set("likes", groups={"size": 100, "grace": 10 * MINUTE, "maxDelay": HOUR})
-    store.schedules.create("nightly-report", "0 2 * * *", promise_timeout=DAY, param={"of": "yesterday"}, job={"type": "report:build", "queue": "reports", "maxRetries": 1, "retention": None})
-    store.schedules.create("heartbeat", "30 * * * *", promise_timeout=HOUR, job={"type": "shop:ping", "queue": "reports", "retention": None})
+    store.schedules.create(
+        "nightly-report",
+        "0 2 * * *",
+        promise_timeout=DAY,
+        param={"of": "yesterday"},
+        job={"type": "report:build", "queue": "reports", "maxRetries": 1, "retention": None},
+    )
+    store.schedules.create(
+        "heartbeat", "30 * * * *", promise_timeout=HOUR, job={"type": "shop:ping", "queue": "reports", "retention": None}
+    )
     for hour in range(hours):
         at = START - (hours - hour) * HOUR
         time.advance_to(at)
@@ -55,7 +68,13 @@ def _work(store: Any, hour: int) -> None:
     """Some mails of one hour; every seventh fails once."""
     for index in range(2 + hour % 3):
         name = f"mail-{hour:02}-{index}"
-        store.jobs.enqueue("email:send", {"to": f"customer-{hour * 7 + index}@example.org", "template": "shipped"}, id=name, queue="mail", tags={"tenant": ["acme", "globex"][index % 2]})
+        store.jobs.enqueue(
+            "email:send",
+            {"to": f"customer-{hour * 7 + index}@example.org", "template": "shipped"},
+            id=name,
+            queue="mail",
+            tags={"tenant": ["acme", "globex"][index % 2]},
+        )
     for job in store.jobs.claim("mail", 20, worker="mailer-1", lease=5 * MINUTE, start=20):
         if (hour + len(job.id) + int(job.id[-1])) % 7 == 3 and job.retry_count == 0:
             store.jobs.fail(job.id, job.version, "SmtpTimeout", "mx.example.org did not answer within 30 s")
@@ -73,12 +92,19 @@ def _reports(store: Any, *, fail: bool) -> None:
 
 def _call(store: Any, id: str, parent: str, func: str, args: list[Any], timeout: int, *, target: bool = True) -> None:
     tags = {"resonate:parent": parent, "resonate:origin": id.split(".")[0], "resonate:branch": id}
-    store.promises.create(id, timeout=timeout, param={"func": func, "args": args}, tags={**tags, "resonate:target": SHOP} if target else {**tags, "resonate:external": "true"})
+    store.promises.create(
+        id,
+        timeout=timeout,
+        param={"func": func, "args": args},
+        tags={**tags, "resonate:target": SHOP} if target else {**tags, "resonate:external": "true"},
+    )
 
 
 def _order(store: Any, id: str, amount: int) -> int:
     """Creates an order that a worker takes; returns the version of its task."""
-    store.promises.create(id, timeout=2 * DAY, param={"func": "checkout", "args": [id, amount]}, tags={"resonate:target": SHOP, "tenant": "acme"})
+    store.promises.create(
+        id, timeout=2 * DAY, param={"func": "checkout", "args": [id, amount]}, tags={"resonate:target": SHOP, "tenant": "acme"}
+    )
     return int(store.tasks.acquire(id, 0, pid="shop-1", ttl=MINUTE).task.version)
 
 
@@ -103,7 +129,15 @@ def _stuck_order(store: Any, time: Any) -> None:
     _call(store, f"{STUCK}.charge", STUCK, "charge", [STUCK, 4_200], DAY)
     charge = store.tasks.acquire(f"{STUCK}.charge", 0, pid="shop-2", ttl=MINUTE).task.version
     tags = {"resonate:parent": f"{STUCK}.charge", "resonate:origin": STUCK, "resonate:branch": CARD}
-    store.jobs.enqueue("card:charge", {"order": STUCK, "amount": 4_200, "card": "tok_9xY"}, id=CARD, queue="payments", tags=tags, max_retries=2, retry_policy={"kind": "fixed", "intervals": [2 * MINUTE]})
+    store.jobs.enqueue(
+        "card:charge",
+        {"order": STUCK, "amount": 4_200, "card": "tok_9xY"},
+        id=CARD,
+        queue="payments",
+        tags=tags,
+        max_retries=2,
+        retry_policy={"kind": "fixed", "intervals": [2 * MINUTE]},
+    )
     store.tasks.suspend(f"{STUCK}.charge", charge, [CARD])
     store.tasks.suspend(STUCK, version, [f"{STUCK}.charge"])
     for attempt in range(3):
@@ -116,7 +150,12 @@ def _stuck_order(store: Any, time: Any) -> None:
 def _present(store: Any) -> None:
     """What waits, runs and gathers now, and what somebody tried to smuggle in."""
     store.jobs.enqueue("article:import", {"part": 17}, id=LONG, queue="imports", priority=10, tags={"tenant": "globex"})
-    store.jobs.enqueue_many("article:import", [{"part": part} for part in range(18, 30)], queue="imports", ids=[f"import-{part}" for part in range(18, 30)])
+    store.jobs.enqueue_many(
+        "article:import",
+        [{"part": part} for part in range(18, 30)],
+        queue="imports",
+        ids=[f"import-{part}" for part in range(18, 30)],
+    )
     store.queues.pause("imports")
     store.jobs.enqueue("video:encode", {"file": "intro.mov"}, id="encode-intro", queue="video", timeout=HOUR)
     store.jobs.enqueue("video:encode", {"file": "outro.mov"}, id="encode-outro", queue="video", timeout=HOUR)
@@ -130,10 +169,19 @@ def _present(store: Any) -> None:
     (job,) = store.jobs.claim("mail", worker=SCRIPT, lease=MINUTE, start=1)
     store.jobs.fail(job.id, job.version, "Evil", SCRIPT, SCRIPT, retryable=False)
     store.jobs.enqueue("email:send", {"to": "now@example.org"}, id="welcome", queue="mail", unique_key="welcome-ann")
-    store.promises.create("order-1043", timeout=DAY, param={"func": "checkout", "args": ["order-1043", 900]}, tags={"resonate:target": SHOP, "tenant": "globex"})
+    store.promises.create(
+        "order-1043",
+        timeout=DAY,
+        param={"func": "checkout", "args": ["order-1043", 900]},
+        tags={"resonate:target": SHOP, "tenant": "globex"},
+    )
     store.tasks.acquire("order-1043", 0, pid="shop-1", ttl=10 * MINUTE)
-    store.promises.create("order-1044", timeout=DAY, param={"func": "checkout", "args": ["order-1044", 120]}, tags={"resonate:target": SHOP})
-    store.promises.create(f"page {SCRIPT}", timeout=DAY, param={"func": SCRIPT, "args": [SCRIPT]}, tags={SCRIPT: SCRIPT, "resonate:target": SHOP})
+    store.promises.create(
+        "order-1044", timeout=DAY, param={"func": "checkout", "args": ["order-1044", 120]}, tags={"resonate:target": SHOP}
+    )
+    store.promises.create(
+        f"page {SCRIPT}", timeout=DAY, param={"func": SCRIPT, "args": [SCRIPT]}, tags={SCRIPT: SCRIPT, "resonate:target": SHOP}
+    )
 
 
 def record(folder: Path) -> Path:

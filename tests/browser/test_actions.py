@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import scene
-from pages import Opener, Shop, Ui
+from browser import scene
+from browser.pages import Opener, Shop, Ui
 
 
 def act(ui: Ui, button: str, done: str, *, inside: Any = None, exact: bool = True) -> None:
@@ -88,6 +88,11 @@ def test_filters_stand_in_the_address(own_shop: Shop, open_page: Opener) -> None
     page.go_back()
     page.locator("tbody tr").first.wait_for()
     assert page.get_by_label("Queue", exact=True).input_value() == "imports"
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Argument", exact=True).fill("amount=4200")
+    page.keyboard.press("Enter")
+    page.locator("tbody tr", has_text=scene.CARD).wait_for()
+    assert page.locator("tbody tr").count() == 1
     page.get_by_role("button", name="Clear").click()
     page.get_by_label("Error", exact=True).fill("answered 503")
     page.keyboard.press("Enter")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import scene
-from pages import Opener, showing
+from browser import scene
+from browser.pages import Opener, showing
 
 
 def test_the_dashboard_works_on_each_storage(make_store: Callable[..., Any], open_page: Opener) -> None:
@@ -17,7 +17,15 @@ def test_the_dashboard_works_on_each_storage(make_store: Callable[..., Any], ope
         ui = open_page(base)
         page = ui.go()
         page.locator("main", has_text="imports").wait_for()
-        for route, text in [("jobs?state=archived", scene.CARD), ("workflows?id=order-10*", scene.STUCK), ("queues", "video"), ("workers", "encoder-1"), ("schedules", "heartbeat"), ("messages", scene.SHOP), ("groups", "ann")]:
+        for route, text in [
+            ("jobs?state=archived", scene.CARD),
+            ("workflows?id=order-10*", scene.STUCK),
+            ("queues", "video"),
+            ("workers", "encoder-1"),
+            ("schedules", "heartbeat"),
+            ("messages", scene.SHOP),
+            ("groups", "ann"),
+        ]:
             ui.go(route)
             page.locator("tbody tr", has_text=text).first.wait_for()
         ui.go(f"workflow?id={scene.STUCK}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import scene
-from pages import Opener, Shop
+from browser import scene
+from browser.pages import Opener, Shop
 
 FOCUSED = "document.activeElement"
 
@@ -15,7 +15,17 @@ def test_one_can_go_everywhere_by_keyboard(shop: Shop, open_page: Opener) -> Non
     assert page.evaluate(f"{FOCUSED}.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate(f"{FOCUSED}.id") == "main"
-    for key, title in [("q", "Queues"), ("w", "Workflows"), ("s", "Schedules"), ("k", "Workers"), ("m", "Messages"), ("t", "Time travel"), ("a", "Audit"), ("o", "Overview"), ("j", "Jobs")]:
+    for key, title in [
+        ("q", "Queues"),
+        ("w", "Workflows"),
+        ("s", "Schedules"),
+        ("k", "Workers"),
+        ("m", "Messages"),
+        ("t", "Time travel"),
+        ("a", "Audit"),
+        ("o", "Overview"),
+        ("j", "Jobs"),
+    ]:
         page.keyboard.press("g")
         page.keyboard.press(key)
         page.locator("main h1", has_text=title).wait_for()
@@ -87,7 +97,9 @@ def test_the_call_tree_is_a_tree(shop: Shop, open_page: Opener) -> None:
     page.locator('[role="treeitem"]').first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    page.locator(f'[role="treeitem"][aria-label^="card:charge"]:focus, [role="treeitem"]:focus >> text={scene.CARD}').first.wait_for()
+    page.locator(
+        f'[role="treeitem"][aria-label^="card:charge"]:focus, [role="treeitem"]:focus >> text={scene.CARD}'
+    ).first.wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="card:charge").wait_for()
     assert f"call={scene.CARD}" in page.url

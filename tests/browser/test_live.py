@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pages import Opener, Shop
-from server.live_server import live
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from browser.pages import Opener, Shop
 from resonate_core.ui import create_ui
+from server.live_server import live
 
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -69,4 +69,3 @@ def test_the_dashboard_works_below_any_path(own_shop: Shop, open_page: Opener) -
         ui.go("queues").locator("tbody tr", has_text="imports").wait_for()
         ui.check()
         ui.page.close()
-

@@ -21,7 +21,9 @@ OURS = sorted(path for path in MODULES.rglob("*") if path.suffix in (".js", ".cs
 
 def test_a_browser_loads_less_than_300_kb() -> None:
     loaded = [path for path in MODULES.rglob("*") if path.suffix in (".js", ".css", ".svg", ".woff2")]
-    sizes = {path.relative_to(MODULES).as_posix(): path.stat().st_size for path in [*loaded, UI / "index.html"] if path.parent != UI}
+    sizes = {
+        path.relative_to(MODULES).as_posix(): path.stat().st_size for path in [*loaded, UI / "index.html"] if path.parent != UI
+    }
     total = sum(sizes.values()) + (UI / "index.html").stat().st_size
     assert total < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:8]
 
@@ -46,9 +48,16 @@ def test_every_vendored_file_has_a_pin() -> None:
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(MODULES).as_posix())
 def test_a_module_needs_nothing_from_elsewhere(path: Path) -> None:
     text = path.read_text()
-    addresses = [found for found in re.findall(r"(?:https?:)?//[\w.-]+\.[a-z]{2,}", re.sub(r"^\s*(//|/\*|\*).*$", "", text, flags=re.M)) if "www.w3.org" not in found]
+    addresses = [
+        found
+        for found in re.findall(r"(?:https?:)?//[\w.-]+\.[a-z]{2,}", re.sub(r"^\s*(//|/\*|\*).*$", "", text, flags=re.M))
+        if "www.w3.org" not in found
+    ]
     assert addresses == []
-    assert not re.search(r"\beval\(|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|setAttribute\(.style", text)
+    assert not re.search(
+        r"\beval\(|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|setAttribute\(.style",
+        text,
+    )
     for target in re.findall(r"""(?:from|import)\s*\(?\s*["']([^"']+)["']""", text):
         assert target.startswith("."), f"{target} must be a relative path"
         assert (path.parent / target).resolve().is_file(), f"{target} must exist"
@@ -61,3 +70,14 @@ def test_the_page_has_no_inline_code() -> None:
     for target in re.findall(r'(?:src|href)="([^"]+)"', page):
         assert not target.startswith(("/", "http")), "the dashboard may be mounted anywhere"
         assert (UI / target).is_file(), target
+
+
+def test_the_comparison_names_tests_that_exist() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "dashboard_compared.md").read_text()
+    targets = dict(re.findall(r"^\[(\w+)\]: (.+)$", page, flags=re.M))
+    used = set(re.findall(r"\[yes\]\[(\w+)\]", page))
+    assert used == set(targets)
+    for target in targets.values():
+        file, name = re.fullmatch(r'\.\./(tests/browser/\w+\.py) "(\w+)"', target).groups()  # type: ignore[union-attr]
+        assert f"def {name}(" in (root / file).read_text(), target

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-import scene
-from pages import Opener, Shop, showing
-from server.live_server import live
-from views import VIEWS
-
-import resonate_core as rc
-from resonate_core.ui import UiOptions
 from resonate_core.ui.app import UiApp
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.site import Site
 
-ACTIONS = ["Run now", "Edit and run again", "Cancel", "Archive", "Delete", "Pause", "Resume", "Limits", "Halt", "Settle", "Enqueue a job", "Enqueue…", "Try it first"]
+import resonate_core as rc
+from browser import scene
+from browser.pages import Opener, Shop, showing
+from browser.views import VIEWS
+from resonate_core.ui import UiOptions
+from server.live_server import live
+
+ACTIONS = [
+    "Run now",
+    "Edit and run again",
+    "Cancel",
+    "Archive",
+    "Delete",
+    "Pause",
+    "Resume",
+    "Limits",
+    "Halt",
+    "Settle",
+    "Enqueue a job",
+    "Enqueue…",
+    "Try it first",
+]
 POST = """async ([kind, data]) => {
   const reply = await fetch("api/do", { method: "POST", headers: { "content-type": "application/json", "x-resonate-ui": "1" }, body: JSON.stringify({ kind, data }) });
   return reply.status;

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import scene
-from pages import Opener, Shop
+from browser import scene
+from browser.pages import Opener, Shop
 
 
 def test_a_recording_is_looked_at_as_of_then(shop: Shop, open_page: Opener, tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import scene
-from pages import Opener, Shop
-from views import EVIL, VIEWS, View
+
+from browser import scene
+from browser.pages import Opener, Shop
+from browser.views import EVIL, VIEWS, View
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
-import scene
+from browser import scene
 
 
 class View(NamedTuple):

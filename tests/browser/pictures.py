@@ -1,6 +1,7 @@
-"""Takes the pictures of the dashboard: every view in light, dark and on a phone, and the walk of docs/dashboard.md. Writes them to `ui/`.
+"""Takes the pictures of the dashboard: every view in light, dark and on a phone, and the walk of docs/dashboard.md.
 
-Run `python docs/pictures/ui.py [NAME...]` where Chromium is installed (scripts/setup --clients), with Inter as the font of the system.
+Run `PYTHONPATH=tests .venv/bin/python -m browser.pictures [NAME...]` in the root of the repository, after `scripts/setup --clients`,
+which installs Chromium and the font. Writes docs/pictures/ui/.
 """
 
 from __future__ import annotations
@@ -15,18 +16,13 @@ from typing import Any
 
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(__file__).parent / "ui"
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]
+import resonate_core as rc
+from browser import chromium, scene
+from browser.views import VIEWS
+from resonate_core.ui import create_ui
+from server.live_server import live
 
-import chromium  # noqa: E402
-import scene  # noqa: E402
-from server.live_server import live  # noqa: E402
-from views import VIEWS  # noqa: E402
-
-import resonate_core as rc  # noqa: E402
-from resonate_core.ui import create_ui  # noqa: E402
-
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "ui"
 #: The looks of each view: width, height, colours.
 LOOKS = {"light": (1280, 800, "light"), "dark": (1280, 800, "dark"), "phone": (360, 740, "light")}
 LARGEST = 120_000
@@ -49,7 +45,10 @@ def shop() -> Iterator[tuple[Any, str]]:
 def page(look: str) -> Any:
     """A page of this look."""
     width, height, colours = LOOKS[look]
-    context = chromium.browser().new_context(viewport={"width": width, "height": height}, color_scheme=colours, timezone_id="UTC", locale="en-GB", reduced_motion="reduce")
+    size = {"width": width, "height": height}
+    context = chromium.browser().new_context(
+        viewport=size, color_scheme=colours, timezone_id="UTC", locale="en-GB", reduced_motion="reduce"
+    )
     return context.new_page()
 
 
