@@ -18,11 +18,12 @@ T = TypeVar("T")
 EXECUTABLE = "/usr/bin/chromium"
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--font-render-hinting=none",
+    "--disable-sync", "--font-render-hinting=none", "--renderer-process-limit=1",
 ]  # fmt: skip
 
 _thread: ThreadPoolExecutor | None = None
 _browser: Any = None
+_context: Any = None
 _driver: Any = None
 
 
@@ -64,14 +65,29 @@ def browser() -> Any:
     return _browser
 
 
+def new_page(width: int = 1280, height: int = 860, *, dark: bool = False, permissions: tuple[str, ...] = ()) -> Any:
+    """A page. All share one context, so that the files of a dashboard are read and compiled once."""
+    global _context
+    if _context is None:
+        _context = browser().new_context(timezone_id="Europe/Berlin", locale="en-GB")
+    if permissions:
+        _context.grant_permissions(list(permissions))
+    else:
+        _context.clear_permissions()
+    page = _context.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+    return page
+
+
 def close() -> None:
     """Ends the browser and its thread."""
-    global _thread, _browser, _driver
+    global _thread, _browser, _context, _driver
     if _browser is not None:
         within(_end)
     if _thread is not None:
         _thread.shutdown()
-    _thread = _browser = _driver = None
+    _thread = _browser = _context = _driver = None
 
 
 def _end() -> None:

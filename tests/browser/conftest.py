@@ -9,13 +9,13 @@ import pytest
 
 import resonate_core as rc
 from browser import chromium, scene
-from browser.pages import VIOLATIONS, Opener, Shop, Ui, showing
+from browser.pages import Opener, Shop, Ui, showing
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs tests that use a page in the browser's thread."""
-    if "open_page" not in pyfuncitem.fixturenames:
+    if not {"open_page", "shop_page"} & set(pyfuncitem.fixturenames):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     chromium.within(pyfuncitem.obj, **arguments)
@@ -29,32 +29,22 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def open_page() -> Iterator[Opener]:
-    """Opens pages: `open_page(base, dark=, width=, …)`. Each has its own storage, and is checked at the end."""
+    """Opens pages: `open_page(base)`, with the options of `chromium.new_page`. Each is checked at the end."""
     chromium.require()
-    opened: list[tuple[Ui, Any]] = []
+    opened: list[Ui] = []
 
-    def open(base: str, *, dark: bool = False, width: int = 1280, height: int = 860, **more: Any) -> Ui:
-        options = {
-            "color_scheme": "dark" if dark else "light",
-            "timezone_id": "Europe/Berlin",
-            "locale": "en-GB",
-            "reduced_motion": "reduce",
-            **more,
-        }
-        context = chromium.browser().new_context(viewport={"width": width, "height": height}, **options)
-        context.add_init_script(VIOLATIONS)
-        ui = Ui(context.new_page(), base)
-        opened.append((ui, context))
-        return ui
+    def open(base: str, **options: Any) -> Ui:
+        opened.append(Ui(chromium.new_page(**options), base))
+        return opened[-1]
 
     def end() -> list[AssertionError]:
         failed = []
-        for ui, context in opened:
+        for ui in opened:
             try:
                 ui.check()
             except AssertionError as error:
                 failed.append(error)
-            context.close()
+            ui.end()
         return failed
 
     yield open
@@ -62,6 +52,15 @@ def open_page() -> Iterator[Opener]:
         failed = chromium.within(end)
         if failed:
             raise failed[0]
+
+
+@pytest.fixture(scope="module")
+def shop_page(shop: Shop) -> Iterator[Ui]:
+    """One page of the shop for the tests of a module, which only look."""
+    chromium.require()
+    ui = chromium.within(lambda: Ui(chromium.new_page(), shop.base))
+    yield ui
+    chromium.within(ui.end)
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def test_settings_are_kept(shop: Shop, open_page: Opener) -> None:
 
 
 def test_long_ids_keep_their_end_and_can_be_copied(shop: Shop, open_page: Opener) -> None:
-    ui = open_page(shop.base, permissions=["clipboard-read", "clipboard-write"])
+    ui = open_page(shop.base, permissions=("clipboard-read", "clipboard-write"))
     page = ui.go("jobs?queue=imports")
     row = page.locator("tbody tr", has_text=scene.LONG[-10:]).first
     back = row.locator(".back").bounding_box()

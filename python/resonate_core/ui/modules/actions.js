@@ -1,7 +1,7 @@
 // Actions and "try it first": each action opens one dialogue, which can show what would follow before it is done.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { act } from "./api.js";
-import { Button, IconButton, Id, Select, State, When, linkTo } from "./elements.js";
+import { Button, IconButton, Id, linkTo, Select, State, steps, When } from "./elements.js";
 import * as text from "./format.js";
 import { mayOperate, toast, touched, update, useShared } from "./state.js";
 
@@ -20,7 +20,7 @@ export function Do({ label, icon, action, primary = false, danger = false, small
   useShared();
   if (!mayOperate()) return null;
   const look = `${primary ? "primary" : ""} ${danger ? "danger" : ""} ${small ? "small" : ""}`;
-  return html`<${Button} look=${look} icon=${icon} onClick=${() => ask({ title: label, danger, ...action })}>${label}</${Button}>`;
+  return html`<${Button} look=${look} icon=${icon} onClick=${() => ask({ title: label, verb: label, danger, ...action })}>${label}</${Button}>`;
 }
 
 /** A modal dialogue: focus stays inside, Escape closes it, focus returns to what opened it. */
@@ -65,20 +65,10 @@ export function ActionDialog({ action, close }) {
   const [preview, setPreview] = useState(null);
 
   function compose() {
-    const problems = {};
-    const found = {};
-    for (const field of fields) {
-      try {
-        const value = field.parse ? field.parse(values[field.name]) : values[field.name];
-        if (field.required && (value === "" || value == null)) throw new Error(`${field.label} must not be empty`);
-        if (value !== undefined && value !== "") found[field.name] = value;
-      } catch (problem) {
-        problems[field.name] = problem.message;
-      }
-    }
+    const { data, problems } = collect(fields, values);
     setWrong(problems);
     if (Object.keys(problems).length) return null;
-    return action.compose ? action.compose(found) : { kind: action.kind, data: { ...action.data, ...found } };
+    return action.compose ? action.compose(data) : { kind: action.kind, data: { ...action.data, ...data } };
   }
   async function send(first, horizonMs = horizon) {
     const request = compose();
@@ -120,6 +110,23 @@ export function ActionDialog({ action, close }) {
   </${Modal}>`;
 }
 
+/** What the fields of a form hold: `{data, problems}`, both by name. Empty fields are left out. */
+export function collect(fields, values) {
+  const data = {};
+  const problems = {};
+  for (const { name, label, parse, required } of fields) {
+    try {
+      const typed = values[name];
+      const value = parse ? parse(typed) : typed?.trim?.() || undefined;
+      if (required && value === undefined) throw new Error(`${label} must not be empty`);
+      if (value !== undefined) data[name] = value;
+    } catch (error) {
+      problems[name] = error.message;
+    }
+  }
+  return { data, problems };
+}
+
 /** One field of a form. `type`: text, number, select, textarea, checkbox. */
 export function Field({ of, value, set, wrong }) {
   const name = `field-${of.name}`;
@@ -143,19 +150,16 @@ export function Preview({ of }) {
     ${of.status >= 300 && html`<div class="note warn"><p><strong>It would be refused (${of.status}).</strong> ${of.error}</p></div>`}
     <div><h4 class="small muted">At once</h4>${changes.length ? html`<${Changes} of=${changes} />` : html`<p>Nothing changes.</p>`}</div>
     <div><h4 class="small muted">Then, until <${When} at=${of.until} plain /></h4>
-      ${own.length ? html`<ol class="steps">${own.map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, of.now)}</span><span class="grow">${step.text ?? `${step.kind} ${step.id}`}
-        ${step.only === "without" && html` <span class="pill warn">would no longer happen</span>`}</span></li>`)}</ol>` : html`<p>No step of the engine follows from it.</p>`}
+      ${own.length ? steps(own, (step) => text.relative(step.at, of.now), (step) => html`${step.text ?? `${step.kind} ${step.id}`}${step.only === "without" && html` <span class="pill warn">would no longer happen</span>`}`) : html`<p>No step of the engine follows from it.</p>`}
       ${later.length > own.length && html`<p class="small muted">${text.count(later.length - own.length, "other step")} would happen anyway.</p>`}
       ${laterChanges.length > 0 && html`<details><summary>${text.count(laterChanges.length, "change")} until then</summary><${Changes} of=${laterChanges} /></details>`}</div>
-    ${(added.length > 0 || removed.length > 0) && html`<div><h4 class="small muted">Messages</h4><ul class="steps">
-      ${added.map((one, index) => html`<li key=${`a${index}`}><span class="at">sent</span><span>${one.kind} of <code>${one.id}</code> to ${one.address}</span></li>`)}
-      ${removed.map((one, index) => html`<li key=${`r${index}`}><span class="at">withdrawn</span><span>${one.kind} of <code>${one.id}</code> to ${one.address}</span></li>`)}</ul></div>`}
+    ${(added.length > 0 || removed.length > 0) && html`<div><h4 class="small muted">Messages</h4>${steps([...added, ...removed], (one) => (added.includes(one) ? "sent" : "withdrawn"), (one) => html`${one.kind} of <code>${one.id}</code> to ${one.address}`)}</div>`}
     <p class="small muted">Nothing was done. ${of.scope?.text ?? ""}${of.scope && !of.scope.complete ? " Not all that could follow was looked at." : ""}</p>
   </div>`;
 }
 
 /** Changes of records, one a line: the states before and after, the other fields on request. */
-export const Changes = ({ of }) => html`<ul class="steps">${of.map((one, index) => html`<li key=${index}><span class="at">${one.change}</span><${Change} of=${one} /></li>`)}</ul>`;
+export const Changes = ({ of }) => steps(of, (one) => one.change, (one) => html`<${Change} of=${one} />`);
 
 function Change({ of }) {
   const fields = of.fields ?? [];

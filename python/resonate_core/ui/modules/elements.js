@@ -30,9 +30,7 @@ const PATHS = {
   help: "M6 6.200c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.300M8 12v.2",
   play: "M5 3.500v9l7-4.500z",
   pause: "M5.5 3.500v9M10.5 3.500v9",
-  plus: "M8 3v10M3 8h10",
   fork: "M5 3v10M5 8h3c2 0 3-1 3-3V3",
-  reload: "M13 8a5 5 0 1 1-1.5-3.600L13 6M13 3v3h-3",
 };
 
 // One sign for each kind of state, so that none is told by its colour alone.
@@ -49,11 +47,14 @@ const SIGNS = {
   expired: "M5 3h6M5 13h6M5.5 3c0 3 5 4 5 10M10.5 3c0 3-5 4-5 10",
   suspended: "M8 3a5 5 0 1 0 .01 0M6.8 6.200v3.600M9.2 6.200v3.6",
 };
+/** States that look like others. */
 const SIGN_OF = {
-  aggregating: "scheduled", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
+  aggregating: "scheduled", suspended: "claimed", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
   rejected: "failed", rejected_canceled: "cancelled", snoozed: "scheduled", rejected_timedout: "expired", timed_out: "expired",
 };
 
+const look = (state) => (SIGNS[SIGN_OF[state] ?? state] ? (SIGN_OF[state] ?? state) : "pending");
+const NONE = html`<span class="muted">—</span>`;
 const drawn = (path, size) => html`<svg width=${size} height=${size} viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5"
   stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${path} /></svg>`;
 export const Icon = ({ name, size = 16 }) => drawn(PATHS[name] ?? PATHS.help, size);
@@ -67,14 +68,14 @@ export const Button = ({ look = "", icon, children, ...rest }) => html`<button t
 
 /** A state: a sign in its colour, and its word. */
 export function State({ of, label }) {
-  if (!of) return html`<span class="muted">—</span>`;
-  return html`<span class=${`state s-${of}`}>${drawn(SIGNS[SIGN_OF[of] ?? of] ?? SIGNS.pending, 16)}<span>${label ?? text.stateWord(of)}</span></span>`;
+  if (!of) return NONE;
+  return html`<span class=${`state s-${look(of)}`}>${drawn(SIGNS[look(of)], 16)}<span>${label ?? text.stateWord(of)}</span></span>`;
 }
-export const Sign = ({ of }) => html`<span class=${`state s-${of}`}>${drawn(SIGNS[SIGN_OF[of] ?? of] ?? SIGNS.pending, 16)}</span>`;
+export const Sign = ({ of }) => html`<span class=${`state s-${look(of)}`}>${drawn(SIGNS[look(of)], 16)}</span>`;
 
 /** An id in one line: its end is always readable, the whole is in the title, and a button copies it. */
 export function Id({ of, to, whole = false, copy = true }) {
-  if (of == null || of === "") return html`<span class="muted">—</span>`;
+  if (of == null || of === "") return NONE;
   const id = String(of);
   const [front, back] = text.parts(id);
   const inside = whole ? html`<span class="text">${id}</span>` : html`<span class="text"><span class="front">${front}</span>${back && html`<span class="back">${back}</span>`}</span>`;
@@ -113,12 +114,14 @@ export function linkTo(id, kind) {
 export function When({ at, plain = false }) {
   const { settings, tick } = useShared();
   void tick;
-  if (at == null) return html`<span class="muted">—</span>`;
+  if (at == null) return NONE;
   if (text.isNever(at)) return html`<span class="muted">never</span>`;
   const exact = text.absolute(at, settings.utc);
   const inside = plain ? exact : text.relative(at);
   return html`<time datetime=${stamp(at)} title=${plain ? undefined : exact}>${inside}</time>`;
 }
+export const when = (at) => html`<${When} at=${at} />`;
+
 function stamp(at) {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
@@ -183,3 +186,6 @@ export function Bar({ counts, states = text.JOB_STATES, label }) {
 export function Select({ value, options, choose, ...rest }) {
   return html`<select ...${rest} onChange=${(event) => choose(event.target.value, event.target)}>${options.map(([key, label]) => html`<option key=${key} value=${key} selected=${String(key) === String(value ?? "")}>${label ?? key}</option>`)}</select>`;
 }
+
+/** Lines of a list: what stands at the left of each, and its content. */
+export const steps = (rows, at, what, rest = {}) => html`<ol class="steps" ...${rest}>${rows.map((row, index) => html`<li key=${index}><span class="at">${at(row)}</span><span class="grow">${what(row)}</span></li>`)}</ol>`;

@@ -1,7 +1,7 @@
 // The search box: exact ids, beginnings of ids, queues, schedules, workers. A combobox by the ARIA pattern.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { get } from "./api.js";
-import { Icon, State, linkTo } from "./elements.js";
+import { Icon, linkTo, State } from "./elements.js";
 import { go } from "./router.js";
 
 export function Find() {

@@ -7,18 +7,18 @@ import { current, href, refine } from "./router.js";
 import { useView } from "./state.js";
 
 /**
- * `columns`: `{key, label, num, cell, show(row), id}`; `keyOf(row)`; `selection`: `{has, toggle, all}`, or nothing.
+ * `columns`: `{label, num, cell, show(row), card, hidden}`; `keyOf(row)`; `selection`: `{has, toggle, all}`, or nothing.
  */
 export function Table({ caption, columns, rows, keyOf, selection }) {
   return html`<div class="scroll" tabindex="0" role="group" aria-label=${caption}><table class="cards"><caption class="sr">${caption}</caption><thead><tr>
     ${selection && html`<th scope="col" class="check"><input type="checkbox" aria-label="Select all rows of this page" checked=${rows.length > 0 && rows.every((row) => selection.has(keyOf(row)))}
       onChange=${(event) => selection.all(rows.map(keyOf), event.target.checked)} /></th>`}
-    ${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.num ? "num" : ""}>${column.hidden ? html`<span class="sr">${column.label}</span>` : column.label}</th>`)}</tr></thead>
+    ${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.num ? "num" : ""}>${column.hidden ? html`<span class="sr">${column.label}</span>` : column.label}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => {
       const key = keyOf(row);
       return html`<tr key=${key} data-row aria-selected=${selection ? String(selection.has(key)) : undefined}>
         ${selection && html`<td class="check"><input type="checkbox" data-check aria-label=${`Select ${key}`} checked=${selection.has(key)} onChange=${(event) => selection.toggle(key, event.target.checked)} /></td>`}
-        ${columns.map((column) => html`<td key=${column.key} class=${`${column.num ? "num" : ""} ${column.cell ?? ""}`} data-label=${column.card === false ? undefined : column.label}>${column.show(row)}</td>`)}</tr>`;
+        ${columns.map((column) => html`<td key=${column.label} class=${`${column.num ? "num" : ""} ${column.cell ?? ""}`} data-label=${column.card === false ? undefined : column.label}>${column.show(row)}</td>`)}</tr>`;
     })}</tbody></table></div>`;
 }
 

@@ -1,6 +1,6 @@
 // A form that enqueues one job.
 import { html, useState } from "../vendor/htm-preact.js";
-import { Field, ask, parseJson, parseNumber, parseTags } from "../actions.js";
+import { Field, ask, collect, parseJson, parseNumber, parseTags } from "../actions.js";
 import { Card, Empty, Head } from "../elements.js";
 import { go, href } from "../router.js";
 import { mayOperate } from "../state.js";
@@ -24,17 +24,7 @@ export function Enqueue({ query }) {
   const [wrong, setWrong] = useState({});
   const submit = (event) => {
     event.preventDefault();
-    const problems = {};
-    const data = {};
-    for (const field of FIELDS) {
-      try {
-        const value = field.parse ? field.parse(values[field.name]) : values[field.name].trim() || undefined;
-        if (field.required && value === undefined) throw new Error(`${field.label} must not be empty`);
-        if (value !== undefined) data[field.name] = value;
-      } catch (error) {
-        problems[field.name] = error.message;
-      }
-    }
+    const { data, problems } = collect(FIELDS, values);
     setWrong(problems);
     const first = Object.keys(problems)[0];
     if (first) document.getElementById(`field-${first}`)?.focus();

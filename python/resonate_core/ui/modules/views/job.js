@@ -1,7 +1,7 @@
 // One job: its state and what comes next, attempts with their errors, payload and result, who awaits it, log lines, progress.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson, parseNumber } from "../actions.js";
-import { Card, Copy, Empty, Head, Id, Read, State, Tags, Value, When, linkTo } from "../elements.js";
+import { Card, Copy, Empty, Head, Id, linkTo, Read, State, steps, Tags, Value, when } from "../elements.js";
 import * as text from "../format.js";
 import { Machine } from "../machine.js";
 import { go, href } from "../router.js";
@@ -22,7 +22,7 @@ export function Job({ query }) {
 function Whole({ of }) {
   const { job } = of;
   return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
-      lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent <${When} at=${job.sentAt} /></span></span>`}><${Actions} of=${job} /></${Head}>
+      lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
       ${of.progress && html`<${Progress} of=${of.progress} />`}
       <div class="columns wide-first"><div class="stack"><${Card} title="States"><${Machine} job=${job} /></${Card}><${Attempts} of=${job} />
@@ -37,8 +37,8 @@ function Actions({ of: job }) {
   return html`${WAITS.includes(job.state) && html`<${Do} label="Run now" icon="play" primary action=${{ kind: "job.run", data: one, text: "It becomes pending now, and the next free worker claims it." }} />`}
     <${Do} label="Edit and run again" icon="fork" action=${rerun(job)} />
     ${OPEN.includes(job.state) && html`<${Do} label="Cancel" danger action=${{ title: `Cancel ${job.id}`, verb: "Cancel the job", kind: "job.cancel", data: one, text: "It never runs again, and its awaiters are woken with an error. A worker that runs it is told by its next heartbeat." }} />`}
-    ${["scheduled", "pending", "retry"].includes(job.state) && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, verb: "Archive", text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
-    ${!HELD.includes(job.state) && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, verb: "Delete", kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
+    ${["scheduled", "pending", "retry"].includes(job.state) && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
+    ${!HELD.includes(job.state) && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
 }
 
 function rerun(job) {
@@ -63,22 +63,22 @@ function Attempts({ of: job }) {
   const rows = [...(job.attempts ?? [])].reverse();
   if (!rows.length) return html`<${Card} title="Attempts"><${Empty} title="No attempt yet" icon="workers">An attempt begins when a worker starts the job.</${Empty}></${Card}>`;
   return html`<${Card} title="Attempts" flush><${Table} caption="Attempts, newest first" rows=${rows} keyOf=${(row) => row.number} columns=${[
-    { key: "number", label: "No.", num: true, show: (row) => row.number },
-    { key: "outcome", label: "Outcome", card: false, show: (row) => html`<${State} of=${row.outcome ?? "running"} />` },
-    { key: "worker", label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
-    { key: "started", label: "Started", show: (row) => html`<${When} at=${row.startedAt} />` },
-    { key: "took", label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
-    { key: "code", label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
+    { label: "No.", num: true, show: (row) => row.number },
+    { label: "Outcome", card: false, show: (row) => html`<${State} of=${row.outcome ?? "running"} />` },
+    { label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
+    { label: "Started", show: (row) => when(row.startedAt) },
+    { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
+    { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
   ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
 }
 
 function Progress({ of }) {
-  return html`<${Card} title="Progress"><div class="row">${of.fraction != null && html`<progress max="1" value=${of.fraction} aria-label="Progress"></progress><b>${Math.round(of.fraction * 100)} %</b>`}<span class="grow">${of.text}</span><${When} at=${of.at} /></div></${Card}>`;
+  return html`<${Card} title="Progress"><div class="row">${of.fraction != null && html`<progress max="1" value=${of.fraction} aria-label="Progress"></progress><b>${Math.round(of.fraction * 100)} %</b>`}<span class="grow">${of.text}</span>${when(of.at)}</div></${Card}>`;
 }
 
 function Logs({ of }) {
   if (!of.length) return null;
-  return html`<${Card} title="Log"><ol class="steps">${of.map((line, index) => html`<li key=${index}><span class="at"><${When} at=${line.at} /></span><span class="grow"><span class="pill">${line.level}</span> <span class="mono">${line.text}</span></span></li>`)}</ol></${Card}>`;
+  return html`<${Card} title="Log">${steps(of, (line) => when(line.at), (line) => html`<span class="pill">${line.level}</span> <span class="mono">${line.text}</span>`)}</${Card}>`;
 }
 
 function Facts({ of }) {
@@ -91,14 +91,14 @@ function Facts({ of }) {
     ["Retry policy", job.retryPolicy && html`<code>${JSON.stringify(job.retryPolicy)}</code>`],
     ["No retry left", job.onExhausted],
     ["Worker", job.claimedBy && html`<${Id} of=${job.claimedBy} />`],
-    ["Lease until", job.leaseUntil != null && html`<${When} at=${job.leaseUntil} />`],
-    ["Runs", job.processAt != null && html`<${When} at=${job.processAt} />`],
-    ["Next retry", job.nextRetryAt != null && html`<${When} at=${job.nextRetryAt} />`],
-    ["Enqueued", job.enqueuedAt != null && html`<${When} at=${job.enqueuedAt} />`],
-    ["Started", job.startedAt != null && html`<${When} at=${job.startedAt} />`],
-    ["Ended", of.job.endedAt != null && html`<${When} at=${of.job.endedAt} />`],
-    ["Good until", job.goodUntil != null && html`<${When} at=${job.goodUntil} />`],
-    ["Deadline", !text.isNever(promise?.timeoutAt) && html`<${When} at=${promise.timeoutAt} />`],
+    ["Lease until", job.leaseUntil != null && when(job.leaseUntil)],
+    ["Runs", job.processAt != null && when(job.processAt)],
+    ["Next retry", job.nextRetryAt != null && when(job.nextRetryAt)],
+    ["Enqueued", job.enqueuedAt != null && when(job.enqueuedAt)],
+    ["Started", job.startedAt != null && when(job.startedAt)],
+    ["Ended", of.job.endedAt != null && when(of.job.endedAt)],
+    ["Good until", job.goodUntil != null && when(job.goodUntil)],
+    ["Deadline", !text.isNever(promise?.timeoutAt) && when(promise.timeoutAt)],
     ["Timeout", job.timeout != null && text.duration(job.timeout)],
     ["Retention", job.retention != null && text.duration(job.retention)],
     ["Unique key", job.uniqueKey && html`<${Id} of=${job.uniqueKey} to=${href("jobs", { uniqueKey: job.uniqueKey })} />`],
@@ -114,5 +114,5 @@ function Facts({ of }) {
 
 export function Awaiters({ of }) {
   if (!of.length) return null;
-  return html`<${Card} title="Awaited by"><ul class="steps">${of.map((one, index) => html`<li key=${index}><span class="at">${one.kind}</span><span class="row">${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, "workflow")} />` : html`<code>${one.address}</code>`}${one.state && html`<${State} of=${one.state} />`}</span></li>`)}</ul></${Card}>`;
+  return html`<${Card} title="Awaited by">${steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`)}</${Card}>`;
 }

@@ -1,7 +1,7 @@
 // Jobs: newest first, by filters; actions on one row, on the selected rows, or on all that match.
 import { html } from "../vendor/htm-preact.js";
 import { Do, ask } from "../actions.js";
-import { Button, Id, Select, State, When } from "../elements.js";
+import { Button, Id, Select, State, when } from "../elements.js";
 import * as text from "../format.js";
 import { StateChips } from "../forms.js";
 import { href } from "../router.js";
@@ -29,13 +29,13 @@ const BULK = [
 ];
 
 const COLUMNS = [
-  { key: "id", label: "Job", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
-  { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
-  { key: "type", label: "Type", cell: "text-cell", card: false, show: (row) => html`<span title=${row.type}>${row.type}</span>` },
-  { key: "queue", label: "Queue", cell: "text-cell", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },
-  { key: "sent", label: "Sent", show: (row) => html`<${When} at=${row.sentAt} />` },
-  { key: "tries", label: "Retries", num: true, show: (row) => (row.retryCount ? `${row.retryCount} of ${row.maxRetries}` : "") },
-  { key: "what", label: "Next, or last", cell: "fill", card: false, show: (row) => html`<${Note} of=${row} />` },
+  { label: "Job", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${href("job", { id: row.id })} />` },
+  { label: "State", card: false, show: (row) => html`<${State} of=${row.state} />` },
+  { label: "Type", cell: "text-cell", card: false, show: (row) => html`<span title=${row.type}>${row.type}</span>` },
+  { label: "Queue", cell: "text-cell", show: (row) => html`<a href=${href("queue", { name: row.queue })}>${row.queue}</a>` },
+  { label: "Sent", show: (row) => when(row.sentAt) },
+  { label: "Retries", num: true, show: (row) => (row.retryCount ? `${row.retryCount} of ${row.maxRetries}` : "") },
+  { label: "Next, or last", cell: "fill", card: false, show: (row) => html`<${Note} of=${row} />` },
 ];
 
 export function Jobs({ query }) {
@@ -54,17 +54,17 @@ function Bulk({ of }) {
   const many = text.count(of.chosen.size, "selected job");
   return html`<div class="bulk" role="group" aria-label="Actions on the selected jobs"><span class="grow" role="status">${text.count(of.chosen.size, "job")} selected</span>
     ${BULK.map(([kind, label, icon, , note]) => html`<${Do} key=${kind} label=${label} icon=${icon} danger=${kind === "job.delete" || kind === "job.cancel"} action=${{
-      title: `${label}: ${many}`, verb: label, text: note, kind: "bulk", data: { kind, ids: [...of.chosen] }, after: of.clear, done: (reply) => `${label}: ${text.count((reply.results ?? []).length, "job")}.`,
+      title: `${label}: ${many}`, text: note, kind: "bulk", data: { kind, ids: [...of.chosen] }, after: of.clear, done: (reply) => `${label}: ${text.count((reply.results ?? []).length, "job")}.`,
     }} />`)}<${Button} look="quiet" onClick=${of.clear}>Clear</${Button}></div>`;
 }
 
 /** One line about a job: its error, or when it moves. */
 export function Note({ of }) {
-  if (of.state === "running" || of.state === "claimed") return html`<span title=${of.claimedBy}>by ${of.claimedBy}, since <${When} at=${of.startedAt ?? of.claimedAt} /></span>`;
-  if (of.error && of.state !== "completed") return html`<span title=${`${of.error.code}: ${of.error.message ?? ""}`}>${of.nextRetryAt ? html`<${When} at=${of.nextRetryAt} />: ` : ""}<b>${of.error.code}</b> <span class="muted">${of.error.message}</span></span>`;
+  if (of.state === "running" || of.state === "claimed") return html`<span title=${of.claimedBy}>by ${of.claimedBy}, since ${when(of.startedAt ?? of.claimedAt)}</span>`;
+  if (of.error && of.state !== "completed") return html`<span title=${`${of.error.code}: ${of.error.message ?? ""}`}>${of.nextRetryAt ? html`${when(of.nextRetryAt)}: ` : ""}<b>${of.error.code}</b> <span class="muted">${of.error.message}</span></span>`;
   if (of.gathering) return html`<span class="muted">gathers with group ${of.group}</span>`;
-  if (of.state === "scheduled") return html`<span class="muted">runs <${When} at=${of.nextAt ?? of.processAt} /></span>`;
-  if (of.endedAt) return html`<span class="muted">ended <${When} at=${of.endedAt} /></span>`;
+  if (of.state === "scheduled") return html`<span class="muted">runs ${when(of.nextAt ?? of.processAt)}</span>`;
+  if (of.endedAt) return html`<span class="muted">ended ${when(of.endedAt)}</span>`;
   return html`<span class="muted">${text.brief(of.payload, 60)}</span>`;
 }
 

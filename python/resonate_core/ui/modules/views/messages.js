@@ -1,16 +1,16 @@
 // Messages that wait for a receiver: for whom, why, since when.
 import { html } from "../vendor/htm-preact.js";
-import { Id, When, linkTo } from "../elements.js";
+import { Id, linkTo, when } from "../elements.js";
 import * as text from "../format.js";
 import { ListView, Table } from "../tables.js";
 
 const COLUMNS = [
-  { key: "id", label: "About", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${linkTo(row.id, "workflow")} />` },
-  { key: "kind", label: "Kind", show: (row) => row.kind },
-  { key: "address", label: "To", cell: "id-cell", show: (row) => html`<${Id} of=${row.address} />` },
-  { key: "since", label: "Waits since", show: (row) => html`<${When} at=${row.queuedAt} />${row.stale ? html` <span class="pill warn">stale</span>` : ""}` },
-  { key: "attempts", label: "Attempts", num: true, show: (row) => text.number(row.attempts) },
-  { key: "why", label: "Why", card: false, show: (row) => html`<span class="muted">${row.why}</span>` },
+  { label: "About", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.id} to=${linkTo(row.id, "workflow")} />` },
+  { label: "Kind", show: (row) => row.kind },
+  { label: "To", cell: "id-cell", show: (row) => html`<${Id} of=${row.address} />` },
+  { label: "Waits since", show: (row) => html`${when(row.queuedAt)}${row.stale ? html` <span class="pill warn">stale</span>` : ""}` },
+  { label: "Attempts", num: true, show: (row) => text.number(row.attempts) },
+  { label: "Why", card: false, show: (row) => html`<span class="muted">${row.why}</span>` },
 ];
 const keyOf = (row) => `${row.number ?? row.kind} ${row.id} ${row.address}`;
 

@@ -1,7 +1,7 @@
 // How the store is: figures, charts of the last hour, days and weeks, the deepest queues, what is due next, problems.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Chart } from "../charts.js";
-import { Bar, Button, Card, Empty, Head, Id, Read, When, linkTo } from "../elements.js";
+import { Bar, Button, Card, Empty, Head, Id, linkTo, Read, steps, when } from "../elements.js";
 import * as text from "../format.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
@@ -34,7 +34,7 @@ function Figures({ of }) {
   const wait = of.latency?.waitMs;
   const run = of.latency?.runMs;
   return html`<section class="figures" aria-label="Figures">
-    <${Figure} label="Waiting" state="pending" value=${text.number(counts.pending)} note=${Number.isFinite(oldest) ? html`oldest <${When} at=${oldest} />` : "nothing waits"} to=${href("jobs", { state: ["pending"] })} />
+    <${Figure} label="Waiting" state="pending" value=${text.number(counts.pending)} note=${Number.isFinite(oldest) ? html`oldest ${when(oldest)}` : "nothing waits"} to=${href("jobs", { state: ["pending"] })} />
     <${Figure} label="Running" state="running" value=${text.number((counts.running ?? 0) + (counts.claimed ?? 0))} note=${counts.claimed ? `${text.number(counts.claimed)} claimed, not started` : ""} to=${href("jobs", { state: ["running", "claimed"] })} />
     <${Figure} label="To be retried" state="retry" value=${text.number(counts.retry)} to=${href("jobs", { state: ["retry"] })} />
     <${Figure} label="Archived" state="archived" value=${text.number(counts.archived)} note=${counts.archived ? "a person should look" : ""} to=${href("jobs", { state: ["archived"] })} />
@@ -68,16 +68,15 @@ function Deepest({ of }) {
   const more = html`<a href=${href("queues")}>${text.count(of.queueCount ?? rows.length, "queue")}</a>`;
   if (!rows.length) return html`<${Card} title="Deepest queues"><${Empty} title="No queue yet" icon="queues">The first job of a queue makes it. Press <kbd>c</kbd> to enqueue one.</${Empty}></${Card}>`;
   return html`<${Card} title="Deepest queues" actions=${more} flush><${Table} caption="Deepest queues" keyOf=${(row) => row.name} rows=${rows.slice(0, 8)} columns=${[
-    { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html` <span class="pill warn">paused</span>`}` },
-    { key: "pending", label: "Waiting", num: true, show: (row) => text.number(row.pending) },
-    { key: "active", label: "Active", num: true, show: (row) => `${text.number(row.active)}${row.concurrency ? ` of ${row.concurrency}` : ""}` },
-    { key: "oldest", label: "Oldest", show: (row) => html`<${When} at=${row.oldestPendingAt} />` },
-    { key: "states", label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
+    { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html` <span class="pill warn">paused</span>`}` },
+    { label: "Waiting", num: true, show: (row) => text.number(row.pending) },
+    { label: "Active", num: true, show: (row) => `${text.number(row.active)}${row.concurrency ? ` of ${row.concurrency}` : ""}` },
+    { label: "Oldest", show: (row) => when(row.oldestPendingAt) },
+    { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
   ]} /></${Card}>`;
 }
 
 function Due({ of }) {
   const rows = of.due ?? [];
-  return html`<${Card} title="Due next">${rows.length ? html`<ol class="steps">${rows.map((step, index) => html`<li key=${index}><span class="at"><${When} at=${step.at} /></span>
-    <span class="grow">${step.text ?? step.kind} ${step.id && html`<${Id} of=${step.id} to=${linkTo(step.id)} />`}</span></li>`)}</ol>` : html`<${Empty} title="Nothing is due" icon="schedules">No timer, retry, lease or schedule waits for an instant.</${Empty}>`}</${Card}>`;
+  return html`<${Card} title="Due next">${rows.length ? steps(rows, (step) => when(step.at), (step) => html`${step.text ?? step.kind} ${step.id && html`<${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} />`}`) : html`<${Empty} title="Nothing is due" icon="schedules">No timer, retry, lease or schedule waits for an instant.</${Empty}>`}</${Card}>`;
 }

@@ -2,7 +2,7 @@
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseNumber } from "../actions.js";
 import { Chart, Spark } from "../charts.js";
-import { Bar, Card, Empty, Head, Id, Read, State, When } from "../elements.js";
+import { Bar, Card, Empty, Head, Id, Read, State, when } from "../elements.js";
 import * as text from "../format.js";
 import { href } from "../router.js";
 import { useView } from "../state.js";
@@ -32,15 +32,15 @@ function limits(queue) {
 }
 
 const COLUMNS = [
-  { key: "name", label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
-  { key: "pending", label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
-  { key: "active", label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
-  { key: "retry", label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },
-  { key: "archived", label: "Archived", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["archived"] })}>${text.number(row.counts?.archived)}</a>` },
-  { key: "oldest", label: "Oldest", show: (row) => html`<${When} at=${row.oldestPendingAt} />` },
-  { key: "days", label: "Days", card: false, show: (row) => html`<${Spark} label="Processed by day" values=${(row.days ?? []).slice(-14).map((day) => day.processed)} />` },
-  { key: "states", label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
-  { key: "do", label: "Actions", hidden: true, card: false, show: (row) => html`<${Do} small label=${row.paused ? "Resume" : "Pause"} icon=${row.paused ? "play" : "pause"} action=${pause(row.name, row.paused)} />` },
+  { label: "Queue", cell: "id-cell", card: false, show: (row) => html`<span class="row"><${Id} of=${row.name} to=${href("queue", { name: row.name })} copy=${false} />${row.paused && html`<span class="pill warn">paused</span>`}</span>` },
+  { label: "Waiting", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["pending"] })}>${text.number(row.counts?.pending)}</a>` },
+  { label: "Active", num: true, show: (row) => html`${text.number(row.active)}${row.concurrency ? html` <span class="muted">of ${row.concurrency}</span>` : ""}${row.limits?.concurrency ? html` <span class="pill warn">full</span>` : ""}` },
+  { label: "Retry", num: true, show: (row) => text.number(row.counts?.retry) },
+  { label: "Archived", num: true, show: (row) => html`<a href=${href("jobs", { queue: row.name, state: ["archived"] })}>${text.number(row.counts?.archived)}</a>` },
+  { label: "Oldest", show: (row) => when(row.oldestPendingAt) },
+  { label: "Days", card: false, show: (row) => html`<${Spark} label="Processed by day" values=${(row.days ?? []).slice(-14).map((day) => day.processed)} />` },
+  { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.name} />` },
+  { label: "Actions", hidden: true, card: false, show: (row) => html`<${Do} small label=${row.paused ? "Resume" : "Pause"} icon=${row.paused ? "play" : "pause"} action=${pause(row.name, row.paused)} />` },
 ];
 
 export const Queues = ({ query }) => html`<${ListView} view="queues" params=${["name"]} query=${query} title="Queues" fields=${[{ name: "name", label: "Name", placeholder: "mail*", wide: true }]} columns=${COLUMNS} keyOf=${(row) => row.name} noun="queue" caption="Queues"
@@ -55,13 +55,13 @@ export function Queue({ query }) {
       <${Do} label=${queue.paused ? "Resume" : "Pause"} icon=${queue.paused ? "play" : "pause"} primary=${queue.paused} action=${pause(queue.name, queue.paused)} /></${Head}>
     <div class="stack"><${ByState} of=${queue} /><${Why} id=${queue.name} kind="queue" />
       <div class="columns"><${Card} title="Limits"><dl class="facts"><dt>Active</dt><dd>${text.number(queue.active)}${queue.concurrency ? ` of ${queue.concurrency}` : ", no limit"} ${queue.limits?.concurrency && html`<span class="pill warn">at its limit</span>`}</dd>
-        <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next token <${When} at=${queue.limits.rate} /></span>`}</dd>
-        <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd><${When} at=${queue.oldestPendingAt} /></dd>
+        <dt>Rate</dt><dd>${rateOf(queue.rate)} ${queue.limits?.rate && html`<span class="pill warn">next token ${when(queue.limits.rate)}</span>`}</dd>
+        <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd>${when(queue.oldestPendingAt)}</dd>
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
         ${queue.defaults && Object.entries(queue.defaults).map(([name, value]) => html`<dt>${name}</dt><dd><code>${JSON.stringify(value)}</code></dd>`)}</dl></${Card}>
-        ${queue.keys?.length > 0 && html`<${Card} title="By key" flush><${Table} caption="Limits by key" rows=${queue.keys} keyOf=${(row) => row.key} columns=${[{ key: "key", label: "Key", cell: "id-cell", show: (row) => html`<${Id} of=${row.key} />` }, { key: "active", label: "Active", num: true, show: (row) => text.number(row.active) }, { key: "pending", label: "Waiting", num: true, show: (row) => text.number(row.pending) }]} /></${Card}>`}
+        ${queue.keys?.length > 0 && html`<${Card} title="By key" flush><${Table} caption="Limits by key" rows=${queue.keys} keyOf=${(row) => row.key} columns=${[{ label: "Key", cell: "id-cell", show: (row) => html`<${Id} of=${row.key} />` }, { label: "Active", num: true, show: (row) => text.number(row.active) }, { label: "Waiting", num: true, show: (row) => text.number(row.pending) }]} /></${Card}>`}
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
-      ${queue.types?.length > 0 && html`<${Card} title="Types" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ key: "type", label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { key: "states", label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
+      ${queue.types?.length > 0 && html`<${Card} title="Types" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
 }
 
 function ByState({ of }) {

@@ -1,23 +1,23 @@
 // Schedules: next and last runs with their outcomes; run now, pause where the server can, delete.
 import { html } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
-import { Id, Sign, When, linkTo } from "../elements.js";
+import { Id, linkTo, Sign, when } from "../elements.js";
 import * as text from "../format.js";
 import { feature } from "../state.js";
 import { ListView } from "../tables.js";
 
 const COLUMNS = [
-  { key: "id", label: "Schedule", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
-  { key: "cron", label: "Cron", show: (row) => html`<code class="nowrap">${row.schedule.cron}</code>` },
-  { key: "what", label: "Makes", cell: "text-cell", show: (row) => row.type ?? row.func ?? html`<span class="muted">a promise</span>` },
-  { key: "next", label: "Next", show: (row) => html`<span title=${(row.next ?? []).map((at) => text.absolute(at)).join("\n")}><${When} at=${row.next?.[0] ?? row.schedule.nextRunAt} /></span>` },
-  { key: "lastAt", label: "Last", show: (row) => html`<${When} at=${row.last?.[0]?.at ?? row.schedule.lastRunAt} />` },
-  { key: "last", label: "Outcomes", card: false, show: (row) => html`<ul class="outcomes" aria-label="Last runs, newest first">${(row.last ?? []).map((run) => html`<li key=${run.id}><a href=${linkTo(run.id, row.schedule.job ? "job" : "workflow")} title=${`${run.id}: ${text.stateWord(run.state ?? run.outcome)}${run.tookMs != null ? `, ${text.duration(run.tookMs)}` : ""}`} aria-label=${`${text.stateWord(run.state ?? run.outcome)}, ${text.relative(run.at)}`}><${Sign} of=${run.state ?? run.outcome} /></a></li>`)}</ul>` },
-  { key: "do", label: "Actions", hidden: true, card: false, show: (row) => {
+  { label: "Schedule", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.schedule.id} to=${linkTo(row.schedule.id)} />${row.schedule.paused && html` <span class="pill warn">paused</span>`}${row.problem && html`<div class="danger-text small">${row.problem}</div>`}` },
+  { label: "Cron", show: (row) => html`<code class="nowrap">${row.schedule.cron}</code>` },
+  { label: "Makes", cell: "text-cell", show: (row) => row.type ?? row.func ?? html`<span class="muted">a promise</span>` },
+  { label: "Next", show: (row) => html`<span title=${(row.next ?? []).map((at) => text.absolute(at)).join("\n")}>${when(row.next?.[0] ?? row.schedule.nextRunAt)}</span>` },
+  { label: "Last", show: (row) => when(row.last?.[0]?.at ?? row.schedule.lastRunAt) },
+  { label: "Outcomes", card: false, show: (row) => html`<ul class="outcomes" aria-label="Last runs, newest first">${(row.last ?? []).map((run) => html`<li key=${run.id}><a href=${linkTo(run.id, row.schedule.job ? "job" : "workflow")} title=${`${run.id}: ${text.stateWord(run.state ?? run.outcome)}${run.tookMs != null ? `, ${text.duration(run.tookMs)}` : ""}`} aria-label=${`${text.stateWord(run.state ?? run.outcome)}, ${text.relative(run.at)}`}><${Sign} of=${run.state ?? run.outcome} /></a></li>`)}</ul>` },
+  { label: "Actions", hidden: true, card: false, show: (row) => {
     const { id, paused } = row.schedule;
-    return html`<span class="row actions"><${Do} small label="Run now" icon="play" action=${{ title: `Run ${id} now`, verb: "Run now", kind: "schedule.run", data: { id }, text: "One occurrence is made now, beside those of its cron expression." }} />
+    return html`<span class="row actions"><${Do} small label="Run now" icon="play" action=${{ title: `Run ${id} now`, kind: "schedule.run", data: { id }, text: "One occurrence is made now, beside those of its cron expression." }} />
       ${feature("schedulePause") && html`<${Do} small label=${paused ? "Resume" : "Pause"} action=${{ title: `${paused ? "Resume" : "Pause"} ${id}`, verb: paused ? "Resume" : "Pause", kind: paused ? "schedule.resume" : "schedule.pause", data: { id }, text: paused ? "Its next occurrences are made again." : "It makes no occurrence until it is resumed." }} />`}
-      <${Do} small danger label="Delete" action=${{ title: `Delete ${id}`, verb: "Delete", kind: "schedule.delete", data: { id }, text: "It makes no further occurrence. Those that exist stay." }} /></span>`;
+      <${Do} small danger label="Delete" action=${{ title: `Delete ${id}`, kind: "schedule.delete", data: { id }, text: "It makes no further occurrence. Those that exist stay." }} /></span>`;
   } },
 ];
 

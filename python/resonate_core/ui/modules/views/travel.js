@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { download, post } from "../api.js";
 import { Changes, Field } from "../actions.js";
-import { Button, Card, Empty, Failed, Head, IconButton, Id, Read, Select, State, When, linkTo } from "../elements.js";
+import { Button, Card, Empty, Failed, Head, IconButton, Id, linkTo, Read, Select, State, steps, When } from "../elements.js";
 import * as text from "../format.js";
 import { Plain, diff } from "../plain.js";
 import { current, href, refine } from "../router.js";
@@ -76,7 +76,7 @@ function Recording({ of, query, all, open }) {
     <div class="row">${["overview", "queues", "jobs", "workflows"].map(then)}
       <${Button} onClick=${() => download("travel/pytest", { travel: of.travel, n }, "test_story.py").catch((error) => toast(error.message, true))}>Download as pytest</${Button}></div></div></${Card}>
     <div class="columns"><${Card} title="What this step changed"><${Read} from=${state} what="The state">${(found) => html`<div class="stack tight">${found.changes.length ? html`<${Changes} of=${found.changes} />` : html`<p class="muted">${n === 0 ? "The state before the first step." : "Nothing: the step only read, or was refused."}</p>`}
-        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3><ol class="steps">${found.upcoming.slice(0, 8).map((step, index) => html`<li key=${index}><span class="at">${text.relative(step.at, found.at)}</span><span class="grow">${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} /></span></li>`)}</ol>`}</div>`}</${Read}></${Card}>
+        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3>${steps(found.upcoming.slice(0, 8), (step) => text.relative(step.at, found.at), (step) => html`${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} />`)}`}</div>`}</${Read}></${Card}>
       <${Steps} of=${of} n=${n} to=${to} /></div>
     ${operates() && html`<${Fork} of=${of} n=${n} open=${open} />`}<${Compare} of=${of} query=${query} n=${n} all=${all} /></div>`;
 }
@@ -116,13 +116,14 @@ function Compare({ of, query, n, all }) {
   const asked = query.a != null;
   const view = useView(asked ? "travel/diff" : null, { travel: of.travel, a: query.a, b: query.b, other: query.other }, { live: false });
   const [typed, setTyped] = useState({ a: query.a ?? "0", b: query.b ?? String(n), other: query.other ?? of.travel });
+  const last = (all.find((one) => one.travel === typed.other) ?? of).steps - 1;
   const set = (name) => (value) => setTyped((old) => ({ ...old, [name]: value }));
   const submit = (event) => {
     event.preventDefault();
-    refine({ travel: of.travel, n, a: typed.a, b: typed.b, other: typed.other === of.travel ? null : typed.other }, true);
+    refine({ travel: of.travel, n, a: typed.a, b: String(Math.min(Number(typed.b), last)), other: typed.other === of.travel ? null : typed.other }, true);
   };
   return html`<${Card} title="Compare two instants, or two forks"><form class="filters" onSubmit=${submit}><${Field} of=${{ name: "a", label: "From step", type: "number", min: 0, max: of.steps - 1 }} value=${typed.a} set=${set("a")} />
     ${all.length > 1 && html`<${Field} of=${{ name: "other", label: "with", type: "select", options: all.map((one) => [one.travel, one.travel === of.travel ? "this recording" : one.name]) }} value=${typed.other} set=${set("other")} />`}
-    <${Field} of=${{ name: "b", label: "to step", type: "number", min: 0 }} value=${typed.b} set=${set("b")} /><${Button} type="submit">Compare</${Button}></form>
+    <${Field} of=${{ name: "b", label: "to step", type: "number", min: 0, max: last }} value=${typed.b} set=${set("b")} /><${Button} type="submit">Compare</${Button}></form>
     ${asked && html`<${Read} from=${view} what="The difference">${(data) => html`<${Plain} load=${diff} data=${data} label="Difference" on=${{ "diff-select": ({ kind, id }) => (location.hash = linkTo(id, kind)) }} />`}</${Read}>`}</${Card}>`;
 }

@@ -1,7 +1,7 @@
 // Workflows: roots, newest first; one root with its call tree, its timeline, and the call that is chosen.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson } from "../actions.js";
-import { Card, Head, Id, Read, State, Tags, Value, When } from "../elements.js";
+import { Card, Head, Id, Read, State, Tags, Value, when } from "../elements.js";
 import * as text from "../format.js";
 import { StateChips } from "../forms.js";
 import { Plain, timeline } from "../plain.js";
@@ -21,14 +21,14 @@ const FIELDS = [
 ];
 
 const COLUMNS = [
-  { key: "id", label: "Workflow", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.promise.id} to=${href("workflow", { id: row.promise.id })} />` },
-  { key: "state", label: "State", card: false, show: (row) => html`<${State} of=${row.promise.state} />` },
-  { key: "func", label: "Function", cell: "text-cell", show: (row) => row.func },
-  { key: "task", label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
-  { key: "children", label: "Calls", num: true, show: (row) => (row.children == null ? "" : text.number(row.children)) },
-  { key: "created", label: "Created", show: (row) => html`<${When} at=${row.promise.createdAt} />` },
-  { key: "took", label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
-  { key: "note", label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
+  { label: "Workflow", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.promise.id} to=${href("workflow", { id: row.promise.id })} />` },
+  { label: "State", card: false, show: (row) => html`<${State} of=${row.promise.state} />` },
+  { label: "Function", cell: "text-cell", show: (row) => row.func },
+  { label: "Task", show: (row) => row.task && html`<${State} of=${row.task.state} />` },
+  { label: "Calls", num: true, show: (row) => (row.children == null ? "" : text.number(row.children)) },
+  { label: "Created", show: (row) => when(row.promise.createdAt) },
+  { label: "Took", num: true, show: (row) => text.duration(row.tookMs) },
+  { label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
 ];
 
 export const Workflows = ({ query }) => html`<${ListView} view="workflows" params=${["id", "state", "tag", "since", "until"]} query=${query} title="Workflows" lead="Calls that nobody else called, newest first." above=${html`<${StateChips} states=${text.PROMISE_STATES} query=${query} />`} fields=${FIELDS}
@@ -46,7 +46,7 @@ function Whole({ of, id, call }) {
   const choose = (next) => refine({ call: next === of.root || next === chosen ? null : next }, true);
   const shown = find(of.tree, chosen ?? of.root) ?? of.tree;
   return html`<${Head} title=${html`<${Id} of=${of.root} whole />`} crumbs=${html`<a href=${href("workflows")}>Workflows</a>`}
-      lead=${html`<span class="row"><${State} of=${of.tree.state} /><span>${of.tree.func}</span><span>created <${When} at=${of.tree.promise.createdAt} /></span><span>${text.count(of.count, "call")}${of.cut ? ", of which 2,000 are shown" : ""}</span></span>`}><${Actions} promise=${of.tree.promise} task=${of.tree.task} job=${of.tree.job} /></${Head}>
+      lead=${html`<span class="row"><${State} of=${of.tree.state} /><span>${of.tree.func}</span><span>created ${when(of.tree.promise.createdAt)}</span><span>${text.count(of.count, "call")}${of.cut ? ", of which 2,000 are shown" : ""}</span></span>`}><${Actions} promise=${of.tree.promise} task=${of.tree.task} job=${of.tree.job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
       ${of.timeline && html`<${Card} title="Timeline"><${Plain} load=${timeline} data=${of.timeline} options=${{ selected: chosen }} label="Timeline" on=${{ "timeline-select": ({ id: one }) => one && choose(one) }} /></${Card}>`}
       <div class="columns wide-first"><${Card} title="Calls" flush><${Tree} key=${of.root} root=${of.tree} selected=${shown.id} choose=${choose} label="Calls of ${of.root}" /></${Card}>
@@ -62,8 +62,8 @@ function Call({ of: call, root }) {
   return html`<div class="stack"><${Card} title=${call.func ?? "Call"}><dl class="facts"><dt>Id</dt><dd><${Id} of=${call.id} whole /></dd><dt>State</dt><dd><${State} of=${call.state} /></dd>
       ${call.job && html`<dt>Job</dt><dd><a href=${href("job", { id: call.id })}><${State} of=${call.job.state} /></a></dd>`}
       ${task && html`<dt>Task</dt><dd><span class="row"><${State} of=${task.state} />version ${task.version}${task.resumes ? html`, ${text.count(task.resumes, "resume")}` : ""}</span></dd>${task.pid && html`<dt>Worker</dt><dd><${Id} of=${task.pid} /></dd>`}`}
-      <dt>Created</dt><dd><${When} at=${promise?.createdAt} /></dd>${promise?.settledAt != null && html`<dt>Settled</dt><dd><${When} at=${promise.settledAt} /></dd>`}
-      <dt>Deadline</dt><dd><${When} at=${promise?.timeoutAt} /></dd>${call.waitsFor?.length > 0 && html`<dt>Waits for</dt><dd>${call.waitsFor.map((id) => html`<div key=${id}><${Id} of=${id} to=${href("workflow", { id })} /></div>`)}</dd>`}
+      <dt>Created</dt><dd>${when(promise?.createdAt)}</dd>${promise?.settledAt != null && html`<dt>Settled</dt><dd>${when(promise.settledAt)}</dd>`}
+      <dt>Deadline</dt><dd>${when(promise?.timeoutAt)}</dd>${call.waitsFor?.length > 0 && html`<dt>Waits for</dt><dd>${call.waitsFor.map((id) => html`<div key=${id}><${Id} of=${id} to=${href("workflow", { id })} /></div>`)}</dd>`}
       ${Object.keys(promise?.tags ?? {}).length > 0 && html`<dt>Tags</dt><dd><${Tags} of=${promise.tags} /></dd>`}</dl>
       ${call.id !== root && html`<div class="row call-actions"><${Actions} promise=${promise} task=${task} job=${call.job} /></div>`}</${Card}>
     <${Card} title="Argument"><${Value} of=${promise?.param} label="Argument" /></${Card}>
@@ -76,10 +76,10 @@ const STATES = [["resolved", "resolved: it succeeded"], ["rejected", "rejected: 
 function Actions({ promise, task, job }) {
   if (!promise || promise.state !== "pending") return null;
   const { id } = promise;
-  return html`${task?.state === "halted" && !job && html`<${Do} label="Resume" icon="play" primary action=${{ title: `Resume ${id}`, verb: "Resume", kind: "task.continue", data: { id }, text: "Its task is pending again, and dispatched to a worker." }} />`}
-    ${task && !job && task.state !== "halted" && task.state !== "fulfilled" && html`<${Do} label="Halt" icon="pause" action=${{ title: `Halt ${id}`, verb: "Halt", kind: "task.halt", data: { id }, text: "No worker runs it until it is resumed. Its promise and its children stay as they are." }} />`}
+  return html`${task?.state === "halted" && !job && html`<${Do} label="Resume" icon="play" primary action=${{ title: `Resume ${id}`, kind: "task.continue", data: { id }, text: "Its task is pending again, and dispatched to a worker." }} />`}
+    ${task && !job && task.state !== "halted" && task.state !== "fulfilled" && html`<${Do} label="Halt" icon="pause" action=${{ title: `Halt ${id}`, kind: "task.halt", data: { id }, text: "No worker runs it until it is resumed. Its promise and its children stay as they are." }} />`}
     ${job && html`<a class="button" href=${href("job", { id })}>Open the job</a>`}
-    <${Do} label="Settle" action=${{ title: `Settle ${id}`, verb: "Settle", text: "You decide the result in place of a worker. What awaits it goes on at once. This cannot be undone.",
+    <${Do} label="Settle" action=${{ title: `Settle ${id}`, text: "You decide the result in place of a worker. What awaits it goes on at once. This cannot be undone.",
       fields: [{ name: "state", label: "State", type: "select", options: STATES, value: "resolved" }, { name: "valueJson", label: "Value (JSON)", type: "textarea", rows: 5, parse: parseJson, hint: "Empty: no value" }],
       compose: ({ state, valueJson }) => ({ kind: "promise.settle", data: { id, state, ...(valueJson === undefined ? {} : { valueJson }) } }) }} />
     <${Do} label="Cancel" danger action=${{ title: `Cancel ${id}`, verb: "Cancel it", kind: "promise.settle", data: { id, state: "rejected_canceled" }, text: "Its promise is rejected as cancelled. Jobs that only it awaits are cancelled too; other children go on." }} />`;
