@@ -1,4 +1,4 @@
-// Actions and "try it first": each action opens one dialogue, which can show what would follow before it is done.
+// Each action opens one dialogue, which can try it on a fork first.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { act } from "./api.js";
 import { Button, IconButton, Id, linkTo, Select, State, steps, When } from "./elements.js";
@@ -23,7 +23,7 @@ export function Do({ label, icon, action, primary = false, danger = false, small
   return html`<${Button} look=${look} icon=${icon} onClick=${() => ask({ title: label, verb: label, danger, ...action })}>${label}</${Button}>`;
 }
 
-/** A modal dialogue: focus stays inside, Escape closes it, focus returns to what opened it. */
+/** A modal dialogue. When it closes, the focus returns to what opened it. */
 export function Modal({ title, close, children, footer, submit }) {
   const element = useRef();
   useEffect(() => {
@@ -140,7 +140,6 @@ export function Field({ of, value, set, wrong }) {
     ${of.hint && html`<span class="hint" id=${`${name}-hint`}>${of.hint}</span>`}${wrong && html`<span class="wrong" id=${`${name}-wrong`}>${wrong}</span>`}</div>`;
 }
 
-/** What an action would do: at once, later, and to the messages. */
 export function Preview({ of }) {
   const { changes = [], later = [], laterChanges = [], messages = {} } = of;
   const added = messages.added ?? [];
@@ -158,7 +157,7 @@ export function Preview({ of }) {
   </div>`;
 }
 
-/** Changes of records, one a line: the states before and after, the other fields on request. */
+/** Changes of records: states before and after, other fields on request. */
 export const Changes = ({ of }) => steps(of, (one) => one.change, (one) => html`<${Change} of=${one} />`);
 
 function Change({ of }) {

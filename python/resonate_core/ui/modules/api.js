@@ -1,4 +1,4 @@
-// The only module that talks to the server. Paths are relative to the page, so that the dashboard may be mounted anywhere.
+// Requests to the server. Paths are relative to the page, which may be mounted anywhere.
 
 const KEY = "resonate-ui-token";
 

@@ -100,7 +100,7 @@ export function App() {
       <${IconButton} icon="close" label="Dismiss" size="13" onClick=${() => dropToast(one.key)} /></div>`)}</div>`;
 }
 
-/** Sets the title, and moves the focus to the heading after a click on a link: a screen reader then reads the new view. */
+/** Sets the title, and the focus to the heading of a new view, for screen readers. */
 function useTitle(route, name) {
   const first = useRef(true);
   const label = route.query.id ?? route.query.name;

@@ -1,4 +1,4 @@
-// Charts of series over time (uPlot draws them), small lines, histograms. Each has a text and a table that say the same.
+// Charts of series over time, drawn by uPlot. Each has a text and a table for screen readers.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { IconButton } from "./elements.js";
 import { absolute, duration, number, short } from "./format.js";
@@ -30,8 +30,6 @@ function colour(variable, element) {
 }
 const faded = (rgb, alpha) => rgb.replace(/^rgb\(([^)]+)\)$/, `rgba($1, ${alpha})`);
 
-const FORMATS = { number: short, ms: duration };
-
 /**
  * One chart. `lines`: `{name, label, colour (a CSS variable), fill, values}`; `at`: instants in ms; `unit`: "number" or "ms".
  */
@@ -39,7 +37,7 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
   const { settings } = useShared();
   const [table, setTable] = useState(false);
   const [over, setOver] = useState(null);
-  const format = FORMATS[unit];
+  const format = unit === "ms" ? duration : short;
   const element = useRef();
   const plot = useRef(null);
   const data = useMemo(() => [at.map((ms) => ms / 1_000), ...lines.map((line) => line.values)], [at, lines]);
@@ -117,7 +115,7 @@ function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
   };
 }
 
-/** The label of a tick: the time of day, or the day where ticks are half a day apart or more. */
+/** The label of a tick: a time, or a day if ticks are half a day apart. */
 function instant(ms, utc, seconds) {
   const zone = utc ? { timeZone: "UTC" } : {};
   if (seconds >= 43_200) return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...zone }).format(ms);

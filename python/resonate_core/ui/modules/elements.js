@@ -1,4 +1,4 @@
-// The small parts of every view: icons, states, ids, instants, values, cards, what is empty and what failed.
+// The parts of all views: icons, states, ids, instants, values, cards, failures.
 import { html, useState } from "./vendor/htm-preact.js";
 import * as text from "./format.js";
 import { href } from "./router.js";
@@ -73,7 +73,7 @@ export function State({ of, label }) {
 }
 export const Sign = ({ of }) => html`<span class=${`state s-${look(of)}`}>${drawn(SIGNS[look(of)], 16)}</span>`;
 
-/** An id in one line: its end is always readable, the whole is in the title, and a button copies it. */
+/** An id in one line, with its end; the whole is in the title, and a button copies it. */
 export function Id({ of, to, whole = false, copy = true }) {
   if (of == null || of === "") return NONE;
   const id = String(of);
@@ -130,7 +130,6 @@ function stamp(at) {
 export const Tags = ({ of }) =>
   html`<span class="row">${Object.entries(of ?? {}).map(([name, value]) => html`<span class="tag" key=${name}><b>${name}</b>${value}</span>`)}</span>`;
 
-/** A payload, a result or a value. */
 export function Value({ of, label }) {
   const value = of ?? { kind: "none" };
   if (value.kind === "none") return html`<span class="muted">empty</span>`;
@@ -157,7 +156,6 @@ export function Head({ title, lead, crumbs, children }) {
     <h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${children && html`<div class="row">${children}</div>`}</div>`;
 }
 
-/** What to do where nothing is. */
 export const Empty = ({ title, children, icon = "search" }) => html`<div class="empty"><${Icon} name=${icon} size="28" /><strong>${title}</strong><p>${children}</p></div>`;
 
 export const Loading = () => html`<div class="loading-room" role="status"><div class="loading"></div><span class="sr">Loading</span></div>`;

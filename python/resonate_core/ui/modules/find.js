@@ -1,4 +1,4 @@
-// The search box: exact ids, beginnings of ids, queues, schedules, workers. A combobox by the ARIA pattern.
+// The search box: a combobox by the ARIA pattern.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { get } from "./api.js";
 import { Icon, linkTo, State } from "./elements.js";

@@ -1,4 +1,4 @@
-// Texts for instants, durations, numbers and values. Pure functions, except the clock that the server sets.
+// Texts for instants, durations, numbers and values.
 
 /** From here on an instant means "never" in records of the wire. */
 export const NEVER = 9e18;
@@ -90,7 +90,7 @@ export function short(n) {
 /** `1 job`, `2 jobs`. */
 export const count = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 
-/** The two parts of a long id: the front may be cut in the middle of the screen, the back is always shown. */
+/** The two parts of a long id: the front may be cut, the back is always shown. */
 export function parts(id) {
   const back = id.length > 24 ? 10 : 0;
   return back ? [id.slice(0, -back), id.slice(-back)] : [id, ""];

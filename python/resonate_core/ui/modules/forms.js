@@ -1,4 +1,4 @@
-// Filters of a list: they stand in the address, and are applied by Enter or by leaving a field.
+// Filters of a list, applied by Enter or by leaving a field.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Button, Select, Sign } from "./elements.js";
 import { fromField, number, stateWord, toField } from "./format.js";

@@ -1,4 +1,4 @@
-// Keyboard shortcuts: what they are (the help shows this list), and the one listener that hears them.
+// Keyboard shortcuts: the list that the help shows, and the listener.
 import { html } from "./vendor/htm-preact.js";
 import { Modal } from "./actions.js";
 import { Button } from "./elements.js";

@@ -1,4 +1,4 @@
-// The state machine of a job, with where it is and where it has been. Positions are fixed: people learn the picture once.
+// The state machine of a job: where it is and where it has been.
 import { html } from "./vendor/htm-preact.js";
 import { stateWord } from "./format.js";
 

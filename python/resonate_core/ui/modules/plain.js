@@ -1,4 +1,4 @@
-// A view of another module that draws into an element by itself (timeline.js, diff.js), as a component.
+// timeline.js and diff.js, which draw into an element by themselves, as components.
 import { html, useEffect, useRef } from "./vendor/htm-preact.js";
 
 /** `load`: gives the module; `on`: listeners of its events by name. */

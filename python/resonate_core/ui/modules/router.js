@@ -1,4 +1,4 @@
-// The address of a view: `#/jobs?state=retry&queue=mail`. Filters stand in it, so that a view can be bookmarked and shared; a token never does.
+// The address of a view with its filters: `#/jobs?state=retry&queue=mail`. A token is never part of it.
 import { useEffect, useState } from "./vendor/htm-preact.js";
 import { query } from "./api.js";
 

@@ -1,4 +1,4 @@
-// What all views share: session, settings, live ticks, messages to the user, the open dialogue. One value, read by hooks.
+// What all views share: session, settings, live ticks, toasts, the open dialogue.
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Failure, get } from "./api.js";
 import { setClock } from "./format.js";
@@ -143,7 +143,7 @@ function loading(view, params, pause, set) {
     if (busy) dirty = true;
     else {
       clearTimeout(timer);
-      // A page that is hidden or paused meanwhile asks for nothing; the first tick after that reads again.
+      // Hidden or paused meanwhile: the first tick after that reads again.
       timer = atOnce ? setTimeout(load, 0) : setTimeout(() => !document.hidden && shared.settings.follow && load(), Math.max(0, last + pause() - performance.now()));
     }
   }

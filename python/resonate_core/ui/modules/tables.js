@@ -1,4 +1,4 @@
-// Tables: a caption for screen readers, cards on a phone, pages by cursor, selection, j and k from row to row.
+// Tables (cards on a phone), selection, pages by cursor, views that are one list.
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Button, Empty, Head, Icon, Read, Select, When } from "./elements.js";
 import * as text from "./format.js";
@@ -45,7 +45,7 @@ function useSelection(keys) {
 
 const SIZES = [["25"], ["50"], ["100"], ["200"]];
 
-/** The foot of a list that is read by cursor: the first page and the next one, and how far a scan has got. */
+/** The foot of a list: the first and the next page, and how far a scan has got. */
 function Pages({ of, noun, many }) {
   const { cursor, limit } = current().query;
   const scan = of.scan && of.scan.examined > of.items.length ? of.scan : null;

@@ -5,7 +5,7 @@ import { duration } from "./format.js";
 
 const BIG = 200;
 
-/** `root`: a Call (`{id, func, state, note, tookMs, children}`); `choose(id)`; `hrefOf(call)` makes ids links. */
+/** `root`: a Call (`{id, func, state, note, tookMs, children}`); `choose(id)`. */
 export function Tree({ root, selected, choose, label = "Calls" }) {
   const [closed, setClosed] = useState(() => new Set(folded(root)));
   const element = useRef();
@@ -73,7 +73,7 @@ function visible(call, closed, parent = null, found = []) {
   return found;
 }
 
-/** In a big tree, calls that ended well are closed at first: what goes on and what failed is in sight. */
+/** In a big tree, calls that ended well are closed at first. */
 function folded(root) {
   const all = visible(root, new Set());
   if (all.length <= BIG) return [];

@@ -1,4 +1,4 @@
-// One job: its state and what comes next, attempts with their errors, payload and result, who awaits it, log lines, progress.
+// One job.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson, parseNumber } from "../actions.js";
 import { Card, Copy, Empty, Head, Id, linkTo, Read, State, steps, Tags, Value, when } from "../elements.js";

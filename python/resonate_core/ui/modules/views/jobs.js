@@ -1,4 +1,4 @@
-// Jobs: newest first, by filters; actions on one row, on the selected rows, or on all that match.
+// Jobs: newest first, by filters; actions on the selected ones, or on all that match.
 import { html } from "../vendor/htm-preact.js";
 import { Do, ask } from "../actions.js";
 import { Button, Id, Select, State, when } from "../elements.js";
@@ -48,7 +48,6 @@ export function Jobs({ query }) {
     empty=${["No job yet", "jobs", html`<a href=${href("enqueue")}>Enqueue a job</a> here, or in a program: <code>store.jobs.enqueue("email:send", {"to": "ann"})</code>.`]} />`;
 }
 
-/** What can be done with the selected rows. */
 function Bulk({ of }) {
   if (!of.chosen.size) return null;
   const many = text.count(of.chosen.size, "selected job");

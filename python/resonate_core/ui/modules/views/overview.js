@@ -1,4 +1,4 @@
-// How the store is: figures, charts of the last hour, days and weeks, the deepest queues, what is due next, problems.
+// How the store is.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Chart } from "../charts.js";
 import { Bar, Button, Card, Empty, Head, Id, linkTo, Read, steps, when } from "../elements.js";

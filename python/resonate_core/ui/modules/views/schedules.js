@@ -1,4 +1,4 @@
-// Schedules: next and last runs with their outcomes; run now, pause where the server can, delete.
+// Schedules: next and last runs with their outcomes.
 import { html } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
 import { Id, linkTo, Sign, when } from "../elements.js";

@@ -1,4 +1,4 @@
-// Time travel: the steps of a recording; scrub, step, look at any view as of then, fork, compare, take the story as a pytest.
+// Time travel: a recording step by step, forks, differences.
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { download, post } from "../api.js";
 import { Changes, Field } from "../actions.js";

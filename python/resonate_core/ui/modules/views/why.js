@@ -1,19 +1,16 @@
-// Why is this stuck: one sentence of the engine's own rules, what happens next, and what can be done.
+// Why is this stuck: the reason, what happens next, what can be done.
 import { html, useState } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
 import { Card, Empty, Head, Id, linkTo, Read, State, when } from "../elements.js";
 import { go, href } from "../router.js";
 import { useView } from "../state.js";
 
-/** An instant in a sentence: it is shown as all others are. */
-const INSTANT = / at \d{4}-\d\d-\d\dT\S+( \([^)]*\))?$/;
-
 /** The panel for one answer. */
 export function WhyCard({ of, title = "Why, and what is next" }) {
   if (!of) return null;
   return html`<${Card} title=${title} class="why" actions=${of.stuck && html`<span class="pill bad">nothing will happen by itself</span>`}>
     <p class="sentence">${of.sentence}</p>
-    ${of.next && html`<p class="muted">Next: ${of.next.at == null ? of.next.what : of.next.what.replace(INSTANT, "")}${of.next.at != null ? html` ${when(of.next.at)}` : ""}.</p>`}
+    ${of.next && html`<p class="muted">Next: ${of.next.what}${of.next.at != null ? html` ${when(of.next.at)}` : ""}.</p>`}
     ${of.chain?.length > 1 && html`<ol class="chain" aria-label="What it waits for">${of.chain.map((link, index) => html`<li key=${index}><${Id} of=${link.id} to=${linkTo(link.id, link.kind)} copy=${false} /> <span class="muted">${link.sentence}</span></li>`)}</ol>`}
     ${of.advice?.length > 0 && html`<ul class="stack advice">${of.advice.map((one, index) => html`<li key=${index} class="row"><span class="grow">${one.text}</span>${one.action && html`<${Do} small label=${verb(one.action.kind)} action=${{ ...one.action, title: `${verb(one.action.kind)} ${one.action.data?.id ?? one.action.data?.queue ?? ""}`, text: one.text, verb: verb(one.action.kind) }} />`}</li>`)}</ul>`}</${Card}>`;
 }

@@ -1,4 +1,4 @@
-// Workflows: roots, newest first; one root with its call tree, its timeline, and the call that is chosen.
+// Workflows, and one of them: timeline, call tree, the chosen call.
 import { html } from "../vendor/htm-preact.js";
 import { Do, parseJson } from "../actions.js";
 import { Card, Head, Id, Read, State, Tags, Value, when } from "../elements.js";
@@ -54,7 +54,6 @@ function Whole({ of, id, call }) {
       ${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div>`;
 }
 
-/** The call that is chosen in the tree. */
 function Call({ of: call, root }) {
   const view = useView("promise", { id: call.id });
   const promise = view.data?.promise ?? call.promise;
