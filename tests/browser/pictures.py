@@ -86,6 +86,7 @@ def views(names: list[str]) -> None:
                     at.get_by_label("Step", exact=True).wait_for()
                     at.get_by_role("button", name="Go to step 4").click()
                     at.wait_for_timeout(400)
+                    at.evaluate("scrollTo(0, 0)")
                 keep(at, f"{view.name}-{look}")
             at.context.close()
 
@@ -111,6 +112,7 @@ def walk() -> None:
         dialog.locator('button[type="submit"]').click()
         dialog.wait_for(state="detached")
         scene.finish(store)
+        at.get_by_role("button", name="Dismiss").click()
         open_view(at, base, f"workflow?id={scene.STUCK}")
         keep(at, "walk-6-mended")
         open_view(at, base, "audit")

@@ -76,7 +76,7 @@ function Recording({ of, query, all, open }) {
     <div class="row">${["overview", "queues", "jobs", "workflows"].map(then)}
       <${Button} onClick=${() => download("travel/pytest", { travel: of.travel, n }, "test_story.py").catch((error) => toast(error.message, true))}>Download as pytest</${Button}></div></div></${Card}>
     <div class="columns"><${Card} title="What this step changed"><${Read} from=${state} what="The state">${(found) => html`<div class="stack tight">${found.changes.length ? html`<${Changes} of=${found.changes} />` : html`<p class="muted">${n === 0 ? "The state before the first step." : "Nothing: the step only read, or was refused."}</p>`}
-        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3>${steps(found.upcoming.slice(0, 8), (step) => text.relative(step.at, found.at), (step) => html`${step.kind} <${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} />`)}`}</div>`}</${Read}></${Card}>
+        <h3>Counts</h3><${Counts} of=${found.counts} />${found.upcoming?.length > 0 && html`<h3>Due next</h3>${steps(found.upcoming.slice(0, 8), (step) => text.relative(step.at, found.at), (step) => html`${step.kind} ${step.id && html`<${Id} of=${step.id} to=${linkTo(step.id)} copy=${false} />`}`)}`}</div>`}</${Read}></${Card}>
       <${Steps} of=${of} n=${n} to=${to} /></div>
     ${operates() && html`<${Fork} of=${of} n=${n} open=${open} />`}<${Compare} of=${of} query=${query} n=${n} all=${all} /></div>`;
 }
