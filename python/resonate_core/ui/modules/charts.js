@@ -50,7 +50,7 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
     let watch = null;
     uPlot().then((Plot) => {
       if (ended) return;
-      plot.current = new Plot(options(Plot, room, { lines, format, height, utc: settings.utc, bars, setOver }), data, room);
+      plot.current = new Plot(options(Plot, room, { lines, format, unit, height, utc: settings.utc, bars, setOver }), data, room);
       watch = new ResizeObserver(() => plot.current?.setSize({ width: room.clientWidth, height }));
       watch.observe(room);
     }, console.error);
@@ -86,7 +86,7 @@ function useDark(theme) {
   return theme === "auto" ? system : theme === "dark";
 }
 
-function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
+function options(Plot, room, { lines, format, unit, height, utc, bars, setOver }) {
   const muted = colour("--muted", room);
   const grid = { stroke: colour("--line", room), width: 1 };
   const font = "11px Inter, system-ui, sans-serif";
@@ -102,7 +102,7 @@ function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
     scales: { x: { range: (_, low, high) => (bars && high > low ? [low - pad, high + pad] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 76, values: (_, ticks) => ticks.map((tick) => instant(tick * 1_000, utc, ticks.length > 1 ? ticks[1] - ticks[0] : 60)) },
-      { ...axis, size: 52, space: 36, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) || format !== short ? format(tick) : "")) },
+      { ...axis, size: unit === "ms" ? 72 : 52, space: 36, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) || format !== short ? format(tick) : "")) },
     ],
     series: [
       {},
@@ -115,11 +115,11 @@ function options(Plot, room, { lines, format, height, utc, bars, setOver }) {
   };
 }
 
-/** The label of a tick: a time, or a day if ticks are half a day apart. */
+/** The label of a tick: a time, or the day at midnight. */
 function instant(ms, utc, seconds) {
-  const zone = utc ? { timeZone: "UTC" } : {};
-  if (seconds >= 43_200) return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...zone }).format(ms);
-  return new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", ...zone }).format(ms);
+  const text = (parts) => new Intl.DateTimeFormat("en-GB", utc ? { ...parts, timeZone: "UTC" } : parts).format(ms);
+  const time = text({ hour: "2-digit", minute: "2-digit" });
+  return seconds < 86_400 && time !== "00:00" ? time : text({ day: "numeric", month: "short" });
 }
 
 /** A line without axes, for a cell of a table. */

@@ -44,7 +44,7 @@ function Figures({ of }) {
     <${Figure} label="Next step" value=${of.nextDue == null ? "—" : text.relative(of.nextDue)} note=${of.nextDue == null ? "nothing is due" : (of.due?.[0]?.text ?? of.due?.[0]?.kind)} /></section>`;
 }
 
-const known = (values) => Array.isArray(values) && values.some((value) => value != null);
+const known = (values) => Array.isArray(values) && values.filter((value) => value != null).length > 1;
 
 function Charts({ of }) {
   const [chosen, choose] = useState("minute");
