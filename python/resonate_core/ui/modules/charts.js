@@ -63,9 +63,8 @@ export function Chart({ title, at, lines, unit = "number", height = 168, bars = 
   }, [shape]);
   useEffect(() => plot.current?.setData(data), [data]);
   const said = lines.map((line) => `${line.label} ${format(latest(line.values))}`).join(", ");
-  const shown = over == null ? at.length - 1 : over;
   return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="legend">${lines.map((line) => html`<span key=${line.name} class="row"><i class="dot" style=${{ background: `var(${line.colour})` }}></i>${line.label}</span>`)}</span>
-      <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : absolute(at[shown], settings.utc).slice(0, 16)}: ${lines.map((line) => format(line.values[shown])).join(" / ")}`}</span>
+      <span class="readout" aria-hidden="true">${at.length > 0 && html`${over == null ? "latest" : absolute(at[over], settings.utc).slice(0, 16)}: ${lines.map((line) => format(over == null ? latest(line.values) : line.values[over])).join(" / ")}`}</span>
       <${IconButton} icon="queues" size="14" label=${`${title} as a table`} aria-pressed=${String(table)} onClick=${() => setTable(!table)} /></figcaption>
     ${table
       ? html`<div class="scroll chart-table" tabindex="0" role="group" aria-label=${title}><table><caption class="sr">${title}</caption><thead><tr><th scope="col">Time</th>${lines.map((line) => html`<th scope="col" class="num">${line.label}</th>`)}</tr></thead>
