@@ -1,0 +1,189 @@
+// The parts of all views: icons, states, ids, instants, values, cards, failures.
+import { html, useState } from "./vendor/htm-preact.js";
+import * as text from "./format.js";
+import { href } from "./router.js";
+import { toast, useShared } from "./state.js";
+
+const PATHS = {
+  overview: "M3 13h4v-6H3zM9 13h4V3H9z",
+  queues: "M2.5 4h11M2.5 8h11M2.5 12h7",
+  jobs: "M3 5.5h10v7.5H3zM6 5.5v-2h4v2M3 9h10",
+  groups: "M5 3h6v4H5zM2.5 9.5h5V13h-5zM8.5 9.5h5V13h-5z",
+  workflows: "M4 4.5a1.5 1.5 0 1 0 0-.01M12 8a1.5 1.5 0 1 0 0-.01M4 12a1.5 1.5 0 1 0 0-.01M5.5 4h2v4h3M7.5 8v4h-2",
+  schedules: "M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3l2 1.5",
+  workers: "M8 2.5a2.5 2.5 0 1 0 .01 0M3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4",
+  messages: "M2.5 4h11v8h-11zM2.5 4.5 8 9l5.5-4.5",
+  why: "M8 2.500a5.5 5.5 0 1 0 .01 0M6.3 6.500c0-2.2 3.4-2.2 3.4 0 0 1.3-1.7 1.4-1.7 2.700M8 11.300v.2",
+  travel: "M3 8a5 5 0 1 0 1.7-3.700L3 6M3 3v3h3M8 5.500V8l2 1.2",
+  audit: "M4 2.500h8v11H4zM6.2 6h3.600M6.2 8.500h3.600M6.2 11h2",
+  search: "M7 2.800a4.2 4.2 0 1 0 .01 0M10.2 10.200l3.3 3.3",
+  copy: "M5.5 5.500h7v7h-7zM3.5 10.500v-7h7",
+  check: "M3.5 8.5 6.5 11.5 12.5 4.5",
+  close: "M4 4l8 8M12 4l-8 8",
+  right: "M6 3.5 10.5 8 6 12.5",
+  left: "M10 3.5 5.5 8 10 12.5",
+  first: "M4 3.5v9M11.5 3.5 7 8 11.5 12.5",
+  menu: "M2.5 4.500h11M2.5 8h11M2.5 11.500h11",
+  sun: "M8 5.200a2.8 2.8 0 1 0 .01 0M8 1.500v1.500M8 13v1.500M1.5 8H3M13 8h1.500M3.4 3.400l1 1M11.6 11.600l1 1M12.6 3.400l-1 1M4.4 11.600l-1 1",
+  moon: "M13 9.500A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.500z",
+  auto: "M8 2.500a5.5 5.5 0 1 0 .01 0M8 2.500v11",
+  help: "M6 6.200c0-2.6 4-2.6 4 0 0 1.6-2 1.7-2 3.300M8 12v.2",
+  play: "M5 3.500v9l7-4.500z",
+  pause: "M5.5 3.500v9M10.5 3.500v9",
+  fork: "M5 3v10M5 8h3c2 0 3-1 3-3V3",
+};
+
+// One sign for each kind of state, so that none is told by its colour alone.
+const SIGNS = {
+  scheduled: "M8 3a5 5 0 1 0 .01 0M8 5.500V8l1.8 1.2",
+  pending: "M8 3a5 5 0 1 0 .01 0",
+  claimed: "M8 3a5 5 0 1 0 .01 0M8 7a1 1 0 1 0 .01 0",
+  running: "M8 3a5 5 0 1 0 .01 0M7 6v4l3-2z",
+  retry: "M12.5 8a4.5 4.5 0 1 1-1.3-3.200L12.5 6M12.5 3v3h-3",
+  archived: "M3 4h10v2.500H3zM4 6.500V13h8V6.500M6.5 9h3",
+  completed: "M8 3a5 5 0 1 0 .01 0M5.8 8.200l1.6 1.6 2.9-3.3",
+  failed: "M8 3a5 5 0 1 0 .01 0M6.2 6.200l3.6 3.600M9.8 6.2 6.2 9.8",
+  cancelled: "M8 3a5 5 0 1 0 .01 0M4.6 11.400l6.8-6.8",
+  expired: "M5 3h6M5 13h6M5.5 3c0 3 5 4 5 10M10.5 3c0 3-5 4-5 10",
+  suspended: "M8 3a5 5 0 1 0 .01 0M6.8 6.200v3.600M9.2 6.200v3.6",
+};
+/** States that look like others. */
+const SIGN_OF = {
+  aggregating: "scheduled", suspended: "claimed", acquired: "running", active: "running", halted: "archived", crashed: "archived", resolved: "completed", fulfilled: "completed",
+  rejected: "failed", rejected_canceled: "cancelled", snoozed: "scheduled", rejected_timedout: "expired", timed_out: "expired",
+};
+
+const look = (state) => (SIGNS[SIGN_OF[state] ?? state] ? (SIGN_OF[state] ?? state) : "pending");
+const NONE = html`<span class="muted">—</span>`;
+const drawn = (path, size) => html`<svg width=${size} height=${size} viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5"
+  stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${path} /></svg>`;
+export const Icon = ({ name, size = 16 }) => drawn(PATHS[name] ?? PATHS.help, size);
+
+/** A button with a picture alone; `label` is read and shown on hover. */
+export const IconButton = ({ icon, label, size, class: more = "", ...rest }) =>
+  html`<button type="button" class=${`button quiet icon ${more}`} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} size=${size} /></button>`;
+
+/** A button: `look` is "primary", "danger", "small", "quiet", or several of them. */
+export const Button = ({ look = "", icon, children, ...rest }) => html`<button type="button" class=${`button ${look}`} ...${rest}>${icon && html`<${Icon} name=${icon} />`}${children}</button>`;
+
+/** A state: a sign in its colour, and its word. */
+export function State({ of, label }) {
+  if (!of) return NONE;
+  return html`<span class=${`state s-${look(of)}`}>${drawn(SIGNS[look(of)], 16)}<span>${label ?? text.stateWord(of)}</span></span>`;
+}
+export const Sign = ({ of }) => html`<span class=${`state s-${look(of)}`}>${drawn(SIGNS[look(of)], 16)}</span>`;
+
+/** An id in one line, with its end; the whole is in the title, and a button copies it. */
+export function Id({ of, to, whole = false, copy = true }) {
+  if (of == null || of === "") return NONE;
+  const id = String(of);
+  const [front, back] = text.parts(id);
+  const inside = whole ? html`<span class="text">${id}</span>` : html`<span class="text"><span class="front">${front}</span>${back && html`<span class="back">${back}</span>`}</span>`;
+  return html`<span class=${whole ? "id whole" : "id"} title=${whole ? undefined : id}>
+    ${to ? html`<a class="id" href=${to} data-open>${inside}</a>` : inside}${copy && html`<${Copy} of=${id} label="Copy id" />`}</span>`;
+}
+
+/** A button that copies a text. */
+export function Copy({ of, label = "Copy", always = false }) {
+  const [done, set] = useState(false);
+  const copy = async (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    try {
+      await navigator.clipboard.writeText(of);
+      set(true);
+      setTimeout(() => set(false), 1_500);
+    } catch {
+      toast("The browser does not allow copying here. Select the text instead.", true);
+    }
+  };
+  return html`<button type="button" class=${always ? "copy always" : "copy"} onClick=${copy} title=${label} aria-label=${done ? "Copied" : `${label} ${of.length > 80 ? "" : of}`}>
+    <${Icon} name=${done ? "check" : "copy"} size="13" /></button>`;
+}
+
+/** Where an id leads to. */
+export function linkTo(id, kind) {
+  if (kind === "job") return href("job", { id });
+  if (kind === "schedule") return href("schedules", { id });
+  if (kind === "queue") return href("queue", { name: id });
+  if (kind === "worker") return href("workers");
+  return href(["workflow", "task", "promise", "message"].includes(kind) ? "workflow" : "why", { id });
+}
+
+/** An instant: relative, the absolute one on hover and for screen readers. */
+export function When({ at, plain = false }) {
+  const { settings, tick } = useShared();
+  void tick;
+  if (at == null) return NONE;
+  if (text.isNever(at)) return html`<span class="muted">never</span>`;
+  const exact = text.absolute(at, settings.utc);
+  const inside = plain ? exact : text.relative(at);
+  return html`<time datetime=${stamp(at)} title=${plain ? undefined : exact}>${inside}</time>`;
+}
+export const when = (at) => html`<${When} at=${at} />`;
+
+function stamp(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+export const Tags = ({ of }) =>
+  html`<span class="row">${Object.entries(of ?? {}).map(([name, value]) => html`<span class="tag" key=${name}><b>${name}</b>${value}</span>`)}</span>`;
+
+export function Value({ of, label }) {
+  const value = of ?? { kind: "none" };
+  if (value.kind === "none") return html`<span class="muted">empty</span>`;
+  if (value.kind === "redacted") return html`<span class="pill">redacted by the server</span>`;
+  if (value.kind === "binary") return html`<span class="muted">${text.number(value.bytes)} bytes that are not text</span>`;
+  const shown = value.kind === "json" ? text.json(value.json) : (value.text ?? "");
+  return html`<div><pre class="value" tabindex="0" role="group" aria-label=${label ?? "Value"}>${shown}</pre>
+    ${value.truncated && html`<p class="small muted">Cut by the server. ${value.bytes ? `${text.number(value.bytes)} bytes in all.` : ""}</p>`}
+    ${value.headers && Object.keys(value.headers).length > 0 && html`<${Tags} of=${value.headers} />`}</div>`;
+}
+
+let cards = 0;
+/** A section with a heading. */
+export function Card({ title, actions, flush = false, children, level = 2, ...rest }) {
+  const [name] = useState(() => `card-${++cards}`);
+  return html`<section class=${`card ${rest.class ?? ""}`} aria-labelledby=${title ? name : undefined}>
+    ${title && html`<header>${level === 2 ? html`<h2 id=${name}>${title}</h2>` : html`<h3 id=${name}>${title}</h3>`}${actions}</header>`}
+    <div class=${flush ? "flush" : "body"}>${children}</div></section>`;
+}
+
+/** The heading of a view. */
+export function Head({ title, lead, crumbs, children }) {
+  return html`<div class="head"><div class="grow">${crumbs && html`<nav class="crumbs" aria-label="Breadcrumb">${crumbs}</nav>`}
+    <h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${children && html`<div class="row">${children}</div>`}</div>`;
+}
+
+export const Empty = ({ title, children, icon = "search" }) => html`<div class="empty"><${Icon} name=${icon} size="28" /><strong>${title}</strong><p>${children}</p></div>`;
+
+export const Loading = () => html`<div class="loading-room" role="status"><div class="loading"></div><span class="sr">Loading</span></div>`;
+
+/** What failed, why, and the button that tries again. */
+export function Failed({ error, retry, what = "This view" }) {
+  return html`<div class="note bad" role="alert"><p><strong>${what} could not be read.</strong> ${error.message}${error.status ? html` <span class="muted">(${error.status})</span>` : ""}
+    ${error.retryAfter ? ` Try again in ${error.retryAfter} s.` : ""}</p>${retry && html`<${Button} look="small" onClick=${retry}>Try again</${Button}>`}</div>`;
+}
+
+/** Shows a view once it is read; what was read stays if reading again fails. */
+export function Read({ from, what, children, title }) {
+  return html`${title && !from.data && html`<${Head} title=${title} />`}${from.error && html`<${Failed} error=${from.error} retry=${from.reload} what=${what} />`}
+    ${from.data ? children(from.data) : from.loading && !from.error && html`<${Loading} />`}`;
+}
+
+/** Numbers of jobs by state as one bar. */
+export function Bar({ counts, states = text.JOB_STATES, label }) {
+  const sum = states.reduce((total, state) => total + (counts?.[state] ?? 0), 0);
+  const said = states.filter((state) => counts?.[state]).map((state) => `${text.number(counts[state])} ${text.stateWord(state)}`).join(", ");
+  return html`<div class="bar" role="img" aria-label=${`${label ? `${label}: ` : ""}${said || "no jobs"}`} title=${said}>
+    ${sum > 0 && states.filter((state) => counts?.[state]).map((state) => html`<span key=${state} class=${`s-${state}`} style=${{ flexGrow: counts[state] }}></span>`)}</div>`;
+}
+
+/** A choice from `options`: `[value, label]`. */
+export function Select({ value, options, choose, ...rest }) {
+  return html`<select ...${rest} onChange=${(event) => choose(event.target.value, event.target)}>${options.map(([key, label]) => html`<option key=${key} value=${key} selected=${String(key) === String(value ?? "")}>${label ?? key}</option>`)}</select>`;
+}
+
+/** Lines of a list: what stands at the left of each, and its content. */
+export const steps = (rows, at, what, rest = {}) => html`<ol class="steps" ...${rest}>${rows.map((row, index) => html`<li key=${index}><span class="at">${at(row)}</span><span class="grow">${what(row)}</span></li>`)}</ol>`;

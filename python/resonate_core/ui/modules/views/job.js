@@ -1,0 +1,118 @@
+// One job.
+import { html } from "../vendor/htm-preact.js";
+import { Do, parseJson, parseNumber } from "../actions.js";
+import { Card, Copy, Empty, Head, Id, linkTo, Read, State, steps, Tags, Value, when } from "../elements.js";
+import * as text from "../format.js";
+import { Machine } from "../machine.js";
+import { go, href } from "../router.js";
+import { useView } from "../state.js";
+import { Table } from "../tables.js";
+import { MessageTable } from "./messages.js";
+import { WhyCard } from "./why.js";
+
+const WAITS = ["scheduled", "retry", "archived"];
+const OPEN = ["scheduled", "pending", "claimed", "running", "retry", "archived"];
+const HELD = ["claimed", "running"];
+
+export function Job({ query }) {
+  const view = useView("job", { id: query.id, full: query.full });
+  return html`<${Read} from=${view} what=${`Job ${query.id}`} title=${query.id}>${(data) => html`<${Whole} of=${data} />`}</${Read}>`;
+}
+
+function Whole({ of }) {
+  const { job } = of;
+  return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
+      lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
+    <div class="stack"><${WhyCard} of=${of.stuck} />
+      ${of.progress && html`<${Progress} of=${of.progress} />`}
+      <div class="columns wide-first"><div class="stack"><${Card} title="States"><${Machine} job=${job} /></${Card}><${Attempts} of=${job} />
+        <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
+        ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}
+        <${Logs} of=${of.logs ?? []} /></div>
+      <div class="stack"><${Facts} of=${of} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
+}
+
+function Actions({ of: job }) {
+  const one = { id: job.id };
+  return html`${WAITS.includes(job.state) && html`<${Do} label="Run now" icon="play" primary action=${{ kind: "job.run", data: one, text: "It becomes pending now, and the next free worker claims it." }} />`}
+    <${Do} label="Edit and run again" icon="fork" action=${rerun(job)} />
+    ${OPEN.includes(job.state) && html`<${Do} label="Cancel" danger action=${{ title: `Cancel ${job.id}`, verb: "Cancel the job", kind: "job.cancel", data: one, text: "It never runs again, and its awaiters are woken with an error. A worker that runs it is told by its next heartbeat." }} />`}
+    ${["scheduled", "pending", "retry"].includes(job.state) && html`<${Do} label="Archive" action=${{ kind: "job.archive", data: one, text: "It waits until a person runs it. Its awaiters go on waiting." }} />`}
+    ${!HELD.includes(job.state) && html`<${Do} label="Delete" danger action=${{ title: `Delete ${job.id}`, kind: "job.delete", data: one, text: "The job and its promise are gone as soon as nothing refers to them. This cannot be undone.", after: () => go("jobs") }} />`}`;
+}
+
+function rerun(job) {
+  const known = job.payload?.kind === "json" || job.payload?.kind === "none";
+  return {
+    title: "Edit and run again",
+    verb: "Enqueue the new job",
+    text: `A new job like ${job.id}, with its own id. ${known ? "" : "Its payload cannot be shown here: leave the field empty to use it as it is."}`,
+    fields: [
+      { name: "payload", label: "Payload (JSON)", type: "textarea", rows: 8, value: job.payload?.kind === "json" && !job.payload.truncated ? text.json(job.payload.json) : "", parse: parseJson },
+      { name: "queue", label: "Queue", value: job.queue, required: true },
+      { name: "priority", label: "Priority", type: "number", min: 1, max: 100, value: job.priority, parse: parseNumber("Priority", 1) },
+      { name: "maxRetries", label: "Retries", type: "number", min: 0, value: job.maxRetries, parse: parseNumber("Retries", 0) },
+    ],
+    compose: (values) => ({ kind: "job.rerun", data: { id: job.id, ...values } }),
+    done: (reply) => `Enqueued ${reply.data?.job?.id ?? "a new job"}.`,
+    after: (reply) => reply.data?.job?.id && go("job", { id: reply.data.job.id }),
+  };
+}
+
+function Attempts({ of: job }) {
+  const rows = [...(job.attempts ?? [])].reverse();
+  if (!rows.length) return html`<${Card} title="Attempts"><${Empty} title="No attempt yet" icon="workers">An attempt begins when a worker starts the job.</${Empty}></${Card}>`;
+  return html`<${Card} title="Attempts" flush><${Table} caption="Attempts, newest first" rows=${rows} keyOf=${(row) => row.number} columns=${[
+    { label: "No.", num: true, show: (row) => row.number },
+    { label: "Outcome", card: false, show: (row) => html`<${State} of=${row.outcome ?? "running"} />` },
+    { label: "Worker", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.worker} />` },
+    { label: "Started", show: (row) => when(row.startedAt) },
+    { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
+    { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
+  ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
+}
+
+function Progress({ of }) {
+  return html`<${Card} title="Progress"><div class="row">${of.fraction != null && html`<progress max="1" value=${of.fraction} aria-label="Progress"></progress><b>${Math.round(of.fraction * 100)} %</b>`}<span class="grow">${of.text}</span>${when(of.at)}</div></${Card}>`;
+}
+
+function Logs({ of }) {
+  if (!of.length) return null;
+  return html`<${Card} title="Log">${steps(of, (line) => when(line.at), (line) => html`<span class="pill">${line.level}</span> <span class="mono">${line.text}</span>`)}</${Card}>`;
+}
+
+function Facts({ of }) {
+  const { job, promise, group, related } = of;
+  const facts = [
+    ["Queue", html`<a href=${href("queue", { name: job.queue })}>${job.queue}</a>`],
+    ["Type", html`<a href=${href("jobs", { type: job.type })}>${job.type}</a>`],
+    ["Priority", job.priority],
+    ["Retries", `${job.retryCount} of ${job.maxRetries}`],
+    ["Retry policy", job.retryPolicy && html`<code>${JSON.stringify(job.retryPolicy)}</code>`],
+    ["No retry left", job.onExhausted],
+    ["Worker", job.claimedBy && html`<${Id} of=${job.claimedBy} />`],
+    ["Lease until", job.leaseUntil != null && when(job.leaseUntil)],
+    ["Runs", job.processAt != null && when(job.processAt)],
+    ["Next retry", job.nextRetryAt != null && when(job.nextRetryAt)],
+    ["Enqueued", job.enqueuedAt != null && when(job.enqueuedAt)],
+    ["Started", job.startedAt != null && when(job.startedAt)],
+    ["Ended", of.job.endedAt != null && when(of.job.endedAt)],
+    ["Good until", job.goodUntil != null && when(job.goodUntil)],
+    ["Deadline", !text.isNever(promise?.timeoutAt) && when(promise.timeoutAt)],
+    ["Timeout", job.timeout != null && text.duration(job.timeout)],
+    ["Retention", job.retention != null && text.duration(job.retention)],
+    ["Unique key", job.uniqueKey && html`<${Id} of=${job.uniqueKey} to=${href("jobs", { uniqueKey: job.uniqueKey })} />`],
+    ["Group", group && html`${group.group}${group.size ? `, ${text.count(group.size, "job")}` : ""}${group.gathering ? ", gathers" : ""} ${group.batch && html`<a href=${href("jobs", { batch: group.batch })}>the batch</a>`}`],
+    ["Workflow", related?.root && related.root !== job.id && html`<${Id} of=${related.root} to=${href("workflow", { id: related.root })} />`],
+    ["Schedule", related?.schedule && html`<${Id} of=${related.schedule} to=${href("schedules", { id: related.schedule })} />`],
+    ["Like", related?.retriedFrom && html`<${Id} of=${related.retriedFrom} to=${href("job", { id: related.retriedFrom })} />`],
+    ["Tags", Object.keys(promise?.tags ?? job.tags ?? {}).length > 0 && html`<${Tags} of=${promise?.tags ?? job.tags} />`],
+    ["Version", job.version],
+  ].filter(([, value]) => value !== undefined && value !== null && value !== false && value !== "");
+  return html`<${Card} title="Facts"><dl class="facts">${facts.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value}</dd>`)}</dl></${Card}>`;
+}
+
+export function Awaiters({ of }) {
+  if (!of.length) return null;
+  return html`<${Card} title="Awaited by">${steps(of, (one) => one.kind, (one) => html`${one.id ? html`<${Id} of=${one.id} to=${linkTo(one.id, "workflow")} />` : html`<code>${one.address}</code>`} ${one.state && html`<${State} of=${one.state} />`}`)}</${Card}>`;
+}

@@ -1,0 +1,43 @@
+// Why is this stuck: the reason, what happens next, what can be done.
+import { html, useState } from "../vendor/htm-preact.js";
+import { Do } from "../actions.js";
+import { Card, Empty, Head, Id, linkTo, Read, State, when } from "../elements.js";
+import { go, href } from "../router.js";
+import { useView } from "../state.js";
+
+/** The panel for one answer. */
+export function WhyCard({ of, title = "Why, and what is next" }) {
+  if (!of) return null;
+  return html`<${Card} title=${title} class="why" actions=${of.stuck && html`<span class="pill bad">nothing will happen by itself</span>`}>
+    <p class="sentence">${of.sentence}</p>
+    ${of.next && html`<p class="muted">Next: ${of.next.what}${of.next.at != null ? html` ${when(of.next.at)}` : ""}.</p>`}
+    ${of.chain?.length > 1 && html`<ol class="chain" aria-label="What it waits for">${of.chain.map((link, index) => html`<li key=${index}><${Id} of=${link.id} to=${linkTo(link.id, link.kind)} copy=${false} /> <span class="muted">${link.sentence}</span></li>`)}</ol>`}
+    ${of.advice?.length > 0 && html`<ul class="stack advice">${of.advice.map((one, index) => html`<li key=${index} class="row"><span class="grow">${one.text}</span>${one.action && html`<${Do} small label=${verb(one.action.kind)} action=${{ ...one.action, title: `${verb(one.action.kind)} ${one.action.data?.id ?? one.action.data?.queue ?? ""}`, text: one.text, verb: verb(one.action.kind) }} />`}</li>`)}</ul>`}</${Card}>`;
+}
+
+const VERBS = { "job.run": "Run now", "job.cancel": "Cancel", "job.archive": "Archive", "job.delete": "Delete", "job.rerun": "Run again", "queue.resume": "Resume", "queue.pause": "Pause", "queue.set": "Change", "task.continue": "Resume", "task.halt": "Halt", "promise.settle": "Settle", "promise.create": "Create", "schedule.run": "Run now", "schedule.delete": "Delete" };
+export const verb = (kind) => VERBS[kind] ?? kind;
+
+/** The panel for an id that is read here. */
+export function Why({ id }) {
+  const view = useView("why", { id });
+  return view.data ? html`<${WhyCard} of=${view.data} />` : null;
+}
+
+export function WhyView({ query }) {
+  const [typed, setTyped] = useState(query.id ?? "");
+  const submit = (event) => {
+    event.preventDefault();
+    if (typed.trim()) go("why", { id: typed.trim() });
+  };
+  return html`<${Head} title="Why is it stuck?" lead="For any promise, task, job, schedule or queue: what it waits for, what happens to it next, and what you can do." />
+    <form class="filters" onSubmit=${submit}><div class="field wide"><label for="why-id">Id</label><input id="why-id" type="text" class="mono" value=${typed} placeholder="order-1" spellcheck=${false} autocomplete="off" onInput=${(event) => setTyped(event.target.value)} /></div>
+      <button type="submit" class="button primary">Ask</button></form>
+    ${query.id ? html`<${Answer} id=${query.id} />` : html`<div class="card"><${Empty} title="Ask about an id" icon="why">Paste the id of a promise, a job, a schedule, or the name of a queue.</${Empty}></div>`}`;
+}
+
+function Answer({ id }) {
+  const view = useView("why", { id });
+  return html`<${Read} from=${view} what=${`The reason for ${id}`}>${(data) => html`<div class="stack"><div class="row"><span class="pill">${data.kind}</span><${Id} of=${data.id} whole to=${data.kind === "unknown" ? undefined : linkTo(data.id, data.kind)} />${data.state && html`<${State} of=${data.state} />`}</div>
+    <${WhyCard} of=${data} /><p><a href=${href("workflow", { id })}>Calls and timeline of ${id}</a></p></div>`}</${Read}>`;
+}

@@ -1,0 +1,135 @@
+"""Takes the pictures of the dashboard: every view in light, dark and on a phone, and the walk of docs/dashboard.md.
+
+Run `PYTHONPATH=tests .venv/bin/python -m browser.pictures [NAME...]` in the root of the repository, after `scripts/setup --clients`,
+which installs Chromium and the font. Writes docs/pictures/ui/.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from PIL import Image
+
+import resonate_core as rc
+from browser import chromium, scene
+from browser.views import VIEWS
+from resonate_core.ui import create_ui
+from server.live_server import live
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "ui"
+#: The looks of each view: width, height, colours.
+LOOKS = {"light": (1280, 800, "light"), "dark": (1280, 800, "dark"), "phone": (360, 740, "light")}
+LARGEST = 120_000
+
+
+@contextmanager
+def shop() -> Iterator[tuple[Any, str]]:
+    """The scene, served."""
+    clock = scene.clock()
+    store = rc.Store(clock=clock)
+    scene.fill(store, clock)
+    app = create_ui(store, prefix="/ui", role="operate")
+    with live(app) as running:
+        try:
+            yield store, f"http://127.0.0.1:{running.port}/ui/"
+        finally:
+            running.run(app.aclose())
+
+
+def page(look: str) -> Any:
+    """A page of this look."""
+    width, height, colours = LOOKS[look]
+    size = {"width": width, "height": height}
+    context = chromium.browser().new_context(
+        viewport=size, color_scheme=colours, timezone_id="UTC", locale="en-GB", reduced_motion="reduce"
+    )
+    return context.new_page()
+
+
+def open_view(at: Any, base: str, route: str) -> None:
+    """Opens a view and waits until it is drawn."""
+    at.goto(f"{base}#/{route}")
+    at.wait_for_selector("main h1")
+    at.wait_for_selector("main .loading", state="detached")
+    at.wait_for_timeout(400)  # charts and the timeline draw after they are loaded
+
+
+def keep(at: Any, name: str) -> None:
+    """Writes the picture of a page with few colours, so that it is small."""
+    picture = Image.open(io.BytesIO(at.screenshot())).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE)
+    out = io.BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    if len(out.getvalue()) >= LARGEST:
+        raise SystemExit(f"{name} must be below {LARGEST} bytes, got {len(out.getvalue())}")
+    (FOLDER / f"{name}.png").write_bytes(out.getvalue())
+
+
+def views(names: list[str]) -> None:
+    """Every view in every look."""
+    with shop() as (_, base), TemporaryDirectory() as folder:
+        upload = scene.record(Path(folder))
+        for look in LOOKS:
+            at = page(look)
+            for view in VIEWS:
+                if names and view.name not in names:
+                    continue
+                open_view(at, base, view.route)
+                if view.name == "travel":
+                    if look == "light":
+                        at.locator('input[type="file"]').set_input_files(upload)
+                    at.get_by_label("Step", exact=True).wait_for()
+                    at.get_by_role("button", name="Go to step 4").click()
+                    at.wait_for_timeout(400)
+                    at.evaluate("scrollTo(0, 0)")
+                keep(at, f"{view.name}-{look}")
+            at.context.close()
+
+
+def walk() -> None:
+    """A stuck workflow is found, understood, tried on a fork, and mended."""
+    with shop() as (store, base):
+        at = page("light")
+        open_view(at, base, "overview")
+        keep(at, "walk-1-overview")
+        open_view(at, base, "jobs?state=archived")
+        keep(at, "walk-2-archived")
+        open_view(at, base, f"workflow?id={scene.STUCK}")
+        keep(at, "walk-3-why")
+        open_view(at, base, f"job?id={scene.CARD}")
+        keep(at, "walk-4-job")
+        at.locator(".head").get_by_role("button", name="Run now").click()
+        dialog = at.get_by_role("dialog")
+        dialog.get_by_role("button", name="Try it first").click()
+        dialog.get_by_text("Nothing was done").wait_for()
+        at.wait_for_timeout(200)
+        keep(at, "walk-5-tried")
+        dialog.locator('button[type="submit"]').click()
+        dialog.wait_for(state="detached")
+        scene.finish(store)
+        at.get_by_role("button", name="Dismiss").click()
+        open_view(at, base, f"workflow?id={scene.STUCK}")
+        keep(at, "walk-6-mended")
+        open_view(at, base, "audit")
+        keep(at, "walk-7-audit")
+        at.context.close()
+
+
+def main(names: list[str]) -> None:
+    """Takes the pictures, or those of the named views."""
+    FOLDER.mkdir(exist_ok=True)
+    try:
+        chromium.within(views, [name for name in names if name != "walk"])
+        if not names or "walk" in names:
+            chromium.within(walk)
+    finally:
+        chromium.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
