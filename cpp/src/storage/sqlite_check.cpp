@@ -74,6 +74,9 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   SQLite::Statement of_queues(database, "SELECT name, body FROM resonate_queues");
   Query queues(of_queues);
   each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
+  SQLite::Statement of_hours(database, "SELECT queue, body FROM resonate_queue_hours");
+  Query hours(of_hours);
+  each(hours, "queue_hour", [&] { (void)hour_of_json(hours.text_at(0), hours.text_at(1)); });
   SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM resonate_edges");
   Query edges(of_edges);
   each(edges, "edge of", [&] {

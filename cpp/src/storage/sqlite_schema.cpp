@@ -217,7 +217,20 @@ ALTER TABLE resonate_edges ADD COLUMN cancelled_with TEXT;
 CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
 )sql";
 
-constexpr std::array<const char*, 7> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation};
+// What people look at (decision 34): the newest jobs of a queue, the newest roots, and the hours of a queue.
+//   body (of queue_hours)  an hour that has ended, as a JSON object, as in a snapshot. The present one is in the body of its queue.
+constexpr const char* kViews = R"sql(
+CREATE INDEX resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;
+CREATE INDEX resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id);
+CREATE TABLE resonate_queue_hours (
+  queue TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (queue, hour)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr std::array<const char*, 8> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

@@ -33,6 +33,8 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   std::vector<QueueRef> queues() override;
+  std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override;
+  std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
