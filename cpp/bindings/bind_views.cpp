@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "codec/snapshot.hpp"
 #include "display.hpp"
 #include "keyword_method.hpp"
 #include "machine/calendar.hpp"
@@ -104,6 +105,18 @@ PromisesFound promises(const Views& self, const PromiseStates& states, const Opt
   fill(query, id, tags, created_since, created_until, settled_since, settled_until, limit, scan, cursor);
   query.states = states_of<PromiseState>(states, promise_state_named, "states of a promise");
   return {on_snapshot(self, [&](Storage& storage, Instant now) { return find_roots(storage, query, now); })};
+}
+
+constexpr std::size_t kMostIds = 1000;
+
+JsonDict rows(const Views& self, const py::iterable& ids) {
+  const std::vector<std::string> wanted = texts(ids, "ids");
+  if (wanted.size() > kMostIds)
+    raise(ErrorClass::invalid, "ids must be at most " + std::to_string(kMostIds) + ", got " + std::to_string(wanted.size()));
+  const std::string document = self.store->without_gil([&](Engine& engine) {
+    return engine.with_snapshot([&](Storage& storage) { return write_part(storage, wanted, engine.options()); });
+  });
+  return JsonDict(call(member_of_module("json", "loads"), py::str(document)));
 }
 
 const char* name_of(DueKind kind) noexcept {
@@ -301,6 +314,39 @@ Example:
     >>> _ = store.jobs.enqueue("t", id="a"), store.jobs.claim("default", worker="w", lease=1000)
     >>> [(one["pid"], one["id"], one["expiresAt"]) for one in store.views.leases()["items"]]
     [('w', 'a', 1000)]
+)doc")
+      .def(
+          "index", [](const Views& self) { self.store->without_gil([](Engine& engine) { engine.index_newest(); }); }, R"doc(
+Make the indexes that `jobs` and `promises` read, unless the store has them.
+
+A store in a file or a database begins without them: they cost each write 10 to 20 %, and only these two views read them. Without them,
+both views sort all rows in each call. The dashboard makes them. While they are made, writers of a file wait: about a second for a
+million rows. A store in memory always has them.
+
+Raises:
+    ReadOnly: The store is open for reading only.
+
+Example:
+    >>> rc.Store(clock=rc.ManualClock()).views.index()
+)doc")
+      .def("rows", &rows, py::arg("ids"), R"doc(
+Return a part of the state: these promises, with their tasks and jobs, and schedules.
+
+Args:
+    ids: The ids, 1000 at most. Ids that do not exist are left out.
+
+Returns:
+    As `Store.snapshot`, without the other promises and schedules, and without the ended hours of the queues. `messages` are those about
+    these promises; an execute is left out if 1000 messages to its address are before it.
+
+Raises:
+    Invalid: There are too many ids.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.promises.create("a", timeout=1000), store.promises.create("b", timeout=1000)
+    >>> [promise["id"] for promise in store.views.rows(["b", "c"])["promises"]]
+    ['b']
 )doc")
       .def("late_schedules", &late_schedules, py::arg("limit") = 100, R"doc(
 Return the schedules whose next occurrence is due and has not fired, the earliest first, and then those that are set aside.

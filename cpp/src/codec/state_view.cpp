@@ -20,16 +20,18 @@ std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view
   }
 }
 
+StateView::Promise with_edges(Storage& storage, const RowRef& row) {
+  StateView::Promise promise{row, {}, {}};
+  if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
+  if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
+  return promise;
+}
+
 void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body) {
   RowRange range{.limit = kPage};
   for (;;) {
     const std::vector<RowRef> page = storage.rows(range);
-    for (const RowRef& row : page) {
-      StateView::Promise promise{row, {}, {}};
-      if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
-      if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
-      body(std::move(promise));
-    }
+    for (const RowRef& row : page) body(with_edges(storage, row));
     if (page.size() < kPage) return;
     range.after.id = page.back()->id();
   }

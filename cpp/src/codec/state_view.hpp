@@ -32,6 +32,7 @@ struct StateView {
   std::vector<Message> messages;  // in order of queueing
 };
 
+StateView::Promise with_edges(Storage& storage, const RowRef& row);
 StateView view_of(Storage& storage, const Options& options);
 
 // In the orders above.

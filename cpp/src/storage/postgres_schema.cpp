@@ -192,8 +192,6 @@ CREATE INDEX edges_by_canceller ON edges (cancelled_with, owner) WHERE cancelled
 
 // What people look at (decision 34). An hour that has ended is inserted once; the present one is in the body of its queue.
 constexpr const char* kFourth = R"sql(
-CREATE INDEX newest_jobs ON promises (queue, created_at, id) WHERE queue IS NOT NULL;
-CREATE INDEX newest_roots ON promises (created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id);
 CREATE TABLE queue_hours (
   queue text COLLATE "C" NOT NULL,
   hour bigint NOT NULL,

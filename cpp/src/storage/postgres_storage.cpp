@@ -369,6 +369,18 @@ void PostgresStorage::vacuum() {
   });
 }
 
+void PostgresStorage::index_newest() {
+  if (options_.read_only) throw read_only_error(location());
+  guarded("index", [&] {
+    if (!connection_) connect();
+    const std::string promises = " ON " + address_.schema + ".promises ";
+    connection_->run(("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
+    connection_->run(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
+                      "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
+                         .c_str());
+  });
+}
+
 std::size_t PostgresStorage::count(Table table) {
   if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] { return static_cast<std::size_t>(run(PostgresQuery::count_rows).row(0).integer(0)); });

@@ -43,6 +43,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   bool remote() const noexcept override { return true; }
   void write(const Changes& changes) override;
   void vacuum() override;
+  void index_newest() override;
   std::size_t count(Table table) override;
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 

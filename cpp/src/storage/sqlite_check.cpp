@@ -21,10 +21,12 @@ namespace {
 void compare_schemas(SQLite::Database& database, std::vector<std::string>& problems) {
   std::map<std::string, const SqliteObject*> expected;
   for (const SqliteObject& object : sqlite_schema()) expected[object.name] = &object;
+  std::map<std::string, const SqliteObject*> allowed = expected;
+  for (const SqliteObject& object : sqlite_optional_objects()) allowed[object.name] = &object;
   std::set<std::string> found;
   for (const SqliteObject& object : sqlite_objects(database)) {
     found.insert(object.name);
-    if (const auto ours = expected.find(object.name); ours == expected.end()) {
+    if (const auto ours = allowed.find(object.name); ours == allowed.end()) {
       if (expected.contains(object.table)) problems.push_back("schema: " + object.name + " does not belong to a store");
     } else if (ours->second->sql != object.sql) {
       problems.push_back("schema: " + object.name + " differs from this version's schema");

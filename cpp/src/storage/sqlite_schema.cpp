@@ -1,5 +1,6 @@
 #include "storage/sqlite_schema.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace resonate {
@@ -217,11 +218,9 @@ ALTER TABLE resonate_edges ADD COLUMN cancelled_with TEXT;
 CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
 )sql";
 
-// What people look at (decision 34): the newest jobs of a queue, the newest roots, and the hours of a queue.
+// What people look at (decision 34): the hours of a queue.
 //   body (of queue_hours)  an hour that has ended, as a JSON object, as in a snapshot. The present one is in the body of its queue.
 constexpr const char* kViews = R"sql(
-CREATE INDEX resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;
-CREATE INDEX resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id);
 CREATE TABLE resonate_queue_hours (
   queue TEXT NOT NULL,
   hour INTEGER NOT NULL,
@@ -259,6 +258,26 @@ const std::vector<SqliteObject>& sqlite_schema() {
     return sqlite_objects(scratch);
   }();
   return made;
+}
+
+const std::vector<SqliteObject>& sqlite_optional_objects() {
+  static const std::vector<SqliteObject> made = [] {
+    SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const char* migration : kMigrations) scratch.exec(migration);
+    scratch.exec(sqlite_newest_indexes());
+    std::vector<SqliteObject> all = sqlite_objects(scratch);
+    std::erase_if(all, [](const SqliteObject& object) {
+      return std::any_of(sqlite_schema().begin(), sqlite_schema().end(), [&](const SqliteObject& other) { return other.name == object.name; });
+    });
+    return all;
+  }();
+  return made;
+}
+
+const char* sqlite_newest_indexes() noexcept {
+  return "CREATE INDEX IF NOT EXISTS resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;"
+         "CREATE INDEX IF NOT EXISTS resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin IS "
+         "NULL OR origin = id);";
 }
 
 const std::string& sqlite_creation() {

@@ -299,6 +299,11 @@ void SqliteStorage::vacuum() {
   });
 }
 
+void SqliteStorage::index_newest() {
+  require(Access::write);
+  guarded("index", [&] { file_->database().exec(sqlite_newest_indexes()); });
+}
+
 std::size_t SqliteStorage::count(Table table) {
   if (table == Table::messages) return static_cast<std::size_t>(known_.messages);
   return guarded("read", [&] {

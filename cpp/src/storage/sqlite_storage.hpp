@@ -40,6 +40,7 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
   void write(const Changes& changes) override;
   void vacuum() override;
+  void index_newest() override;
   std::size_t count(Table table) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
