@@ -9,6 +9,13 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
+    7: """
+        DROP INDEX resonate_newest_jobs;
+        DROP INDEX resonate_newest_roots;
+        DROP TABLE resonate_queue_hours;
+        UPDATE resonate_queues SET body = json_remove(body, '$.hour');
+        UPDATE resonate_store_version SET version = 7;
+    """,
     6: """
         UPDATE resonate_promises SET job = json_remove(job, '$.cancelWithAwaiters') WHERE job IS NOT NULL;
         DROP INDEX resonate_edges_by_canceller;
@@ -46,7 +53,7 @@ _STEPS = {
 
 
 def give_older_schema(path: Path, version: int, also: str = "") -> None:
-    """Gives the file the schema of this version, 2 to 6, and then runs `also`."""
+    """Gives the file the schema of this version, 2 to 7, and then runs `also`."""
     steps = "".join(text for to, text in _STEPS.items() if to >= version)
     with contextlib.closing(sqlite3.connect(path)) as file:
         # From version 6 on, user_version belongs to the application.

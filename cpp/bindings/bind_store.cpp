@@ -22,7 +22,8 @@ StoreHandle::StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock
       tasks(py::cast(Tasks{open})),
       schedules(py::cast(Schedules{open})),
       jobs(py::cast(Jobs{open})),
-      queues(py::cast(Queues{open})) {}
+      queues(py::cast(Queues{open})),
+      views(py::cast(Views{open})) {}
 
 namespace {
 
@@ -162,6 +163,9 @@ void bind_life(StoreClass& bound) {
       .def_property_readonly(
           "queues", [](const StoreHandle& self) { return Shown<"resonate_core._core.Queues">(self.queues); },
           "The queues of its jobs.")
+      .def_property_readonly(
+          "views", [](const StoreHandle& self) { return Shown<"resonate_core._core.Views">(self.views); },
+          "Reads for people: the newest jobs and promises, what is due, leases, hours.")
       .def_property_readonly(
           "clock", [](const StoreHandle& self) { return Shown<"resonate_core._core.Clock">(self.clock); },
           "The clock that it was created with, or the system's, or that of its database.")

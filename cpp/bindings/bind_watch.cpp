@@ -8,6 +8,7 @@
 
 #include "arguments.hpp"
 #include "bind.hpp"
+#include "resonate/described.hpp"
 #include "resonate/watch.hpp"
 #include "store_handle.hpp"
 
@@ -22,6 +23,45 @@ Counts named(const std::array<std::int64_t, Size>& counts, std::size_t first) {
   Counts made;
   for (std::size_t i = first; i < Size; ++i) made[py::str(std::string(name_of(static_cast<Enum>(i))))] = counts[i];
   return made;
+}
+
+py::list numbers(const BucketCounts& counts) {
+  py::list made;
+  for (const std::int64_t count : counts) made.append(count);
+  return made;
+}
+
+py::dict histogram(Duration sum, const BucketCounts& counts) {
+  py::dict made;
+  made["sum"] = sum;
+  made["counts"] = numbers(counts);
+  return made;
+}
+
+py::dict tally_dict(const py::object& queue, const QueueTally& tally) {
+  py::dict made;
+  made["queue"] = queue;
+  each_field<QueueHour>([&]<std::size_t I>() {
+    constexpr Field kWhich = kField<QueueHour, I>.field;
+    if constexpr (kWhich != Field::hour && kWhich != Field::latency && kWhich != Field::run_time)
+      made[py::str(std::string(name_of(kWhich)))] = kField<QueueHour, I>.access(tally.sums);
+  });
+  made["latency"] = histogram(tally.sums.latency, tally.latency);
+  made["runTime"] = histogram(tally.sums.run_time, tally.run_time);
+  return made;
+}
+
+using QueueCounts = Shown<"list[dict[str, typing.Any]]">;
+using Buckets = Shown<"tuple[int, ...]">;
+
+QueueCounts queue_counts(Watch& watch, const Int& limit) {
+  const std::int64_t most = integer(limit, "limit");
+  if (most < 0) raise(ErrorClass::invalid, "limit must be at least 0, got " + std::to_string(most));
+  const QueueTallies::Counted counted = watch.queue_counts(static_cast<std::size_t>(most));
+  py::list made;
+  for (const auto& [name, tally] : counted.queues) made.append(tally_dict(py::str(name), tally));
+  if (counted.others) made.append(tally_dict(py::none(), *counted.others));
+  return QueueCounts(std::move(made));
 }
 
 }  // namespace
@@ -96,6 +136,38 @@ Example:
     >>> _ = store.jobs.enqueue("email", id="j"), store.jobs.cancel("j")
     >>> watch.job_states["cancelled"]
     1
+)doc")
+      .def_property_readonly_static(
+          "buckets",
+          [](const py::object&) {
+            py::list bounds;
+            for (const Duration bound : kBuckets) bounds.append(bound);
+            return Buckets(py::tuple(bounds));
+          },
+          "The upper bounds of the buckets of `queue_counts`, in ms; one more bucket counts what is above.")
+      .def("queue_counts", &queue_counts, py::arg("limit") = 100, R"doc(
+Return the events of the jobs of each queue, in commits of this store since the watch was created.
+
+Args:
+    limit: The most queues that are shown apart: those that counted first. One more dict, whose `queue` is None, sums the others. At most
+        1000 queues are kept apart.
+
+Returns:
+    For each queue, by name, `queue` and the numbers of jobs or attempts: `enqueued` (jobs that were created), `started` (attempts),
+    `completed` (jobs), `failed` (attempts that failed or timed out, and jobs that failed without one), `retried`, `archived`,
+    `crashed` (attempts whose lease ended), `expired`, `cancelled`; `latency`, from pending to started, and `runTime`, from started to
+    ended, each with `sum` (ms) and `counts`, by `buckets`, not cumulative.
+
+Raises:
+    Invalid: The limit is negative.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> watch = store.watch(-1)
+    >>> _ = store.jobs.enqueue("email", queue="mail"), store.clock.advance(20)
+    >>> _ = store.jobs.claim("mail", worker="w", lease=1000, start=1)
+    >>> [(one["queue"], one["started"], one["latency"]["sum"]) for one in watch.queue_counts()]
+    [('mail', 1, 20)]
 )doc");
 }
 

@@ -99,6 +99,10 @@ struct Jobs {
 struct Queues {
   std::shared_ptr<OpenStore> store;
 };
+// store.views.
+struct Views {
+  std::shared_ptr<OpenStore> store;
+};
 // What workers and operators ask of jobs has files of its own.
 void bind_job_members(py::class_<JobRecord>& bound);
 void bind_claims(py::class_<Jobs>& bound);

@@ -17,6 +17,7 @@ struct StoreHandle {
   py::object schedules;
   py::object jobs;
   py::object queues;
+  py::object views;
 
   // Call it with the GIL.
   StoreHandle(const std::shared_ptr<Engine>& engine, py::object clock_object);

@@ -417,4 +417,9 @@ void Engine::vacuum() {
   storage_->vacuum();
 }
 
+void Engine::index_newest() {
+  std::lock_guard lock(mutex_);
+  storage_->index_newest();
+}
+
 }  // namespace resonate

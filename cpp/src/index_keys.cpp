@@ -46,6 +46,17 @@ RowRange jobs_in_state(JobState state) {
   return {.index = Index::job_state, .after = {.major = number}, .until = number};
 }
 
+RowRange newest_roots(Instant since, Instant until) {
+  return {.index = Index::newest_root, .after = {.major = saturating_add(until, 1)}, .until = since};
+}
+
+RowRange newest_jobs(std::string_view queue, Instant since, Instant until) {
+  return {.index = Index::newest_job,
+          .queue = std::string(queue),
+          .after = {.major = saturating_add(until, 1)},
+          .until = since};
+}
+
 IndexPlace place_in(const RowRange& range, const Row& row) {
   const std::optional<IndexKey> key = index_key(row, range.index);
   if (!key)

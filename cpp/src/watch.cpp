@@ -57,8 +57,31 @@ JobCounts job_counts(const Changes& changes) noexcept {
   return counts;
 }
 
-void Watch::count(const JobCounts& counts) noexcept {
+void QueueTallies::add(const std::string& queue, const QueueTally& tally) {
+  auto found = queues_.find(queue);
+  if (found == queues_.end()) {
+    if (queues_.size() == kQueuesApart) return (others_ ? *others_ : others_.emplace()).add(tally);
+    found = queues_.emplace(queue, Entry{queues_.size(), {}}).first;
+  }
+  found->second.tally.add(tally);
+}
+
+QueueTallies::Counted QueueTallies::first(std::size_t limit) const {
+  Counted counted{.queues = {}, .others = others_};
+  for (const auto& [name, entry] : queues_) {
+    if (entry.place < limit) {
+      counted.queues.emplace_back(name, entry.tally);
+    } else {
+      (counted.others ? *counted.others : counted.others.emplace()).add(entry.tally);
+    }
+  }
+  return counted;
+}
+
+void Watch::count(const JobCounts& counts, const Changes& changes) {
   std::lock_guard lock(mutex_);
+  for (const QueueChange& change : changes.queues)
+    if (change.after && change.tally.any) queues_.add(change.after->name, change.tally);
   std::transform(counts.attempts.begin(), counts.attempts.end(), counts_.attempts.begin(), counts_.attempts.begin(), std::plus<>());
   std::transform(counts.entered.begin(), counts.entered.end(), counts_.entered.begin(), counts_.entered.begin(), std::plus<>());
 }
@@ -66,6 +89,11 @@ void Watch::count(const JobCounts& counts) noexcept {
 JobCounts Watch::counts() noexcept {
   std::lock_guard lock(mutex_);
   return counts_;
+}
+
+QueueTallies::Counted Watch::queue_counts(std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  return queues_.first(limit);
 }
 
 void Watch::notify() noexcept {
@@ -108,7 +136,7 @@ void Engine::notify(const Changes& changes) noexcept {
   for (const std::weak_ptr<Watch>& one : watches_) {
     const std::shared_ptr<Watch> watch = one.lock();
     if (!watch) continue;
-    watch->count(counts);
+    watch->count(counts, changes);
     const bool settled = watch->notifies_settlements() && settles(changes);
     if (news || settled || earliest < watch->until()) watch->notify();
   }

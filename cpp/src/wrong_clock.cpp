@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -65,6 +66,13 @@ class ClockRepair {
     return changed_ ? ScheduleRef(std::move(schedule)) : given;
   }
 
+  // Moves an hour that has not ended yet into the queue's present hour, and returns whether it did.
+  bool joins_present(Queue& queue, const EndedHour& ended) const {
+    if (!queue.hour || ended.counted.hour < queue.hour->hour) return false;
+    add_to(*queue.hour, ended.counted);
+    return true;
+  }
+
   QueueRef queue(const QueueRef& given) {
     changed_ = false;
     Shared<Queue> queue(new Queue(*given));
@@ -78,6 +86,11 @@ class ClockRepair {
       changed_ = true;
     }
     if (changed_) queue->days.push_back(sum);
+    const std::int64_t hour = calendar::floor_div(to_, kHour);
+    if (queue->hour && queue->hour->hour > hour) {
+      queue->hour->hour = hour;
+      changed_ = true;
+    }
     put(queue->refilled_at, past(given->refilled_at));
     return changed_ ? QueueRef(std::move(queue)) : given;
   }
@@ -307,7 +320,10 @@ std::unique_ptr<Storage> with_clock_set_back(Storage& contents, Instant to, Cloc
       for (std::size_t i = 0; i < kJobStates; ++i) counted->counts[i] = saturating_sub(counted->counts[i], gone->second[i]);
       repaired = std::move(counted);
     }
-    all.queues.push_back({QueueRef(), std::move(repaired)});
+    Shared<Queue> merged(new Queue(*repaired));
+    for (HourRef& hour : contents.hours(queue->name, std::numeric_limits<std::int64_t>::min()))
+      if (!repair.joins_present(*merged, *hour)) all.hours.push_back({std::move(hour), std::numeric_limits<std::int64_t>::min()});
+    all.queues.push_back({QueueRef(), std::move(merged)});
   }
   each_message(contents, [&](const MessageRef& message) {
     if (removed.contains(message->id)) return;

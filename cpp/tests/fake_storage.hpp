@@ -23,6 +23,8 @@ class FailingStorage : public Storage {
   std::vector<RowRef> rows(const RowRange& range) override { return inner_->rows(range); }
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override { return inner_->schedules(range); }
   std::vector<QueueRef> queues() override { return inner_->queues(); }
+  std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override { return inner_->hours(queue, since); }
+  std::vector<std::string> holders(std::string_view after, std::size_t limit) override { return inner_->holders(after, limit); }
   std::vector<EdgeRef> edges(const EdgeRange& range) override { return inner_->edges(range); }
   std::vector<MessageRef> messages(const MessageRange& range) override { return inner_->messages(range); }
   void write(const Changes& changes) override {

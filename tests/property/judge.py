@@ -171,7 +171,7 @@ class Judge:
 
     def same(self, where):
         """Compares everything that a store shows without a request."""
-        self.equal(self.store.snapshot(), self.model.snapshot(), f"snapshot {where}")
+        self.equal(without_hours(self.store.snapshot()), self.model.snapshot(), f"snapshot {where}")
         self.equal([wire_form(one) for one in self.store.messages()], self.model.messages(), f"messages {where}")
         self.equal(self.store.next_due(), self.model.next_due(), f"next_due {where}")
         self.equal(self.store.now, self.model.now, f"now {where}")
@@ -209,6 +209,14 @@ class JudgeOfTwo(Judge):
     def end(self):
         self.store.close()
         self.home.end()
+
+
+def without_hours(snapshot):
+    """A full snapshot without the hourly counts, which the model does not have; test_views_hours.py tests them."""
+    kept = {name: rows for name, rows in snapshot.items() if name != "hours"}
+    if "queues" in snapshot:
+        kept["queues"] = [{name: value for name, value in queue.items() if name != "hour"} for queue in snapshot["queues"]]
+    return kept
 
 
 def wire_form(message):

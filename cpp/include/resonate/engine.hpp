@@ -168,6 +168,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::string& location() const noexcept { return location_; }
   // Returns the space of deleted rows to the file system.
   void vacuum();
+  // Makes the indexes that views read, unless the storage has them.
+  void index_newest();
 
  private:
   static std::shared_ptr<Engine> attached(std::unique_ptr<Storage> storage, std::shared_ptr<Clock> clock, Options options);

@@ -14,24 +14,31 @@
 
 namespace resonate {
 
-// An index consists of groups; the rows of a group are ordered by (major, minor, id).
+// An index consists of groups; the rows of a group are ordered by (major, minor, id), or in the reverse order (is_reversed).
 enum class Index : std::uint8_t {
   id,          // every row
   due,         // rows with a timer, ordered by its instant and kind
   branch,      // promises of a branch
   holder,      // tasks without a job, by the pid that holds them
+  newest_root,  // promises without a job that are their own origin, the newest first
   claim,       // runnable jobs of a queue, ordered by priority and enqueued_at
   unique_key,  // unfinished jobs, by queue and unique key
   // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
   // queue and batch.
   batch,
   job_state,  // jobs in a state for which has_state_index() is true, ordered by state
+  newest_job,  // jobs of a queue, the newest first
 };
-inline constexpr std::size_t kIndexes = 8;
+inline constexpr std::size_t kIndexes = 10;
 
 inline constexpr Index kFirstIndexOfJobs = Index::claim;  // from here on an index holds jobs alone
 
 constexpr std::size_t place_of(Index index) noexcept { return static_cast<std::size_t>(index); }
+
+// Returns whether the index is in the reverse order. Only people search in such an index, so it costs little at a write: its key
+// never changes, and a storage in memory enters new rows at the next search. Read it from a storage: a working set does not overlay
+// it.
+constexpr bool is_reversed(Index index) noexcept { return index == Index::newest_root || index == Index::newest_job; }
 
 // The components of an index's keys.
 struct IndexParts {
@@ -47,10 +54,12 @@ constexpr IndexParts parts_of(Index index) noexcept {
     case Index::due: return {.major = true, .minor = true};
     case Index::branch: return {.text = true};
     case Index::holder: return {.text = true};
+    case Index::newest_root: return {.major = true};
     case Index::claim: return {.queue = true, .major = true, .minor = true};
     case Index::unique_key: return {.queue = true, .text = true};
     case Index::batch: return {.queue = true, .text = true, .type = true};
     case Index::job_state: return {.major = true};
+    case Index::newest_job: return {.queue = true, .major = true};
   }
   return {};
 }
@@ -92,6 +101,9 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
   } else if constexpr (index == Index::holder) {
     if (row.job || !row.pid) return {};
     key.text = &row.pid->text;
+  } else if constexpr (index == Index::newest_root) {
+    if (row.job || !row.promise_spec->root) return {};
+    key.major = row.promise_spec->created_at;
   } else if constexpr (index == Index::claim) {
     if (row.job->state != JobState::pending) return {};
     key.queue = &row.job->spec->queue;
@@ -111,6 +123,9 @@ std::optional<IndexKey> index_key(const Row& row) noexcept {
   } else if constexpr (index == Index::job_state) {
     if (!has_state_index(row.job->state)) return {};
     key.major = static_cast<std::int64_t>(row.job->state);
+  } else if constexpr (index == Index::newest_job) {
+    key.queue = &row.job->spec->queue;
+    key.major = row.promise_spec->created_at;
   }
   return key;
 }
@@ -141,7 +156,8 @@ struct IndexPlace {
 };
 inline constexpr std::int64_t kFirstPlace = std::numeric_limits<std::int64_t>::min();
 
-// At most `limit` rows of one group of an index, in order: those after `after` whose major is at most `until`.
+// At most `limit` rows of one group of an index, in order: those after `after` whose major is at most `until`, or in a reversed
+// index at least `until`.
 struct RowRange {
   Index index = Index::id;
   std::string queue = {};
@@ -151,8 +167,9 @@ struct RowRange {
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
   std::size_t limit = SIZE_MAX;
 
+  bool reaches(std::int64_t major) const noexcept { return is_reversed(index) ? major >= until : major <= until; }
   bool has(const IndexKey& key) const noexcept {
-    return key.major <= until && IndexKey::view(key.text) == text && IndexKey::view(key.queue) == queue &&
+    return reaches(key.major) && IndexKey::view(key.text) == text && IndexKey::view(key.queue) == queue &&
            IndexKey::view(key.type) == type;
   }
 };
@@ -163,6 +180,9 @@ RowRange jobs_to_claim(std::string_view queue);
 RowRange leaders_of_group(const JobSpec& spec);
 RowRange jobs_of_batch(std::string_view queue, std::string_view batch);
 RowRange jobs_in_state(JobState state);
+// The newest first: those created from `since` to `until`.
+RowRange newest_roots(Instant since, Instant until);
+RowRange newest_jobs(std::string_view queue, Instant since, Instant until);
 // Returns the place of a row of the range.
 IndexPlace place_in(const RowRange& range, const Row& row);
 

@@ -11,6 +11,7 @@
 
 #include "resonate/described.hpp"
 #include "resonate/instant.hpp"
+#include "resonate/queue_hours.hpp"
 #include "resonate/shared.hpp"
 #include "resonate/values.hpp"
 
@@ -344,6 +345,7 @@ struct Queue final : Counted {
   JobDefaults defaults;
   std::array<std::int64_t, kJobStates> counts{};
   std::vector<QueueDay> days;
+  std::optional<QueueHour> hour;  // the present one; those before are records of their own (EndedHour)
 
   std::int64_t active() const noexcept {
     return saturating_add(counts[static_cast<std::size_t>(JobState::claimed)], counts[static_cast<std::size_t>(JobState::running)]);
@@ -366,6 +368,7 @@ constexpr auto fields(Of<Queue>) {
       member(Field::refilled_at, &T::refilled_at).optional().only_stored().where(limited),
       member(Field::current, &T::current).only_stored(),
       member(Field::days, &T::days).only_stored(),
+      member(Field::hour, &T::hour).only_stored(),
   };
 }
 using QueueRef = Shared<const Queue>;

@@ -29,6 +29,12 @@ struct ScheduleChange {
 struct QueueChange {
   QueueRef before;
   QueueRef after;
+  QueueTally tally = {};  // the events of its jobs in this transaction; no storage keeps it
+};
+// An hour of a queue that has ended. The hours of the queue before `kept_from` are deleted.
+struct HourChange {
+  HourRef ended;
+  std::int64_t kept_from = 0;
 };
 
 // Counters of the whole state.
@@ -57,6 +63,7 @@ struct Changes {
   std::vector<RowChange> rows;
   std::vector<ScheduleChange> schedules;
   std::vector<QueueChange> queues;
+  std::vector<HourChange> hours;
   std::vector<EdgeRef> edges_added;
   std::vector<EdgeRef> edges_removed;
   std::vector<MessageRef> messages_added;
@@ -171,6 +178,10 @@ class Storage {
   virtual std::vector<ScheduleRef> schedules(const ScheduleRange& range) = 0;
   // Returns all queues by name.
   virtual std::vector<QueueRef> queues() = 0;
+  // Returns the ended hours of a queue from `since` on, in order.
+  virtual std::vector<HourRef> hours(std::string_view queue, std::int64_t since) = 0;
+  // Returns the first pids in order, at most `limit`, that hold tasks without jobs, those after `after`.
+  virtual std::vector<std::string> holders(std::string_view after, std::size_t limit) = 0;
   virtual std::vector<EdgeRef> edges(const EdgeRange& range) = 0;
   virtual std::vector<MessageRef> messages(const MessageRange& range) = 0;
   // Returns the first submissions that wait, or the first that were refused. Back ends without other writers have none.
@@ -182,6 +193,9 @@ class Storage {
 
   // Frees the space of deleted rows, if the back end keeps it. Call it outside a transaction.
   virtual void vacuum() {}
+  // Makes the indexes of the newest jobs and roots, which only views read, unless they exist. A durable back end begins without them,
+  // since they cost every write (decision 34); a range over one of them then sorts all rows. Call it outside a transaction.
+  virtual void index_newest() {}
   // Returns the path of the file; empty for a store in memory.
   const std::string& location() const noexcept { return location_; }
   // Returns whether another process has committed since this was last asked, as the last transaction saw it.

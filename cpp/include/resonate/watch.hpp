@@ -3,11 +3,19 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "resonate/instant.hpp"
 #include "resonate/jobs.hpp"
+#include "resonate/queue_hours.hpp"
 
 namespace resonate {
 
@@ -24,6 +32,28 @@ struct JobCounts {
 // Counts the changes of jobs in a commit. If a commit moves a job through several states, only its attempts and its last state
 // count.
 JobCounts job_counts(const Changes& changes) noexcept;
+
+// The events of the jobs of each queue. It keeps at most kQueuesApart queues apart, those that counted first, and sums the others.
+class QueueTallies {
+ public:
+  static constexpr std::size_t kQueuesApart = 1000;
+
+  void add(const std::string& queue, const QueueTally& tally);
+  // The first queues that counted, by name, and the sum of the others, if there are any.
+  struct Counted {
+    std::vector<std::pair<std::string, QueueTally>> queues;
+    std::optional<QueueTally> others;
+  };
+  Counted first(std::size_t limit) const;
+
+ private:
+  struct Entry {
+    std::size_t place;  // in the order of first counts
+    QueueTally tally;
+  };
+  std::map<std::string, Entry, std::less<>> queues_;
+  std::optional<QueueTally> others_;
+};
 
 // Whether a commit that settles or deletes a pending promise notifies, too: for those that wait for a promise.
 enum class Settlements : bool { ignored, notify };
@@ -43,9 +73,10 @@ class Watch {
   Instant until() const noexcept { return until_.load(std::memory_order_relaxed); }
   bool notifies_settlements() const noexcept { return settlements_ == Settlements::notify; }
   void notify() noexcept;
-  void count(const JobCounts& counts) noexcept;
+  void count(const JobCounts& counts, const Changes& changes);
   // The counts of all commits since the watch was created.
   JobCounts counts() noexcept;
+  QueueTallies::Counted queue_counts(std::size_t limit);
   // Writes to the descriptor no more.
   void close() noexcept;
   bool closed() noexcept;
@@ -55,6 +86,7 @@ class Watch {
   int descriptor_;  // -1: closed
   const Settlements settlements_;
   JobCounts counts_;
+  QueueTallies queues_;
   std::atomic<Instant> until_{kNever};
   std::atomic<bool> notified_{false};
 };

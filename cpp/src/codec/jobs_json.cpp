@@ -1,5 +1,8 @@
 #include "codec/jobs_json.hpp"
 
+#include <type_traits>
+#include <utility>
+
 #include "codec/job_records_read.hpp"
 #include "codec/job_records_write.hpp"
 #include "codec/json_sink.hpp"
@@ -17,6 +20,23 @@ std::string queue_to_json(const Queue& queue) {
   JsonSink sink;
   detail::JobEncoder<JsonSink>(sink).whole(queue);
   return sink.take();
+}
+
+std::string hour_to_json(const QueueHour& hour) {
+  JsonSink sink;
+  sink.begin_object();
+  detail::DescribedWriter<JsonSink>(sink).members(hour);
+  sink.end_object();
+  return sink.take();
+}
+
+HourRef hour_of_json(std::string_view queue, std::string_view json) {
+  return read_stored("hour of a queue", json, [queue](const auto& node) {
+    Shared<EndedHour> ended(new EndedHour);
+    ended->queue = queue;
+    detail::DescribedReader<std::decay_t<decltype(node)>>().read(ended->counted, node, nullptr);
+    return HourRef(std::move(ended));
+  });
 }
 
 std::string order_to_json(const JobOrder& order) {

@@ -29,7 +29,7 @@ class SnapshotReader {
   // `at`: the place of the snapshot in its document; an empty `at` means the document itself.
   Changes read(const Node& snapshot, const Path* at) {
     const Members<Node, Field::format, Field::now, Field::dropped, Field::generated_jobs, Field::promises, Field::schedules,
-                  Field::queues, Field::messages>
+                  Field::queues, Field::hours, Field::messages>
         members(snapshot, at);
     if (const std::string format = members.template text<Field::format>(); format != kSnapshotFormat) {
       refuse_member(members.path(Field::format), "must be " + in_quotes(kSnapshotFormat) + ", got " + in_quotes(format));
@@ -46,6 +46,8 @@ class SnapshotReader {
         if (!queue_names_.insert(queue->name).second) refuse_member(path, "comes twice: " + in_quotes(queue->name));
         changes_.queues.push_back({QueueRef(), std::move(queue)});
       });
+    if (members.template find<Field::hours>())
+      members.template each<Field::hours>([this](const Node& node, const Path& path) { read_hour(node, path); });
     members.template each<Field::messages>([this](const Node& node, const Path& path) { read_message(node, path); });
     for (EdgeRef& edge : changes_.edges_added) follow_cancellation(edge);
     for (Shared<Row>& row : rows_) {
@@ -61,6 +63,15 @@ class SnapshotReader {
   }
 
  private:
+  void read_hour(const Node& node, const Path& path) {
+    const Members<Node, Field::queue> members(node, &path);
+    Shared<EndedHour> ended(new EndedHour);
+    ended->queue = members.template text<Field::queue>();
+    DescribedReader<Node>().read(ended->counted, node, &path);
+    if (!queue_names_.contains(ended->queue)) refuse_member(path, "must be of a queue of the snapshot, got " + in_quotes(ended->queue));
+    changes_.hours.push_back({std::move(ended), kFirstPlace});
+  }
+
   template <class MembersOfObject>
   static DialectId read_dialect(const MembersOfObject& members) {
     const std::string version = members.template text<Field::dialect>();

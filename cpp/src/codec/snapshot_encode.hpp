@@ -47,7 +47,7 @@ class SnapshotEncoder {
   // Each of the last three calls its argument with every row, in order.
   template <class Promises, class Schedules, class Messages>
   void full(const Counters& counters, Promises each_promise, Schedules each_schedule, const std::vector<QueueRef>& queues,
-            Messages each_message) {
+            const std::vector<HourRef>& hours, Messages each_message) {
     sink_.begin_object();
     write_text(sink_, Field::format, kSnapshotFormat);
     write_integer(sink_, Field::now, counters.now);
@@ -60,6 +60,7 @@ class SnapshotEncoder {
     each_schedule([this](const ScheduleRef& schedule) { full_schedule(*schedule); });
     sink_.end_array();
     if (!queues.empty()) list(Field::queues, queues, [this](const QueueRef& queue) { JobEncoder<Sink>(sink_).whole(*queue); });
+    if (!hours.empty()) list(Field::hours, hours, [this](const HourRef& hour) { full_hour(*hour); });
     begin_list(Field::messages);
     each_message([this](const MessageRef& message) { full_message(*message); });
     sink_.end_array();
@@ -187,6 +188,13 @@ class SnapshotEncoder {
     sink_.end_object();
   }
 
+  void full_hour(const EndedHour& ended) {
+    sink_.begin_object();
+    write_text(sink_, Field::queue, ended.queue);
+    DescribedWriter<Sink>(sink_).members(ended.counted);
+    sink_.end_object();
+  }
+
   void full_message(const OutboxMessage& message) {
     sink_.begin_object();
     write_text(sink_, Field::kind, kind_of(message));
@@ -258,7 +266,7 @@ void encode_snapshot(Sink& sink, const StateView& view, SnapshotFormat format) {
       for (const auto& item : items) body(item);
     };
   };
-  encoder.full(view.counters, visit(view.promises), visit(view.schedules), view.queues, [&](const auto& body) {
+  encoder.full(view.counters, visit(view.promises), visit(view.schedules), view.queues, view.hours, [&](const auto& body) {
     for (const StateView::Message& message : view.messages) body(message.message);
   });
 }
@@ -269,7 +277,7 @@ void encode_full_snapshot(Sink& sink, Storage& storage, const Counters& counters
   detail::SnapshotEncoder<Sink>(sink, retry)
       .full(
           counters, [&](const auto& body) { each_promise(storage, body); }, [&](const auto& body) { each_schedule(storage, body); },
-          storage.queues(), [&](const auto& body) { each_message(storage, body); });
+          storage.queues(), all_hours(storage), [&](const auto& body) { each_message(storage, body); });
 }
 
 }  // namespace resonate

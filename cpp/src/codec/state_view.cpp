@@ -1,5 +1,8 @@
 #include "codec/state_view.hpp"
 
+#include <limits>
+#include <utility>
+
 namespace resonate {
 namespace {
 
@@ -17,16 +20,18 @@ std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view
   }
 }
 
+StateView::Promise with_edges(Storage& storage, const RowRef& row) {
+  StateView::Promise promise{row, {}, {}};
+  if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
+  if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
+  return promise;
+}
+
 void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body) {
   RowRange range{.limit = kPage};
   for (;;) {
     const std::vector<RowRef> page = storage.rows(range);
-    for (const RowRef& row : page) {
-      StateView::Promise promise{row, {}, {}};
-      if (row->callbacks > 0) promise.callbacks = all_edges(storage, EdgeKind::callback, row->id());
-      if (row->listeners > 0) promise.listeners = all_edges(storage, EdgeKind::listener, row->id());
-      body(std::move(promise));
-    }
+    for (const RowRef& row : page) body(with_edges(storage, row));
     if (page.size() < kPage) return;
     range.after.id = page.back()->id();
   }
@@ -50,6 +55,13 @@ void each_message(Storage& storage, const std::function<void(const MessageRef&)>
   }
 }
 
+std::vector<HourRef> all_hours(Storage& storage) {
+  std::vector<HourRef> all;
+  for (const QueueRef& queue : storage.queues())
+    for (HourRef& hour : storage.hours(queue->name, std::numeric_limits<std::int64_t>::min())) all.push_back(std::move(hour));
+  return all;
+}
+
 StateView view_of(Storage& storage, const Options& options) {
   StateView view;
   view.counters = storage.counters();
@@ -57,6 +69,7 @@ StateView view_of(Storage& storage, const Options& options) {
   each_promise(storage, [&](StateView::Promise promise) { view.promises.push_back(std::move(promise)); });
   each_schedule(storage, [&](const ScheduleRef& schedule) { view.schedules.push_back(schedule); });
   view.queues = storage.queues();
+  view.hours = all_hours(storage);
   each_message(storage, [&](const MessageRef& message) {
     RowRef record = message->kind == MessageKind::unblock ? storage.load(message->id) : RowRef();
     view.messages.push_back({message, std::move(record)});

@@ -28,15 +28,18 @@ struct StateView {
   std::vector<Promise> promises;          // ordered by id
   std::vector<ScheduleRef> schedules;
   std::vector<QueueRef> queues;   // by name
+  std::vector<HourRef> hours;     // those that have ended, by queue
   std::vector<Message> messages;  // in order of queueing
 };
 
+StateView::Promise with_edges(Storage& storage, const RowRef& row);
 StateView view_of(Storage& storage, const Options& options);
 
 // In the orders above.
 void each_promise(Storage& storage, const std::function<void(StateView::Promise)>& body);
 void each_schedule(Storage& storage, const std::function<void(const ScheduleRef&)>& body);
 void each_message(Storage& storage, const std::function<void(const MessageRef&)>& body);
+std::vector<HourRef> all_hours(Storage& storage);
 std::vector<EdgeRef> all_edges(Storage& storage, EdgeKind kind, std::string_view owner);
 
 }  // namespace resonate

@@ -16,6 +16,8 @@ void derive_promise_spec(PromiseSpec& promise_spec) {
   promise_spec.target = target_of(promise_spec.tags, its);
   const std::string* branch = promise_spec.tags.find("resonate:branch");
   promise_spec.branch = branch && !branch->empty() ? branch : nullptr;
+  const std::string* origin = promise_spec.tags.find("resonate:origin");
+  promise_spec.root = !origin || *origin == promise_spec.id;
   promise_spec.initially_external =
       its.everything_external || promise_spec.timer || promise_spec.target || promise_spec.tags.equals("resonate:external", "true");
 }

@@ -128,7 +128,7 @@ void Machine::delete_job(Entry& entry) {
   if (entry.now->dead_at(now_)) run_last_step(set_, entry);
   if (entry.now->state == PromiseState::pending) {
     leave_group(set_, entry);
-    count_job(set_, *entry.now->job, -1);
+    count_deleted(set_, *entry.now->job);
     return set_.remove(entry);
   }
   if (entry.now->job->deleted) return;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/calendar.hpp"
+#include "machine/job_events.hpp"
 #include "machine/job_groups.hpp"
 #include "machine/job_policy.hpp"
 #include "machine/settle.hpp"
@@ -36,6 +37,14 @@ void count_run(Queue& queue, Instant at, bool failed) {
   }
   place->processed = saturating_add(place->processed, 1);
   if (failed) place->failed = saturating_add(place->failed, 1);
+}
+
+// When the present change of a job happened; `now` if the job does not say it.
+Instant instant_of(const Job& job, bool started, const Attempt* closed, Instant now) {
+  if (started) return job.started_at;
+  if (closed) return closed->finished_at;
+  Instant Job::*const end = end_instant(job.state);
+  return end ? job.*end : now;
 }
 
 void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant now) {
@@ -81,18 +90,31 @@ void close_attempt(Job& job, Outcome outcome, Instant at, const JobError* error)
   if (error) attempt.error = *error;
 }
 
-void count_job(WorkingSet& set, const Job& job, int by) { count(set.edit_queue(job.spec->queue), job.state, by); }
+void count_created(WorkingSet& set, const Job& job) {
+  WorkingSet::QueueEntry& entry = set.edit_queue_entry(job.spec->queue);
+  count(const_cast<Queue&>(*entry.now), job.state, 1);
+  JobEvents(set, entry, set.counters().now).created();
+}
+
+void count_deleted(WorkingSet& set, const Job& job) { count(set.edit_queue(job.spec->queue), job.state, -1); }
 
 JobCount::JobCount(const Job& job) noexcept : state_(job.state), attempting_(has_open_attempt(job)) {}
 
 void JobCount::change_to(WorkingSet& set, const Job& job) const {
-  Queue& queue = set.edit_queue(job.spec->queue);
+  WorkingSet::QueueEntry& entry = set.edit_queue_entry(job.spec->queue);
+  Queue& queue = const_cast<Queue&>(*entry.now);
   count(queue, state_, -1);
   count(queue, job.state, 1);
-  if (!attempting_ || has_open_attempt(job)) return;
-  const Attempt& closed = job.attempts.back();
-  if (closed.outcome != Outcome::snoozed && closed.outcome != Outcome::cancelled)
-    count_run(queue, closed.finished_at, closed.outcome != Outcome::completed);
+  const bool attempts = has_open_attempt(job);
+  const Attempt* const closed = attempting_ && !attempts ? &job.attempts.back() : nullptr;
+  const bool started = attempts && !attempting_;
+  if (state_ == job.state && !started && !closed) return;
+  JobEvents events(set, entry, instant_of(job, started, closed, set.counters().now));
+  if (started) events.started(job);
+  if (closed) events.ended(*closed);
+  if (state_ != job.state) events.entered(job.state, closed ? JobEvents::Attempted::yes : JobEvents::Attempted::no);
+  if (closed && closed->outcome != Outcome::snoozed && closed->outcome != Outcome::cancelled)
+    count_run(queue, closed->finished_at, closed->outcome != Outcome::completed);
 }
 
 bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now) {

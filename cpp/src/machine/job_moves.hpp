@@ -37,8 +37,9 @@ void archive_job(WorkingSet& set, WorkingSet::Entry& entry);
 // Returns whether an unfinished task that was notified of the job's settlement can still read its result.
 bool has_pending_awaiter(const Job& job, WorkingSet& set, Instant now);
 
-// Adds `by` to the queue's count for the job's state: 1 for a created job, -1 for a deleted one.
-void count_job(WorkingSet& set, const Job& job, int by);
+// Updates the counts of the queue for a job that was created, or is deleted.
+void count_created(WorkingSet& set, const Job& job);
+void count_deleted(WorkingSet& set, const Job& job);
 
 // Updates the counts of a queue for a change of a job: construct it before the change, call change_to() afterwards.
 class JobCount {

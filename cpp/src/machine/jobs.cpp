@@ -190,7 +190,7 @@ Reply Machine::enqueue(JobOrder& order) {
     row.task = TaskState::pending;
     row.retry_at = row.promise_spec->timeout_at;
   }
-  count_job(set_, *job, 1);
+  count_created(set_, *job);
   row.job = std::move(job);
   set_.touched(*entry);
   if (existing) follow_awaiters(set_, *entry);

@@ -19,7 +19,7 @@ bool purge_row(WorkingSet& set, const Row& row, const References& references, In
   if (root && root->now->pending_at(now)) return false;
   if (row.job && has_pending_awaiter(*row.job, set, now)) return false;
   WorkingSet::Entry* const entry = set.find(row.id());
-  if (row.job) count_job(set, *row.job, -1);
+  if (row.job) count_deleted(set, *row.job);
   set.remove(*entry);
   return true;
 }

@@ -79,7 +79,7 @@ std::optional<Fired> reclaim(WorkingSet& set, WorkingSet::Entry& entry, Instant 
     return std::nullopt;
   }
   Fired fired = fired_by(StepKind::job_retention, row, row.job->reclaim_at, now);
-  count_job(set, *row.job, -1);
+  count_deleted(set, *row.job);
   set.remove(entry);
   return fired;
 }

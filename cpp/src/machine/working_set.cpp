@@ -38,7 +38,8 @@ void WorkingSet::clear() {
   entries_ = 0;
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
   checking_ = false;
-  clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.edges_added, changes_.edges_removed,
+  clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.hours, changes_.edges_added,
+             changes_.edges_removed,
              changes_.messages_added, changes_.messages_removed, changes_.messages_leased, changes_.submissions_ended);
   changes_.stores_instant = false;
   last_queue_ = nullptr;
@@ -394,7 +395,7 @@ Changes& WorkingSet::finish() {
     if (entry.before || entry.now) changes_.rows.push_back({std::move(entry.before), std::move(entry.now)});
   });
   for (auto& [name, entry] : queues_of_jobs_)
-    if (entry.changed) changes_.queues.push_back({std::move(entry.before), std::move(entry.now)});
+    if (entry.changed) changes_.queues.push_back({std::move(entry.before), std::move(entry.now), entry.tally});
   for (auto& [id, entry] : schedules_)
     if (entry.changed) changes_.schedules.push_back({std::move(entry.before), std::move(entry.now)});
   if (!removed_edges_.empty()) {

@@ -39,6 +39,7 @@ class WorkingSet {
     QueueRef before;
     QueueRef now;
     bool changed = false;
+    QueueTally tally = {};
   };
   struct ScheduleEntry {
     ScheduleRef before;
@@ -86,6 +87,9 @@ class WorkingSet {
   const Queue* find_queue(std::string_view name);
   // Returns the queue for writing; creates it if it does not exist.
   Queue& edit_queue(std::string_view name);
+  QueueEntry& edit_queue_entry(std::string_view name);
+  // Stores an hour of the queue that has ended, and deletes those before `kept_from`.
+  void end_hour(const std::string& queue, const QueueHour& counted, std::int64_t kept_from);
   std::vector<QueueRef> queues();
   // Returns the queue's job that holds the unique key at `now`, or null.
   Entry* holder_of_key(std::string_view queue, const std::string& key, Instant now);

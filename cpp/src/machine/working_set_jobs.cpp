@@ -12,7 +12,7 @@ WorkingSet::QueueEntry* WorkingSet::known_queue(std::string_view name) {
   if (found == queues_of_jobs_.end()) {
     QueueRef stored = storage_->load_queue(name);
     if (!stored) return nullptr;
-    found = queues_of_jobs_.emplace(std::string(name), QueueEntry{stored, stored, false}).first;
+    found = queues_of_jobs_.emplace(std::string(name), QueueEntry{.before = stored, .now = stored}).first;
   }
   return last_queue_ = &found->second;
 }
@@ -22,16 +22,25 @@ const Queue* WorkingSet::find_queue(std::string_view name) {
   return entry ? entry->now.get() : nullptr;
 }
 
-Queue& WorkingSet::edit_queue(std::string_view name) {
+Queue& WorkingSet::edit_queue(std::string_view name) { return const_cast<Queue&>(*edit_queue_entry(name).now); }
+
+WorkingSet::QueueEntry& WorkingSet::edit_queue_entry(std::string_view name) {
   QueueEntry* entry = known_queue(name);
   if (!entry) {
     Shared<Queue> created(new Queue);
     created->name = name;
-    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{nullptr, std::move(created), true}).first->second;
+    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{.before = nullptr, .now = std::move(created), .changed = true}).first->second;
   }
   entry->changed = true;
   if (!entry->now->is_unshared()) entry->now = QueueRef(new Queue(*entry->now));
-  return const_cast<Queue&>(*entry->now);
+  return *entry;
+}
+
+void WorkingSet::end_hour(const std::string& queue, const QueueHour& counted, std::int64_t kept_from) {
+  Shared<EndedHour> ended(new EndedHour);
+  ended->queue = queue;
+  ended->counted = counted;
+  changes_.hours.push_back({std::move(ended), kept_from});
 }
 
 std::vector<QueueRef> WorkingSet::queues() {

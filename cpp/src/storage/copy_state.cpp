@@ -51,7 +51,10 @@ void copy_state(Storage& from, Storage& to, std::int64_t numbers_after) {
       for (const EdgeRef& edge : *edges) all.edges_added.push_back(renumbered(edge, numbers_after));
   });
   each_schedule(from, [&](const ScheduleRef& schedule) { all.schedules.push_back({ScheduleRef(), schedule}); });
-  for (const QueueRef& queue : from.queues()) all.queues.push_back({QueueRef(), queue});
+  for (const QueueRef& queue : from.queues()) {
+    all.queues.push_back({QueueRef(), queue});
+    for (HourRef& hour : from.hours(queue->name, kFirstPlace)) all.hours.push_back({std::move(hour), kFirstPlace});
+  }
   each_message(from,
                [&](const MessageRef& message) { all.messages_added.push_back(renumbered(unleased(message), numbers_after)); });
   to.write(all);

@@ -124,12 +124,26 @@ struct TimerKey {
   }
 };
 
+// In a reversed index: the groups in order, and the keys of each in the reverse order.
+struct ReversedKey : PlaceKey {
+  using PlaceKey::PlaceKey;
+  friend bool operator<(const ReversedKey& a, const ReversedKey& b) noexcept {
+    const auto& x = static_cast<const PlaceKey&>(a);
+    const auto& y = static_cast<const PlaceKey&>(b);
+    return x.is_in_group_of(y) ? y < x : x < y;
+  }
+};
+
 constexpr std::size_t texts_of(IndexParts parts) noexcept {
   return static_cast<std::size_t>(parts.queue) + static_cast<std::size_t>(parts.text) + static_cast<std::size_t>(parts.type);
 }
 template <Index index>
-using MemoryKey = std::conditional_t<index == Index::due, TimerKey,
-                                     std::conditional_t<parts_of(index).major, PlaceKey, TextKey<texts_of(parts_of(index))>>>;
+using MemoryKey =
+    std::conditional_t<index == Index::due, TimerKey,
+                       std::conditional_t<is_reversed(index), ReversedKey,
+                                          std::conditional_t<parts_of(index).major, PlaceKey, TextKey<texts_of(parts_of(index))>>>>;
+// Whether new rows enter the index at the next search, which is rare.
+constexpr bool is_entered_late(Index index) noexcept { return index == Index::id || is_reversed(index); }
 
 template <std::size_t... places>
 std::tuple<CowTree<MemoryKey<static_cast<Index>(places)>, std::less<>>...> memory_indexes(std::index_sequence<places...>);

@@ -1,6 +1,7 @@
 #include "storage/memory_storage.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
@@ -38,15 +39,20 @@ Instant MemoryStorage::first_due() {
   return std::min(row ? row->at : kNever, schedule ? schedule->at : kNever);
 }
 
-bool MemoryStorage::is_current(const PromiseSpec& promise_spec) const {
+// The row that still has this specification, or null.
+const Row* MemoryStorage::current(const PromiseSpec& promise_spec) const {
   const RowRef* row = rows_.find(promise_spec.id);
-  return row && (*row)->promise_spec.get() == &promise_spec;
+  return row && (*row)->promise_spec.get() == &promise_spec ? row->get() : nullptr;
 }
 
 bool MemoryStorage::index_some(std::size_t most) {
   for (; most > 0 && indexed_ < unindexed_.size(); --most, ++indexed_) {
-    const PromiseSpec& promise_spec = *unindexed_[indexed_];
-    if (is_current(promise_spec)) keys<Index::id>().insert({IndexKey(), promise_spec.id});
+    const Row* const row = current(*unindexed_[indexed_]);
+    if (!row) continue;
+    each_index([&]<Index index>() {
+      if constexpr (is_entered_late(index))
+        if (const std::optional<IndexKey> key = index_key<index>(*row)) keys<index>().insert({*key, row->id()});
+    });
   }
   if (indexed_ < unindexed_.size()) return false;
   unindexed_.clear();
@@ -59,13 +65,13 @@ std::vector<RowRef> MemoryStorage::rows(const RowRange& range) {
   if (range.limit >= kLongPage) allow_interrupt(Pause::working);
   std::vector<RowRef> found;
   if (range.limit == 0) return found;
-  if (range.index == Index::id) index_some(SIZE_MAX);
+  if (is_entered_late(range.index)) index_some(SIZE_MAX);
   each_index([&]<Index index>() {
     if (index != range.index) return;
     const IndexKey place{&range.queue, &range.text, &range.type, range.after.major, range.after.minor};
     const MemoryKey<index> after(place, range.after.id);
     keys<index>().visit_from(after, [&](const MemoryKey<index>& key) {
-      if (key.major() > range.until || !key.is_in_group_of(after)) return false;
+      if (!range.reaches(key.major()) || !key.is_in_group_of(after)) return false;
       if (after < key) found.push_back(*rows_.find(key.id()));
       return found.size() < range.limit;
     });
@@ -155,6 +161,33 @@ std::vector<QueueRef> MemoryStorage::queues() {
   return all;
 }
 
+std::vector<HourRef> MemoryStorage::hours(std::string_view queue, std::int64_t since) {
+  require_consistent();
+  std::vector<HourRef> found;
+  hours_.visit_from(HourProbe{queue, since}, [&](const HourRef& hour) {
+    if (hour->queue == queue) found.push_back(hour);
+    return hour->queue == queue;
+  });
+  return found;
+}
+
+std::vector<std::string> MemoryStorage::holders(std::string_view after, std::size_t limit) {
+  require_consistent();
+  std::vector<std::string> found;
+  for (std::string from(after); found.size() < limit;) {
+    const std::size_t before = found.size();
+    from.push_back('\0');  // the least text after it
+    const std::string none;
+    keys<Index::holder>().visit_from(MemoryKey<Index::holder>(IndexKey{.text = &from}, none), [&](const auto& key) {
+      found.push_back(*key.texts[0]);
+      return false;
+    });
+    if (found.size() == before) break;
+    from = found.back();
+  }
+  return found;
+}
+
 template <Index index>
 void MemoryStorage::move_key(const Row* before, const Row* after) {
   if constexpr (index == Index::branch)
@@ -174,21 +207,24 @@ void MemoryStorage::apply_row(const RowChange& change) {
     return apply_row({RowRef(), change.after});
   }
   const bool is_job = (before && before->job) || (after && after->job);
+  const bool becomes_job = before && after && !before->job && after->job;
   each_index([&]<Index index>() {
-    if constexpr (index != Index::id)
-      if (index < kFirstIndexOfJobs || is_job) move_key<index>(before, after);
+    if constexpr (is_entered_late(index)) {  // index_some() enters new rows
+      if (!after || becomes_job) move_key<index>(before, after);
+    } else if (index < kFirstIndexOfJobs || is_job) {
+      move_key<index>(before, after);
+    }
   });
   if (after) {
     rows_.put(change.after);
-    if (!before) unindexed_.push_back(after->promise_spec);  // index_some() adds it to the index
+    if (!before) unindexed_.push_back(after->promise_spec);
   } else {
-    keys<Index::id>().erase({IndexKey(), before->id()});
     rows_.erase(before->id());
     // Drops the deleted rows from the list when it has grown to twice the number of rows, which happens if nothing searches by id.
     if (constexpr std::size_t kFew = 4096; unindexed_.size() > kFew && unindexed_.size() > 2 * rows_.size()) {
       unindexed_.erase(unindexed_.begin(), unindexed_.begin() + static_cast<std::ptrdiff_t>(indexed_));
       indexed_ = 0;
-      std::erase_if(unindexed_, [this](const Shared<const PromiseSpec>& promise_spec) { return !is_current(*promise_spec); });
+      std::erase_if(unindexed_, [this](const Shared<const PromiseSpec>& promise_spec) { return !current(*promise_spec); });
     }
   }
 }
@@ -204,6 +240,18 @@ void MemoryStorage::apply_schedule(const ScheduleChange& change) {
   }
 }
 
+void MemoryStorage::apply_hour(const HourChange& change) {
+  hours_.erase(change.ended);
+  hours_.insert(change.ended);
+  std::vector<HourRef> old;
+  hours_.visit_from(HourProbe{change.ended->queue, std::numeric_limits<std::int64_t>::min()}, [&](const HourRef& hour) {
+    if (hour->queue != change.ended->queue || hour->counted.hour >= change.kept_from) return false;
+    old.push_back(hour);
+    return true;
+  });
+  for (const HourRef& hour : old) hours_.erase(hour);
+}
+
 void MemoryStorage::write(const Changes& changes) {
   require_consistent();
   inconsistent_ = true;
@@ -214,6 +262,7 @@ void MemoryStorage::write(const Changes& changes) {
     if (change.before) queues_.erase(change.before);
     if (change.after) queues_.insert(change.after);
   }
+  for (const HourChange& change : changes.hours) apply_hour(change);
   for (const EdgeRef& edge : changes.edges_removed) {
     edges_.erase(edge);
     edge_pairs_.erase(edge);
@@ -268,6 +317,7 @@ void MemoryStorage::clear() {
   unblocks_.clear();
   unblocks_by_id_.clear();
   queues_.clear();
+  hours_.clear();
   rows_.clear();
 }
 

@@ -23,6 +23,8 @@ class MemoryStorage final : public Storage {
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   std::vector<QueueRef> queues() override;
+  std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override;
+  std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   void write(const Changes& changes) override;
@@ -107,6 +109,19 @@ class MemoryStorage final : public Storage {
     static std::string_view probe(std::string_view name) noexcept { return name; }
     bool operator()(const auto& a, const auto& b) const noexcept { return probe(a) < probe(b); }
   };
+  struct HourProbe {
+    std::string_view queue;
+    std::int64_t hour;
+  };
+  struct HourOrder {
+    static HourProbe probe(const HourRef& h) noexcept { return {h->queue, h->counted.hour}; }
+    static HourProbe probe(const HourProbe& p) noexcept { return p; }
+    bool operator()(const auto& a, const auto& b) const noexcept {
+      const HourProbe x = probe(a);
+      const HourProbe y = probe(b);
+      return x.queue != y.queue ? x.queue < y.queue : x.hour < y.hour;
+    }
+  };
   struct UnblockProbe {
     std::string_view id;
     std::int64_t seq;
@@ -133,15 +148,15 @@ class MemoryStorage final : public Storage {
   template <Index index>
   void move_key(const Row* before, const Row* after);
   void apply_schedule(const ScheduleChange& change);
-  bool is_current(const PromiseSpec& promise_spec) const;
+  void apply_hour(const HourChange& change);
+  const Row* current(const PromiseSpec& promise_spec) const;
 
   RowTable rows_;
   MemoryIndexes indexes_;
   CowTree<TimerKey, std::less<>> schedules_due_;
-  // Rows created since the last ordered scan. They are indexed only when a search needs the order, which is rare; some may have
-  // been deleted.
+  // Rows created since the last search of an index for which is_entered_late() is true; some may have been deleted.
   std::vector<Shared<const PromiseSpec>> unindexed_;
-  std::size_t indexed_ = 0;  // the first indexed_ of unindexed_ are in the index by id
+  std::size_t indexed_ = 0;  // the first indexed_ of unindexed_ are in those indexes
   CowTree<ScheduleRef, ScheduleLess> schedules_;
   CowTree<EdgeRef, EdgeOrder> edges_;
   CowTree<EdgeRef, EdgePair> edge_pairs_;
@@ -151,6 +166,7 @@ class MemoryStorage final : public Storage {
   CowTree<MessageRef, MessageOrder> unblocks_;
   CowTree<MessageRef, UnblockLess> unblocks_by_id_;
   CowTree<QueueRef, QueueLess> queues_;
+  CowTree<HourRef, HourOrder> hours_;
   Counters counters_;
   // Set during a write; if it stays set, the write failed midway (out of memory) and the content is inconsistent.
   bool inconsistent_ = false;

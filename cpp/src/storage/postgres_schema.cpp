@@ -190,6 +190,16 @@ ALTER TABLE edges ADD COLUMN cancelled_with text COLLATE "C";
 CREATE INDEX edges_by_canceller ON edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
 )sql";
 
+// What people look at (decision 34). An hour that has ended is inserted once; the present one is in the body of its queue.
+constexpr const char* kFourth = R"sql(
+CREATE TABLE queue_hours (
+  queue text COLLATE "C" NOT NULL,
+  hour bigint NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (queue, hour)
+);
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -211,7 +221,8 @@ std::vector<std::string> statements_of(const std::string& migration) {
 }  // namespace
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
-  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond), statements_of(kThird)};
+  static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond), statements_of(kThird),
+                                                            statements_of(kFourth)};
   return all;
 }
 

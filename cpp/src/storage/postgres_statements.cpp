@@ -110,6 +110,13 @@ std::string text_of(PostgresQuery which) {
              "queues.version = (SELECT version FROM queues AS newest WHERE newest.name = changed.name COLLATE \"C\" ORDER BY "
              "version "
              "DESC LIMIT 1)";
+    case PostgresQuery::hours: return "SELECT body FROM queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";
+    case PostgresQuery::replace_hours:
+      return insert_into("queue_hours", kHourColumns) + " ON CONFLICT (queue, hour) DO UPDATE SET body = excluded.body";
+    case PostgresQuery::delete_hours:
+      return "DELETE FROM queue_hours USING unnest(?::text[], ?::bigint[]) AS ended (queue, kept_from) WHERE queue_hours.queue = "
+             "ended.queue COLLATE \"C\" AND queue_hours.hour < ended.kept_from";
+    case PostgresQuery::holders: return select_holders("promises");
     case PostgresQuery::replace_schedules: return replace_schedules();
     case PostgresQuery::delete_schedules: return "DELETE FROM schedules WHERE id = ANY (?::text[])";
     case PostgresQuery::schedules_by_id: return schedules + "id > ? ORDER BY id LIMIT ?";
@@ -172,6 +179,7 @@ std::span<const SqlColumn> columns_of(PostgresQuery which) {
     case PostgresQuery::insert_messages: return kInsertedMessages;
     case PostgresQuery::lease_messages: return kLeases;
     case PostgresQuery::insert_queues: return kQueueColumns;
+    case PostgresQuery::replace_hours: return kHourColumns;
     default: return {};
   }
 }

@@ -30,6 +30,10 @@ enum class PostgresQuery : std::uint8_t {
   queues,
   insert_queues,
   delete_queues,
+  hours,
+  replace_hours,
+  delete_hours,
+  holders,
   replace_schedules,
   delete_schedules,
   schedules_by_id,
@@ -58,7 +62,7 @@ const PostgresStatement& postgres_statement(PostgresQuery which);
 // The rows of a range of the index.
 const PostgresStatement& postgres_range(Index index);
 // The columns that a statement takes as arrays, in order: insert_rows, update_rows, replace_schedules, insert_edges,
-// insert_messages, insert_queues.
+// insert_messages, insert_queues, replace_hours.
 std::span<const SqlColumn> columns_of(PostgresQuery which);
 
 }  // namespace resonate

@@ -342,12 +342,42 @@ std::vector<QueueRef> PostgresStorage::queues() {
   });
 }
 
+std::vector<HourRef> PostgresStorage::hours(std::string_view queue, std::int64_t since) {
+  return guarded("read", [&] {
+    const PostgresResult result = run(PostgresQuery::hours, PostgresParameters().text(queue).integer(since));
+    std::vector<HourRef> found;
+    for (int at = 0; at < result.rows(); ++at) found.push_back(hour_of_json(queue, result.row(at).text(0)));
+    return found;
+  });
+}
+
+std::vector<std::string> PostgresStorage::holders(std::string_view after, std::size_t limit) {
+  return guarded("read", [&] {
+    const PostgresResult result = run(PostgresQuery::holders, PostgresParameters().text(after).limit(limit));
+    std::vector<std::string> found;
+    for (int at = 0; at < result.rows(); ++at) found.push_back(result.row(at).text(0));
+    return found;
+  });
+}
+
 void PostgresStorage::vacuum() {
   if (options_.read_only) throw read_only_error(location());
   guarded("vacuum", [&] {
     if (!connection_) connect();
-    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "counters", "writers", "inbox"})
+    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
       connection_->run(("VACUUM ANALYZE " + address_.schema + "." + table).c_str());
+  });
+}
+
+void PostgresStorage::index_newest() {
+  if (options_.read_only) throw read_only_error(location());
+  guarded("index", [&] {
+    if (!connection_) connect();
+    const std::string promises = " ON " + address_.schema + ".promises ";
+    connection_->run(("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
+    connection_->run(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
+                      "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
+                         .c_str());
   });
 }
 

@@ -34,6 +34,8 @@ class PostgresStorage final : public Storage, private OpenConnection {
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   std::vector<QueueRef> queues() override;
+  std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override;
+  std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
@@ -41,6 +43,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
   bool remote() const noexcept override { return true; }
   void write(const Changes& changes) override;
   void vacuum() override;
+  void index_newest() override;
   std::size_t count(Table table) override;
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;
 
@@ -66,6 +69,7 @@ class PostgresStorage final : public Storage, private OpenConnection {
     return connection_->send(postgres_statement(which), parameters);
   }
   void send_rows(const std::vector<RowChange>& changes);
+  void send_hours(const std::vector<HourChange>& changes);
   void send_submissions(const std::vector<Submission>& ended);
   void send_changes(const Changes& changes);
   void commit(const Changes& changes);

@@ -16,6 +16,7 @@ namespace {
 // The most rows of one statement: a message of the protocol is held in memory as a whole.
 constexpr std::size_t kRowsOfStatement = 2000;
 
+constexpr std::array kHourEnds = {"queue"_text, "kept_from"_integer};
 constexpr std::array kEdgeKeyColumns = {"kind"_integer, "owner"_text, "seq"_integer};
 
 }  // namespace
@@ -54,6 +55,18 @@ void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
   flush(PostgresQuery::update_rows, updated, 1);
 }
 
+void PostgresStorage::send_hours(const std::vector<HourChange>& changes) {
+  if (changes.empty()) return;
+  PostgresColumns old(kHourEnds);
+  for (const HourChange& change : changes) old.text(change.ended->queue).integer(change.kept_from);
+  send(PostgresQuery::delete_hours, old.parameters());
+  // A transaction may end several hours of a queue, but each of them once.
+  PostgresColumns ended(columns_of(PostgresQuery::replace_hours));
+  for (const HourChange& change : changes)
+    ended.text(change.ended->queue).integer(change.ended->counted.hour).text(hour_to_json(change.ended->counted));
+  send(PostgresQuery::replace_hours, ended.parameters());
+}
+
 void PostgresStorage::send_submissions(const std::vector<Submission>& ended) {
   std::vector<std::int64_t> run;
   PostgresColumns refused(kRefusedColumns);
@@ -73,7 +86,7 @@ void PostgresStorage::send_changes(const Changes& changes) {
     known_.forget();
     known_.unsaved_now = kUnset;
     for (const char* clear : {"DELETE FROM promises", "DELETE FROM schedules", "DELETE FROM edges", "DELETE FROM messages",
-                              "DELETE FROM queues", "UPDATE counters SET messages = 0"})
+                              "DELETE FROM queues", "DELETE FROM queue_hours", "UPDATE counters SET messages = 0"})
       connection_->send(clear);
   }
   send_rows(changes.rows);
@@ -98,6 +111,8 @@ void PostgresStorage::send_changes(const Changes& changes) {
   }
   if (!gone.empty()) send(PostgresQuery::delete_queues, PostgresParameters().texts(gone));
   if (queues.rows() > 0) send(PostgresQuery::insert_queues, queues.parameters());
+
+  send_hours(changes.hours);
 
   if (!changes.edges_removed.empty()) {
     PostgresColumns removed(kEdgeKeyColumns);

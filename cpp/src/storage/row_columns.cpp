@@ -23,13 +23,24 @@ std::string select_range(std::string_view table, Index index) {
   for (const char* column : {columns.queue, columns.text})
     if (column) sql.append(column).append(" = ? AND ");
   if (columns.minor) sql.append(columns.minor).append(" IS NOT NULL AND ");  // without it SQLite does not use the partial index
-  if (columns.major) sql.append(columns.major).append(" <= ? AND ");
+  if (columns.condition) sql.append(columns.condition).append(" AND ");
+  const bool reversed = is_reversed(index);
+  if (columns.major) sql.append(columns.major).append(reversed ? " >= ? AND " : " <= ? AND ");
+  std::string parts;
+  const char* const direction = reversed ? " DESC" : "";
   for (const char* column : {columns.major, columns.minor}) {
     if (!column) continue;
-    order.append(column).append(", ");
+    order.append(column).append(direction).append(", ");
+    parts.append(column).append(", ");
     place.append("?, ");
   }
-  return sql + "(" + order + "id) > (" + place + "?) ORDER BY " + order + "id LIMIT ?";
+  return sql + "(" + parts + "id) " + (reversed ? "<" : ">") + " (" + place + "?) ORDER BY " + order + "id" + direction + " LIMIT ?";
+}
+
+std::string select_holders(std::string_view table) {
+  const std::string next = "SELECT min(pid) FROM " + std::string(table) + " WHERE pid > ";
+  return "WITH RECURSIVE held (pid) AS (" + next + "? UNION ALL SELECT (" + next +
+         "held.pid) FROM held WHERE held.pid IS NOT NULL) SELECT pid FROM held WHERE pid IS NOT NULL LIMIT ?";
 }
 
 std::int64_t dialect_number(DialectId dialect) noexcept { return dialect == DialectId::k2025_01_15 ? 20250115 : 20260401; }

@@ -86,6 +86,7 @@ inline constexpr auto kMessageColumns =
                       "dialect"_integer, "attempts"_integer, "queued_at"_integer},
            kLeaseColumns);
 inline constexpr std::array kMessageKeys = {"unblock_of"_text};
+inline constexpr std::array kHourColumns = {"queue"_text, "hour"_integer, "body"_text};
 inline constexpr std::array kWaitingColumns = {"number"_integer, "request"_text};  // of a submission that has not run
 inline constexpr std::array kRefusedColumns = {"number"_integer, "status"_integer, "error"_text};  // of one that was refused
 
@@ -95,16 +96,21 @@ struct IndexColumns {
   const char* text = nullptr;
   const char* major = nullptr;
   const char* minor = nullptr;
+  const char* condition = nullptr;  // of the index, if its columns are set in other rows, too
 };
+// Of a promise without a job that is its own origin.
+inline constexpr const char* kIsRoot = "queue IS NULL AND (origin IS NULL OR origin = id)";
 inline constexpr std::array<IndexColumns, kIndexes> kIndexColumns = {{
     {},                                                               // id
     {.major = "due_at", .minor = "due_kind"},                         // due
     {.text = "branch"},                                               // branch
     {.text = "pid"},                                                  // holder
+    {.major = "created_at", .condition = kIsRoot},                    // newest_root
     {.queue = "queue", .major = "priority", .minor = "enqueued_at"},  // claim
     {.queue = "queue", .text = "unique_key"},                         // unique_key
     {.queue = "queue", .text = "batch_key"},                          // batch
     {.major = "job_state"},                                           // job_state
+    {.queue = "queue", .major = "created_at"},                        // newest_job
 }};
 
 // Their names, with commas; each between a prefix and a suffix.
@@ -114,6 +120,9 @@ std::string select_from(std::string_view table, std::span<const SqlColumn> colum
 // Selects the rows of a range of an index. The parameters are question marks, as far as the index has them: queue, text, the last
 // major, the place after which the range begins; then an id and a limit.
 std::string select_range(std::string_view table, Index index);
+
+// Selects distinct pids, each by one step in their index: those after a pid, at most so many.
+std::string select_holders(std::string_view table);
 
 // The dialect's date as a number: 20260401.
 std::int64_t dialect_number(DialectId dialect) noexcept;

@@ -21,10 +21,12 @@ namespace {
 void compare_schemas(SQLite::Database& database, std::vector<std::string>& problems) {
   std::map<std::string, const SqliteObject*> expected;
   for (const SqliteObject& object : sqlite_schema()) expected[object.name] = &object;
+  std::map<std::string, const SqliteObject*> allowed = expected;
+  for (const SqliteObject& object : sqlite_optional_objects()) allowed[object.name] = &object;
   std::set<std::string> found;
   for (const SqliteObject& object : sqlite_objects(database)) {
     found.insert(object.name);
-    if (const auto ours = expected.find(object.name); ours == expected.end()) {
+    if (const auto ours = allowed.find(object.name); ours == allowed.end()) {
       if (expected.contains(object.table)) problems.push_back("schema: " + object.name + " does not belong to a store");
     } else if (ours->second->sql != object.sql) {
       problems.push_back("schema: " + object.name + " differs from this version's schema");
@@ -74,6 +76,9 @@ void check_rows(SQLite::Database& database, std::vector<std::string>& problems) 
   SQLite::Statement of_queues(database, "SELECT name, body FROM resonate_queues");
   Query queues(of_queues);
   each(queues, "queue", [&] { (void)queue_of_json(queues.text_at(1)); });
+  SQLite::Statement of_hours(database, "SELECT queue, body FROM resonate_queue_hours");
+  Query hours(of_hours);
+  each(hours, "queue_hour", [&] { (void)hour_of_json(hours.text_at(0), hours.text_at(1)); });
   SQLite::Statement of_edges(database, "SELECT owner, other, dialect FROM resonate_edges");
   Query edges(of_edges);
   each(edges, "edge of", [&] {

@@ -1,5 +1,6 @@
 #include "storage/sqlite_schema.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace resonate {
@@ -217,7 +218,18 @@ ALTER TABLE resonate_edges ADD COLUMN cancelled_with TEXT;
 CREATE INDEX resonate_edges_by_canceller ON resonate_edges (cancelled_with, owner) WHERE cancelled_with IS NOT NULL;
 )sql";
 
-constexpr std::array<const char*, 7> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation};
+// What people look at (decision 34): the hours of a queue.
+//   body (of queue_hours)  an hour that has ended, as a JSON object, as in a snapshot. The present one is in the body of its queue.
+constexpr const char* kViews = R"sql(
+CREATE TABLE resonate_queue_hours (
+  queue TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (queue, hour)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr std::array<const char*, 8> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =
@@ -246,6 +258,26 @@ const std::vector<SqliteObject>& sqlite_schema() {
     return sqlite_objects(scratch);
   }();
   return made;
+}
+
+const std::vector<SqliteObject>& sqlite_optional_objects() {
+  static const std::vector<SqliteObject> made = [] {
+    SQLite::Database scratch(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    for (const char* migration : kMigrations) scratch.exec(migration);
+    scratch.exec(sqlite_newest_indexes());
+    std::vector<SqliteObject> all = sqlite_objects(scratch);
+    std::erase_if(all, [](const SqliteObject& object) {
+      return std::any_of(sqlite_schema().begin(), sqlite_schema().end(), [&](const SqliteObject& other) { return other.name == object.name; });
+    });
+    return all;
+  }();
+  return made;
+}
+
+const char* sqlite_newest_indexes() noexcept {
+  return "CREATE INDEX IF NOT EXISTS resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;"
+         "CREATE INDEX IF NOT EXISTS resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin IS "
+         "NULL OR origin = id);";
 }
 
 const std::string& sqlite_creation() {

@@ -29,5 +29,8 @@ inline std::int64_t sqlite_schema_version() noexcept { return static_cast<std::i
 // The objects of the newest schema, and the SQL that makes them in a file that may hold other tables.
 const std::vector<SqliteObject>& sqlite_schema();
 const std::string& sqlite_creation();
+// The indexes that a store has once a view asked for them (Storage::index_newest), and the SQL that makes them.
+const std::vector<SqliteObject>& sqlite_optional_objects();
+const char* sqlite_newest_indexes() noexcept;
 
 }  // namespace resonate

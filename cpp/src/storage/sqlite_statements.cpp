@@ -66,6 +66,10 @@ std::string text_of(Sql which) {
     case Sql::queues: return "SELECT body FROM resonate_queues ORDER BY name";
     case Sql::replace_queue: return "INSERT OR REPLACE INTO resonate_queues (name, body) VALUES (?, ?)";
     case Sql::delete_queue: return "DELETE FROM resonate_queues WHERE name = ?";
+    case Sql::hours: return "SELECT body FROM resonate_queue_hours WHERE queue = ? AND hour >= ? ORDER BY hour";
+    case Sql::replace_hour: return "INSERT OR REPLACE " + insert_into("resonate_queue_hours", kHourColumns);
+    case Sql::delete_hours: return "DELETE FROM resonate_queue_hours WHERE queue = ? AND hour < ?";
+    case Sql::holders: return select_holders("resonate_promises");
     case Sql::count_rows: return "SELECT count(*) FROM resonate_promises";
     case Sql::first_due_row: return "SELECT min(due_at) FROM resonate_promises WHERE due_at IS NOT NULL";
     case Sql::first_due_schedule: return "SELECT min(due_at) FROM resonate_schedules WHERE due_at IS NOT NULL";

@@ -271,12 +271,37 @@ std::vector<QueueRef> SqliteStorage::queues() {
   });
 }
 
+std::vector<HourRef> SqliteStorage::hours(std::string_view queue, std::int64_t since) {
+  return guarded("read", [&] {
+    std::vector<HourRef> found;
+    Query hours = query(Sql::hours);
+    hours.copied(queue).integer(since);
+    while (hours.step()) found.push_back(hour_of_json(queue, hours.text_at(0)));
+    return found;
+  });
+}
+
+std::vector<std::string> SqliteStorage::holders(std::string_view after, std::size_t limit) {
+  return guarded("read", [&] {
+    std::vector<std::string> found;
+    Query holders = query(Sql::holders);
+    holders.copied(after).limit(limit);
+    while (holders.step()) found.push_back(holders.text_at(0));
+    return found;
+  });
+}
+
 void SqliteStorage::vacuum() {
   require(Access::write);
   guarded("vacuum", [&] {
     file_->database().exec("VACUUM");
     file_->database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
   });
+}
+
+void SqliteStorage::index_newest() {
+  require(Access::write);
+  guarded("index", [&] { file_->database().exec(sqlite_newest_indexes()); });
 }
 
 std::size_t SqliteStorage::count(Table table) {

@@ -33,11 +33,14 @@ class SqliteStorage final : public Storage, private OpenConnection {
   std::vector<RowRef> rows(const RowRange& range) override;
   std::vector<ScheduleRef> schedules(const ScheduleRange& range) override;
   std::vector<QueueRef> queues() override;
+  std::vector<HourRef> hours(std::string_view queue, std::int64_t since) override;
+  std::vector<std::string> holders(std::string_view after, std::size_t limit) override;
   std::vector<EdgeRef> edges(const EdgeRange& range) override;
   std::vector<MessageRef> messages(const MessageRange& range) override;
   std::vector<Submission> submissions(SubmissionState state, std::size_t limit) override;
   void write(const Changes& changes) override;
   void vacuum() override;
+  void index_newest() override;
   std::size_t count(Table table) override;
   bool changed_elsewhere() override { return std::exchange(known_.changed_elsewhere, false); }
   std::unique_ptr<Storage> snapshot(std::unique_ptr<Storage> used) override;

@@ -98,6 +98,11 @@ void SqliteStorage::write_all(const Changes& changes) {
       query(Sql::delete_queue).text(change.before->name).run();
     }
   }
+  for (const HourChange& change : changes.hours) {
+    const EndedHour& ended = *change.ended;
+    query(Sql::delete_hours).text(ended.queue).integer(change.kept_from).run();
+    query(Sql::replace_hour).text(ended.queue).integer(ended.counted.hour).copied(hour_to_json(ended.counted)).run();
+  }
   for (const EdgeRef& edge : changes.edges_removed)
     query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();
   for (const EdgeRef& edge : changes.edges_added) {
@@ -145,7 +150,7 @@ void SqliteStorage::commit(const Changes& changes) {
 }
 
 void SqliteStorage::clear() {
-  for (const char* table : {"promises", "schedules", "edges", "messages", "queues"})
+  for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "queue_hours"})
     file_->database().exec(std::string("DELETE FROM resonate_") + table);
   known_.forget();
   known_.unsaved_now = kUnset;

@@ -42,6 +42,7 @@ def load(world, snapshot):
     world.queues = {row["name"]: row for row in snapshot.get("queues", [])}
     for queue in world.queues.values():
         del queue["counts"]
+        queue.pop("hour", None)  # the model counts no hours
     world.messages = snapshot["messages"]
 
 

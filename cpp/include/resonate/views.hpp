@@ -1,0 +1,75 @@
+// Views: what people ask of a store (decision 34). They are no requests: they have no dialect, no trace records them, and they
+// change nothing. Each reads a snapshot (Engine::with_snapshot) and does a bounded amount of work.
+//
+// `now`: rows are shown as replies show them at this instant.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "resonate/queue_hours.hpp"
+#include "resonate/storage.hpp"
+
+namespace resonate {
+
+// What jobs and promises are searched by; a member that is not set excludes nothing.
+struct FindQuery {
+  std::optional<std::string> id;  // a pattern in which `*` stands for any characters
+  StringMap tags;
+  Instant created_since = kUnset;
+  Instant created_until = kNever;
+  std::optional<Instant> settled_since;
+  std::optional<Instant> settled_until;
+  std::size_t limit = 50;
+  std::size_t scan = 10'000;  // the most rows that are examined
+  std::string cursor = {};
+};
+struct FindJobs : FindQuery {
+  std::vector<JobState> states;
+  std::optional<std::string> queue;
+  std::optional<std::string> type;
+  std::optional<std::string> error;    // a part of the last error's code or message; ASCII letters of both cases are equal
+  std::optional<std::string> payload;  // a part of the payload's decoded data, likewise
+};
+struct FindPromises : FindQuery {
+  std::vector<PromiseState> states;
+};
+
+struct Found {
+  std::vector<RowRef> rows;                // the newest first
+  std::optional<std::string> cursor = {};  // none: no row is left
+  std::size_t scanned = 0;                 // the number of rows that were examined
+  std::optional<Instant> reached_at = {};  // when the last of them was created
+};
+
+// Error (invalid): the limit, the number of rows to scan, or the cursor.
+Found find_jobs(Storage& storage, const FindJobs& query, Instant now);
+// Promises without a job that are their own origin.
+Found find_roots(Storage& storage, const FindPromises& query, Instant now);
+
+// The next timers, in order.
+struct NextDue {
+  Due due;
+  std::string id;
+};
+std::vector<NextDue> next_due_of(Storage& storage, std::size_t limit);
+
+// The tasks and jobs that are held, by pid and id.
+struct Leases {
+  std::vector<RowRef> rows;
+  bool complete = true;  // false: more are held than were found
+};
+Leases leases_of(Storage& storage, std::size_t limit);
+
+// The schedules whose next occurrence is due and has not fired, in order; then those that are set aside.
+std::vector<ScheduleRef> late_schedules(Storage& storage, std::size_t limit, Instant now);
+
+// The hours of one queue or of all from `since` (an hour) on, in order, with the present one.
+std::vector<std::pair<std::string, std::vector<QueueHour>>> hours_of(Storage& storage, const std::optional<std::string>& queue,
+                                                                     std::int64_t since);
+
+}  // namespace resonate
