@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,30 @@ def test_an_alert(rule: dict[str, Any]) -> None:
     assert used or rule["expr"].startswith("up{")
     assert rule["labels"]["severity"] in ("warning", "critical")
     assert rule["annotations"]["summary"].endswith(" ({{ $labels.instance }})")
+
+
+BOARD: dict[str, Any] = json.loads((DEPLOY / "dashboard.json").read_text(encoding="utf-8"))
+PANELS: list[dict[str, Any]] = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel(panel: dict[str, Any]) -> None:
+    """Every metric of the board is one that a server exposes."""
+    assert panel["description"].endswith(".") and panel["targets"]
+    for target in panel["targets"]:
+        used = set(re.findall(r"\bresonate_\w+", target["expr"]))
+        assert used <= samples() and (used or "up{" in target["expr"])
+
+
+def test_the_panels_share_the_board() -> None:
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in BOARD["panels"])
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) < 24
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
 
 
 def test_the_alerts_are_those_of_the_page() -> None:

@@ -105,7 +105,7 @@ class ResonateApp:
         self._store = store
         in_database = store.url is not None
         self.outcome_may_be_unknown = in_database  # the answer to a commit may be lost
-        self.metrics = Metrics(in_database)
+        self.metrics = Metrics(in_database, server.metrics_queues)
         self._authorizer = Authorizer(settings.auth, server.debug, self.metrics)
         self._origins = Origins(server, self._authorizer.requires_tokens)
         self._request_limits = RequestLimits(

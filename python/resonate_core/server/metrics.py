@@ -1,11 +1,11 @@
-"""The counters of a server, for Prometheus. The values of each label are a fixed list."""
+"""The counters of a server, for Prometheus. The values of each label are a fixed list, or names of queues, whose number is bounded."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -13,6 +13,11 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from prometheus_client.registry import Collector
 
 from .._core import database_counts
+from .queue_metrics import QueueMetrics
+from .store_metrics import StoreMetrics
+
+if TYPE_CHECKING:
+    from .._core import Store, Watch
 
 __all__ = ["KINDS", "Metrics"]
 
@@ -150,27 +155,35 @@ class Metrics:
 
     Args:
         in_database: Whether its store is in a database.
+        queues: The number of queues with a label of their own.
     """
 
-    def __init__(self, in_database: bool = False) -> None:
+    def __init__(self, in_database: bool = False, queues: int = 0) -> None:
         self.registry = CollectorRegistry()
         registry = self.registry
         if in_database:
             registry.register(_Database())
         requests = _Requests()
         registry.register(requests)
-        self.jobs = _Jobs()
-        registry.register(self.jobs)
+        self._jobs = _Jobs()
+        self._queues = QueueMetrics(queues)
+        self._of_store = StoreMetrics()
+        for collector in (self._jobs, self._queues, self._of_store):
+            registry.register(collector)
         self.answered = requests.answered
         self.batch_size = requests.batch_size
         self.commit_seconds = requests.commit_seconds
         self.in_flight = Gauge("resonate_requests_in_flight", "Requests that wait or run.", registry=registry)
         self.due_lag = Gauge("resonate_due_lag_seconds", "How late the last timer that fired was.", registry=registry)
         self.steps = Counter("resonate_steps", "Internal steps.", ["kind"], registry=registry)
+        self.steps.labels("lease_expiry")  # from 0 on, so that an alert sees the first one
         self.tick_failures = Counter(
             "resonate_tick_failures", "Ticks that the store refused or could not commit.", registry=registry
         )
         self.outbox = Gauge("resonate_outbox_messages", "Undelivered messages, including those under way.", registry=registry)
+        self.outbox_oldest = Gauge(
+            "resonate_outbox_oldest_seconds", "How long the first undelivered message has been queued.", registry=registry
+        )
         self.dropped = Gauge(
             "resonate_unblocks_dropped", "Unblocks that were dropped undelivered, since the store was created.", registry=registry
         )
@@ -198,6 +211,30 @@ class Metrics:
         self.job_streams = Gauge("resonate_job_streams", "Open job streams.", registry=registry)
         self.job_wakeups = Counter("resonate_job_wakeups", "Events of job streams.", registry=registry)
         self.refused = Counter("resonate_refused", "Requests that were refused before they ran.", ["reason"], registry=registry)
+
+    def read(self, store: Store, counting: Watch) -> None:
+        """Ask the store for what only it knows. From any thread; the counters of requests need no call.
+
+        Args:
+            store: The store.
+            counting: The watch that counts its commits.
+
+        Raises:
+            StoreError: The store failed. Metrics that were not read yet keep their previous values.
+        """
+        counts = store.outbox_counts()
+        self.outbox.set(counts["waiting"])
+        self.dropped.set(counts["dropped"])
+        waiting = store.messages(limit=1)
+        self.outbox_oldest.set(max(0, store.now - waiting[0].queued_at) / 1000 if waiting else 0)
+        queues = store.queues.stats()
+        self._jobs.queues, self._jobs.attempts, self._jobs.entered = queues, counting.job_attempts, counting.job_states
+        self._queues.update(queues, counting.queue_counts())
+        problems = store.problems()
+        self.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
+        self.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))
+        self.clock_ahead.set(store.clock_ahead / 1000)
+        self._of_store.update(store)
 
     def exposition(self) -> tuple[bytes, str]:
         """Return the body of /metrics and its content type."""

@@ -81,23 +81,12 @@ class Pages:
             status = self._authorizer.status_of_metrics(request.scope)
             if status != 200:
                 return JSONResponse({"error": REASONS[status]}, status)
-        runtime, store = self._runtime(), self._store
-        metrics, jobs, call = self._metrics, self._metrics.jobs, runtime.executor.call
+        runtime, metrics = self._runtime(), self._metrics
         try:
-            counts = await call(store.outbox_counts)
-            metrics.outbox.set(counts["waiting"])
-            metrics.dropped.set(counts["dropped"])
-            jobs.queues = await call(store.queues.stats)
-            problems = await call(store.problems)
-            metrics.set_aside.set(sum(problem.name == "schedule_set_aside" for problem in problems))
-            metrics.submissions_refused.set(sum(problem.name == "submission_refused" for problem in problems))
-            metrics.clock_ahead.set(await call(lambda: store.clock_ahead) / 1000)
+            await runtime.executor.call(lambda: metrics.read(self._store, runtime.counting))
         except StoreError as error:  # the other metrics show that the store fails
             _log.warning("the store failed: its metrics keep their previous values: %s", error)
-        jobs.attempts, jobs.entered = runtime.counting.job_attempts, runtime.counting.job_states
-        metrics.streams.set(len(runtime.poll.streams))
-        metrics.job_streams.set(len(runtime.job_streams))
-        metrics.in_flight.set(runtime.batcher.in_flight)
+        runtime.show(metrics)
         text, content_type = metrics.exposition()
         return Response(text, media_type=content_type)
 

@@ -17,6 +17,7 @@ from .driver import Driver
 from .job_streams import JobStreams
 from .leases import Leases
 from .metrics import Metrics
+from .otel_metrics import MetricExport
 from .poll import Poll
 from .push import Push
 from .serial_executor import SerialExecutor
@@ -49,6 +50,7 @@ class Runtime:
     def __init__(self, store: Store, settings: Settings, metrics: Metrics, random: Random, body_timeout: float) -> None:
         self._store = store
         self._settings = settings
+        self._metrics = metrics
         delivery, streams, url = settings.delivery, settings.streams, settings.server.url
         self.loop = asyncio.get_running_loop()
         self.counting = store.watch(-1)
@@ -73,6 +75,11 @@ class Runtime:
         self.driving = self.loop.create_task(self.driver.run()) if delivery.enabled else None
         if self.driving is not None:
             self.driving.add_done_callback(_log_failure)
+        self._export = MetricExport(metrics, self._read_for_export) if settings.server.metrics_otel else None
+
+    def _read_for_export(self) -> None:
+        self.show(self._metrics)
+        self._metrics.read(self._store, self.counting)
 
     def _wait_for_others(self, message: Message) -> float:
         """Return the seconds for which another process of this server may still give a message to the stream that it prefers."""
@@ -87,6 +94,12 @@ class Runtime:
         """The number of open streams of both kinds."""
         return len(self.poll.streams) + len(self.job_streams)
 
+    def show(self, metrics: Metrics) -> None:
+        """Set the gauges of what runs here."""
+        metrics.streams.set(len(self.poll.streams))
+        metrics.job_streams.set(len(self.job_streams))
+        metrics.in_flight.set(self.batcher.in_flight)
+
     def end_streams(self) -> None:
         """End every stream, a poll stream after its queued messages, and open no new one: the server stops."""
         self.poll.end_all()
@@ -94,6 +107,8 @@ class Runtime:
 
     async def stop(self) -> None:
         """Let requests and deliveries under way finish: no reply and no delivered message is lost."""
+        if self._export is not None:
+            self._export.close()
         self.body_timeout.close()
         await self.job_streams.close()
         if self.driving is not None:

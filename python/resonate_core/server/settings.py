@@ -99,6 +99,13 @@ class ServerSettings(_Table):
     metrics: bool = Field(default=True, description="serve /metrics")
     metrics_open: bool = Field(default=False, description="serve /metrics without a token even if tokens are required")
     ui: bool = Field(default=False, description="serve the dashboard at /ui")
+    metrics_queues: int = Field(
+        default=100, ge=0, le=1000, description="number of queues with metrics of their own; the others are added up"
+    )
+    metrics_otel: bool = Field(
+        default=False,
+        description="export the metrics by OpenTelemetry, too, through the meter provider of the process (extra `otel`)",
+    )
     debug: bool = Field(default=False, description="serve debug.* operations (with tokens: to administrators only)")
     tracing: bool = Field(default=False, description="OpenTelemetry spans, one per request (extra `otel`)")
     graceful_timeout: Seconds = Field(default=10, description="how long a stop waits for requests under way")
