@@ -11,6 +11,7 @@
 #include "resonate/errors.hpp"
 #include "resonate/interruption.hpp"
 #include "storage/row_columns.hpp"
+#include "storage/sqlite_schema.hpp"
 
 namespace resonate {
 
