@@ -67,8 +67,8 @@ def create_app(
         store: The store to serve, the path of a file, or the URL of a database. A Store stays open when the app stops. A path or a
             URL is opened when the lifespan begins, in the process that serves, and closed when it ends: a program that imports the
             app opens nothing, and an ASGI server may fork its workers or start them again.
-        server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `metrics_queues`, `metrics_otel`, `ui`, `debug` and
-            `tracing` have an effect.
+        server: Only its fields `url`, `cors_origins`, `hosts`, `metrics`, `metrics_open`, `metrics_queues`, `metrics_otel`, `ui`, `debug`
+            and `tracing` have an effect.
         auth: Tokens; without a key no token is required.
         limits: Limits of a request and of all clients.
         streams: Lifetimes of poll streams.

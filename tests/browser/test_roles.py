@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from resonate_core.ui.app import UiApp
-from resonate_core.ui.principal import Principal
-from resonate_core.ui.site import Site
-
 import resonate_core as rc
 from browser import scene
 from browser.pages import Opener, Shop, showing
 from browser.views import VIEWS
 from resonate_core.ui import UiOptions
+from resonate_core.ui.app import UiApp
+from resonate_core.ui.principal import Principal
+from resonate_core.ui.site import Site
 from server.live_server import live
 
 ACTIONS = [

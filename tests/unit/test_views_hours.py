@@ -52,7 +52,9 @@ def test_hours_and_counts_of_random_jobs(make_store: MakeStore, seed: int) -> No
         queue = chance.choice(["a", "b"])
         what = chance.choice(["enqueue", "enqueue", "start", "start", "end", "end", "pass", "cancel"])
         if what == "enqueue":
-            store.jobs.enqueue("t", id=f"j{number}", queue=queue, max_retries=chance.choice([0, 2]), good_for=chance.choice([None, 900_000]))
+            store.jobs.enqueue(
+                "t", id=f"j{number}", queue=queue, max_retries=chance.choice([0, 2]), good_for=chance.choice([None, 900_000])
+            )
         elif what == "start":
             for job in store.jobs.claim(queue, worker="w", lease=chance.choice([60_000, 2 * HOUR]), start=1):
                 latency[queue, store.now // HOUR] += store.now - job.enqueued_at
@@ -60,7 +62,7 @@ def test_hours_and_counts_of_random_jobs(make_store: MakeStore, seed: int) -> No
             clock.advance(chance.choice([1000, 400_000]))
             store.tick()
         else:
-            held = [job for job in store.views.jobs(states=["running"])]
+            held = list(store.views.jobs(states=["running"]))
             if not held:
                 continue
             job = chance.choice(held)
@@ -84,7 +86,10 @@ def test_hours_and_counts_of_random_jobs(make_store: MakeStore, seed: int) -> No
                 if hour[name]:
                     shown[one["queue"]][hour["at"] // HOUR, name] += hour[name]
     assert {queue: dict(+counts) for queue, counts in shown.items()} == {queue: dict(+counts) for queue, counts in expected.items()}
-    totals = {one["queue"]: {name: sum(hour[name] for hour in one["hours"]) for name in (*NAMES, "latency", "runTime")} for one in store.views.hours()}
+    totals = {
+        one["queue"]: {name: sum(hour[name] for hour in one["hours"]) for name in (*NAMES, "latency", "runTime")}
+        for one in store.views.hours()
+    }
     assert totals["a"]["retried"] and totals["b"]["archived"], "this seed shows nothing"
     for one in watch.queue_counts():
         assert {name: one[name] for name in NAMES} == {name: totals[one["queue"]][name] for name in NAMES}
@@ -121,7 +126,6 @@ def test_a_copy_a_snapshot_and_a_fork_have_the_hours(make_store: MakeStore) -> N
     other.restore(store.snapshot())
     assert other.views.hours() == hours
     assert other.digest() == store.digest()
-
 
 
 def test_events_that_were_not_committed_do_not_count(make_store: MakeStore) -> None:

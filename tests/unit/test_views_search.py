@@ -71,7 +71,10 @@ FILTERS: list[tuple[dict[str, Any], Callable[[rc.Job], bool]]] = [
     ({"states": ["pending"]}, lambda job: job.state == "pending"),
     ({"states": ["completed"]}, lambda job: job.state == "completed"),
     ({"states": ["running", "claimed"]}, lambda job: job.state == "running"),
-    ({"states": ["archived", "retry", "scheduled", "cancelled"]}, lambda job: job.state in ("archived", "retry", "scheduled", "cancelled")),
+    (
+        {"states": ["archived", "retry", "scheduled", "cancelled"]},
+        lambda job: job.state in ("archived", "retry", "scheduled", "cancelled"),
+    ),
     ({"queue": "b"}, lambda job: job.queue == "b"),
     ({"queue": "b", "states": ["archived", "completed"]}, lambda job: job.queue == "b" and job.state in ("archived", "completed")),
     ({"type": "bill"}, lambda job: job.type == "bill"),
@@ -142,7 +145,11 @@ def test_jobs_that_change_between_two_pages_come_once(make_store: MakeStore) -> 
     store.jobs.enqueue("t", id="new")
     store.jobs.delete("j1")
     assert [job.id for job in first] == ["j5", "j4"]
-    assert ids_of(lambda **page: store.views.jobs(limit=2, **{**page, "cursor": page["cursor"] or first.cursor})) == ["j3", "j2", "j0"]
+    assert ids_of(lambda **page: store.views.jobs(limit=2, **{**page, "cursor": page["cursor"] or first.cursor})) == [
+        "j3",
+        "j2",
+        "j0",
+    ]
 
 
 def test_a_promise_that_becomes_a_job_is_no_root_any_more(make_store: MakeStore) -> None:
