@@ -41,9 +41,8 @@ using PromisesFound = FoundRecords<PromiseRecord>;
 template <class Body>
 auto on_snapshot(const Views& self, Body body) {
   return self.store->without_gil([&](Engine& engine) {
-    return engine.with_snapshot([&](Storage& storage) {
-      return body(storage, std::max(engine.clock()->now(), storage.counters().now));
-    });
+    return engine.with_snapshot(
+        [&](Storage& storage) { return body(storage, std::max(engine.clock()->now(), storage.counters().now)); });
   });
 }
 
@@ -52,8 +51,8 @@ std::size_t size_of(py::handle given, const char* argument, std::size_t otherwis
   if (given.is_none()) return otherwise;
   const std::int64_t number = integer(given, argument);
   if (number < least || number > most)
-    raise(ErrorClass::invalid, std::string(argument) + " must be " + std::to_string(least) + ".." + std::to_string(most) + ", got " +
-                                   std::to_string(number));
+    raise(ErrorClass::invalid, std::string(argument) + " must be " + std::to_string(least) + ".." + std::to_string(most) +
+                                   ", got " + std::to_string(number));
   return static_cast<std::size_t>(number);
 }
 
@@ -126,8 +125,7 @@ const char* name_of(DueKind kind) noexcept {
 
 Dicts due(const Views& self, const Int& limit) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 1000);
-  const std::vector<NextDue> next =
-      on_snapshot(self, [&](Storage& storage, Instant) { return next_due_of(storage, most); });
+  const std::vector<NextDue> next = on_snapshot(self, [&](Storage& storage, Instant) { return next_due_of(storage, most); });
   py::list made;
   for (const NextDue& one : next) {
     py::dict shown;
@@ -431,19 +429,18 @@ Example:
     >>> [job.id for job in store.views.jobs(states=["pending"], payload="ANN")]
     ['a']
 )doc");
-  KeywordMethod<&promises>::bind(
-      bound, "promises",
-      {{{"states"},
-        {"id"},
-        {"tags"},
-        {"created_since"},
-        {"created_until"},
-        {"settled_since"},
-        {"settled_until"},
-        {"limit"},
-        {"scan"},
-        {"cursor"}}},
-      "resonate_core._core.PromisesFound", R"doc(
+  KeywordMethod<&promises>::bind(bound, "promises",
+                                 {{{"states"},
+                                   {"id"},
+                                   {"tags"},
+                                   {"created_since"},
+                                   {"created_until"},
+                                   {"settled_since"},
+                                   {"settled_until"},
+                                   {"limit"},
+                                   {"scan"},
+                                   {"cursor"}}},
+                                 "resonate_core._core.PromisesFound", R"doc(
 Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
 
 Args:

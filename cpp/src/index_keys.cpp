@@ -51,10 +51,7 @@ RowRange newest_roots(Instant since, Instant until) {
 }
 
 RowRange newest_jobs(std::string_view queue, Instant since, Instant until) {
-  return {.index = Index::newest_job,
-          .queue = std::string(queue),
-          .after = {.major = saturating_add(until, 1)},
-          .until = since};
+  return {.index = Index::newest_job, .queue = std::string(queue), .after = {.major = saturating_add(until, 1)}, .until = since};
 }
 
 IndexPlace place_in(const RowRange& range, const Row& row) {

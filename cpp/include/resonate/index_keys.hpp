@@ -16,17 +16,17 @@ namespace resonate {
 
 // An index consists of groups; the rows of a group are ordered by (major, minor, id), or in the reverse order (is_reversed).
 enum class Index : std::uint8_t {
-  id,          // every row
-  due,         // rows with a timer, ordered by its instant and kind
-  branch,      // promises of a branch
-  holder,      // tasks without a job, by the pid that holds them
+  id,           // every row
+  due,          // rows with a timer, ordered by its instant and kind
+  branch,       // promises of a branch
+  holder,       // tasks without a job, by the pid that holds them
   newest_root,  // promises without a job that are their own origin, the newest first
-  claim,       // runnable jobs of a queue, ordered by priority and enqueued_at
-  unique_key,  // unfinished jobs, by queue and unique key
+  claim,        // runnable jobs of a queue, ordered by priority and enqueued_at
+  unique_key,   // unfinished jobs, by queue and unique key
   // Leaders of gathering batches, by queue, group and type; jobs that gather with a leader or are claimed with their batch, by
   // queue and batch.
   batch,
-  job_state,  // jobs in a state for which has_state_index() is true, ordered by state
+  job_state,   // jobs in a state for which has_state_index() is true, ordered by state
   newest_job,  // jobs of a queue, the newest first
 };
 inline constexpr std::size_t kIndexes = 10;

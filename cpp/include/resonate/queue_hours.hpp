@@ -50,10 +50,10 @@ constexpr auto fields(Of<QueueHour>) {
 }
 
 // The counters of a QueueHour: its members without the hour.
-inline constexpr std::array kHourCounters = {&QueueHour::enqueued,  &QueueHour::started,  &QueueHour::completed,
-                                             &QueueHour::failed,    &QueueHour::retried,  &QueueHour::archived,
-                                             &QueueHour::crashed,   &QueueHour::expired,  &QueueHour::cancelled,
-                                             &QueueHour::latency,   &QueueHour::run_time};
+inline constexpr std::array kHourCounters = {&QueueHour::enqueued, &QueueHour::started, &QueueHour::completed,
+                                             &QueueHour::failed,   &QueueHour::retried, &QueueHour::archived,
+                                             &QueueHour::crashed,  &QueueHour::expired, &QueueHour::cancelled,
+                                             &QueueHour::latency,  &QueueHour::run_time};
 
 inline void add_to(QueueHour& sum, const QueueHour& more) noexcept {
   for (const auto counter : kHourCounters) sum.*counter = saturating_add(sum.*counter, more.*counter);

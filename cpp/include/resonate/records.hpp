@@ -33,7 +33,7 @@ struct PromiseSpec final : Counted {
   DialectId dialect = DialectId::k2026_04_01;
   bool timer = false;  // settles as resolved at its deadline
   bool initially_external = false;
-  bool root = false;  // its own origin
+  bool root = false;                    // its own origin
   const std::string* target = nullptr;  // the delivery address in tags; null: none
   const std::string* branch = nullptr;  // `resonate:branch` in tags; null: absent or empty
 

@@ -193,8 +193,8 @@ class Storage {
 
   // Frees the space of deleted rows, if the back end keeps it. Call it outside a transaction.
   virtual void vacuum() {}
-  // Makes the indexes of the newest jobs and roots, which only views read, unless they exist. A durable back end begins without them,
-  // since they cost every write (decision 34); a range over one of them then sorts all rows. Call it outside a transaction.
+  // Makes the indexes of the newest jobs and roots, which only views read, unless they exist. A durable back end begins without
+  // them, since they cost every write (decision 34); a range over one of them then sorts all rows. Call it outside a transaction.
   virtual void index_newest() {}
   // Returns the path of the file; empty for a store in memory.
   const std::string& location() const noexcept { return location_; }

@@ -68,7 +68,8 @@ class SnapshotReader {
     Shared<EndedHour> ended(new EndedHour);
     ended->queue = members.template text<Field::queue>();
     DescribedReader<Node>().read(ended->counted, node, &path);
-    if (!queue_names_.contains(ended->queue)) refuse_member(path, "must be of a queue of the snapshot, got " + in_quotes(ended->queue));
+    if (!queue_names_.contains(ended->queue))
+      refuse_member(path, "must be of a queue of the snapshot, got " + in_quotes(ended->queue));
     changes_.hours.push_back({std::move(ended), kFirstPlace});
   }
 

@@ -26,7 +26,7 @@ void count_in(BucketCounts& counts, Duration taken) {
 JobEvents::JobEvents(WorkingSet& set, WorkingSet::QueueEntry& queue, Instant at)
     : set_(set), queue_(queue), hour_(calendar::floor_div(at, kHour)) {}
 
-void JobEvents::count(std::int64_t QueueHour::* which, std::int64_t by) {
+void JobEvents::count(std::int64_t QueueHour::*which, std::int64_t by) {
   queue_.tally.any = true;
   for (QueueHour* const sum : {&present_hour(set_, const_cast<Queue&>(*queue_.now), hour_), &queue_.tally.sums})
     sum->*which = saturating_add(sum->*which, by);

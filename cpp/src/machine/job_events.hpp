@@ -18,7 +18,7 @@ class JobEvents {
   void entered(JobState state, Attempted attempted);
 
  private:
-  void count(std::int64_t QueueHour::* which, std::int64_t by = 1);
+  void count(std::int64_t QueueHour::*which, std::int64_t by = 1);
 
   WorkingSet& set_;
   WorkingSet::QueueEntry& queue_;

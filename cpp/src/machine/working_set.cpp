@@ -39,8 +39,8 @@ void WorkingSet::clear() {
   if (more_.size() > kKeptEntries) more_.resize(kKeptEntries);
   checking_ = false;
   clear_used(removed_, index_, changes_.rows, changes_.schedules, changes_.queues, changes_.hours, changes_.edges_added,
-             changes_.edges_removed,
-             changes_.messages_added, changes_.messages_removed, changes_.messages_leased, changes_.submissions_ended);
+             changes_.edges_removed, changes_.messages_added, changes_.messages_removed, changes_.messages_leased,
+             changes_.submissions_ended);
   changes_.stores_instant = false;
   last_queue_ = nullptr;
   if (overlaid_) overlays_ = {};

@@ -29,7 +29,8 @@ WorkingSet::QueueEntry& WorkingSet::edit_queue_entry(std::string_view name) {
   if (!entry) {
     Shared<Queue> created(new Queue);
     created->name = name;
-    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{.before = nullptr, .now = std::move(created), .changed = true}).first->second;
+    entry = &queues_of_jobs_.emplace(std::string(name), QueueEntry{.before = nullptr, .now = std::move(created), .changed = true})
+                 .first->second;
   }
   entry->changed = true;
   if (!entry->now->is_unshared()) entry->now = QueueRef(new Queue(*entry->now));

@@ -364,7 +364,8 @@ void PostgresStorage::vacuum() {
   if (options_.read_only) throw read_only_error(location());
   guarded("vacuum", [&] {
     if (!connection_) connect();
-    for (const char* table : {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
+    for (const char* table :
+         {"promises", "schedules", "edges", "messages", "queues", "queue_hours", "counters", "writers", "inbox"})
       connection_->run(("VACUUM ANALYZE " + address_.schema + "." + table).c_str());
   });
 }
@@ -374,7 +375,8 @@ void PostgresStorage::index_newest() {
   guarded("index", [&] {
     if (!connection_) connect();
     const std::string promises = " ON " + address_.schema + ".promises ";
-    connection_->run(("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
+    connection_->run(
+        ("CREATE INDEX IF NOT EXISTS newest_jobs" + promises + "(queue, created_at, id) WHERE queue IS NOT NULL").c_str());
     connection_->run(("CREATE INDEX IF NOT EXISTS newest_roots" + promises +
                       "(created_at, id) WHERE queue IS NULL AND (origin IS NULL OR origin = id)")
                          .c_str());

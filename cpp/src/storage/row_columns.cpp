@@ -34,7 +34,8 @@ std::string select_range(std::string_view table, Index index) {
     parts.append(column).append(", ");
     place.append("?, ");
   }
-  return sql + "(" + parts + "id) " + (reversed ? "<" : ">") + " (" + place + "?) ORDER BY " + order + "id" + direction + " LIMIT ?";
+  return sql + "(" + parts + "id) " + (reversed ? "<" : ">") + " (" + place + "?) ORDER BY " + order + "id" + direction +
+         " LIMIT ?";
 }
 
 std::string select_holders(std::string_view table) {

@@ -267,7 +267,8 @@ const std::vector<SqliteObject>& sqlite_optional_objects() {
     scratch.exec(sqlite_newest_indexes());
     std::vector<SqliteObject> all = sqlite_objects(scratch);
     std::erase_if(all, [](const SqliteObject& object) {
-      return std::any_of(sqlite_schema().begin(), sqlite_schema().end(), [&](const SqliteObject& other) { return other.name == object.name; });
+      return std::any_of(sqlite_schema().begin(), sqlite_schema().end(),
+                         [&](const SqliteObject& other) { return other.name == object.name; });
     });
     return all;
   }();
@@ -276,7 +277,8 @@ const std::vector<SqliteObject>& sqlite_optional_objects() {
 
 const char* sqlite_newest_indexes() noexcept {
   return "CREATE INDEX IF NOT EXISTS resonate_newest_jobs ON resonate_promises (queue, created_at, id) WHERE queue IS NOT NULL;"
-         "CREATE INDEX IF NOT EXISTS resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin IS "
+         "CREATE INDEX IF NOT EXISTS resonate_newest_roots ON resonate_promises (created_at, id) WHERE queue IS NULL AND (origin "
+         "IS "
          "NULL OR origin = id);";
 }
 
