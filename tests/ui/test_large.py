@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import sqlite3
 import time
 from typing import Any
 
 import pytest
 
 import resonate_core as rc
-from resonate_core.ui import parts
+from resonate_core.ui import sizes
 from ui.ui_client import Client, client_of, scene
 
 
@@ -16,7 +19,7 @@ from ui.ui_client import Client, client_of, scene
 def large(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store of the scene, which counts as large."""
     scene(store)
-    monkeypatch.setattr(parts, "SMALL", 0)
+    monkeypatch.setattr(sizes, "SMALL", 0)
     return store
 
 
@@ -27,11 +30,11 @@ def test_nothing_reads_the_whole_state(large: Any, monkeypatch: pytest.MonkeyPat
         assert answer.status_code == 200, (view, answer.text)
 
 
-def test_a_preview_says_that_it_may_be_incomplete(large: Any) -> None:
+def test_a_preview_reads_the_rows_that_it_needs(large: Any) -> None:
     ui, digest = client_of(large), large.digest()
     shown = ui.do("job.run", {"id": "archived"}, preview=True, horizonMs=0).json()
     assert "job archived: archived → pending" in [change["text"] for change in shown["changes"]]
-    assert shown["scope"]["complete"] is hasattr(large.views, "rows")
+    assert shown["scope"]["complete"] is True
     woken = ui.do("promise.settle", {"id": "flow.1", "state": "resolved"}, preview=True, horizonMs=0).json()
     assert "task flow: suspended → pending" in [change["text"] for change in woken["changes"]]
     assert large.digest() == digest
@@ -40,6 +43,18 @@ def test_a_preview_says_that_it_may_be_incomplete(large: Any) -> None:
 def test_reasons(large: Any) -> None:
     assert rc.why(large, "flow").sentence.startswith("Task flow is suspended: it waits for flow.1")
     assert rc.why(large, "archived").stuck and rc.why(large, "later").next is not None
+
+
+def test_a_dashboard_makes_the_indexes_of_its_lists(tmp_path: Any) -> None:
+    names = "SELECT name FROM sqlite_schema WHERE name LIKE 'resonate_newest%' ORDER BY name"
+    path = tmp_path / "a.db"
+    with rc.Store(path) as store, contextlib.closing(sqlite3.connect(path)) as file:
+        scene(store)
+        assert file.execute(names).fetchall() == []
+        ui = client_of(store)
+        ui.see("overview")
+        asyncio.run(ui.app.aclose())
+        assert file.execute(names).fetchall() == [("resonate_newest_jobs",), ("resonate_newest_roots",)]
 
 
 @pytest.mark.full

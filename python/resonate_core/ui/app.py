@@ -115,6 +115,7 @@ class UiApp:
         self._acts = ThreadPoolExecutor(1, "resonate-ui-actions")
         self._waiting = 0
         self._ticker: Ticker | None = None
+        self._has_indexes = site.read_only  # a dashboard that only reads changes no file
 
     # --- ASGI ---------------------------------------------------------------------------------------------------------------
 
@@ -169,6 +170,9 @@ class UiApp:
             if _header(scope, b"sec-fetch-site") in ("cross-site", "same-site"):
                 raise Refused(403, "a page of another origin must not use this dashboard")
             principal = self._identified(name, scope)
+            if not self._has_indexes:
+                self._has_indexes = True
+                self._acts.submit(self._make_indexes)
             if scope["method"] in ("GET", "HEAD"):
                 await self._get(name, principal, redaction, scope, receive, send)
             elif scope["method"] == "POST":
@@ -182,6 +186,13 @@ class UiApp:
         except Exception:
             _log.exception("a request to the dashboard failed: %s", name)
             await _error(send, 500, "the dashboard failed; the server's log says why")
+
+    def _make_indexes(self) -> None:
+        """Once, in a thread: without them, the newest jobs and workflows are found by sorting all of them (decision 34)."""
+        try:
+            self.site.store.views.index()
+        except ResonateError as error:
+            _log.warning("the newest jobs and workflows have no index, and large stores answer slowly: %s", error)
 
     def _identified(self, name: str, scope: Scope) -> Principal:
         found = self._who(scope)

@@ -9,9 +9,9 @@ from typing import Any
 
 from .._core import Envelope, RequestLimits, Store
 from .._lineage import family_of
-from .parts import is_large, part_of
 from .principal import Principal
 from .redaction import Redaction
+from .sizes import is_large
 
 __all__ = ["VERSION", "Door", "Refused"]
 
@@ -58,7 +58,6 @@ class Door:
         self.store = store
         self.principal = principal
         self.redaction = redaction
-        self.exact = True  # whether the rows that were read are complete
         self._limits = RequestLimits() if limits is None else limits
         self._run = run
         self._rows: dict[str, Mapping[str, Any] | None] = {}
@@ -181,15 +180,14 @@ class Door:
 
     def level_of(self, queue: str) -> dict[str, Any]:
         """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing."""
-        found = [row for row in part_of(self.store, []).get("queues", ()) if row["name"] == queue]
+        found = [row for row in self.store.views.rows([]).get("queues", ()) if row["name"] == queue]
         return {name: found[0][name] for name in ("level", "refilledAt") if name in found[0]} if found else {}
 
     def _read_rows(self, ids: Sequence[str]) -> None:
         asked = [id for id in dict.fromkeys(ids) if id not in self._rows]
         for start in range(0, len(asked), _MOST_ROWS):
             part = asked[start : start + _MOST_ROWS]
-            found = part_of(self.store, part)
-            self.exact = self.exact and found["exact"]
+            found = self.store.views.rows(part)
             for id in part:
                 self._rows[id], self._messages[id] = None, []
             for row in found["promises"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._instants import NEVER
 from .door import Door
-from .parts import is_large
+from .sizes import is_large
 
 __all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "queue_row", "waiting_in"]
 

@@ -9,7 +9,6 @@ from typing import Any
 from .._core import ManualClock, Store
 from .actions import answered, results_of
 from .door import Door
-from .parts import part_of
 from .steps import changes_shown, messages_of, step_text
 from .stuck_promises import awaited_by_task
 
@@ -95,12 +94,11 @@ def _part(door: Door, requests: Sequence[tuple[str, dict[str, Any]]]) -> tuple[d
         if not frontier:
             break
     visible = [id for id in seen if door.principal.sees(id)]
-    part = part_of(door.store, visible)
+    part = door.store.views.rows(visible)
     kept = {row["id"] for row in part["promises"]}
     # An edge to a row that is not here would be followed into nothing.
     promises = [{**row, "callbacks": [other for other in row["callbacks"] if other in kept]} for row in part["promises"]]
-    exact = part.pop("exact")
-    return {**part, "promises": promises}, complete and exact
+    return {**part, "promises": promises}, complete
 
 
 def _named(door: Door, requests: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[str], bool]:
