@@ -23,7 +23,7 @@ def files() -> Files:
     ).stdout.splitlines()
     found = {}
     for path in listed:
-        if (ROOT / path).is_file() and not path.endswith(".db"):
+        if (ROOT / path).is_file() and not path.endswith((".db", ".png")):
             found[path] = (ROOT / path).read_text(encoding="utf-8")
     assert "CMakeLists.txt" in found
     return found

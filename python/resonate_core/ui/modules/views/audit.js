@@ -1,4 +1,4 @@
-// Audit: who did what, when, and how it was answered.
+// The audit of actions.
 import { html } from "../vendor/htm-preact.js";
 import { Id, when } from "../elements.js";
 import { ListView } from "../tables.js";

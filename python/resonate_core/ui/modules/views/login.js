@@ -1,4 +1,4 @@
-// The form that asks for a token. The token stays in this tab, and is sent in a header only.
+// The form that asks for a token.
 import { html, useState } from "../vendor/htm-preact.js";
 import { setToken } from "../api.js";
 import { Card } from "../elements.js";

@@ -1,4 +1,4 @@
-// Messages that wait for a receiver: for whom, why, since when.
+// Messages that wait for a receiver.
 import { html } from "../vendor/htm-preact.js";
 import { Id, linkTo, when } from "../elements.js";
 import * as text from "../format.js";

@@ -1,4 +1,4 @@
-// Workers: what each holds, and how old its heartbeat is.
+// Workers and what they hold.
 import { html } from "../vendor/htm-preact.js";
 import { Id, linkTo, when } from "../elements.js";
 import * as text from "../format.js";
