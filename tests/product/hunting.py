@@ -14,7 +14,7 @@ from .systems import SCENARIOS
 
 __all__ = ["Hunt", "hunt", "quiet"]
 
-#: A run of the product without a fault takes at most a fifth of it.
+#: A run that takes more does not end: without a planted fault the longest of 40 seeds of each scenario took 5,476.
 MOST_STEPS = 30_000
 
 

@@ -119,7 +119,8 @@ async def _persistently(attempt: Callable[[], Awaitable[Any]], lossless: bool = 
         try:
             return await attempt()
         except httpx.TransportError as error:
-            assert not (lossless and isinstance(error, httpx.ReadTimeout)), "the server has not answered"
+            if lossless and isinstance(error, httpx.ReadTimeout):
+                raise AssertionError("the server has not answered") from error
             await asyncio.sleep(1)
 
 
