@@ -29,6 +29,7 @@ __all__: list[str] = [
     "JobHeartbeat",
     "JobState",
     "Jobs",
+    "JobsFound",
     "ManualClock",
     "Message",
     "Page",
@@ -37,6 +38,7 @@ __all__: list[str] = [
     "PromisePage",
     "PromiseState",
     "Promises",
+    "PromisesFound",
     "Queues",
     "Recording",
     "Replay",
@@ -52,6 +54,7 @@ __all__: list[str] = [
     "TaskState",
     "Tasks",
     "Value",
+    "Views",
     "Violation",
     "Watch",
     "check_file",
@@ -2914,6 +2917,279 @@ class Queues:
             500
         """
 
+class JobsFound:
+    """
+    The jobs that `Views.jobs` found, the newest first.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.jobs.enqueue("t", id="a")
+        >>> store.views.jobs()
+        JobsFound of 1 jobs, 1 rows examined
+    """
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Job: ...
+    def __iter__(self) -> collections.abc.Iterator[Job]: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    @property
+    def cursor(self) -> str | None:
+        """
+        Where the next page begins; None if no row is left. A page without records may have one.
+        """
+    @property
+    def reached_at(self) -> int | None:
+        """
+        When the last examined row was created, in Unix ms; None if none was examined.
+        """
+    @property
+    def scanned(self) -> int:
+        """
+        The number of rows that were examined.
+        """
+
+class PromisesFound:
+    """
+    The promises that `Views.promises` found, the newest first.
+
+    Example:
+        >>> rc.Store(clock=rc.ManualClock()).views.promises()
+        PromisesFound of 0 promises, 0 rows examined
+    """
+    def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
+    def __iter__(self) -> collections.abc.Iterator[Promise]: ...
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    @property
+    def cursor(self) -> str | None:
+        """
+        Where the next page begins; None if no row is left. A page without records may have one.
+        """
+    @property
+    def reached_at(self) -> int | None:
+        """
+        When the last examined row was created, in Unix ms; None if none was examined.
+        """
+    @property
+    def scanned(self) -> int:
+        """
+        The number of rows that were examined.
+        """
+
+class Views:
+    """
+    Reads for people: `store.views`. They are no requests: no recording contains them, and they change nothing. Each reads a snapshot, so
+    that it holds no other call up, and examines a limited number of rows.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.jobs.enqueue("t", id="a"), store.clock.advance(1000), store.jobs.enqueue("t", id="b")
+        >>> [job.id for job in store.views.jobs()]
+        ['b', 'a']
+    """
+    def due(self, limit: int = 50) -> list[dict[str, typing.Any]]:
+        """
+        Return the next timers, the earliest first.
+
+        Args:
+            limit: The most timers, 1..1000.
+
+        Returns:
+            For each its instant `at` (Unix ms; None: at once), its `kind` ("drain", "timeout", "lease", "dispatch", "retention" or "schedule") and
+            the `id` of its promise or schedule.
+
+        Raises:
+            Invalid: The limit is out of range.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
+            >>> store.views.due()
+            [{'at': 60000, 'kind': 'dispatch', 'id': 'a'}]
+        """
+    def hours(self, queue: str | None = None, *, since: int | datetime.datetime | None = None) -> list[dict[str, typing.Any]]:
+        """
+        Return the events of the jobs of each queue, by hour (UTC); the last 168 hours are kept.
+
+        Args:
+            queue: One queue; None: all. A queue that does not exist has no hours.
+            since: The first hour contains this instant; None: all hours that are kept.
+
+        Returns:
+            For each queue, by name, `queue` and `hours`, in order, each with `at` (its begin, Unix ms) and the numbers of jobs or attempts:
+            `enqueued` (jobs that were created), `started` (attempts), `completed` (jobs), `failed` (attempts that failed or timed out, and
+            jobs that failed without one), `retried`, `archived`, `crashed` (attempts whose lease ended), `expired`, `cancelled`; `latency`,
+            the sum of the times from pending to started, and `runTime`, that of the times from started to ended, both in ms. An hour without
+            an event is absent.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t")
+            >>> [(hour["at"], hour["enqueued"]) for hour in store.views.hours("default")[0]["hours"]]
+            [(0, 1)]
+        """
+    def index(self) -> None:
+        """
+        Make the indexes that `jobs` and `promises` read, unless the store has them.
+
+        A store in a file or a database begins without them: they cost each write 10 to 20 %, and only these two views read them. Without them,
+        both views sort all rows in each call. The dashboard makes them. While they are made, writers of a file wait: about a second for a
+        million rows. A store in memory always has them.
+
+        Raises:
+            ReadOnly: The store is open for reading only.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).views.index()
+        """
+    def jobs(
+        self,
+        *,
+        states: collections.abc.Iterable[JobState] | None = None,
+        queue: str | None = None,
+        type: str | None = None,
+        id: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        error: str | None = None,
+        payload: str | None = None,
+        created_since: int | datetime.datetime | None = None,
+        created_until: int | datetime.datetime | None = None,
+        settled_since: int | datetime.datetime | None = None,
+        settled_until: int | datetime.datetime | None = None,
+        limit: int | None = None,
+        scan: int | None = None,
+        cursor: str | None = None,
+    ) -> JobsFound:
+        """
+        Return the newest matching jobs.
+
+        Args:
+            states: Their current states; None or none: all.
+            queue: The name of the queue.
+            type: The type of the jobs.
+            id: A pattern in which `*` stands for any characters.
+            tags: Tags that a job must have, with these values.
+            error: A part of the code or message of its last error. ASCII letters of both cases are equal.
+            payload: A part of its payload, likewise; base64 is decoded.
+            created_since: The earliest creation, in Unix ms or as an aware datetime.
+            created_until: The latest creation.
+            settled_since: The earliest end.
+            settled_until: The latest end.
+            limit: The most jobs, 1..1000; default: 50.
+            scan: The most rows that are examined, 1..100000; default: 10000.
+            cursor: The `cursor` of the previous page.
+
+        Returns:
+            A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
+
+        Raises:
+            Invalid: A state is unknown, a number is out of range, or the cursor is of no page of this search.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue_many("t", [{"to": "ann"}, {"to": "bob"}], ids=["a", "b"])
+            >>> [job.id for job in store.views.jobs(states=["pending"], payload="ANN")]
+            ['a']
+        """
+    def late_schedules(self, limit: int = 100) -> list[dict[str, typing.Any]]:
+        """
+        Return the schedules whose next occurrence is due and has not fired, the earliest first, and then those that are set aside.
+
+        Args:
+            limit: The most schedules, 1..1000.
+
+        Returns:
+            For each `id`, `cron`, `dueAt` (its next occurrence, Unix ms), and if it is set aside its `problem`.
+
+        Raises:
+            Invalid: The limit is out of range.
+
+        Example:
+            >>> rc.Store(clock=rc.ManualClock()).views.late_schedules()
+            []
+        """
+    def leases(self, limit: int = 1000) -> dict[str, typing.Any]:
+        """
+        Return the tasks and jobs that processes hold, by process and id.
+
+        Args:
+            limit: The most leases, 1..10000.
+
+        Returns:
+            `items`, each with `pid`, `kind` ("task" or "job"), `id`, `version`, `expiresAt`, `ttl`, `heartbeatAt` (when it was last renewed:
+            `expiresAt` - `ttl`), and for jobs `queue`, `type`, `state` and `startedAt`; and `complete`: False if more are held than are listed.
+
+        Raises:
+            Invalid: The limit is out of range.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a"), store.jobs.claim("default", worker="w", lease=1000)
+            >>> [(one["pid"], one["id"], one["expiresAt"]) for one in store.views.leases()["items"]]
+            [('w', 'a', 1000)]
+        """
+    def promises(
+        self,
+        *,
+        states: collections.abc.Iterable[PromiseState] | None = None,
+        id: str | None = None,
+        tags: collections.abc.Mapping[str, str] | None = None,
+        created_since: int | datetime.datetime | None = None,
+        created_until: int | datetime.datetime | None = None,
+        settled_since: int | datetime.datetime | None = None,
+        settled_until: int | datetime.datetime | None = None,
+        limit: int | None = None,
+        scan: int | None = None,
+        cursor: str | None = None,
+    ) -> PromisesFound:
+        """
+        Return the newest matching promises that are no jobs and that are their own origin: the roots of workflows.
+
+        Args:
+            states: Their current states; None or none: all.
+            id: A pattern in which `*` stands for any characters.
+            tags: Tags that a promise must have, with these values.
+            created_since: The earliest creation, in Unix ms or as an aware datetime.
+            created_until: The latest creation.
+            settled_since: The earliest settlement.
+            settled_until: The latest settlement.
+            limit: The most promises, 1..1000; default: 50.
+            scan: The most rows that are examined, 1..100000; default: 10000.
+            cursor: The `cursor` of the previous page.
+
+        Returns:
+            A page. Its `cursor` is None if no row is left; otherwise the search continues there, also if the page is empty.
+
+        Raises:
+            Invalid: A state is unknown, a number is out of range, or the cursor is of no page of this search.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("order", timeout=1000)
+            >>> _ = store.promises.create("order.1", timeout=1000, tags={"resonate:origin": "order"})
+            >>> [promise.id for promise in store.views.promises()]
+            ['order']
+        """
+    def rows(self, ids: collections.abc.Iterable) -> dict[str, typing.Any]:
+        """
+        Return a part of the state: these promises, with their tasks and jobs, and schedules.
+
+        Args:
+            ids: The ids, 1000 at most. Ids that do not exist are left out.
+
+        Returns:
+            As `Store.snapshot`, without the other promises and schedules, and without the ended hours of the queues. `messages` are those about
+            these promises; an execute is left out if 1000 messages to its address are before it.
+
+        Raises:
+            Invalid: There are too many ids.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.promises.create("a", timeout=1000), store.promises.create("b", timeout=1000)
+            >>> [promise["id"] for promise in store.views.rows(["b", "c"])["promises"]]
+            ['b']
+        """
+
 class Recording:
     """
     A recording of a store, made by `Store.record`. A context manager that closes it.
@@ -3149,6 +3425,28 @@ class Watch:
         b'!'
         >>> watch.close(); os.close(reader); os.close(writer)
     """
+
+    buckets: typing.ClassVar[tuple] = (
+        5,
+        10,
+        25,
+        50,
+        100,
+        250,
+        500,
+        1000,
+        2500,
+        5000,
+        10000,
+        30000,
+        60000,
+        300000,
+        1800000,
+        7200000,
+    )
+    """
+    The upper bounds of the buckets of `queue_counts`, in ms; one more bucket counts what is above.
+    """
     def close(self) -> None:
         """
         End the watch. It does not write to the descriptor afterwards, and does not close it.
@@ -3160,6 +3458,31 @@ class Watch:
             >>> watch.close(); os.close(reader); os.close(writer)
             >>> watch.closed
             True
+        """
+    def queue_counts(self, limit: int = 100) -> list[dict[str, typing.Any]]:
+        """
+        Return the events of the jobs of each queue, in commits of this store since the watch was created.
+
+        Args:
+            limit: The most queues that are shown apart: those that counted first. One more dict, whose `queue` is None, sums the others. At most
+                1000 queues are kept apart.
+
+        Returns:
+            For each queue, by name, `queue` and the numbers of jobs or attempts: `enqueued` (jobs that were created), `started` (attempts),
+            `completed` (jobs), `failed` (attempts that failed or timed out, and jobs that failed without one), `retried`, `archived`,
+            `crashed` (attempts whose lease ended), `expired`, `cancelled`; `latency`, from pending to started, and `runTime`, from started to
+            ended, each with `sum` (ms) and `counts`, by `buckets`, not cumulative.
+
+        Raises:
+            Invalid: The limit is negative.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> watch = store.watch(-1)
+            >>> _ = store.jobs.enqueue("email", queue="mail"), store.clock.advance(20)
+            >>> _ = store.jobs.claim("mail", worker="w", lease=1000, start=1)
+            >>> [(one["queue"], one["started"], one["latency"]["sum"]) for one in watch.queue_counts()]
+            [('mail', 1, 20)]
         """
     def rearm(self, until: int | datetime.datetime | None = None) -> None:
         """
@@ -4015,6 +4338,11 @@ class Store(typing.Generic[_ClockOfStore]):
     def url(self) -> str | None:
         """
         The URL of its database, without passwords; None in memory and in a file.
+        """
+    @property
+    def views(self) -> Views:
+        """
+        Reads for people: the newest jobs and promises, what is due, leases, hours.
         """
 
 def check_file(path: str | os.PathLike[str]) -> list[str]:
