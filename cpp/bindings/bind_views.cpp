@@ -108,7 +108,7 @@ PromisesFound promises(const Views& self, const PromiseStates& states, const Opt
 
 constexpr std::size_t kMostIds = 1000;
 
-JsonDict rows(const Views& self, const py::iterable& ids) {
+JsonDict rows(const Views& self, const Shown<"collections.abc.Iterable[str]">& ids) {
   const std::vector<std::string> wanted = texts(ids, "ids");
   if (wanted.size() > kMostIds)
     raise(ErrorClass::invalid, "ids must be at most " + std::to_string(kMostIds) + ", got " + std::to_string(wanted.size()));

@@ -18,7 +18,7 @@ class Views : public ::testing::TestWithParam<Backend> {
  protected:
   Backends backends;
 };
-INSTANTIATE_TEST_SUITE_P(InEachBackend, Views, ::testing::Values(Backend::memory, Backend::sqlite), name_of);
+INSTANTIATE_TEST_SUITE_P(InEachBackend, Views, ::testing::Values(Backend::memory, Backend::sqlite), fake::name_of);
 
 Texts ids_of(const std::vector<RowRef>& rows) {
   Texts ids;

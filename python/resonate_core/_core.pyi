@@ -3169,7 +3169,7 @@ class Views:
             >>> [promise.id for promise in store.views.promises()]
             ['order']
         """
-    def rows(self, ids: collections.abc.Iterable) -> dict[str, typing.Any]:
+    def rows(self, ids: collections.abc.Iterable[str]) -> dict[str, typing.Any]:
         """
         Return a part of the state: these promises, with their tasks and jobs, and schedules.
 
@@ -3426,7 +3426,7 @@ class Watch:
         >>> watch.close(); os.close(reader); os.close(writer)
     """
 
-    buckets: typing.ClassVar[tuple] = (
+    buckets: typing.ClassVar[tuple[int, ...]] = (
         5,
         10,
         25,

@@ -84,6 +84,7 @@ def finish(text: str) -> str:
     text = re.sub(r"^ +def __reduce(_ex)?__\(self, \*args\) -> [^\n]*:\s+\.\.\.\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(\w+): typing\._LiteralGenericAlias$", alias, text, flags=re.MULTILINE)
     text = re.sub(r"(def __getstate__\(self\) ->|def __setstate__\(self, arg0:) tuple\b", r"\1 tuple[typing.Any, ...]", text)
+    text = text.replace("typing.ClassVar[tuple] =", "typing.ClassVar[tuple[int, ...]] =")
     text = re.sub(r"def (__copy__|__deepcopy__)\((.*)\) -> typing\.Any:", r"def \1(\2) -> typing_extensions.Self:", text)
     text = re.sub(r"def (__eq__|__ne__)\(self, \w+: [\w.]+\) -> bool:", r"def \1(self, other: object) -> bool:", text)
     return generic_in_its_clock(options_of_queues(text))
