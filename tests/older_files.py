@@ -10,8 +10,6 @@ _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
     7: """
-        DROP INDEX resonate_newest_jobs;
-        DROP INDEX resonate_newest_roots;
         DROP TABLE resonate_queue_hours;
         UPDATE resonate_queues SET body = json_remove(body, '$.hour');
         UPDATE resonate_store_version SET version = 7;

@@ -32,7 +32,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Every text file that is committed or about to be, by path."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "--deduplicate"]
     for path in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
-        if (ROOT / path).is_file() and not path.endswith(".db"):
+        if (ROOT / path).is_file() and not path.endswith((".db", ".png")):
             yield path, (ROOT / path).read_text(encoding="utf-8")
 
 

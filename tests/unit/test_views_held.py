@@ -56,7 +56,7 @@ def test_leases_of_tasks_and_jobs_by_process(make_store: MakeStore) -> None:
         "queue": "q", "type": "t", "state": "running", "startedAt": 100,
     }  # fmt: skip
     clock.advance(50)
-    store.jobs.heartbeat([("job1", 1)], lease=800)
+    store.jobs.heartbeat("w", [("job1", 1)])
     assert store.views.leases()["items"][-1]["heartbeatAt"] == 150
     few = store.views.leases(3)
     assert ([one["id"] for one in few["items"]], few["complete"]) == (["job0", "task.p1.0", "task.p1.1"], False)

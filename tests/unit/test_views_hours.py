@@ -182,3 +182,12 @@ def test_a_file_of_the_release_before_gets_hours_from_now_on(tmp_path: Any) -> N
         store.jobs.enqueue("t", id="new")
         assert store.views.hours()[0]["hours"][0]["enqueued"] == 1
     assert rc.check_file(path) == []
+
+
+def test_an_hour_that_ends_when_it_is_too_old_is_not_kept(make_store: MakeStore) -> None:
+    store = make_store(clock=rc.ManualClock())
+    store.jobs.enqueue("t", id="a")
+    store.clock.advance_to(169 * HOUR)  # type: ignore[attr-defined]
+    store.jobs.enqueue("t", id="b")
+    [queue] = store.views.hours()
+    assert [hour["at"] for hour in queue["hours"]] == [169 * HOUR]

@@ -42,7 +42,7 @@ def test_rows_are_those_of_a_snapshot(make_store: MakeStore, ids: list[str]) -> 
 def test_a_part_can_be_restored(make_store: MakeStore) -> None:
     store = a_store(make_store)
     scratch = rc.Store(clock=rc.ManualClock())
-    scratch.restore(store.views.rows(["caller", "awaited"]))
+    scratch.restore(store.views.rows(["caller", "awaited"]), check=False)  # the queues count jobs that are not in it
     scratch.promises.resolve("awaited", 2)
     assert scratch.tasks.get("caller").state == "pending"
     assert store.tasks.get("caller").state == "suspended"

@@ -57,14 +57,15 @@ void PostgresStorage::send_rows(const std::vector<RowChange>& changes) {
 
 void PostgresStorage::send_hours(const std::vector<HourChange>& changes) {
   if (changes.empty()) return;
-  PostgresColumns old(kHourEnds);
-  for (const HourChange& change : changes) old.text(change.ended->queue).integer(change.kept_from);
-  send(PostgresQuery::delete_hours, old.parameters());
   // A transaction may end several hours of a queue, but each of them once.
   PostgresColumns ended(columns_of(PostgresQuery::replace_hours));
   for (const HourChange& change : changes)
     ended.text(change.ended->queue).integer(change.ended->counted.hour).text(hour_to_json(change.ended->counted));
   send(PostgresQuery::replace_hours, ended.parameters());
+  // After them: an hour that has just ended may be too old to be kept.
+  PostgresColumns old(kHourEnds);
+  for (const HourChange& change : changes) old.text(change.ended->queue).integer(change.kept_from);
+  send(PostgresQuery::delete_hours, old.parameters());
 }
 
 void PostgresStorage::send_submissions(const std::vector<Submission>& ended) {

@@ -100,8 +100,8 @@ void SqliteStorage::write_all(const Changes& changes) {
   }
   for (const HourChange& change : changes.hours) {
     const EndedHour& ended = *change.ended;
-    query(Sql::delete_hours).text(ended.queue).integer(change.kept_from).run();
     query(Sql::replace_hour).text(ended.queue).integer(ended.counted.hour).copied(hour_to_json(ended.counted)).run();
+    query(Sql::delete_hours).text(ended.queue).integer(change.kept_from).run();  // the ended hour, too, if it is that old
   }
   for (const EdgeRef& edge : changes.edges_removed)
     query(Sql::delete_edge).integer(static_cast<std::int64_t>(edge->kind)).text(edge->owner).integer(edge->seq).run();

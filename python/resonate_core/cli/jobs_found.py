@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.cli.target import FileTarget, Target
+from resonate_core.cli.target import Target
 
 __all__ = ["USUAL", "Found", "Wanted", "newest"]
 
@@ -72,27 +72,9 @@ def newest(target: Target, wanted: Wanted) -> Found:
         ...     [job["id"] for job in newest(target, Wanted({}, since=1500)).jobs]
         ['b', 'c']
     """
-    views = getattr(target.store, "views", None) if isinstance(target, FileTarget) else None
-    if views is not None and not {"group", "uniqueKey", "batch"} & wanted.filters.keys():
-        return _viewed(views, wanted)
     if wanted.cursor is not None:
         raise Failure("--cursor: this store cannot continue a search by time: give --until, or --limit", Exit.USAGE)
     return _swept(target, wanted)
-
-
-def _viewed(views: Any, wanted: Wanted) -> Found:
-    names = {"state": "states", "queue": "queue", "type": "type", "id": "id", "tags": "tags"}
-    filters = {names[name]: [value] if name == "state" else value for name, value in wanted.filters.items()}
-    found = views.jobs(
-        **filters, created_since=wanted.since, created_until=wanted.until, limit=min(wanted.limit, 1000), cursor=wanted.cursor
-    )
-    jobs = [job.to_dict() for job in found]
-    while not jobs and found.cursor is not None:
-        found = views.jobs(
-            **filters, created_since=wanted.since, created_until=wanted.until, limit=min(wanted.limit, 1000), cursor=found.cursor
-        )
-        jobs = [job.to_dict() for job in found]
-    return Found(jobs, found.cursor)
 
 
 def _swept(target: Target, wanted: Wanted) -> Found:

@@ -86,9 +86,8 @@ def holders(target: Target) -> list[Holder]:
         [('ann', 1, ['a'])]
     """
     found: dict[str, Holder] = {}
-    views = getattr(target.store, "views", None) if isinstance(target, FileTarget) else None
-    if views is not None:
-        for lease in views.leases(1_000_000)["items"]:
+    if isinstance(target, FileTarget):
+        for lease in target.store.views.leases(10_000)["items"]:
             holder = found.setdefault(lease["pid"], Holder(lease["pid"]))
             since = lease.get("startedAt", lease["heartbeatAt"])
             told = {"since": since, "until": lease["expiresAt"], "heartbeat_at": lease["heartbeatAt"]}
