@@ -88,7 +88,7 @@ def test_a_list_for_people(db: Path) -> None:
     with terminal("jobs", "list", "--queue", "work", "--db", db, columns=140) as shown:
         assert shown.end() == 0
     lines = COLOURS.sub("", shown.screen).replace("\r", "").splitlines()
-    assert lines[0].split() == ["id", "queue", "type", "state", "when", "retries", "worker", "error"]
+    assert lines[0].split() == ["id", "queue", "type", "state", "when", "sent", "retries", "worker", "error"]
     rows = {line.split()[0]: line for line in lines[2:-1]}
     assert "in 59m" in rows["again"] or "in 1h" in rows["again"]
     assert " 1/" in rows["again"]

@@ -40,6 +40,12 @@ class Why:
         stuck: Whether it waits for a person: nothing that happens by itself lets it continue.
         advice: What a person can do: texts, each with the kind and the data of a request, or None.
         now: The instant of the answer, in Unix ms.
+
+    Example:
+        >>> store = rc.Store(clock=rc.ManualClock())
+        >>> _ = store.jobs.enqueue("t", id="a", process_in=60_000)
+        >>> rc.why(store, "a").state
+        'scheduled'
     """
 
     id: str
@@ -67,7 +73,14 @@ class Why:
         return self.next.what if self.next.at is None else f"{self.next.what}, at {when(self.next.at, self.now)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all members in a JSON-able dict."""
+        """Return all members in a JSON-able dict.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a")
+            >>> rc.why(store, "a").to_dict()["stuck"]
+            False
+        """
         return {
             "id": self.id,
             "kind": self.kind,
