@@ -48,7 +48,7 @@ def test_reasons(large: Any) -> None:
 def test_a_dashboard_makes_the_indexes_of_its_lists(tmp_path: Any) -> None:
     names = "SELECT name FROM sqlite_schema WHERE name LIKE 'resonate_newest%' ORDER BY name"
     path = tmp_path / "a.db"
-    with rc.Store(path) as store, contextlib.closing(sqlite3.connect(path)) as file:
+    with rc.Store(path, clock=rc.ManualClock()) as store, contextlib.closing(sqlite3.connect(path)) as file:
         scene(store)
         assert file.execute(names).fetchall() == []
         ui = client_of(store)
