@@ -66,7 +66,11 @@ def outputs(asked: list[str], folder: Path, port: str) -> list[str]:
     (folder / "work").mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RESONATE_")}
     environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "NO_PROXY": "127.0.0.1", "TZ": "UTC"}
-    environment |= {"PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80"}
+    environment |= {
+        "PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COLUMNS": "80",
+    }
     environment["RESONATE_SERVER__PORT"] = port  # in the place of 8001, which is not named where it is the default
     script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + "".join(f"{command}\necho '{MARK}'\n" for command in asked)
     shell = subprocess.Popen(
