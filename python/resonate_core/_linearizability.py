@@ -16,6 +16,7 @@ class Model(Protocol):
 
     def fork(self: _M) -> _M:
         """Return an independent copy."""
+        raise NotImplementedError
 
     def apply(self, request: Any) -> Any:
         """Execute a request; return the answer, in the form in which operations have it."""
