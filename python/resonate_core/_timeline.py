@@ -123,7 +123,8 @@ def export_html(
     from resonate_core._timeline_page import timeline_page, write_page
 
     if isinstance(source, Mapping):
-        data = dict(source, title=title or source.get("title"))
+        data: dict[str, Any] = {str(key): value for key, value in source.items()}
+        data["title"] = title or data.get("title")
     else:
         data = timeline_data(source, ids=ids, start=start, end=end, title=title, events=events)
     return write_page(timeline_page(data), path)
