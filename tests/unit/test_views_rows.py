@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_a_file_with_the_indexes_is_sound_and_reads_by_them(tmp_path: Path) -> N
         store.views.index()
         store.jobs.enqueue("t", queue="q")
     assert rc.check_file(path) == []
-    with sqlite3.connect(path) as file:
+    with contextlib.closing(sqlite3.connect(path)) as file:
         query = "SELECT id FROM resonate_promises WHERE queue = 'q' ORDER BY created_at DESC, id DESC LIMIT 5"
         plan = " ".join(str(row) for row in file.execute(f"EXPLAIN QUERY PLAN {query}"))
     assert "resonate_newest_jobs" in plan and "TEMP B-TREE" not in plan
