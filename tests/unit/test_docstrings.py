@@ -45,7 +45,11 @@ DOCUMENTED = dict(documented())
 
 
 def doc_of(value: Any) -> str:
-    return inspect.getdoc(value) or ""
+    text = inspect.getdoc(value)
+    if text is None and isinstance(value, property):
+        # Before Python 3.12, the class of pybind11's static properties hides their text behind its own.
+        text = vars(property)["__doc__"].__get__(value)
+    return text or ""
 
 
 def test_nothing_public_is_missing() -> None:
