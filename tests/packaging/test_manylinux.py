@@ -36,7 +36,7 @@ def wheels(*options: str) -> subprocess.CompletedProcess[str]:
         (["--python"], "--python must be followed by a value"),
         (["--arch", "sparc"], "--arch must be x86_64 or aarch64, got sparc"),
         (["--sources", "/nowhere"], "--sources must be a folder, got /nowhere"),
-        (["--fast"], "scripts/wheels takes --python, --sources, --arch and --output, got --fast"),
+        (["--fast"], "scripts/wheels takes --python, --sources, --arch, --emulated and --output, got --fast"),
     ],
 )
 def test_wrong_options_are_refused(options: list[str], message: str) -> None:
