@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
             DOCS,
             out / "html",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stderr  # a warning is an error; the kernels of the notebooks may log
 
     return made_once(tmp_path_factory, "docs", make) / "html"
