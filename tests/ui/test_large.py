@@ -6,13 +6,22 @@ import asyncio
 import contextlib
 import sqlite3
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import resonate_core as rc
 from resonate_core.ui import sizes
+from resonate_core.ui.door import Door
+from resonate_core.ui.options import UiOptions
+from resonate_core.ui.principal import Principal
+from resonate_core.ui.redaction import Redaction, Rules
 from ui.ui_client import Client, client_of, scene
+
+
+#: States of which the jobs have an index by id.
+INDEXED = ("scheduled", "claimed", "retry", "archived")
 
 
 @pytest.fixture
@@ -28,6 +37,60 @@ def test_nothing_reads_the_whole_state(large: Any, monkeypatch: pytest.MonkeyPat
     ui = client_of(large)
     for view, answer in ui.every_view():
         assert answer.status_code == 200, (view, answer.text)
+
+
+def test_no_view_searches_jobs_by_what_has_no_index(large: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`job.search` by such a state or by a group examines every job: 0.8 s for a million of them."""
+    searched: list[dict[str, Any]] = []
+    send = Door.ask_all
+
+    def ask_all(door: Door, requests: Any) -> Any:
+        searched.extend(data for kind, data in requests if kind == "job.search" and data.get("state") not in INDEXED)
+        return send(door, requests)
+
+    monkeypatch.setattr(Door, "ask_all", ask_all)
+    large.queues.set("likes", groups={"size": 10, "grace": 1000, "maxDelay": 1000})
+    large.jobs.enqueue("like", id="liked", queue="likes", group="ann")
+    large.jobs.enqueue("send", id="behind", queue="narrow")
+    large.queues.set("narrow", concurrency=1)
+    large.jobs.claim("narrow", worker="w", lease=1000)
+    large.jobs.enqueue("send", id="waits", queue="narrow")
+    ui = client_of(large)
+    ids = [job.id for job in large.jobs.search(limit=1000)]
+    for view, query in [*((view, {"id": id}) for view in ("job", "why") for id in ids), ("queue", {"name": "narrow"})]:
+        assert ui.get(view, **query).status_code == 200, (view, query)
+    assert ui.see("job", id="liked")["group"]["size"] == 1
+    assert "limit of 1" in ui.see("why", id="waits")["sentence"]
+    for view, answer in ui.every_view():
+        assert answer.status_code == 200, (view, answer.text)
+    assert searched == []
+
+
+def test_one_reading_of_rows_serves_the_levels_of_all_queues(large: Any) -> None:
+    names = [f"rated{number}" for number in range(5)]
+    for name in names:
+        large.queues.set(name, rate={"limit": 2, "per": 1000})
+        large.jobs.enqueue("send", queue=name)
+        large.jobs.claim(name, worker="w", lease=1000)
+
+    class Counted:
+        readings = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(large, name)
+
+        @property
+        def views(self) -> Any:
+            return SimpleNamespace(rows=self._rows)
+
+        def _rows(self, ids: Any) -> Any:
+            Counted.readings += 1
+            return large.views.rows(ids)
+
+    door: Any = Door(Counted(), Principal("read"), Redaction(Rules(UiOptions())))  # type: ignore[arg-type]
+    assert all("level" in door.level_of(name) for name in names)
+    assert door.level_of("none") == {}
+    assert Counted.readings == 1
 
 
 def test_a_preview_reads_the_rows_that_it_needs(large: Any) -> None:

@@ -63,6 +63,7 @@ class Door:
         self._rows: dict[str, Mapping[str, Any] | None] = {}
         self._messages: dict[str, list[Mapping[str, Any]]] = {}
         self._types: dict[str, str | None] = {}
+        self._queues: dict[str, Mapping[str, Any]] | None = None
 
     # --- requests -----------------------------------------------------------------------------------------------------------
 
@@ -179,21 +180,29 @@ class Door:
         return self._messages[id]
 
     def level_of(self, queue: str) -> dict[str, Any]:
-        """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing."""
-        found = [row for row in self.store.views.rows([]).get("queues", ()) if row["name"] == queue]
-        return {name: found[0][name] for name in ("level", "refilledAt") if name in found[0]} if found else {}
+        """Return the level of a queue's rate and when it was computed, if the store shows it; otherwise nothing.
+
+        Every reading of rows answers those of all queues too: one reading serves all questions of a response.
+        """
+        if self._queues is None:
+            self._take_rows([])
+        row = (self._queues or {}).get(queue, {})
+        return {name: row[name] for name in ("level", "refilledAt") if name in row}
 
     def _read_rows(self, ids: Sequence[str]) -> None:
         asked = [id for id in dict.fromkeys(ids) if id not in self._rows]
         for start in range(0, len(asked), _MOST_ROWS):
-            part = asked[start : start + _MOST_ROWS]
-            found = self.store.views.rows(part)
-            for id in part:
-                self._rows[id], self._messages[id] = None, []
-            for row in found["promises"]:
-                self._rows[row["id"]] = row
-            for message in found["messages"]:
-                self._messages[message["id"]].append(message)
+            self._take_rows(asked[start : start + _MOST_ROWS])
+
+    def _take_rows(self, ids: list[str]) -> None:
+        found = self.store.views.rows(ids)
+        for id in ids:
+            self._rows[id], self._messages[id] = None, []
+        for row in found["promises"]:
+            self._rows[row["id"]] = row
+        for message in found["messages"]:
+            self._messages[message["id"]].append(message)
+        self._queues = {row["name"]: row for row in found.get("queues", ())}
 
     def type_of(self, id: str) -> str | None:
         """Return the type of the job with this id; None if it is no job. Redaction by type needs it."""

@@ -98,10 +98,12 @@ def job(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 
 
 def _size(door: Door, job: Mapping[str, Any]) -> int | None:
+    """Count the members of a job's batch; None if that takes more than one slice of the newest jobs of its queue."""
     if job.get("batch") is None:
         return None
-    query = {"queue": job["queue"], "type": job["type"], "group": job["group"], "limit": 1000}
-    return sum(bool(one.get("batch") == job["batch"]) for one in door.send("job.search", query)["jobs"])
+    states = ["scheduled"] if job.get("gathering") else []
+    found = find_jobs(door, JobFilter(states, queue=job["queue"], type=job["type"], batch=job["batch"]), 1000, None)
+    return len(found.items) if found.cursor is None else None
 
 
 def awaited_by(door: Door, id: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._instants import NEVER
 from .door import Door, Refused
-from .facts import queue_row
+from .facts import jobs_in, queue_row
 from .parameters import Parameters, listed
 from .series import series_of
 from .site import Site
@@ -77,10 +77,9 @@ def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 def _types(door: Door, name: str) -> list[dict[str, Any]]:
     """Count the unfinished jobs of a queue by type."""
     counted: dict[str, dict[str, int]] = {}
-    for state in _UNFINISHED:
-        for job in door.pages("job.search", "jobs", {"queue": name, "state": state, "limit": 1000}):
-            cell = counted.setdefault(job["type"], {})
-            cell[state] = cell.get(state, 0) + 1
+    for job in jobs_in(door, name, _UNFINISHED, _MOST_TYPED):
+        cell = counted.setdefault(job["type"], {})
+        cell[job["state"]] = cell.get(job["state"], 0) + 1
     return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]
 
 

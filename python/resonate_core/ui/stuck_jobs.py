@@ -72,7 +72,7 @@ def _pending(door: Door, job: Mapping[str, Any]) -> Verdict:
     waiting = waiting_in(door, queue)
     ahead = f", with {waiting - 1} other jobs" if waiting > 1 else ""
     since = when(job["enqueuedAt"], now)
-    if not holders(door, queue):
+    if not known["active"]:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}: no worker holds a job of this queue."
     else:
         sentence = f"waits for a worker of queue {queue}{ahead} since {since}; its workers are busy with other jobs."
