@@ -6,7 +6,8 @@ import json
 
 from property.in_step import Clocks, Stores
 from property.script import Script
-from resonate_core.conformance.compare import difference, plain_reply, sorted_lists
+from resonate_core._json_differences import differences
+from resonate_core.conformance.compare import plain_reply, sorted_lists
 
 PLAIN_STATUSES = (200, 300)
 
@@ -179,8 +180,8 @@ class Judge:
 
     def equal(self, got, expected, what):
         if got != expected:
-            differences = "\n".join(list(difference(got, expected))[:20])
-            raise AssertionError(f"{what}: the store and the model differ\n{differences}\n\n{self.script}")
+            lines = "\n".join(list(differences(got, expected, ("the store", "the model")))[:20])
+            raise AssertionError(f"{what}: the store and the model differ\n{lines}\n\n{self.script}")
 
 
 class JudgeOfTwo(Judge):

@@ -19,7 +19,6 @@ from resonate_core.ui.principal import Principal
 from resonate_core.ui.redaction import Redaction, Rules
 from ui.ui_client import Client, client_of, scene
 
-
 #: States of which the jobs have an index by id.
 INDEXED = ("scheduled", "claimed", "retry", "archived")
 

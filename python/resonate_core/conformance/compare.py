@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["difference", "plain_reply", "sorted_lists"]
+__all__ = ["plain_reply", "sorted_lists"]
 
 _DONE = (200, 300)
 _TEXT = "(some text)"
@@ -44,32 +43,3 @@ def _hide_text(reply: dict[str, Any]) -> None:
 def sorted_lists(snapshot: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The lists of a debug snapshot, sorted."""
     return {name: sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) for name, rows in snapshot.items()}
-
-
-def difference(got: Any, expected: Any, path: str = "$", one: str = "the store", other: str = "the model") -> Iterator[str]:
-    """Yield lines that describe the differences between two JSON values.
-
-    Args:
-        got: The value that is judged.
-        expected: The right one.
-        path: Where both are.
-        one: The name of what gave the first value.
-        other: The name of what gave the second value.
-
-    Example:
-        >>> list(difference({"a": 1, "b": [2]}, {"b": [3]}))
-        ['$.a: the store has 1, the model none', '$.b[0]: the store 2, the model 3']
-    """
-    if isinstance(got, dict) and isinstance(expected, dict):
-        for name in sorted(set(got) | set(expected), key=str):
-            if name not in got:
-                yield f"{path}.{name}: {one} has none, {other} {expected[name]!r}"
-            elif name not in expected:
-                yield f"{path}.{name}: {one} has {got[name]!r}, {other} none"
-            else:
-                yield from difference(got[name], expected[name], f"{path}.{name}", one, other)
-    elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
-        for place, (left, right) in enumerate(zip(got, expected, strict=True)):
-            yield from difference(left, right, f"{path}[{place}]", one, other)
-    elif got != expected:
-        yield f"{path}: {one} {got!r}, {other} {expected!r}"

@@ -10,7 +10,8 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .compare import difference, plain_reply
+from .._json_differences import differences
+from .compare import plain_reply
 from .exchange import Answer, Door, local_ms
 from .findings import Finding, NotJudged, Verdict
 from .instants import ServerTime
@@ -177,8 +178,8 @@ class Twin:
         at = max(shown[0] if shown else high, self.model.now)
         *_, model = self._models(at)
         right = model.apply(self._for_model(answer.request), at)
-        differences = tuple(
-            difference(_comparable(answer.body, self._opaque), _comparable(right, self._opaque), "", "the server", "right is")
+        differ = tuple(
+            differences(_comparable(answer.body, self._opaque), _comparable(right, self._opaque), ("the server", "right is"), "")
         )
         past = {
             row["id"]
@@ -190,7 +191,7 @@ class Twin:
         rule = rule_of(answer.request, answer.body, right, past, resumed)
         if self.rule is not None and not rule.startswith(("PROTOCOL 1.2", "PROTOCOL 4")):
             rule = self.rule
-        return Verdict(self._finding(rule, answer.request, answer.body, right, differences))
+        return Verdict(self._finding(rule, answer.request, answer.body, right, differ))
 
     def _finding(self, rule: str, request: dict[str, Any], got: Any, right: Any, differences: tuple[str, ...]) -> Finding:
         return Finding(rule, self.scene, request["head"]["version"], request, got, right, differences, tuple(self.story))

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Job, Promise, Store
+from .._json_differences import differences
 from ..display import instant_text, value_text
 from ..errors import NotFound
-from .differences import cut, differences, state_differences
+from .differences import cut, state_differences
 from .waiting import holder_text, paths_between, rows_of, why_pending
 
 if TYPE_CHECKING:
