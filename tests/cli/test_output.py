@@ -88,7 +88,7 @@ def test_every_command_explains_itself(run: Run) -> None:
         for group in typer_app.registered_groups:  # type: ignore[attr-defined]
             walk(group.typer_instance, [*path, group.name])
 
-    walk(app.app_for(["serve"]), [])
+    walk(app.app_for(with_flags=True), [])
     assert len(found) > 30
     for path in found:
         ran = run(*path, "--help")

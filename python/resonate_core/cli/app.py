@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +23,7 @@ from resonate_core.cli.why import why
 from resonate_core.cli.worker import worker
 from resonate_core.cli.workers import workers
 
-__all__ = ["app_for"]
+__all__ = ["app_for", "command_for"]
 
 PROTOCOL = "The protocol's requests"
 JOBS = "Jobs"
@@ -42,11 +43,25 @@ def root(
     """Durable promises, tasks, schedules and jobs: serve them, look at them, act on them, in a file or on a server."""
 
 
-def app_for(arguments: Sequence[str]) -> typer.Typer:
+def command_for(arguments: Sequence[str]) -> Any:
+    """The program as click runs it, made once in a process: that takes longer than most commands.
+
+    Args:
+        arguments: The arguments of the command.
+    """
+    return _command(server.wants_flags(arguments))
+
+
+@functools.cache
+def _command(with_flags: bool) -> Any:
+    return typer.main.get_command(app_for(with_flags))
+
+
+def app_for(with_flags: bool) -> typer.Typer:
     """The program.
 
     Args:
-        arguments: The arguments of the command; see `server.add_to`.
+        with_flags: Whether the commands of the server have their flags; see `server.wants_flags`.
     """
     app = typer.Typer(
         name="resonate-core",
@@ -56,7 +71,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(root)
-    server.add_to(app, arguments)
+    server.add_to(app, with_flags)
     app.add_typer(promises.app, name="promises", rich_help_panel=PROTOCOL)
     app.add_typer(tasks.app, name="tasks", rich_help_panel=PROTOCOL)
     app.add_typer(schedules.app, name="schedules", rich_help_panel=PROTOCOL)

@@ -31,7 +31,7 @@ def _fail(message: str, status: int | None, code: int, as_json: bool) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and gives its exit code."""
-    from resonate_core.cli.app import app_for
+    from resonate_core.cli.app import command_for
 
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
@@ -39,9 +39,9 @@ def run(arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")  # what a terminal's encoding does not have is no reason to stop
     try:
         if not arguments:
-            app_for(())(args=["--help"], prog_name="resonate-core", standalone_mode=False)
+            command_for(())(args=["--help"], prog_name="resonate-core", standalone_mode=False)
             return Exit.USAGE
-        ended = app_for(arguments)(args=list(arguments), prog_name="resonate-core", standalone_mode=False)
+        ended = command_for(arguments)(args=list(arguments), prog_name="resonate-core", standalone_mode=False)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else Exit.DONE
     except Failure as failure:

@@ -15,7 +15,7 @@ from resonate_core.cli.configuration import config_file, described, load
 from resonate_core.cli.exits import Exit, Failure
 from resonate_core.cli.show import Output, say
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "wants_flags"]
 
 #: A flag of earlier releases: the settings refuse it, and say what to do instead.
 _ENGINE = Annotated[str | None, typer.Option("--engine", hidden=True)]
@@ -67,15 +67,15 @@ def _shown(value: Any) -> str:
     return {None: "", True: "on", False: "off"}.get(value, str(value)) if value is None or isinstance(value, bool) else str(value)
 
 
-def _wants_flags(arguments: Sequence[str]) -> bool:
+def wants_flags(arguments: Sequence[str]) -> bool:
     """Return whether the command may need the flags. Importing the settings takes a quarter of a second, which other commands avoid."""
     return bool({"serve", "config"} & set(arguments)) or any(name.endswith("_COMPLETE") for name in os.environ)
 
 
-def add_to(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Adds them to the program, with their flags if these arguments may need them."""
+def add_to(app: typer.Typer, with_flags: bool) -> None:
+    """Adds them to the program, with their flags if they are asked for."""
     flags: list[inspect.Parameter] = []
-    if _wants_flags(arguments):
+    if with_flags:
         from resonate_core.cli.flags import parameters
 
         flags = [*parameters(), _keyword("server__engine", _ENGINE, None)]
