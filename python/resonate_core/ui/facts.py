@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._instants import NEVER
 from .door import Door
 from .sizes import is_large
+
+if TYPE_CHECKING:
+    from .._core import JobState
 
 __all__ = ["awaited_elsewhere", "batch_ready_at", "holders", "jobs_in", "queue_row", "waiting_in"]
 
@@ -29,7 +32,7 @@ def holders(door: Door, queue: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (one["expiresAt"], one["id"]))
 
 
-def jobs_in(door: Door, queue: str, states: Sequence[str], most: int) -> list[dict[str, Any]]:
+def jobs_in(door: Door, queue: str, states: Sequence[JobState], most: int) -> list[dict[str, Any]]:
     """Return the visible jobs of a queue in these states, newest first.
 
     If they are few, this reads no others. `job.search` by a state without an index by id examines every job of the store.
