@@ -8,6 +8,7 @@ from typing import Any
 from .._lineage import function_of
 from . import records
 from .door import Door, Refused
+from .facts import STATES
 from .messages import message_items
 from .parameters import BadParameter, Parameters, listed
 from .payloads import FULL, SHOWN
@@ -19,7 +20,6 @@ __all__ = ["RERUN_OF", "awaited_by", "count", "job", "jobs"]
 
 #: The tag of a job that was enqueued again from the dashboard: the id of the job that it was made from.
 RERUN_OF = "rerun_of"
-_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
 
 
 def _filter(door: Door, given: Parameters) -> JobFilter:
@@ -36,7 +36,7 @@ def _filter(door: Door, given: Parameters) -> JobFilter:
         if door.redaction.rules.hides_key(key):
             raise BadParameter(f"tag must not name a redacted member, got {key!r}")
     return JobFilter(
-        states=given.one_of("state", _STATES),
+        states=given.one_of("state", STATES),
         id=given.text("id"),
         tags=tags,
         since=given.instant("since"),
@@ -64,7 +64,7 @@ def count(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     if wanted.needs_records() or wanted.id or wanted.tags or wanted.type or wanted.since or wanted.until:
         return {"count": None, "exact": False}
     stats = door.send("job.stats", {} if wanted.queue is None else {"queue": wanted.queue})["queues"]
-    states = wanted.states or _STATES
+    states = wanted.states or STATES
     return {"count": sum(one["counts"].get(state, 0) for one in stats for state in states), "exact": not door.principal.prefix}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._instants import NEVER
 from .door import Door, Refused
-from .facts import jobs_in, queue_row
+from .facts import STATES, UNFINISHED, jobs_in, queue_row
 from .parameters import Parameters, listed
 from .series import series_of
 from .site import Site
@@ -16,18 +16,16 @@ from .stuck_jobs import next_token
 
 __all__ = ["groups", "queue", "queue_item", "queues"]
 
-_STATES = ("scheduled", "pending", "claimed", "running", "retry", "archived", "completed", "failed", "cancelled", "expired")
 #: The most scheduled jobs of which groups are read.
 _MOST_GATHERING = 10_000
 #: The most jobs of which the types are counted.
 _MOST_TYPED = 1000
-_UNFINISHED = _STATES[:6]
 
 
 def queue_item(door: Door, known: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
     """Return a queue as the views show it, from `queue.get` and `job.stats`."""
     limit = known.get("concurrency")
-    counts = {state: stats["counts"].get(state, 0) for state in _STATES}
+    counts = {state: stats["counts"].get(state, 0) for state in STATES}
     return {
         "name": stats["name"],
         "paused": stats["paused"],
@@ -68,7 +66,7 @@ def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     item = queue_item(door, queue_row(door, name) or {}, stats[0])
     token = next_token(door, name)
     item["limits"]["rate"] = token if token is not None and token > door.store.now else None
-    item["types"] = _types(door, name) if sum(item["counts"][state] for state in _UNFINISHED) <= _MOST_TYPED else None
+    item["types"] = _types(door, name) if sum(item["counts"][state] for state in UNFINISHED) <= _MOST_TYPED else None
     item["series"] = series_of(door, name, given.number("hours", 1, 168, 24) or 24)
     item["keys"] = None
     return item
@@ -77,7 +75,7 @@ def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 def _types(door: Door, name: str) -> list[dict[str, Any]]:
     """Count the unfinished jobs of a queue by type."""
     counted: dict[str, dict[str, int]] = {}
-    for job in jobs_in(door, name, _UNFINISHED, _MOST_TYPED):
+    for job in jobs_in(door, name, UNFINISHED, _MOST_TYPED):
         cell = counted.setdefault(job["type"], {})
         cell[job["state"]] = cell.get(job["state"], 0) + 1
     return [{"type": type, "counts": counts} for type, counts in sorted(counted.items())]
