@@ -68,7 +68,6 @@ def queue(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     item["limits"]["rate"] = token if token is not None and token > door.store.now else None
     item["types"] = _types(door, name) if sum(item["counts"][state] for state in UNFINISHED) <= _MOST_TYPED else None
     item["series"] = series_of(door, name, given.number("hours", 1, 168, 24) or 24)
-    item["keys"] = None
     return item
 
 

@@ -59,7 +59,6 @@ export function Queue({ query }) {
         <dt>Weight</dt><dd>${queue.weight ?? 1}</dd><dt>Lifecycle</dt><dd>${queue.lifecycle ?? "none"}</dd><dt>Oldest waiting</dt><dd>${when(queue.oldestPendingAt)}</dd>
         ${queue.groups && html`<dt>Groups</dt><dd>${text.number(queue.groups.size)} jobs, grace ${text.duration(queue.groups.grace)}</dd>`}
         ${queue.defaults && Object.entries(queue.defaults).map(([name, value]) => html`<dt>${name}</dt><dd><code>${JSON.stringify(value)}</code></dd>`)}</dl></${Card}>
-        ${queue.keys?.length > 0 && html`<${Card} title="By key" flush><${Table} caption="Limits by key" rows=${queue.keys} keyOf=${(row) => row.key} columns=${[{ label: "Key", cell: "id-cell", show: (row) => html`<${Id} of=${row.key} />` }, { label: "Active", num: true, show: (row) => text.number(row.active) }, { label: "Waiting", num: true, show: (row) => text.number(row.pending) }]} /></${Card}>`}
         <${Card} title="Days"><${Days} of=${queue.days ?? []} /></${Card}></div>
       ${queue.types?.length > 0 && html`<${Card} title="Types" flush><${Table} caption="Jobs by type" rows=${queue.types} keyOf=${(row) => row.type} columns=${[{ label: "Type", cell: "id-cell", card: false, show: (row) => html`<${Id} of=${row.type} to=${href("jobs", { queue: queue.name, type: row.type })} copy=${false} />` }, { label: "By state", card: false, show: (row) => html`<${Bar} counts=${row.counts} label=${row.type} />` }]} /></${Card}>`}</div>`}</${Read}>`;
 }
