@@ -86,8 +86,6 @@ def job(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
         "awaitedBy": awaited_by(door, id),
         "group": group,
         "stuck": explain(door, id, site.listening).to_dict(),
-        "logs": [],
-        "progress": None,
         "related": {
             "root": tags.get("resonate:origin") if tags.get("resonate:origin") != id else None,
             "schedule": tags.get("resonate:schedule"),

@@ -51,7 +51,6 @@ def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) 
             "preview": who.may("operate"),
             "travel": True,
             "schedulePause": False,
-            "log": False,
             "debug": store.debug,
         },
         "notes": {"schedulePause": "schedules cannot be paused: delete the schedule, and create it again"},

@@ -24,11 +24,9 @@ function Whole({ of }) {
   return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
       lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
-      ${of.progress && html`<${Progress} of=${of.progress} />`}
       <div class="columns wide-first"><div class="stack"><${Card} title="States"><${Machine} job=${job} /></${Card}><${Attempts} of=${job} />
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
-        ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}
-        <${Logs} of=${of.logs ?? []} /></div>
+        ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
       <div class="stack"><${Facts} of=${of} /><${Awaiters} of=${of.awaitedBy ?? []} />${of.messages?.length > 0 && html`<${Card} title="Messages" flush><${MessageTable} rows=${of.messages} /></${Card}>`}</div></div></div>`;
 }
 
@@ -70,15 +68,6 @@ function Attempts({ of: job }) {
     { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
     { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
   ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
-}
-
-function Progress({ of }) {
-  return html`<${Card} title="Progress"><div class="row">${of.fraction != null && html`<progress max="1" value=${of.fraction} aria-label="Progress"></progress><b>${Math.round(of.fraction * 100)} %</b>`}<span class="grow">${of.text}</span>${when(of.at)}</div></${Card}>`;
-}
-
-function Logs({ of }) {
-  if (!of.length) return null;
-  return html`<${Card} title="Log">${steps(of, (line) => when(line.at), (line) => html`<span class="pill">${line.level}</span> <span class="mono">${line.text}</span>`)}</${Card}>`;
 }
 
 function Facts({ of }) {
