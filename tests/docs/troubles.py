@@ -194,7 +194,7 @@ def push_to_nobody(on: Served) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         unblock(on, f"http://127.0.0.1:{nobody.getsockname()[1]}/")
-        until(lambda: any(labels.get("outcome") == "failed" for _, labels, _ in on.samples()))
+        until(lambda: any(labels.get("outcome") == "failed" and value > 0 for _, labels, value in on.samples()))
 
 
 def crash_a_task(on: Served) -> None:
