@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
 
 import resonate_core as rc
 import resonate_core.display
-from resonate_core.testing import IDLE, Choices, Failure, explore, interleave, trace_of
+from resonate_core.testing import Failure, World, explore, trace_of
 from resonate_core.worker import JobError, Worker
 
 
-def charged_twice(choices: Choices) -> None:
+async def charged_twice(world: World) -> None:
     """Two workers on one queue; either may crash after it has charged the card."""
-    store = rc.Store(clock=rc.ManualClock(start=0))
     charges: list[str] = []
 
-    def worker(name: str) -> Iterator[object]:
-        while True:
-            for job in store.jobs.claim("orders", worker=name, lease=10_000, start=1):
-                charges.append(name)
-                yield "charges the card"
-                store.jobs.complete(job.id, job.version, "paid")
-            yield IDLE
+    def make_worker() -> Worker:
+        worker = Worker(queues="orders")
 
-    def settled() -> bool:
-        return store.promises.get("order-1").state != "pending"
+        @worker.task("charge", queue="orders", max_retries=3, retry_policy={"kind": "fixed", "intervals": [60_000]})
+        def charge(order: str, cents: int) -> None:
+            world.note(f"the bank is asked for {cents} cents for {order}")
+            charges.append(order)
 
-    store.jobs.enqueue("charge", id="order-1", queue="orders", retry_policy={"kind": "fixed", "intervals": [60_000]})
-    interleave(choices, store, {"ann": worker, "bob": worker}, crash=0.05, until=settled)
-    assert len(charges) == 1, f"charged {len(charges)} times"
+        return worker
+
+    world.worker("ann", make_worker)
+    world.worker("bob", make_worker)
+    world.faults(crash=0.05)
+    world.always("charged once", lambda: len(charges) <= 1)
+    await world.call("order-1", "charge", "order-1", 8400)
+    await world.settled("order-1", within="1 day")
 
 
 def find() -> Failure:

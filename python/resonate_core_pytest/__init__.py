@@ -38,7 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("resonate", "resonate_core: simulated time, search for races")
     group.addoption("--resonate-seed", type=int, metavar="N", help="seed of explored tests (default: RESONATE_SEED, else 0)")
     group.addoption("--resonate-runs", type=int, metavar="N", help="runs of each explored test (default: what the test says)")
-    group.addoption("--resonate-replay", metavar="TOKEN", help="run each explored test once, with the choices of this token")
+    group.addoption("--resonate-replay", metavar="TOKEN", help="only the run of this token; tests of other scenarios are skipped")
+    group.addoption("--resonate-write-regressions", metavar="DIR", help="write a test that replays each failed explored test")
     group.addoption("--resonate-backends", metavar="NAMES", help="storages of tests without a marker, such as memory,sqlite")
     group.addoption("--resonate-postgres", metavar="URL", help="a database for the storage postgres; its schema is emptied")
     group.addoption("--resonate-pictures", metavar="DIR", help="folder for timelines and traces of failed tests")
@@ -58,6 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if runs is not None and runs < 1:
         raise pytest.UsageError(f"--resonate-runs must be at least 1, got {runs}")
     check_backends("--resonate-backends", default_backends(config))
+    _check_token(config.getoption("resonate_replay"))
+
+
+def _check_token(token: str | None) -> None:
+    if token is None:
+        return
+    from resonate_core.testing.tokens import decode
+
+    try:
+        decode(token)
+    except ValueError as error:
+        raise pytest.UsageError(f"--resonate-replay: {error}") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -29,7 +29,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("name", "words"),
     [
         ("testing_retries.svg", {"order-1", "attempt failed", "attempt completed"}),
-        ("testing_race.svg", {"held by ann", "worker crashed"}),
+        ("testing_race.svg", {"held by bob", "worker crashed"}),
     ],
 )
 def test_a_committed_picture_is_what_is_drawn(drawn: Path, name: str, words: set[str]) -> None:

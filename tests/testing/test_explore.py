@@ -289,7 +289,7 @@ def test_a_thousand_seeds_are_the_same_in_two_processes():
 
 def test_a_generated_test_fails_as_long_as_the_bug_exists(tmp_path: Path):
     failure = failure_of(charged_twice, seed=1)
-    path = failure.to_pytest(tmp_path / "test_charged_twice.py")
+    path = failure.to_pytest(tmp_path / "made" / "test_charged_twice.py")
     source = path.read_text()
     assert failure.story[0].strip() in source
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -332,6 +332,19 @@ def test_a_failure_can_be_pickled():
     assert (str(copy), copy.story, copy.token, copy.run) == (str(failure), failure.story, failure.token, failure.run)
 
 
+def test_a_function_with_other_arguments_is_refused_before_a_run():
+    def test_it(resonate_choices, resonate_store): ...
+
+    async def no_world(): ...
+
+    with pytest.raises(
+        TypeError, match=r"one argument, the choices, got .*test_it\(resonate_choices, resonate_store\): pytest runs"
+    ):
+        explore(test_it)
+    with pytest.raises(TypeError, match=r"one argument, the world, got .*no_world\(\)$"):
+        explore(no_world)
+
+
 # -- searches
 
 
@@ -353,7 +366,7 @@ def test_a_failure_can_be_pickled():
             {"search": "dfs"},
             "search must be one of 'random', 'priorities', 'crash_everywhere' or an object with `draws`, got 'dfs'",
         ),
-        ({"replay": "abc"}, "token must begin with rct_, got 'abc'"),
+        ({"replay": "abc"}, "replay: token must begin with rct_, got 'abc'"),
     ],
 )
 def test_a_wrong_argument_is_refused(options, text: str):

@@ -12,8 +12,12 @@ import matplotlib.pyplot  # noqa: F401 - a run in this process would import it a
 import pytest
 
 from backends import POSTGRES, require
+from resonate_core import testing
 
 pytest_plugins = ["pytester"]
+
+# A run in this process forgets what it imports, so that a module would exist twice, with two classes of one name.
+LOADED = [getattr(testing, name) for name in testing.__all__]
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., pytest.RunResult]
@@ -409,6 +413,10 @@ def test_sound(resonate_explore):
             "test_it.py::test_it must take resonate_world alone, since it is a coroutine, got resonate_store",
         ),
         (
+            "@pytest.mark.resonate_explore\ndef test_it(resonate_store): pass",
+            "must take resonate_choices, since it is explored: all of its runs would be the same",
+        ),
+        (
             "@pytest.mark.resonate_explore(5)\ndef test_it(resonate_choices): pass",
             "resonate_explore of test_it.py::test_it must have named arguments, got (5,)",
         ),
@@ -424,5 +432,51 @@ def test_a_wrong_explored_test_is_refused(run: Run, text: str, said: str) -> Non
     assert said in result.stdout.str()
 
 
+def test_a_failed_explored_test_is_written_as_a_test_that_replays_it(run: Run, pytester: pytest.Pytester) -> None:
+    fixed = """
+import random
+
+LIMIT = 2
+
+@pytest.fixture
+def limit():
+    return LIMIT
+
+@pytest.mark.parametrize("start", [0])
+@pytest.mark.resonate_explore(runs=300)
+def test_sum(resonate_choices, limit, start):
+    rolls = [resonate_choices.integer(0, 2, "die") for _ in range(3)]
+    resonate_choices.note(f"rolled {rolls}")
+    assert start + sum(rolls) < limit * 3
+
+@pytest.mark.resonate_explore(runs=300)
+async def test_time(resonate_world):
+    await resonate_world.sleep(random.randint(0, 2))
+    assert resonate_world.now < LIMIT
+"""
+    result = run(fixed, "--resonate-write-regressions=tests/again")
+    result.assert_outcomes(failed=2)
+    assert "RESONATE_REPLAY" not in result.stdout.str(), "one way to replay is enough"
+    assert "traceback entries are hidden" not in result.stdout.str().lower()
+    files = sorted((pytester.path / "tests" / "again").iterdir())
+    assert [re.sub("[0-9a-f]{8}", "N", each.name) for each in files] == ["test_sum_N.py", "test_time_N.py"]
+    result.stdout.fnmatch_lines([f"regression test: tests/again/{each.name}" for each in files])
+    assert "rolled [2, 2, 2]" in files[0].read_text() and "import limit, test_sum" in files[0].read_text()
+
+    def again() -> pytest.RunResult:
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "pythonpath=.", "tests/again")
+
+    again().assert_outcomes(failed=2)
+    run(fixed.replace("LIMIT = 2", "LIMIT = 3"))
+    again().assert_outcomes(passed=2)
+
+
+def test_replay_of_takes_explored_tests_only() -> None:
+    with pytest.raises(TypeError, match="test must be a function with the marker resonate_explore, got <function"):
+        testing.replay_of(lambda resonate_choices: None, "rct_1")
+
+
 def test_a_wrong_token_is_refused(run: Run) -> None:
-    assert "token must begin with rct_, got 'xyz'" in run(RACE, "--resonate-replay=xyz").stdout.str()
+    result = run(RACE, "--resonate-replay=xyz")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--resonate-replay: token must begin with rct_, got 'xyz'" in result.stderr.str()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -123,6 +124,27 @@ def test_a_condition_that_nothing_can_make_true_fails():
 
     with pytest.raises(AssertionError, match="idle programs: none is left"):
         interleave(simplest(), new_store(), {"a": ends}, until=lambda: False)
+
+
+def test_jobs_that_no_program_claims_are_named() -> None:
+    store = rc.Store(clock=rc.ManualClock())
+    for number in range(4):
+        store.jobs.enqueue("charge", id=f"j{number}", queue="orders")
+
+    def nothing(name: str) -> Iterator[object]:
+        yield IDLE
+
+    with pytest.raises(
+        AssertionError, match=r"idle programs: a; pending jobs: 'j0' in queue 'orders', .*'j2' in queue 'orders', \.{3}$"
+    ):
+        interleave(Choices.from_tape([]), store, {"a": nothing}, until=lambda: False)
+
+
+def test_a_program_without_a_yield_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"program 'a' must be a generator function \(a function with a yield\), got one that returns None"
+    ):
+        interleave(Choices.from_tape([]), rc.Store(clock=rc.ManualClock()), {"a": lambda name: None})  # type: ignore[arg-type]
 
 
 def test_a_condition_has_a_time():

@@ -13,7 +13,8 @@ from scenarios_to_explore import overdrawn
 
 import resonate_core as rc
 from resonate_core.testing import Choices
-from resonate_core.testing.scenarios import failure_of, importable_name, kind_of, name_of, summary_of
+from resonate_core.testing.regressions import Source
+from resonate_core.testing.scenarios import failure_of, kind_of, name_of, source_of, summary_of
 from resonate_core.testing.stories import StoryWriter, sentence, step_sentence
 
 
@@ -24,21 +25,22 @@ class Called:
 
 
 def test_names():
-    assert name_of(overdrawn) == importable_name(overdrawn) == "scenarios_to_explore:overdrawn"
+    assert name_of(overdrawn) == "scenarios_to_explore:overdrawn"
+    assert source_of(overdrawn) == Source("scenarios_to_explore", "overdrawn")
     assert name_of(functools.partial(functools.partial(overdrawn))) == "scenarios_to_explore:overdrawn"
     assert name_of(Called()).endswith(":Called")
     assert name_of(lambda choices: None).endswith(":test_names.<locals>.<lambda>")
     for scenario in (functools.partial(overdrawn), Called(), lambda choices: None, Called().__call__):
-        assert importable_name(scenario) is None
+        assert source_of(scenario) is None
 
 
 def test_a_program_that_runs_as_a_file_has_the_name_of_the_file(tmp_path: Path):
     program = tmp_path / "my_program.py"
     program.write_text(
-        "from resonate_core.testing.scenarios import importable_name\ndef scenario(choices): pass\nprint(importable_name(scenario))\n"
+        "from resonate_core.testing.scenarios import source_of\ndef scenario(choices): pass\nprint(source_of(scenario).module)\n"
     )
     run = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
-    assert run.stdout == "my_program:scenario\n"
+    assert run.stdout == "my_program\n"
 
 
 def kind(function) -> str:

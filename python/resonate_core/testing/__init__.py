@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .failures import Failure, NotDeterministic, Report
     from .machine import StoreMachine
     from .programs import IDLE, Programs, interleave
+    from .regressions import replay_of
     from .searches import CrashSearch, PrioritySearch, RandomSearch, Search
     from .servers import LiveServer, serving
     from .simulation import (
@@ -72,6 +73,7 @@ __all__ = [
     "crash_at_every_request",
     "explore",
     "interleave",
+    "replay_of",
     "serving",
     "simulate",
     "trace_of",
@@ -109,6 +111,7 @@ _LATER = {
     "crash_at_every_request": "crashes",
     "explore": "exploration",
     "interleave": "programs",
+    "replay_of": "regressions",
     "serving": "servers",
     "trace_of": "traces",
     "Stuck": "simulation",

@@ -13,7 +13,17 @@ from .choices import Choice, ChoiceLimit, Choices, Draws
 from .determinism import repeat, require_equal
 from .failures import Failure, NotDeterministic, Report
 from .progress import progress_of
-from .scenarios import failure_of, importable_name, is_simulated, kind_of, name_of, run_of, story_of
+from .scenarios import (
+    check_arguments,
+    failure_of,
+    is_simulated,
+    kind_of,
+    name_of,
+    run_of,
+    source_of,
+    story_of,
+    trimmed,
+)
 from .searches import Search, search_named
 from .shrinking import LabelledDraws, Shrinker, Tried
 from .tokens import decode, encode
@@ -71,7 +81,8 @@ def explore(
     Raises:
         Failure: A run failed. It carries the shortest story, a token that replays it, and the error.
         NotDeterministic: A failing run, or with `twice` any run, differed when it was repeated with the same choices.
-        ValueError: An argument is out of its range.
+        TypeError: The scenario is no function of one argument.
+        ValueError: An argument is out of its range, or a token is not whole or of another scenario.
 
     Example:
         >>> from resonate_core.testing import Choices, Failure, explore
@@ -90,6 +101,7 @@ def explore(
     """
     __tracebackhide__ = True
     name = name_of(scenario)
+    check_arguments(scenario)
     if limit is None:
         limit = _LIMIT_OF_SIMULATIONS if is_simulated(scenario) else _LIMIT
     token = _token_for(name, replay)
@@ -170,7 +182,10 @@ def _token_for(name: str, replay: str | None) -> str | None:
     token = replay if replay is not None else os.environ.get("RESONATE_REPLAY", "").strip()
     if not token:
         return None
-    scenario, _ = decode(token)
+    try:
+        scenario, _ = decode(token)
+    except ValueError as error:
+        raise ValueError(f"{'RESONATE_REPLAY' if replay is None else 'replay'}: {error}") from None
     if _same(scenario, name):
         return token
     if replay is not None:
@@ -202,8 +217,8 @@ def _replay(scenario: Callable[..., Any], name: str, token: str, limit: int) -> 
         story=story_of(choices, error),
         cause=error,
         choices=len(choices.tape),
-        importable=importable_name(scenario),
-    ) from error
+        source=source_of(scenario),
+    ) from trimmed(error)
 
 
 # -- the shortest story -----------------------------------------------------------------------------------------------------
@@ -253,7 +268,7 @@ def _shortest(
         shrink_runs=shrinker.runs,
         stopped=shrinker.stopped if shrinker.runs else "",
         report=report,
-        importable=importable_name(scenario),
+        source=source_of(scenario),
     )
-    failure.__cause__ = cause
+    failure.__cause__ = trimmed(cause)
     return failure

@@ -13,7 +13,8 @@ import pytest
 
 from .choices import Choices
 from .failing import FAILURE, TRACES
-from .scenarios import name_of
+from .regressions import Source
+from .scenarios import name_of, source_of
 from .stage import Stage, options_of, stage_of
 from .tokens import decode
 from .traces import trace_of
@@ -50,7 +51,17 @@ class Explorer:
         Raises:
             Failure: A run fails; it has the shortest story.
             Skipped: ``--resonate-replay`` has the token of another scenario.
-            UsageError: It has no token.
+        """
+        __tracebackhide__ = True
+        return self.search(scenario, options, None)
+
+    def search(self, scenario: Callable[..., Any], options: Mapping[str, Any], test: Source | None) -> Any:
+        """Search as `__call__` does.
+
+        Args:
+            scenario: The scenario.
+            options: As of `resonate_core.testing.explore`.
+            test: Where the scenario is, if it is made of a test with fixtures.
         """
         __tracebackhide__ = True
         import resonate_core_pytest as plugin
@@ -69,16 +80,14 @@ class Explorer:
         try:
             return explore(scenario, **given)
         except Failure as failure:
+            failure.explored_by_pytest(test)
             self._item.stash[FAILURE] = failure
             with suppress(Exception):  # the picture is an extra of the report
                 self._item.stash[TRACES] = trace_of(scenario, failure.token)
             raise
 
     def _token_of(self, scenario: Callable[..., Any], token: str) -> str:
-        try:
-            name = decode(token)[0]
-        except ValueError as error:
-            raise pytest.UsageError(f"--resonate-replay: {error}") from error
+        name = decode(token)[0]
         if name != name_of(scenario):
             pytest.skip(f"--resonate-replay has the token of {name}")
         return token
@@ -103,7 +112,14 @@ def run_explored(item: pytest.Function) -> None:
     names = item._fixtureinfo.argnames
     shared = {name: item.funcargs[name] for name in names if name not in OF_A_RUN}
     used = [name for name in PARTS if f"resonate_{name}" in names]
-    Explorer(item)(_scenario(item, shared, used), **marker.kwargs)
+    scenario = _scenario(item, shared, used)
+    Explorer(item).search(scenario, marker.kwargs, source_of(item.obj, _fixtures_of_module(item)))
+
+
+def _fixtures_of_module(item: pytest.Function) -> list[str]:
+    """The names of the functions of a test's module that make its fixtures: a generated test imports them."""
+    made = [found[-1].func for found in item._fixtureinfo.name2fixturedefs.values()]
+    return [one.__name__ for one in made if one.__module__ == item.module.__name__ and hasattr(item.module, one.__name__)]
 
 
 def _scenario(item: pytest.Function, shared: Mapping[str, Any], used: list[str]) -> Callable[..., Any]:
@@ -151,6 +167,10 @@ def _check_fixtures(item: pytest.Function) -> None:
         raise pytest.UsageError(f"{item.nodeid} must take {has}, since it is a {kind}, got {', '.join(wrong)}")
     if is_coroutine and "resonate_world" not in names:
         raise pytest.UsageError(f"{item.nodeid} must take resonate_world, since it is an explored coroutine")
+    if not is_coroutine and "resonate_choices" not in names:
+        raise pytest.UsageError(
+            f"{item.nodeid} must take resonate_choices, since it is explored: all of its runs would be the same"
+        )
     for name, found in item._fixtureinfo.name2fixturedefs.items():
         if name in OF_A_RUN:
             continue

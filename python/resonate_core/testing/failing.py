@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code.code import ExceptionRepr
+from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntry
 
 from .._extras import how_to_install
 from .differences import cut
@@ -91,10 +91,18 @@ def describe(item: pytest.Item, report: pytest.TestReport, raised: pytest.Except
         left_out = len(story) - MOST_STORY
         lines.append("story:" if left_out <= 0 else f"story, the last {MOST_STORY} of {len(story)} lines:")
         lines += story[-MOST_STORY:]
+    if failure is not None and (folder := item.config.getoption("resonate_write_regressions")):
+        written = failure.write_regression(item.config.rootpath / folder)
+        given = str(written) if written else "not written: the scenario must be a function at the top of a module"
+        lines.append(f"regression test: {_from_here(given, item.config)}")
     for name, value in _files(item, trace):
         lines.append(f"{name}: {_from_here(value, item.config)}")
         facts[f"resonate_{name}"] = value
     text = "\n".join(lines)
+    if isinstance(report.longrepr, ExceptionChainRepr):
+        for shown, _, _ in report.longrepr.chain:
+            if not any(entry.reprfileloc for entry in shown.reprentries if isinstance(entry, ReprEntry)):
+                shown.extraline = None  # "All traceback entries are hidden": they are ours, and the story says more
     if isinstance(report.longrepr, ExceptionRepr):
         report.longrepr.addsection(TITLE, text)  # is shown with every --show-capture, and is in the JUnit file
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .regressions import Source, name_of_file, text_of
 from .scenarios import summary_of
 from .tokens import decode
 
@@ -115,7 +115,7 @@ class Failure(AssertionError):
         shrink_runs: int = 0,
         stopped: str = "",
         report: Report | None = None,
-        importable: str | None = None,
+        source: Source | None = None,
     ) -> None:
         self.scenario = scenario
         self.token = token
@@ -128,10 +128,10 @@ class Failure(AssertionError):
         self.shrink_runs = shrink_runs
         self.stopped = stopped
         self.report = report
-        self._importable = importable
+        self._source = source
         super().__init__(self._text())
 
-    def _text(self) -> str:
+    def _text(self, *, replay: bool = True) -> str:
         story = self.story[-_LINES:]
         if len(story) < len(self.story):
             story = [f"({len(self.story) - len(story)} earlier lines)", *story]
@@ -147,14 +147,15 @@ class Failure(AssertionError):
         others = {each.kind: each.summary for each in self.report.failing[1:]} if self.report else {}
         if self.report and len(self.report.failing) > 1:
             lines.append(f"  failing {len(self.report.failing)} of {self.report.runs} runs, in {len(others)} ways")
-        lines.append(f"  replay  RESONATE_REPLAY={self.token}")
+        if replay:
+            lines.append(f"  replay  RESONATE_REPLAY={self.token}")
         return "\n".join(lines)
 
     def to_pytest(self, path: str | Path) -> Path:
         """Write a file of pytest whose only test replays this failure. It passes as soon as the bug is fixed.
 
         Args:
-            path: The file, for example ``tests/regressions/test_charged_twice.py``. It is replaced if it exists.
+            path: The file, for example ``tests/regressions/test_charged_twice.py``. It is replaced if it exists; missing folders are made.
 
         Returns:
             The path.
@@ -162,35 +163,35 @@ class Failure(AssertionError):
         Raises:
             ValueError: The scenario cannot be imported: it is a lambda or is defined in another function.
         """
-        if self._importable is None:
+        if self._source is None:
             raise ValueError(f"scenario must be a function at the top of a module, got {self.scenario}: move it there")
-        module, _, function = self._importable.partition(":")
-        name = re.sub(r"\W+", "_", function)
-        story = "\n".join(f"    {line}".rstrip() for line in self.story).replace("\\", "\\\\").replace('"""', "'''")
-        token = self.token
-        pieces = "\n".join(f"    {token[at : at + 100]!r}" for at in range(0, len(token), 100)).replace("'", '"')
-        text = f'''"""Replays a failure of {self.scenario}.
-
-The story at that time::
-
-{story or "    (no notes)"}
-"""
-
-from {module} import {function}
-
-from resonate_core.testing import explore
-
-TOKEN = (
-{pieces}
-)
-
-
-def test_{name}() -> None:
-    explore({function}, replay=TOKEN)
-'''
+        text = text_of(self._source, self.scenario, self.token, self.story)
         target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
         return target
+
+    def explored_by_pytest(self, test: Source | None) -> None:
+        """Say that pytest ran the scenario: its report tells how to replay it, so the message does not.
+
+        Args:
+            test: The test with fixtures that is the scenario; None: a test calls the scenario.
+        """
+        self._source = test or self._source
+        self.args = (self._text(replay=False),)
+
+    def write_regression(self, folder: Path) -> Path | None:
+        """Write the file of `to_pytest` to a folder, under a name of its own.
+
+        Args:
+            folder: The folder; it is made.
+
+        Returns:
+            The path, or None if the scenario cannot be imported.
+        """
+        if self._source is None:
+            return None
+        return self.to_pytest(folder / name_of_file(self._source, self.token))
 
     @property
     def tape(self) -> list[int]:
@@ -198,8 +199,8 @@ def test_{name}() -> None:
         return decode(self.token)[1]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuilt, ({key: value for key, value in self.__dict__.items() if not key.startswith("_")}, self._importable)
+        return _rebuilt, ({key: value for key, value in self.__dict__.items() if not key.startswith("_")}, self._source)
 
 
-def _rebuilt(attributes: dict[str, Any], importable: str | None) -> Failure:
-    return Failure(**attributes, importable=importable)
+def _rebuilt(attributes: dict[str, Any], source: Source | None) -> Failure:
+    return Failure(**attributes, source=source)

@@ -61,6 +61,10 @@ class _Running:
         self.program = program
         self.crash = crash
         self.generator = program(name)
+        if not isinstance(self.generator, Iterator):
+            raise TypeError(
+                f"program {name!r} must be a generator function (a function with a yield), got one that returns {self.generator!r}"
+            )
         self.idle_since: int | None = None
         self.wakes_at: int | None = None
         self.started = False
@@ -256,7 +260,9 @@ class Programs:
                 return False
             waiting = ", ".join(each.name for each in self._programs) or "none is left"
             if at is None:
-                raise AssertionError(f"not done at {self._clock.now} ms, and nothing is left to happen; idle programs: {waiting}")
+                raise AssertionError(
+                    f"not done at {self._clock.now} ms, and nothing is left to happen; idle programs: {waiting}{self._waiting_jobs()}"
+                )
             raise AssertionError(f"not done at {last} ms, the limit; programs: {waiting}")
         follows = self._choices.follows(self._store)
         for fired in self._clock.advance_to(max(at, self._clock.now)):
@@ -264,6 +270,13 @@ class Programs:
                 self._choices.note(step_sentence(fired.kind, fired.id))
         self._steps += 1
         return True
+
+    def _waiting_jobs(self) -> str:
+        """The jobs that no program claims, for a message."""
+        jobs = self._store.jobs.search(state="pending", limit=3)
+        shown = [f"{job.id!r} in queue {job.queue!r}" for job in jobs]
+        more = ", ..." if jobs.cursor else ""
+        return f"; pending jobs: {', '.join(shown)}{more}" if shown else ""
 
 
 class _Buried:

@@ -5,17 +5,32 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import TracebackType
 from typing import Any, cast
 
 from .choices import ChoiceLimit, Choices
+from .regressions import Source
 
-__all__ = ["failure_of", "importable_name", "is_simulated", "kind_of", "name_of", "run_of", "story_of", "summary_of"]
+__all__ = [
+    "check_arguments",
+    "failure_of",
+    "is_simulated",
+    "kind_of",
+    "name_of",
+    "run_of",
+    "source_of",
+    "story_of",
+    "summary_of",
+    "trimmed",
+]
 
 #: The folder of the package. A failure is known by the line outside it.
 _PACKAGE = str(Path(__file__).parent.parent)
+
+_ASYNCIO = str(Path(inspect.__file__).parent / "asyncio")
 
 
 def _unwrapped(scenario: Callable[..., Any]) -> Any:
@@ -54,11 +69,46 @@ def name_of(scenario: Callable[..., Any]) -> str:
     return f"{module_of(scenario)}:{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def importable_name(scenario: Callable[..., Any]) -> str | None:
-    """Return the name of a scenario that is a function at the top of a module, and otherwise None."""
-    name = name_of(scenario)
-    function = name.partition(":")[2]
-    return name if scenario is _unwrapped(scenario) and inspect.isfunction(scenario) and function.isidentifier() else None
+def check_arguments(scenario: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with the choices, or the world, alone.
+
+    Raises:
+        TypeError: It takes more arguments, or none.
+
+    Example:
+        >>> def test_it(resonate_choices, resonate_store): ...
+        >>> check_arguments(test_it)
+        Traceback (most recent call last):
+        ...
+        TypeError: scenario must take one argument, the choices, got test_it(resonate_choices, resonate_store): pytest runs a test \
+with fixtures, by the marker resonate_explore
+    """
+    try:
+        signature = inspect.signature(scenario, follow_wrapped=False)
+    except (TypeError, ValueError):  # of some classes and functions in C the arguments are not known
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        shown = f"{name_of(scenario).partition(':')[2]}{signature}"
+        hint = ""
+        if any(name.startswith("resonate_") for name in signature.parameters):
+            hint = ": pytest runs a test with fixtures, by the marker resonate_explore"
+        given = "world" if is_simulated(scenario) else "choices"
+        raise TypeError(f"scenario must take one argument, the {given}, got {shown}{hint}") from None
+
+
+def source_of(scenario: Callable[..., Any], fixtures: Sequence[str] | None = None) -> Source | None:
+    """Return where a generated test finds a scenario; None: it is not a function at the top of a module.
+
+    Args:
+        scenario: The scenario, or a test.
+        fixtures: Of a test: the fixtures of its module that it uses.
+    """
+    module, _, function = name_of(scenario).partition(":")
+    if scenario is not _unwrapped(scenario) or not inspect.isfunction(scenario) or not function.isidentifier():
+        return None
+    return Source(module, function, None if fixtures is None else tuple(fixtures))
 
 
 def is_simulated(scenario: Callable[..., Any]) -> bool:
@@ -110,6 +160,19 @@ def kind_of(error: BaseException) -> str:
         trace = trace.tb_next
     names = ",".join(sorted({violation.name for violation in getattr(error, "violations", ())}))
     return f"{type(error).__module__}.{type(error).__qualname__} {names} at {innermost} from {outside}"
+
+
+def trimmed(error: BaseException) -> BaseException:
+    """Leave out of a traceback the frames of this package and of asyncio that come before the first one of the user.
+
+    A broken property has no frame of the user, and keeps none. Another exception in our own code keeps them all.
+    """
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith((_PACKAGE, _ASYNCIO)):
+        trace = trace.tb_next
+    if trace is not None or isinstance(error, AssertionError):
+        error.__traceback__ = trace
+    return error
 
 
 def story_of(choices: Choices, error: BaseException | None) -> list[str]:

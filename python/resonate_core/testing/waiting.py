@@ -75,6 +75,8 @@ def _job(store: Store[Any] | Client, id: str) -> list[str]:
     if job.attempts:
         last = job.attempts[-1]
         lines.append(f"its attempt {last['number']} of {job.max_retries + 1} at most: {last.get('outcome', 'under way')}")
+    elif job.state == "pending" and not job.claimed_by:
+        lines.append(f"no worker has claimed it: does one work on queue {job.queue!r}?")
     if job.error:
         lines.append(f"its last error is {job.error.get('code')}: {job.error.get('message', '')}")
     return lines
