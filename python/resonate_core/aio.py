@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ._async import apply_async, run_call
 from ._calls import jobs, promises
 from ._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
-from ._calls.call import VERSION, Call, Repeated, Together, refusal
+from ._calls.call import Call, Repeated, Together, answers_together, envelope
 from ._calls.faces import awaited
 from ._calls.outcome import Seconds
 from ._core import Jobs as CoreJobs, Promise, Promises as CorePromises, Store
@@ -20,8 +20,6 @@ from ._waiting import result_async, wait_async
 __all__ = ["AsyncStore", "AsyncStoreJobs", "AsyncStorePromises"]
 
 T = TypeVar("T")
-_HEAD = {"corrId": "aio", "version": VERSION}
-_UNDONE = "undone: "  # how the replies begin of those that another refusal has undone
 
 
 class _StoreRunner:
@@ -40,20 +38,15 @@ class _StoreRunner:
 
     def run(self, call: Call[T]) -> Awaitable[T]:
         call.settle_deadline(self._now)
-        return run_call(self.store, call, {"kind": call.kind, "head": _HEAD, "data": call.data})
+        return run_call(self.store, call, envelope(call, "aio"))
 
     async def together(self, calls: Together[T]) -> T:
         if not calls.calls:
             return calls.gather([])
         for call in calls.calls:
             call.settle_deadline(self._now)
-        requests = [{"kind": call.kind, "head": _HEAD, "data": call.data} for call in calls.calls]
-        replies = await apply_async(self.store, requests, None, atomic=True)
-        answers = [(reply["head"]["status"], reply["data"]) for reply in replies]
-        for status, answer in answers:  # of the refusals, one is the cause, and the others say that they were undone
-            if status >= 400 and not (status == 409 and answer.startswith(_UNDONE)):
-                raise refusal(status, answer)
-        return calls.gather([answer for _, answer in answers])
+        requests = [envelope(call, "aio") for call in calls.calls]
+        return calls.gather(answers_together(await apply_async(self.store, requests, None, atomic=True)))
 
     async def in_parts(self, calls: Together[T]) -> T:
         return await self.together(calls)  # a store has no limit of a request

@@ -180,6 +180,38 @@ def test_the_server_delivers_to_a_stream():
     assert simulate(scenario, seed=1, twice=True).value == (404, True)
 
 
+def test_a_doubled_request_for_a_stream_leaves_one_stream_open():
+    pytest.importorskip("httpx")
+    opened, closed = [], []
+
+    async def ticker(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        await receive()
+        opened.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"tick", "more_body": True})
+        assert (await receive())["type"] == "http.disconnect"
+        closed.append(scope["path"])
+
+    async def scenario(world):
+        client = world.http(ticker)
+        within: list[tuple[int, int]] = []
+
+        async def reader() -> None:
+            async with client.stream("GET", "/stream") as stream:
+                assert await anext(stream.aiter_bytes()) == b"tick"
+                await world.sleep("1 s")
+                within.append((len(opened), len(closed)))
+
+        await world.sleep(1)
+        world.faults(duplicate=1.0)
+        world.process("reader", reader)
+        await world.sleep("2 s")
+        return within, len(closed)
+
+    assert simulate(scenario, seed=1).value == ([(2, 1)], 2)
+
+
 # -- power ------------------------------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from .. import errors
 
-__all__ = ["VERSION", "AnyCall", "Call", "Repeated", "Together", "nothing", "refusal"]
+__all__ = ["VERSION", "AnyCall", "Call", "Repeated", "Together", "answers_together", "envelope", "nothing", "refusal"]
 
 #: The version of the protocol that calls are in.
 VERSION = "2026-04-01"
@@ -16,6 +16,7 @@ T = TypeVar("T")
 Data = dict[str, Any]
 
 _LAST = 2**63 - 1
+_UNDONE = "undone: "  # how the replies begin of those that another refusal has undone
 _REFUSALS = {400: errors.Invalid, 404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable, 501: errors.Unsupported}
 
 
@@ -29,6 +30,40 @@ def refusal(status: int, message: str) -> errors.ResonateError:
     """
     other = errors.StoreError if status >= 500 else errors.ResonateError
     return _REFUSALS.get(status, other)(message, status)
+
+
+def envelope(call: Call[Any], id: str) -> Data:
+    """The request of a call. Its `id` is the head's `corrId`.
+
+    Example:
+        >>> from resonate_core._calls.call import Call, envelope, nothing
+        >>> envelope(Call("promise.get", {"id": "a"}, nothing), "7")["head"]
+        {'corrId': '7', 'version': '2026-04-01'}
+    """
+    return {"kind": call.kind, "head": {"corrId": id, "version": VERSION}, "data": call.data}
+
+
+def answers_together(replies: Sequence[Data]) -> list[Any]:
+    """The data of the replies to one transaction.
+
+    Raises:
+        ResonateError: The refusal that undid the transaction. The others say that they were undone.
+
+    Example:
+        >>> from resonate_core._calls.call import answers_together
+        >>> answers_together([{"head": {"status": 200}, "data": "done"}])
+        ['done']
+        >>> undone = {"head": {"status": 409}, "data": "undone: another request was refused"}
+        >>> answers_together([undone, {"head": {"status": 404}, "data": "promise a does not exist"}])
+        Traceback (most recent call last):
+        ...
+        resonate_core.errors.NotFound: promise a does not exist
+    """
+    for reply in replies:
+        status, answer = reply["head"]["status"], reply["data"]
+        if status >= 400 and not (status == 409 and str(answer).startswith(_UNDONE)):
+            raise refusal(status, str(answer))
+    return [reply["data"] for reply in replies]
 
 
 class Call(Generic[T]):

@@ -158,6 +158,16 @@ class Exchange(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         """Disconnect."""
+        self.disconnect()
+
+    def disconnect(self, answered: asyncio.Future[Message] | None = None) -> None:
+        """Disconnect.
+
+        Args:
+            answered: The response that nothing reads: its error, if it is one, is of no interest.
+        """
+        if answered is not None:
+            answered.exception()
         self._gone.set()
         self.server.exchanges.discard(self)
 
@@ -195,7 +205,8 @@ class Transport(httpx.AsyncBaseTransport):
         if fate == "lost":
             raise httpx.ReadTimeout(f"no response to {what} (simulated: the request was lost)")
         if fate == "twice":
-            self._begin(request, body)
+            ignored = self._begin(request, body)
+            ignored.start.add_done_callback(ignored.disconnect)  # else a stream would stay open, without a reader
         exchange = self._begin(request, body)
         if fate == "unanswered":
             await _within(asyncio.shield(exchange.start), timeout)

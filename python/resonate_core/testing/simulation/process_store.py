@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..._calls import jobs, promises
 from ..._calls.async_faces import AsyncJobs, AsyncPromises, AsyncQueues, AsyncSchedules, AsyncTasks
 from ..._calls.attempts import Attempts
-from ..._calls.call import VERSION, Call, Repeated, Together, refusal
+from ..._calls.call import Call, Repeated, Together, answers_together, envelope
 from ..._calls.faces import awaited, sent
 from ..._calls.outcome import Seconds, still_pending, timeout_seconds, value_of
 from ..._calls.sync_faces import Jobs, Promises, Queues, Schedules, Tasks
@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["AsyncProcessStore", "ProcessStore"]
 
 T = TypeVar("T")
-_HEAD = {"corrId": "sim", "version": VERSION}
-_UNDONE = "undone: "
+_ID = "sim"
 _KIND = re.compile(r'"kind":\s*"([a-z_.]+)"')
 _RETRY_FOR = 30.0  # as `resonate_core.connect`
-
-
-def _envelope(call: Call[Any]) -> dict[str, Any]:
-    return {"kind": call.kind, "head": _HEAD, "data": call.data}
 
 
 class _Calls:
@@ -47,23 +42,14 @@ class _Calls:
 
     def one(self, call: Call[Any]) -> Callable[[], tuple[int, Any]]:
         call.settle_deadline(lambda: self.store.now)
-        world, envelopes = self.store._world, [_envelope(call)]
+        world, envelopes = self.store._world, [envelope(call, _ID)]
         return lambda: world.store._run_calls(envelopes)[0]
 
     def all(self, calls: Together[Any]) -> Callable[[], list[Any]]:
         for call in calls.calls:
             call.settle_deadline(lambda: self.store.now)
-        world, envelopes = self.store._world, [_envelope(call) for call in calls.calls]
-
-        def execute() -> list[Any]:
-            replies = world.store.apply(envelopes, atomic=True)
-            answers = [(reply["head"]["status"], reply["data"]) for reply in replies]
-            for status, answer in answers:
-                if status >= 400 and not (status == 409 and str(answer).startswith(_UNDONE)):
-                    raise refusal(status, str(answer))
-            return [answer for _, answer in answers]
-
-        return execute
+        world, envelopes = self.store._world, [envelope(call, _ID) for call in calls.calls]
+        return lambda: answers_together(world.store.apply(envelopes, atomic=True))
 
 
 class _Runner(_Calls):
@@ -94,10 +80,10 @@ class _AsyncRunner(_Calls):
         histories = self.store._world._histories
         if histories is None:
             return call.result(*await self._again(call.kind, execute, call.again))
-        envelope = _envelope(call)
+        request = envelope(call, _ID)
 
         async def once() -> tuple[int, Any]:
-            end = histories.begin(self.store._life.name, envelope)
+            end = histories.begin(self.store._life.name, request)
             answer = await self.store._call(call.kind, execute)
             end(answer)
             return answer
