@@ -99,7 +99,7 @@ Duration duration(py::handle given, const char* argument) {
     return days * 86'400'000 + seconds * 1000 + microseconds / 1000;
   }
   if (PyBool_Check(given.ptr()) || !PyIndex_Check(given.ptr()))
-    wrong_type(argument, "an int of milliseconds or a timedelta", given);
+    wrong_type(argument, "a duration, an int of milliseconds or a timedelta", given);
   return integer(given, argument);
 }
 

@@ -243,6 +243,7 @@ std::string schedule_repr(const ScheduleRecord& record) {
   shown.with("promise_timeout", schedule.promise_timeout).with_instant("next_run_at", schedule.next_run_at);
   if (schedule.last_run_at) shown.with_instant("last_run_at", *schedule.last_run_at);
   if (schedule.set_aside) shown.with("problem", schedule.set_aside->problem);
+  if (schedule.paused) shown.with("paused", true);
   return shown.done();
 }
 
@@ -286,7 +287,7 @@ Example:
           "created_at", [](const ScheduleRecord& self) { return self.schedule->created_at; }, "When it was created, in Unix ms.")
       .def_property_readonly(
           "next_run_at", [](const ScheduleRecord& self) { return self.schedule->next_run_at; },
-          "The next occurrence, in Unix ms; 2**63 - 1 if there is none.")
+          "The next occurrence, in Unix ms; 2**63 - 1 if there is none. Of a paused schedule, the one at which it was paused.")
       .def_property_readonly(
           "last_run_at", [](const ScheduleRecord& self) { return self.schedule->last_run_at; },
           "The occurrence that created the last promise, in Unix ms; None before the first.")
@@ -301,7 +302,9 @@ Example:
           [](const ScheduleRecord& self) {
             return self.schedule->set_aside ? std::optional(self.schedule->set_aside->retry_at) : std::nullopt;
           },
-          "When a schedule that is set aside is examined again, in Unix ms; otherwise None.");
+          "When a schedule that is set aside is examined again, in Unix ms; otherwise None.")
+      .def_property_readonly(
+          "paused", [](const ScheduleRecord& self) { return self.schedule->paused; }, "Whether it is paused, and does not fire.");
   def_record(bound, RecordTraits<ScheduleRecord>{.to_dict = schedule_dict,
                                                  .to_dict_doc = R"doc(
 Return the record as in an envelope of 2026-04-01.

@@ -29,6 +29,10 @@ ScheduleRecord get(const Schedules& self, const Str& id) { return {self.store->r
 
 void remove(const Schedules& self, const Str& id) { self.store->run(ScheduleDelete{id_of(id)}); }
 
+ScheduleRecord pause(const Schedules& self, const Str& id) { return {self.store->run(SchedulePause{id_of(id)}).schedule}; }
+
+ScheduleRecord resume(const Schedules& self, const Str& id) { return {self.store->run(ScheduleResume{id_of(id)}).schedule}; }
+
 SchedulePage search(const Schedules& self, const OptionalStr& id, const StringMapping& tags, const Int& limit,
                     const OptionalStr& cursor) {
   Reply reply = self.store->run(ScheduleSearch{search_query(id, tags, limit, cursor)});
@@ -108,6 +112,51 @@ Example:
     >>> store.schedules.delete("hourly")
     >>> len(store.schedules.search())
     0
+)doc")
+      .def("pause", &pause, py::arg("id"), R"doc(
+Pause a schedule: it does not fire until it is resumed (PROTOCOL 3.20). It has no effect on a paused schedule.
+
+Args:
+    id: The id of the schedule.
+
+Returns:
+    The schedule.
+
+Raises:
+    NotFound: The schedule does not exist.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> store.schedules.pause("hourly").paused
+    True
+    >>> clock.advance(86_400_000)
+    []
+)doc")
+      .def("resume", &resume, py::arg("id"), R"doc(
+Resume a paused schedule from now on (PROTOCOL 3.20): occurrences in the pause are not made up for, whatever `catchup` is.
+
+It has no effect on a schedule that is not paused.
+
+Args:
+    id: The id of the schedule.
+
+Returns:
+    The schedule.
+
+Raises:
+    Invalid: Its cron expression names a time zone that this system does not have.
+    NotFound: The schedule does not exist.
+
+Example:
+    >>> clock = rc.ManualClock()
+    >>> store = rc.Store(clock=clock)
+    >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+    >>> _ = store.schedules.pause("hourly")
+    >>> _ = clock.advance(5_400_000)
+    >>> store.schedules.resume("hourly").next_run_at
+    7200000
 )doc")
       .def("search", &search, py::arg("id") = py::none(), py::kw_only(), py::arg("tags") = py::none(), py::arg("limit") = 10,
            py::arg("cursor") = py::none(), R"doc(

@@ -46,7 +46,7 @@ std::vector<Violation> Engine::problems(ProblemScope scope) {
         found.push_back(set_aside(*schedule, schedule->set_aside->problem));
     } else {
       each_schedule(storage, [&found](const ScheduleRef& schedule) {
-        if (schedule->next_run_at == kNever) return;
+        if (schedule->due_at() == kNever) return;
         if (const ScheduleProblem problem = problem_of(*schedule); problem.kind != ScheduleProblem::Kind::none)
           found.push_back(set_aside(*schedule, problem.text));
         else if (schedule->set_aside)

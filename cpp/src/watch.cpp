@@ -130,7 +130,7 @@ void Engine::notify(const Changes& changes) noexcept {
   for (const RowChange& change : changes.rows)
     if (change.after) earliest = std::min(earliest, change.after->due.at);
   for (const ScheduleChange& change : changes.schedules)
-    if (change.after) earliest = std::min(earliest, change.after->next_run_at);
+    if (change.after) earliest = std::min(earliest, change.after->due_at());
   const JobCounts counts = job_counts(changes);
   std::lock_guard lock(watches_mutex_);
   for (const std::weak_ptr<Watch>& one : watches_) {

@@ -249,6 +249,8 @@ class RandomJobRequests {
       case 30:
         if (below(4)) return settings(now);
         if (below(3)) return schedule(now);
+        if (below(4) == 0) return SchedulePause{"s" + std::to_string(below(3))};
+        if (below(3) == 0) return ScheduleResume{"s" + std::to_string(below(3))};
         return ScheduleDelete{"s" + std::to_string(below(3))};
       case 31:
         if (below(2)) return QueuePause{queue()};

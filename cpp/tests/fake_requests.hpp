@@ -186,6 +186,8 @@ class RandomRequests {
                               .job = {}};
       default:
         if (below(2)) return ScheduleSearch{query(false)};
+        if (below(3) == 0) return SchedulePause{"s" + std::to_string(below(3))};
+        if (below(2)) return ScheduleResume{"s" + std::to_string(below(3))};
         return ScheduleGet{"s" + std::to_string(below(3))};
     }
   }

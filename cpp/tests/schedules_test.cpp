@@ -147,6 +147,28 @@ TEST(CatchUpNone, SkipsWhatIsTooLate) {
   EXPECT_EQ(texts_of(store.engine->tick(51 * kMinute + 1)), Texts{"schedule s@3000000"});
 }
 
+TEST(Schedules, APausedOneDoesNotFireUntilItIsResumed) {
+  for (const CatchUp catchup : {CatchUp::all, CatchUp::latest, CatchUp::none}) {
+    Store store{Options{.catchup = catchup}};
+    EXPECT_EQ(store.run(SchedulePause{"s"}).status, 404);
+    EXPECT_EQ(store.run(ScheduleResume{"s"}).status, 404);
+    store.must(every_minute("s"));
+    EXPECT_EQ(store.must(ScheduleResume{"s"}).schedule->next_run_at, kMinute);
+    store.clock->advance_to(kMinute);
+    const Reply paused = store.must(SchedulePause{"s"});
+    EXPECT_TRUE(paused.schedule->paused);
+    EXPECT_EQ(store.must(SchedulePause{"s"}).schedule, paused.schedule);
+    EXPECT_EQ(store.must(every_minute("s")).schedule, paused.schedule);
+    EXPECT_TRUE(store.clock->advance_to(10 * kMinute + 1).empty());
+    const Reply resumed = store.must(ScheduleResume{"s"});
+    EXPECT_FALSE(resumed.schedule->paused);
+    EXPECT_EQ(resumed.schedule->last_run_at, kMinute);
+    EXPECT_EQ(resumed.schedule->next_run_at, 11 * kMinute);
+    EXPECT_EQ(store.clock->advance_to(11 * kMinute).size(), 1u);
+    EXPECT_TRUE(store.engine->check().empty());
+  }
+}
+
 TEST(Schedules, ManyFireTogether) {
   Store store{Options{}};
   constexpr int kSchedules = 1500;

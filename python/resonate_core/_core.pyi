@@ -427,7 +427,12 @@ class Schedule:
     @property
     def next_run_at(self) -> int:
         """
-        The next occurrence, in Unix ms; 2**63 - 1 if there is none.
+        The next occurrence, in Unix ms; 2**63 - 1 if there is none. Of a paused schedule, the one at which it was paused.
+        """
+    @property
+    def paused(self) -> bool:
+        """
+        Whether it is paused, and does not fire.
         """
     @property
     def problem(self) -> str | None:
@@ -1907,6 +1912,53 @@ class Schedules:
             >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
             >>> store.schedules.get("hourly").cron
             '@hourly'
+        """
+    def pause(self, id: str) -> Schedule:
+        """
+        Pause a schedule: it does not fire until it is resumed (PROTOCOL 3.20). It has no effect on a paused schedule.
+
+        Args:
+            id: The id of the schedule.
+
+        Returns:
+            The schedule.
+
+        Raises:
+            NotFound: The schedule does not exist.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> store.schedules.pause("hourly").paused
+            True
+            >>> clock.advance(86_400_000)
+            []
+        """
+    def resume(self, id: str) -> Schedule:
+        """
+        Resume a paused schedule from now on (PROTOCOL 3.20): occurrences in the pause are not made up for, whatever `catchup` is.
+
+        It has no effect on a schedule that is not paused.
+
+        Args:
+            id: The id of the schedule.
+
+        Returns:
+            The schedule.
+
+        Raises:
+            Invalid: Its cron expression names a time zone that this system does not have.
+            NotFound: The schedule does not exist.
+
+        Example:
+            >>> clock = rc.ManualClock()
+            >>> store = rc.Store(clock=clock)
+            >>> _ = store.schedules.create("hourly", "@hourly", promise_timeout=1000)
+            >>> _ = store.schedules.pause("hourly")
+            >>> _ = clock.advance(5_400_000)
+            >>> store.schedules.resume("hourly").next_run_at
+            7200000
         """
     def search(
         self,

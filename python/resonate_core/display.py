@@ -177,6 +177,7 @@ def schedule_html(schedule: Schedule) -> str:
             "promise_tags": schedule.promise_tags,
             "next_run_at": schedule.next_run_at,
             "last_run_at": schedule.last_run_at,
+            **({"paused": True} if schedule.paused else {}),
         },
     )
 

@@ -210,6 +210,20 @@ def test_a_schedule_is_run_and_deleted(own_shop: Shop, open_page: Opener) -> Non
     assert [one.id for one in store.schedules.search()] == ["heartbeat"]
 
 
+def test_a_schedule_is_paused_and_resumed(own_shop: Shop, open_page: Opener) -> None:
+    store = own_shop.store
+    ui = open_page(own_shop.base)
+    page = ui.go("schedules")
+    row = page.locator("tbody tr", has_text="nightly-report")
+    act(ui, "Pause", "Pause nightly-report: done", inside=row)
+    row.locator(".pill", has_text="paused").wait_for()
+    assert store.schedules.get("nightly-report").paused
+    assert ui.axe() == []
+    act(ui, "Resume", "Resume nightly-report: done", inside=row)
+    row.locator(".pill", has_text="paused").wait_for(state="detached")
+    assert not store.schedules.get("nightly-report").paused
+
+
 def test_advice_on_a_stuck_workflow_mends_it(own_shop: Shop, open_page: Opener) -> None:
     ui = open_page(own_shop.base)
     page = ui.go(f"why?id={scene.STUCK}")

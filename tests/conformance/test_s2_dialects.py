@@ -13,7 +13,8 @@ ONLY_2026 = ["promise.register_callback", "promise.register_listener", "promise.
              "task.search", "schedule.search", "debug.start", "debug.stop", "debug.reset", "debug.tick", "debug.snap"]
 ONLY_2025 = ["promise.register", "promise.subscribe"]
 BOTH = ["promise.get", "promise.create", "promise.settle", "task.get", "task.create", "task.acquire", "task.suspend",
-        "task.fulfill", "task.release", "task.fence", "task.heartbeat", "schedule.get", "schedule.create", "schedule.delete"]
+        "task.fulfill", "task.release", "task.fence", "task.heartbeat", "schedule.get", "schedule.create", "schedule.delete",
+        "schedule.pause", "schedule.resume"]
 FOREIGN = [*((V25, k) for k in ONLY_2026), *((V26, k) for k in ONLY_2025),
            *((v, k) for v in (V25, V26) for k in ("promise.delete", "promise", "Promise.get", "promise.get ", "error"))]
 # fmt: on

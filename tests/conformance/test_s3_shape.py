@@ -87,6 +87,8 @@ MEMBERS: dict[str, tuple[dict[str, Any], dict[str, list[Any]]]] = {
     "task.continue": ({"id": "halted"}, {"id": ID}),
     "schedule.get": ({"id": "s"}, {"id": ID}),
     "schedule.delete": ({"id": "s"}, {"id": ID}),
+    "schedule.pause": ({"id": "s"}, {"id": ID}),
+    "schedule.resume": ({"id": "s"}, {"id": ID}),
     "schedule.create": (
         {"id": "s2", "cron": "* * * * *", "promiseId": "a", "promiseTimeout": 5, "promiseParam": {}, "promiseTags": {}},
         {"id": ID, "cron": [*ID, "nonsense"], "promiseId": NAME, "promiseTimeout": COUNT, "promiseParam?": VALUE,

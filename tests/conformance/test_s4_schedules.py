@@ -52,6 +52,47 @@ def test_s3_18_schedule_create_get_delete(store: Any, version: str) -> None:
     assert ids(store) == []
 
 
+@pytest.mark.parametrize("version", [V26, V25])
+@pytest.mark.parametrize("catchup", ["all", "latest", "none"])
+def test_s3_20_a_paused_schedule_does_not_fire(make_store: Make, version: str, catchup: str) -> None:
+    store = make_store(catchup=catchup)
+    client = DialectClient(store, version)
+    for kind in ("schedule.pause", "schedule.resume"):
+        assert "nobody" in client.send(kind, {"id": "nobody"}).must(404).data
+        client.send(kind, {}).must(400)
+    created = client.schedule("s", "*/5 * * * *", "p{{.timestamp}}", 500, {}, now=7).must()["schedule"]
+    assert client.send("schedule.resume", {"id": "s"}).must()["schedule"] == created
+    store.tick(now=5 * MINUTE)
+    ran = client.send("schedule.get", {"id": "s"}).must()["schedule"]
+    paused = {**ran, "paused": True}
+    assert client.send("schedule.pause", {"id": "s"}).must()["schedule"] == paused
+    assert client.send("schedule.pause", {"id": "s"}).must()["schedule"] == paused
+    assert client.send("schedule.get", {"id": "s"}).must()["schedule"] == paused
+    assert client.schedule("s", "0 0 * * *").must()["schedule"] == paused, "a repeated create resumes nothing"
+    assert store.next_due() is None
+    store.tick(now=58 * MINUTE)
+    assert ids(store) == [f"p{5 * MINUTE}"]
+    resumed = client.send("schedule.resume", {"id": "s"}).must()["schedule"]
+    assert resumed == {**ran, "nextRunAt": 60 * MINUTE}
+    store.tick(now=60 * MINUTE)
+    assert sorted(ids(store)) == [f"p{5 * MINUTE}", f"p{60 * MINUTE}"]
+
+
+def test_s3_20_a_pause_ends_what_set_a_schedule_aside(store: Any) -> None:
+    client = DialectClient(store)
+    client.schedule("s", "*/5 * * * *", "p{{.timestamp}}", 500, {}).must()
+    snapshot = store.snapshot()
+    snapshot["schedules"][0]["cron"] = "CRON_TZ=Nowhere/Land * * * * *"
+    store.restore(snapshot)
+    store.tick(now=5 * MINUTE)
+    assert [problem.name for problem in store.problems()] == ["schedule_set_aside"]
+    assert "problem" not in client.send("schedule.pause", {"id": "s"}).must()["schedule"]
+    assert store.problems() == []
+    assert "Nowhere/Land" in client.send("schedule.resume", {"id": "s"}).must(400).data
+    assert client.send("schedule.get", {"id": "s"}).must()["schedule"]["paused"] is True
+    client.send("schedule.delete", {"id": "s"}).must()
+
+
 def test_s3_18_defaults(store: Any) -> None:
     data = {"id": "s", "cron": "@hourly", "promiseId": "p", "promiseTimeout": 0}
     record = DialectClient(store).send("schedule.create", data).must()["schedule"]

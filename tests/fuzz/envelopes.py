@@ -81,6 +81,7 @@ def _kinds(version: str) -> dict[str, st.SearchStrategy[Any]]:
             _action("promise.create", create), _action("promise.settle", settle))),
         "task.heartbeat": objects(pid=st.sampled_from(["w", "v"]), tasks=st.lists(task, max_size=3)),
         "schedule.get": objects(id=ids), "schedule.delete": objects(id=ids),
+        "schedule.pause": objects(id=ids), "schedule.resume": objects(id=ids),
         "schedule.create": objects(id=ids, cron=st.sampled_from(["* * * * *", "@hourly", "0 0 29 2 *"]), promiseId=ids,
                                    promiseTimeout=instants, promiseParam=values, promiseTags=tags),
     }

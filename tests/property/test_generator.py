@@ -42,6 +42,8 @@ OUTCOMES = {
         "schedule.get": [404],
         "schedule.create": [],
         "schedule.delete": [404],
+        "schedule.pause": [404],
+        "schedule.resume": [404],
         "schedule.search": [],
         "debug.start": [],
         "debug.stop": [],
@@ -66,6 +68,8 @@ OUTCOMES = {
         "schedule.get": [404],
         "schedule.create": [],
         "schedule.delete": [404],
+        "schedule.pause": [404],
+        "schedule.resume": [404],
     },
 }
 
@@ -75,7 +79,7 @@ def wanted():
     for version, kinds in OUTCOMES.items():
         for kind, more in kinds.items():
             # A request without data is hard to corrupt.
-            shape = [] if kind.startswith("debug") or kind == "schedule.delete" else [400]
+            shape = [] if kind.startswith("debug") or kind in ("schedule.delete", "schedule.pause", "schedule.resume") else [400]
             for status in [200, *shape, *more]:
                 yield kind, version, status
     # The first in the compatible rule set, the second in the strict one.

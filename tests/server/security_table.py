@@ -184,7 +184,8 @@ def _kinds(version: str) -> Iterator[tuple[str, str, int, Make]]:
         yield "", "task.halt", 200, lambda a, b: {"id": a + "t"}
         yield "", "task.continue", 200, lambda a, b: {"id": a + "halted"}
     yield "", "schedule.get", 200, lambda a, b: {"id": a + "s"}
-    yield "", "schedule.delete", 200, lambda a, b: {"id": a + "s"}
+    for kind in ("schedule.pause", "schedule.resume", "schedule.delete"):
+        yield "", kind, 200, lambda a, b: {"id": a + "s"}
     yield "promiseId", "schedule.create", 200, lambda a, b: {
         "id": a + "new", "cron": "@hourly", "promiseId": b + "{{.timestamp}}", "promiseTimeout": 5, "promiseParam": {}, "promiseTags": {}
     }  # fmt: skip

@@ -187,6 +187,11 @@ def on_schedule(store: Any) -> None:
     store.schedules.create("x", "0 3 * * *", promise_timeout=1000)
 
 
+def on_paused_schedule(store: Any) -> None:
+    on_schedule(store)
+    store.schedules.pause("x")
+
+
 def open_queue(store: Any) -> None:
     store.jobs.enqueue("send", queue="x")
 
@@ -258,6 +263,7 @@ SITUATIONS: list[tuple[Callable[[Any], None], str, int | None, bool, list[str]]]
     (on_schedule, "Schedule x waits for its next occurrence at 1970-01-01T03:00:00.000Z", 10_800_000 - START, False, []),
     (open_queue, "Queue x is open: 1 jobs wait for a worker, 0 are claimed or running.", None, False, []),
     (paused_queue, "Queue x is paused; 1 jobs wait.", None, True, ["queue.resume"]),
+    (on_paused_schedule, "Schedule x is paused.", None, True, ["schedule.resume"]),
     (nothing, "There is no promise, task, job, schedule or queue x: it was never created, or it was deleted.", None, False, []),
 ]
 

@@ -74,6 +74,8 @@ ACTIONS: list[tuple[str, dict[str, Any]]] = [
     ("schedule.run", {"id": "nightly"}),
     ("schedule.run", {"id": "jobs-nightly"}),
     ("schedule.create", {"id": "hourly", "cron": "0 * * * *", "promiseId": "{{.id}}.{{.timestamp}}", "promiseTimeout": 1000}),
+    ("schedule.pause", {"id": "hourly"}),
+    ("schedule.resume", {"id": "hourly"}),
     ("schedule.delete", {"id": "hourly"}),
 ]
 

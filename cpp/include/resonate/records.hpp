@@ -171,9 +171,13 @@ struct Schedule final : Counted {
   std::optional<Instant> last_run_at;
   DialectId dialect = DialectId::k2026_04_01;
   Shared<const SetAside> set_aside;  // null: it can be fired
+  bool paused = false;               // it does not fire, and its next_run_at is the one that it had when it was paused
 
-  // The instant of its next step: an occurrence, or the next examination.
-  Instant due_at() const noexcept { return set_aside && next_run_at != kNever ? set_aside->retry_at : next_run_at; }
+  // The instant of its next step: an occurrence, or the next examination; kNever: there is none.
+  Instant due_at() const noexcept {
+    if (paused || next_run_at == kNever) return kNever;
+    return set_aside ? set_aside->retry_at : next_run_at;
+  }
 };
 using ScheduleRef = Shared<const Schedule>;
 

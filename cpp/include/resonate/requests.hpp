@@ -212,19 +212,25 @@ constexpr auto fields(Of<ScheduleCreate>) {
 struct ScheduleDelete {
   std::string id;
 };
+struct SchedulePause {
+  std::string id;
+};
+struct ScheduleResume {
+  std::string id;
+};
 template <class T>
 requires(std::is_same_v<T, PromiseGet> || std::is_same_v<T, TaskGet> || std::is_same_v<T, TaskHalt> ||
-         std::is_same_v<T, TaskContinue> || std::is_same_v<T, ScheduleGet> ||
-         std::is_same_v<T, ScheduleDelete>) constexpr auto fields(Of<T>) {
+         std::is_same_v<T, TaskContinue> || std::is_same_v<T, ScheduleGet> || std::is_same_v<T, ScheduleDelete> ||
+         std::is_same_v<T, SchedulePause> || std::is_same_v<T, ScheduleResume>) constexpr auto fields(Of<T>) {
   return std::tuple(member(Field::id, &T::id).text());
 }
 
-using Operation =
-    std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet, TaskCreate,
-                 TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt, TaskContinue, TaskSearch,
-                 ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, JobEnqueue, JobEnqueueMany, JobGet, JobClaim,
-                 JobStart, JobStartMany, JobHeartbeat, JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobCancel,
-                 JobRun, JobArchive, JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
+using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, RegisterCallback, RegisterListener, PromiseSearch, TaskGet,
+                               TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
+                               TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause,
+                               ScheduleResume, JobEnqueue, JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat,
+                               JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobCancel, JobRun, JobArchive,
+                               JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;

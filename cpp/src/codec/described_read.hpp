@@ -23,12 +23,6 @@ namespace resonate {
 namespace detail {
 
 template <DocumentNode Node>
-bool read_boolean(const Node& node, const Path& path) {
-  if (node.type() != NodeType::boolean) refuse_type(node, path, "a boolean");
-  return node.boolean();
-}
-
-template <DocumentNode Node>
 double read_number(const Node& node, const Path& path) {
   if (node.type() == NodeType::real) return node.real();
   if (node.type() != NodeType::integer) refuse_type(node, path, "a number");

@@ -36,6 +36,8 @@ namespace resonate {
   X(schedule_create, "schedule.create", "schedule.create") \
   X(schedule_delete, "schedule.delete", "schedule.delete") \
   X(schedule_search, "schedule.search", "") \
+  X(schedule_pause, "schedule.pause", "schedule.pause") \
+  X(schedule_resume, "schedule.resume", "schedule.resume") \
   X(job_enqueue, "job.enqueue", "job.enqueue") \
   X(job_enqueue_many, "job.enqueue_many", "job.enqueue_many") \
   X(job_get, "job.get", "job.get") \

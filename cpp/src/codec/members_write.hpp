@@ -15,6 +15,14 @@ void write_text(Sink& sink, Field key, std::string_view text) {
   sink.string(text);
 }
 
+// Writes a flag that is absent unless it is set.
+template <DocumentSink Sink>
+void write_if_set(Sink& sink, Field key, bool flag) {
+  if (!flag) return;
+  sink.key(key);
+  sink.boolean(true);
+}
+
 template <DocumentSink Sink>
 void write_integer(Sink& sink, Field key, std::int64_t number) {
   sink.key(key);

@@ -46,6 +46,12 @@ std::string_view read_text(const Node& node, const Path& path) {
 }
 
 template <DocumentNode Node>
+bool read_boolean(const Node& node, const Path& path) {
+  if (node.type() != NodeType::boolean) refuse_type(node, path, "a boolean");
+  return node.boolean();
+}
+
+template <DocumentNode Node>
 std::int64_t read_integer(const Node& node, const Path& path) {
   if (node.type() != NodeType::integer) refuse_type(node, path, "an integer within int64");
   return node.integer();
@@ -134,6 +140,12 @@ class Members {
   std::optional<std::int64_t> optional_integer() const {
     const Node* node = find_given<F>();
     return node ? std::optional<std::int64_t>(read_integer(*node, path(F))) : std::nullopt;
+  }
+  // False if it is absent or null.
+  template <Field F>
+  bool is_set() const {
+    const Node* node = find_given<F>();
+    return node && read_boolean(*node, path(F));
   }
   // An absent member is empty; null is a wrong type.
   template <Field F>

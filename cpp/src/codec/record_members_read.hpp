@@ -34,9 +34,9 @@ TaskState read_task_state(const MembersOfTask& members) {
 }
 
 template <DocumentNode Node>
-using ScheduleMembers =
-    Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param, Field::promise_tags,
-            Field::job, Field::created_at, Field::next_run_at, Field::last_run_at, Field::problem, Field::retry_at, Field::dialect>;
+using ScheduleMembers = Members<Node, Field::id, Field::cron, Field::promise_id, Field::promise_timeout, Field::promise_param,
+                                Field::promise_tags, Field::job, Field::created_at, Field::next_run_at, Field::last_run_at,
+                                Field::problem, Field::retry_at, Field::paused, Field::dialect>;
 
 // All but `job` and `dialect`.
 template <DocumentNode Node>
@@ -56,6 +56,7 @@ void read_schedule_members(const ScheduleMembers<Node>& members, Schedule& sched
     set_aside->retry_at = members.template integer<Field::retry_at>();
     schedule.set_aside = std::move(set_aside);
   }
+  schedule.paused = members.template is_set<Field::paused>();
 }
 
 }  // namespace resonate::detail

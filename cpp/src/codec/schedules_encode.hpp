@@ -31,6 +31,7 @@ void encode_schedule(Sink& sink, DialectId dialect, const Schedule& schedule) {
     write_text(sink, Field::problem, schedule.set_aside->problem);
     write_integer(sink, Field::retry_at, schedule.set_aside->retry_at);
   }
+  write_if_set(sink, Field::paused, schedule.paused);
   sink.end_object();
 }
 

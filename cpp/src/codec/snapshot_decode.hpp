@@ -104,9 +104,7 @@ class SnapshotReader {
     auto row = make_shared_value<Row>();
     row->promise_spec = promise_spec;
     row->state = read_promise_state(members);
-    const Node& external = members.template need<Field::external>();
-    if (external.type() != NodeType::boolean) refuse_type(external, members.path(Field::external), "a boolean");
-    row->external = external.boolean();
+    row->external = read_boolean(members.template need<Field::external>(), members.path(Field::external));
     row->settled_at = members.template optional_integer<Field::settled_at>().value_or(kUnset);
     if (Value value = members.template value<Field::value>(); !value.empty())
       row->value = make_shared_value<SharedValue>(std::move(value));

@@ -184,6 +184,7 @@ class SnapshotEncoder {
       write_text(sink_, Field::problem, schedule.set_aside->problem);
       write_integer(sink_, Field::retry_at, schedule.set_aside->retry_at);
     }
+    write_if_set(sink_, Field::paused, schedule.paused);
     write_text(sink_, Field::dialect, dialect(schedule.dialect).version);
     sink_.end_object();
   }

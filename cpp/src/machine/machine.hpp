@@ -61,6 +61,8 @@ class Machine {
   Reply run(ScheduleCreate& request);
   Reply run(ScheduleDelete& request);
   Reply run(ScheduleSearch& request);
+  Reply run(SchedulePause& request);
+  Reply run(ScheduleResume& request);
 
   Reply run(JobEnqueue& request);
   Reply run(JobEnqueueMany& request);
@@ -134,6 +136,7 @@ class Machine {
   std::optional<Reply> delete_refusal(const Entry& entry) const;
   void delete_job(Entry& entry);
   Reply no_queue(const std::string& name) const;
+  Reply no_schedule(const std::string& id) const;
   Reply queue_reply(const Queue& queue) const;
   Reply set_paused(const std::string& queue, bool paused);
   bool in_scope(std::string_view id) const noexcept { return id.starts_with(scope_); }

@@ -35,6 +35,8 @@ void name(const TaskFence& request, Plan& plan) {
 void name(const ScheduleGet& request, Plan& plan) { plan.schedule(request.id); }
 void name(const ScheduleCreate& request, Plan& plan) { plan.schedule(request.id); }
 void name(const ScheduleDelete& request, Plan& plan) { plan.schedule(request.id); }
+void name(const SchedulePause& request, Plan& plan) { plan.schedule(request.id); }
+void name(const ScheduleResume& request, Plan& plan) { plan.schedule(request.id); }
 void name(const JobOrder& order, Plan& plan) {
   if (order.id) {
     plan.row(*order.id);

@@ -115,9 +115,13 @@ std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::s
 
 }  // namespace
 
+Reply Machine::no_schedule(const std::string& id) const {
+  return refusal(status::kNotFound, "schedule " + quoted(id) + " does not exist");
+}
+
 Reply Machine::run(ScheduleGet& request) {
   const auto* entry = set_.find_schedule(request.id);
-  if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
+  if (!entry) return no_schedule(request.id);
   Reply reply = ok();
   reply.schedule = entry->now;
   return reply;
@@ -162,9 +166,43 @@ Reply Machine::run(ScheduleCreate& request) {
 
 Reply Machine::run(ScheduleDelete& request) {
   auto* entry = set_.find_schedule(request.id);
-  if (!entry) return refusal(status::kNotFound, "schedule " + quoted(request.id) + " does not exist");
+  if (!entry) return no_schedule(request.id);
   set_.remove_schedule(*entry);
   return ok();
+}
+
+Reply Machine::run(SchedulePause& request) {
+  const auto* entry = set_.find_schedule(request.id);
+  if (!entry) return no_schedule(request.id);
+  Reply reply = ok();
+  reply.schedule = entry->now;
+  if (entry->now->paused) return reply;
+  auto* paused = new Schedule(*entry->now);
+  reply.schedule = ScheduleRef(paused);
+  paused->paused = true;
+  paused->set_aside = nullptr;
+  set_.put_schedule(reply.schedule);
+  return reply;
+}
+
+// Occurrences in the pause are not made up for, whatever `catchup` is.
+Reply Machine::run(ScheduleResume& request) {
+  const auto* entry = set_.find_schedule(request.id);
+  if (!entry) return no_schedule(request.id);
+  Reply reply = ok();
+  reply.schedule = entry->now;
+  if (!entry->now->paused) return reply;
+  auto* resumed = new Schedule(*entry->now);
+  reply.schedule = ScheduleRef(resumed);
+  resumed->paused = false;
+  try {
+    const Instant after = std::max(now_, resumed->last_run_at.value_or(now_));
+    resumed->next_run_at = expression_of(resumed->cron).next_after(after).value_or(kNever);
+  } catch (const InvalidCron& problem) {
+    return refusal(status::kInvalid, "schedule " + quoted(request.id) + " must have a valid cron to be resumed: " + problem.what());
+  }
+  set_.put_schedule(reply.schedule);
+  return reply;
 }
 
 Reply Machine::run(ScheduleSearch& request) {

@@ -126,6 +126,8 @@ void encode_data(Sink& sink, const ReplyHead& head, const Reply& reply) {
       break;
     case Kind::schedule_get:
     case Kind::schedule_create:
+    case Kind::schedule_pause:
+    case Kind::schedule_resume:
       if (reply.schedule) {
         sink.key(Field::schedule);
         encode_schedule(sink, head.dialect, *reply.schedule);

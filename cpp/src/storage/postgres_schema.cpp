@@ -200,6 +200,11 @@ CREATE TABLE queue_hours (
 );
 )sql";
 
+// Schedules that people pause (decision 39).
+constexpr const char* kFifth = R"sql(
+ALTER TABLE schedules ADD COLUMN paused smallint NOT NULL DEFAULT 0;
+)sql";
+
 std::vector<std::string> statements_of(const std::string& migration) {
   std::vector<std::string> statements;
   constexpr std::string_view kEnd = ";\n";
@@ -222,7 +227,7 @@ std::vector<std::string> statements_of(const std::string& migration) {
 
 const std::vector<std::vector<std::string>>& postgres_migrations() {
   static const std::vector<std::vector<std::string>> all = {statements_of(kFirst), statements_of(kSecond), statements_of(kThird),
-                                                            statements_of(kFourth)};
+                                                            statements_of(kFourth), statements_of(kFifth)};
   return all;
 }
 

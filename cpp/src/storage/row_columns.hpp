@@ -77,7 +77,8 @@ inline constexpr std::array kScheduleColumns = {"id"_text,
                                                 "dialect"_integer,
                                                 "job"_text,
                                                 "due_at"_integer,
-                                                "problem"_text};
+                                                "problem"_text,
+                                                "paused"_integer};
 inline constexpr std::array kEdgeColumns = {"kind"_integer, "owner"_text, "seq"_integer, "other"_text, "dialect"_integer};
 inline constexpr std::array kEdgeKeys = {"cancelled_with"_text};
 inline constexpr std::array kLeaseColumns = {"holder"_text, "leased_until"_integer};
@@ -338,6 +339,7 @@ void bind_schedule(Target& to, const Schedule& schedule) {
   const std::optional<Due> due = due_key(schedule);
   to.instant(due ? due->at : kUnset);
   to.text_or_null(schedule.set_aside ? &schedule.set_aside->problem : nullptr);
+  to.integer(schedule.paused);
 }
 
 template <class Source>
@@ -362,6 +364,7 @@ ScheduleRef read_schedule(Source source) {
     set_aside->retry_at = due_at == kUnset ? kNever : due_at;
     schedule->set_aside = std::move(set_aside);
   }
+  schedule->paused = columns.integer() != 0;
   return schedule;
 }
 

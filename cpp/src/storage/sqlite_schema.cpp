@@ -229,7 +229,13 @@ CREATE TABLE resonate_queue_hours (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 8> kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews};
+// Schedules that people pause (decision 39).
+//   paused (of schedules)  1: it does not fire, and has no due_at
+constexpr const char* kPauses = R"sql(
+ALTER TABLE resonate_schedules ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kJobs, kGroups, kFourth, kKeys, kOwnNames, kCancellation, kViews, kPauses};
 
 // The rows that the migrations insert into new tables.
 constexpr const char* kFirstRows =

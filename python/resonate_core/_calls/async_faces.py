@@ -51,6 +51,8 @@ class AsyncSchedules(AsyncFace):
     create = awaited(CoreSchedules, schedules.create)
     get = awaited(CoreSchedules, schedules.get)
     delete = awaited(CoreSchedules, schedules.delete)
+    pause = awaited(CoreSchedules, schedules.pause)
+    resume = awaited(CoreSchedules, schedules.resume)
     search = awaited(CoreSchedules, schedules.search)
 
 

@@ -9,7 +9,7 @@ from .._core import Schedule, SchedulePage, value_members
 from .call import Call, Data, nothing
 from .values import Duration, duration, given, integer, json_members, string_map, text
 
-__all__ = ["create", "delete", "get", "search"]
+__all__ = ["create", "delete", "get", "pause", "resume", "search"]
 
 
 def _read(answer: Data) -> Schedule:
@@ -49,6 +49,16 @@ def get(id: str) -> Call[Schedule]:
 def delete(id: str) -> Call[None]:
     """schedule.delete."""
     return Call("schedule.delete", {"id": text("id", id)}, nothing)
+
+
+def pause(id: str) -> Call[Schedule]:
+    """schedule.pause."""
+    return Call("schedule.pause", {"id": text("id", id)}, _read, True)
+
+
+def resume(id: str) -> Call[Schedule]:
+    """schedule.resume."""
+    return Call("schedule.resume", {"id": text("id", id)}, _read, True)
 
 
 def search(

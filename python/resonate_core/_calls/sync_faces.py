@@ -51,6 +51,8 @@ class Schedules(SyncFace):
     create = sent(CoreSchedules, schedules.create)
     get = sent(CoreSchedules, schedules.get)
     delete = sent(CoreSchedules, schedules.delete)
+    pause = sent(CoreSchedules, schedules.pause)
+    resume = sent(CoreSchedules, schedules.resume)
     search = sent(CoreSchedules, schedules.search)
 
 

@@ -116,7 +116,7 @@ def duration(name: str, given: Duration) -> int:
             raise Invalid(f"{name} must be a whole number of milliseconds, got {given}")
         return whole
     if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise TypeError(f"{name} must be an int of milliseconds or a timedelta, got {type(given).__name__}")
+        raise TypeError(f"{name} must be a duration, an int of milliseconds or a timedelta, got {type(given).__name__}")
     return integer(name, given)
 
 

@@ -12,7 +12,7 @@ from resonate_core.cli.jobs_options import OF_A_JOB, members, parameters
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, PARAM, RAW, TAGS
 from resonate_core.cli.show import Output
 from resonate_core.cli.show_jobs import order_text
-from resonate_core.cli.target import Access
+from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import duration, pairs, payload
 
 __all__ = ["app"]
@@ -108,6 +108,21 @@ def delete(session: Session, id: ID) -> None:
     Its promises and jobs stay.
     """
     session.out.answer(session.target.send("schedule.delete", {"id": id}), done="deleted")
+
+
+@on_store(app, "pause", Access.WRITE, dialects=DIALECTS[:1])
+def pause(session: Session, id: ID) -> None:
+    """Pause a schedule: it does not fire until it is resumed."""
+    _show(session.out, session.target.send("schedule.pause", {"id": id}))
+
+
+@on_store(app, "resume", Access.WRITE, dialects=DIALECTS[:1])
+def resume(session: Session, id: ID) -> None:
+    """Resume a paused schedule from now on.
+
+    Occurrences in the pause are not made up for.
+    """
+    _show(session.out, session.target.send("schedule.resume", {"id": id}))
 
 
 @on_store(app, "search", Access.READ)

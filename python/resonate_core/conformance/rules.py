@@ -36,6 +36,8 @@ _SECTIONS = {
     "schedule.get": "3.18",
     "schedule.create": "3.18",
     "schedule.delete": "3.18",
+    "schedule.pause": "3.20",
+    "schedule.resume": "3.20",
 }
 
 

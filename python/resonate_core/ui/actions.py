@@ -24,7 +24,7 @@ _PROTOCOL = frozenset(
         "queue": ("set", "pause", "resume"),
         "promise": ("settle", "create"),
         "task": ("halt", "continue"),
-        "schedule": ("create", "delete"),
+        "schedule": ("create", "delete", "pause", "resume"),
     }.items()
     for verb in verbs
 )

@@ -50,10 +50,8 @@ def session(door: Door, given: Parameters, site: Site, *, requires_token: bool) 
         "features": {
             "preview": who.may("operate"),
             "travel": True,
-            "schedulePause": False,
             "debug": store.debug,
         },
-        "notes": {"schedulePause": "schedules cannot be paused: delete the schedule, and create it again"},
         "redacts": site.rules.any,
         "auditKept": site.options.audit_kept,
     }

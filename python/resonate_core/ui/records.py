@@ -97,13 +97,13 @@ def promise(
 
 
 def schedule(door: Door, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schedule for a view; `nextRunAt` is None if it never runs again."""
+    """Return a schedule for a view; `nextRunAt` is None if it never runs again, or not until it is resumed."""
     rules = door.redaction.rules
     type = given.get("job", {}).get("type")
     hidden = rules.hides_type(type) or (rules.by_type and rules.hides_type(function_of(given["promiseParam"])))
     made = {**given, "promiseParam": shown(given["promiseParam"], door.redaction, hidden=hidden)}
     made["promiseTags"] = door.redaction.members(given["promiseTags"])
-    if given["nextRunAt"] == NEVER:
+    if given["nextRunAt"] == NEVER or given.get("paused"):
         made["nextRunAt"] = None
     return made
 

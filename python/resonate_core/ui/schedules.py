@@ -35,7 +35,7 @@ def schedules(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
 
 def _item(door: Door, schedule: Mapping[str, Any], problem: str | None) -> dict[str, Any]:
     following: list[int] = []
-    if problem is None and schedule["nextRunAt"] != NEVER:
+    if problem is None and schedule["nextRunAt"] != NEVER and not schedule.get("paused"):
         try:
             following = [schedule["nextRunAt"], *cron_next(schedule["cron"], schedule["nextRunAt"], _NEXT_RUNS - 1)]
         except ResonateError as error:

@@ -195,6 +195,9 @@ def _schedule(door: Door, schedule: Mapping[str, Any]) -> Verdict:
         retry = schedule.get("retryAt")
         what = Next("it is examined again", retry) if retry is not None else None
         return Verdict(id, "schedule", "set aside", f"Schedule {id} is set aside: {problem}.", what, stuck=True)
+    if schedule.get("paused"):
+        advice = (("resume the schedule", ("schedule.resume", {"id": id})),)
+        return Verdict(id, "schedule", "paused", f"Schedule {id} is paused.", None, stuck=True, advice=advice)
     if at == NEVER:
         return Verdict(id, "schedule", "ended", f"Schedule {id} has no further occurrence.", None)
     due = Next("its occurrence fires", at, is_step=True)

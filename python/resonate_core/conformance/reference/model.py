@@ -72,6 +72,8 @@ WRITES = {
     "task.continue": tasks.continue_,
     "schedule.create": schedules.create,
     "schedule.delete": schedules.delete,
+    "schedule.pause": schedules.pause,
+    "schedule.resume": schedules.resume,
     "job.enqueue": jobs_enqueue.enqueue,
     "job.enqueue_many": jobs_enqueue.enqueue_many,
     "job.claim": jobs_claim.claim,

@@ -49,6 +49,19 @@ def delete(world, data, dialect):
     return 200, {}
 
 
+def pause(world, data, dialect):
+    row = find(world, data["id"])
+    row["paused"] = True
+    return 200, {"schedule": wire.schedule(row, dialect)}
+
+
+def resume(world, data, dialect):
+    row = find(world, data["id"])
+    if row.pop("paused", False):
+        row["nextRunAt"] = next_run(row, world.now)
+    return 200, {"schedule": wire.schedule(row, dialect)}
+
+
 def search(world, data, dialect):
     rows = [row for row in world.schedules.values() if promises.carries(row["promiseTags"], data["tags"])]
     rows, more = promises.page(rows, data)

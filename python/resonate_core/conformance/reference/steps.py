@@ -120,7 +120,7 @@ def timers(world):
         if task["state"] == "pending" and target(row) is not None and not is_timer(row["tags"]) and not rests(world, row):
             found.append((task["retryAt"], "dispatch", row["id"]))
     for row in world.schedules.values():
-        if row["nextRunAt"] < INT64_MAX:
+        if row["nextRunAt"] < INT64_MAX and not row.get("paused"):
             found.append((row["nextRunAt"], "schedule", row["id"]))
     return found
 

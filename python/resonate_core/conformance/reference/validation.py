@@ -313,6 +313,8 @@ SHARED = {
     "schedule.get": by_id,
     "schedule.create": schedule_create,
     "schedule.delete": by_id,
+    "schedule.pause": by_id,
+    "schedule.resume": by_id,
     **jobs_validation.READERS,
 }
 READERS = {

@@ -156,6 +156,8 @@ OPERATIONS: dict[str, Fields] = {
         "tags": st.one_of(light, task_tags),
     },
     "schedule_delete": {"who": pick(0, 1, 2)},
+    "schedule_pause": {"who": pick(0, 1, 2)},
+    "schedule_resume": {"who": pick(0, 1, 2)},
     "schedule_search": page_fields,
     "debug": {"kind": often("debug.snap", ["debug.start", "debug.stop", "debug.reset"], 6)},
     "debug_tick": {},
@@ -171,7 +173,7 @@ GROUPS = {
     "administer": ["task_halt", "task_continue", "task_continue"],
     "promise": ["promise_create", "promise_create", "promise_settle", "listen"],
     "settle": ["promise_settle", "task_fulfill"],
-    "schedule": ["schedule_create", "schedule_create", "schedule_delete", "schedule_get"],
+    "schedule": ["schedule_create", "schedule_create", "schedule_delete", "schedule_get", "schedule_pause", "schedule_resume"],
     "read": ["promise_get", "task_get", "task_get", "schedule_get", "promise_search", "task_search", "schedule_search"],
     "debug": ["debug", "debug_tick", "debug_tick"],
 }

@@ -252,6 +252,8 @@ OTHERS = [
     "schedule_create",
     "schedule_delete",
     "schedule_get",
+    "schedule_pause",
+    "schedule_resume",
     "schedule_search",
     "debug",
 ]
@@ -277,6 +279,8 @@ JOB_GROUPS = {
         "schedule_create",
         "schedule_delete",
         "schedule_get",
+        "schedule_pause",
+        "schedule_resume",
     ],
     "claim": ["job_claim", "job_claim", "job_claim", "job_start", "job_start_many"],
     "end": ["job_complete", "job_fail", "job_fail", "job_snooze", "job_complete_many"],

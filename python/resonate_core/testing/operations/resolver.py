@@ -310,7 +310,7 @@ class Resolver:
     def schedule_get(self, operation: Operation) -> Data:
         return {"id": [*pools.SCHEDULE_IDS, "none"][operation["who"]]}
 
-    schedule_delete = schedule_get
+    schedule_delete = schedule_pause = schedule_resume = schedule_get
 
     def schedule_create(self, operation: Operation) -> Data:
         data = {

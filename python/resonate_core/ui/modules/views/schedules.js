@@ -3,7 +3,6 @@ import { html } from "../vendor/htm-preact.js";
 import { Do } from "../actions.js";
 import { Id, linkTo, Sign, when } from "../elements.js";
 import * as text from "../format.js";
-import { feature } from "../state.js";
 import { ListView } from "../tables.js";
 
 const COLUMNS = [
@@ -16,7 +15,7 @@ const COLUMNS = [
   { label: "Actions", hidden: true, card: false, show: (row) => {
     const { id, paused } = row.schedule;
     return html`<span class="row actions"><${Do} small label="Run now" icon="play" action=${{ title: `Run ${id} now`, kind: "schedule.run", data: { id }, text: "One occurrence is made now, beside those of its cron expression." }} />
-      ${feature("schedulePause") && html`<${Do} small label=${paused ? "Resume" : "Pause"} action=${{ title: `${paused ? "Resume" : "Pause"} ${id}`, verb: paused ? "Resume" : "Pause", kind: paused ? "schedule.resume" : "schedule.pause", data: { id }, text: paused ? "Its next occurrences are made again." : "It makes no occurrence until it is resumed." }} />`}
+      <${Do} small label=${paused ? "Resume" : "Pause"} action=${{ title: `${paused ? "Resume" : "Pause"} ${id}`, verb: paused ? "Resume" : "Pause", kind: paused ? "schedule.resume" : "schedule.pause", data: { id }, text: paused ? "It fires again from now on; occurrences in the pause are not made." : "It makes no occurrence until it is resumed." }} />
       <${Do} small danger label="Delete" action=${{ title: `Delete ${id}`, kind: "schedule.delete", data: { id }, text: "It makes no further occurrence. Those that exist stay." }} /></span>`;
   } },
 ];
