@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -385,7 +385,11 @@ class Worlds:
 
     async def answer(self, operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
         """The answer to an operation, and whether it changed the world."""
-        given = await answer(self._app, operation, token, place)
+        return await self.judge(lambda app: answer(app, operation, token, place))
+
+    async def judge(self, ask: Callable[[ResonateApp], Awaitable[Answer]]) -> tuple[Answer, bool]:
+        """What an app of the world answers, and whether that changed the world."""
+        given = await ask(self._app)
         changed = self._store.snapshot() != self._whole
         if changed:
             await self._open.aclose()
