@@ -11,7 +11,21 @@ import pytest
 from resonate_core import ManualClock, Store
 from resonate_core.server.metrics import KINDS
 from server.app_calls import call
-from server.security_table import FAR, OPERATIONS, OTHER, OWN, TOKENS, Operation, Worlds, answer, app_of, cell, envelope, token, world
+from server.security_table import (
+    FAR,
+    OPERATIONS,
+    OTHER,
+    OWN,
+    TOKENS,
+    Operation,
+    Worlds,
+    answer,
+    app_of,
+    cell,
+    envelope,
+    token,
+    world,
+)
 
 RESTRICTED = token({"prefix": OWN})
 
