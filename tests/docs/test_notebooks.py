@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 from pages import ROOT
 
+# The module notebook_outputs, and nbformat, take seconds to import: each process of a run collects this file, but one runs its tests.
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
-import notebook_outputs
-
-NOTEBOOKS = notebook_outputs.NOTEBOOKS
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SHOWN = {
     "01_promises_tasks_time": [
         "409 version of task",
@@ -64,15 +61,23 @@ def quiet_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The kernel talks through files of its own, not through ports and a home directory."""
     for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path))
+    import notebook_outputs
+
     notebook_outputs.keep_kernels_in(tmp_path)
 
 
 def test_every_notebook_is_known_here() -> None:
+    import notebook_outputs
+
+    assert notebook_outputs.NOTEBOOKS == NOTEBOOKS
     assert {notebook.stem for notebook in NOTEBOOKS} == set(SHOWN) == set(PICTURES)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_is_stored_with_what_it_shows(notebook: Path) -> None:
+    import nbformat
+    import notebook_outputs
+
     stored = nbformat.read(notebook, as_version=4)
     assert notebook_outputs.problems_of(stored) == []
     outputs = [output for cell in stored.cells for output in cell.get("outputs", [])]
@@ -84,6 +89,9 @@ def test_a_notebook_is_stored_with_what_it_shows(notebook: Path) -> None:
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_runs_and_shows_what_is_stored(notebook: Path) -> None:
+    import nbformat
+    import notebook_outputs
+
     fresh = notebook_outputs.run(notebook)
     outputs = [output for cell in fresh.cells for output in cell.get("outputs", [])]
     shown = "\n".join(str(output.get("text", "")) + "".join(map(str, output.get("data", {}).values())) for output in outputs)
@@ -93,10 +101,15 @@ def test_a_notebook_runs_and_shows_what_is_stored(notebook: Path) -> None:
 
 
 def one_cell(output: object, **options: object) -> object:
+    from nbformat.v4 import new_code_cell, new_notebook
+
     return new_notebook(cells=[new_code_cell("pass", outputs=[output], execution_count=1, **options)])
 
 
 def test_what_counts_as_a_difference() -> None:
+    import notebook_outputs
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
     def text(shown: str, **options: object) -> object:
         return one_cell(new_output("stream", name="stdout", text=shown), **options)
 
@@ -117,6 +130,9 @@ def test_what_counts_as_a_difference() -> None:
 
 
 def test_what_is_stored_of_a_widget() -> None:
+    import notebook_outputs
+    from nbformat.v4 import new_notebook, new_output
+
     data = {
         "application/vnd.jupyter.widget-view+json": {},
         "text/html": "<svg>",

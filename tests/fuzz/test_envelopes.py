@@ -1,6 +1,6 @@
 """For every input, `apply` and `apply_json` return an answer of the right shape; they never raise or crash.
 
-`RESONATE_FUZZ_EXAMPLES` multiplies the number of examples (default 1). A failure prints a blob that reproduces it.
+The profile of property/profiles.py sets the number of examples, and `RESONATE_FUZZ_EXAMPLES` multiplies it (default 1). A failure prints a blob that reproduces it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from backends import BACK_ENDS, BackEnd, ManualClock
 from fuzz.envelopes import NOW, broken, envelopes, junk, places
+from property import profiles
 
 SCALE = int(os.environ.get("RESONATE_FUZZ_EXAMPLES", "1"))
 SETTINGS = settings(
-    max_examples=150 * SCALE,
+    max_examples=profiles.of_full(150) * SCALE,
     deadline=None,
     print_blob=True,
     database=None,

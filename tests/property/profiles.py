@@ -1,4 +1,7 @@
-"""The number of examples of the random tests, and their seed."""
+"""The number of examples of the random tests, and their seed.
+
+CI runs the profile `ci`, and `scripts/test --full` the profile `full`: the same tests with 2.5 times the examples.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,17 @@ PROFILE = os.environ.get("RESONATE_PROPERTY_PROFILE", "long" if "RESONATE_PROPER
 SECONDS = float(os.environ.get("RESONATE_PROPERTY_SECONDS", "600")) if PROFILE == "long" else 0.0
 SEED = int(os.environ.get("RESONATE_PROPERTY_SEED") or secrets.randbelow(10**9))
 os.environ["RESONATE_PROPERTY_SEED"] = str(SEED)  # so that the workers of pytest-xdist use the same seed
-EXAMPLES = {"dev": 60, "ci": 500, "long": 400, "mutants": 500}
-STEPS = {"dev": 40, "ci": 40, "long": 70, "mutants": 40}
+EXAMPLES = {"dev": 60, "ci": 200, "full": 500, "long": 400, "mutants": 200}
+STEPS = {"dev": 40, "ci": 40, "full": 40, "long": 70, "mutants": 40}
 OF_POSTGRES = 0.1
-"""The share of the examples that runs on PostgreSQL in CI: a step there takes many round trips."""
+"""The share of the examples that runs on PostgreSQL, if the test is not marked `full`: a step there takes many round trips."""
 # For a mutant, a difference is enough; finding the shortest example of it would take minutes.
 PHASES = (Phase.explicit, Phase.generate) if PROFILE == "mutants" else tuple(Phase)
+
+
+def of_full(examples):
+    """The number of examples that run in this profile, of a random test that runs so many in the profile `full`."""
+    return max(1, examples * EXAMPLES[PROFILE] // EXAMPLES["full"])
 
 
 def chosen(share=1):

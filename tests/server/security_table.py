@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -364,22 +365,52 @@ async def answer(app: ResonateApp, operation: Operation, token: str | None, plac
     return await call(app, body=json.dumps(sent).encode(), headers=headers)
 
 
+class Worlds:
+    """Worlds in which requests are answered. A request that changes nothing leaves its world to the next one, so each finds the same."""
+
+    def __init__(self) -> None:
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Worlds:
+        await self._begin()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._open.aclose()
+
+    async def _begin(self) -> None:
+        self._store = self._open.enter_context(world())
+        self._app = app_of(self._store)
+        await self._open.enter_async_context(self._app.lifespan())
+        self._whole = self._store.snapshot()
+
+    async def answer(self, operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
+        """The answer to an operation, and whether it changed the world."""
+        return await self.judge(lambda app: answer(app, operation, token, place))
+
+    async def judge(self, ask: Callable[[ResonateApp], Awaitable[Answer]]) -> tuple[Answer, bool]:
+        """What an app of the world answers, and whether that changed the world."""
+        given = await ask(self._app)
+        changed = self._store.snapshot() != self._whole
+        if changed:
+            await self._open.aclose()
+            await self._begin()
+        return given, changed
+
+
 async def cell(operation: Operation, token: str | None, place: str = "header") -> tuple[Answer, bool]:
-    """The answer of a world of its own, and whether that changed."""
-    with world() as store:
-        app = app_of(store)
-        async with app.lifespan():
-            before = store.snapshot()
-            given = await answer(app, operation, token, place)
-            return given, store.snapshot() != before
+    """The answer in a world of its own, and whether that changed."""
+    async with Worlds() as worlds:
+        return await worlds.answer(operation, token, place)
 
 
 async def _print() -> None:
     width = max(len(operation.name) for operation in OPERATIONS)
     print(" " * width, *(name for name, _, _ in TOKENS), sep=" | ")
-    for operation in OPERATIONS:
-        cells = [str((await cell(operation, token))[0].status).center(max(3, len(name))) for name, token, _ in TOKENS]
-        print(operation.name.ljust(width), *cells, sep=" | ")
+    async with Worlds() as worlds:
+        for operation in OPERATIONS:
+            cells = [str((await worlds.answer(operation, token))[0].status).center(max(3, len(name))) for name, token, _ in TOKENS]
+            print(operation.name.ljust(width), *cells, sep=" | ")
 
 
 if __name__ == "__main__":

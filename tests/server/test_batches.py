@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from resonate_core.server.app import MOST_OF_A_BATCH
 from server.app_calls import Answer, call
 from server.live_server import serving
 from server.raw_http import connected, post
-from server.security_table import OPERATIONS, OTHER, OWN, app_of, token, world
+from server.security_table import OPERATIONS, OTHER, OWN, Worlds, token
 
 FAR = 10**15
 HEAD = {"corrId": "c", "version": "2026-04-01"}
@@ -111,25 +112,21 @@ def test_tokens_are_judged_for_each(bearer: str | None) -> None:
     async def main() -> None:
         singles, asked = [], [operation.envelope for operation in OPERATIONS if operation.envelope is not None]
         asked = [one for one in asked if not one["kind"].startswith("debug.")][:MOST_OF_A_BATCH]
-        for one in asked:
-            with world() as store:
-                app = app_of(store)
+        async with Worlds() as worlds:
+            for one in asked:
                 headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
-                async with app.lifespan():
-                    singles.append((await call(app, body=json.dumps(one).encode(), headers=headers)).status)
-        for place in ("header", "head") if bearer else ("header",):
-            for at, one in enumerate(asked):
-                with world() as store:
-                    app = app_of(store)
+                answer, _ = await worlds.judge(partial(call, body=json.dumps(one).encode(), headers=headers))
+                singles.append(answer.status)
+            for place in ("header", "head") if bearer else ("header",):
+                for at, one in enumerate(asked):
                     sent = {**one, "head": {**one["head"], "auth": bearer}} if place == "head" else one
                     headers = {"Authorization": f"Bearer {bearer}"} if bearer and place == "header" else {}
-                    async with app.lifespan():
-                        foreign = {
-                            "kind": "promise.get",
-                            "head": {**HEAD, "auth": token({"prefix": OWN})},
-                            "data": {"id": OTHER + "p"},
-                        }
-                        answer = await call(app, "POST", "/batch", lines(foreign, sent), headers)
+                    foreign = {
+                        "kind": "promise.get",
+                        "head": {**HEAD, "auth": token({"prefix": OWN})},
+                        "data": {"id": OTHER + "p"},
+                    }
+                    answer, _ = await worlds.judge(partial(call, target="/batch", body=lines(foreign, sent), headers=headers))
                     refused, mine = [json.loads(line)["head"]["status"] for line in answer.body.splitlines()]
                     assert (refused, mine) == (403, singles[at]), (place, one)
 

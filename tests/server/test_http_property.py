@@ -26,7 +26,7 @@ from server.http_store import HttpStore, app_of, checked, open_in_process, open_
 
 SCALE = int(os.environ.get("RESONATE_FUZZ_EXAMPLES", "1"))
 SETTINGS = settings(
-    max_examples=60 * SCALE,
+    max_examples=profiles.of_full(60) * SCALE,
     deadline=None,
     print_blob=True,
     database=None,
@@ -65,7 +65,8 @@ def test_the_app_and_the_model_agree(rules: str) -> None:
     begin = time.monotonic()
     try:
         run_state_machine_as_test(
-            seed(number)(machine), settings=settings(profiles.chosen(), max_examples=80 * SCALE, stateful_step_count=40)
+            seed(number)(machine),
+            settings=settings(profiles.chosen(), max_examples=profiles.of_full(80) * SCALE, stateful_step_count=40),
         )
     finally:
         RUNS.append((f"AppAndModel {rules}", str(number), machine.examples, machine.steps, time.monotonic() - begin))

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 import resonate_core as rc
 from homes import Home
 from server.asking import envelope
 from server.load_and_kill import Server
 
-KILLS, WORKERS, PRODUCERS = 4, 8, 2
+WORKERS, PRODUCERS = 8, 2
 LEASE = 2_000
 POLICY = {"kind": "fixed", "intervals": [0]}
 
@@ -76,7 +77,7 @@ async def finished(peer: Peer, count: int) -> bool:
     return told is not None and told[1]["queues"][0]["counts"]["completed"] == count
 
 
-async def scene(server: Server, chance: random.Random) -> tuple[list[str], Counter[str]]:
+async def scene(server: Server, chance: random.Random, kills: int) -> tuple[list[str], Counter[str]]:
     answered: list[str] = []
     completed: Counter[str] = Counter()
     stop, done = asyncio.Event(), asyncio.Event()
@@ -85,7 +86,7 @@ async def scene(server: Server, chance: random.Random) -> tuple[list[str], Count
     peers = [Peer(server.port) for _ in range(PRODUCERS + WORKERS + 1)]
     producers = [asyncio.create_task(produce(peers[n], f"p{n}", stop, answered)) for n in range(PRODUCERS)]
     workers = [asyncio.create_task(work(peers[PRODUCERS + n], f"w{n}", done, completed)) for n in range(WORKERS)]
-    for kill in range(1, KILLS + 1):
+    for kill in range(1, kills + 1):
         await asyncio.sleep(chance.uniform(0.5, 1.5))
         while len(answered) < 20 * kill:  # a slow machine takes longer
             await asyncio.sleep(0.05)
@@ -106,13 +107,14 @@ async def scene(server: Server, chance: random.Random) -> tuple[list[str], Count
     return answered, completed
 
 
-def test_jobs_survive_kills_of_the_server(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(4, marks=pytest.mark.full)])
+def test_jobs_survive_kills_of_the_server(home: Home, tmp_path: Path, kills: int) -> None:
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     place = home.new_place()
     server = Server(str(place), tmp_path / "log")
     try:
-        answered, completed = asyncio.run(scene(server, random.Random(seed)))
+        answered, completed = asyncio.run(scene(server, random.Random(seed), kills))
     finally:
         if server.process is not None and server.process.poll() is None:
             server.end(signal.SIGKILL)
@@ -128,5 +130,5 @@ def test_jobs_survive_kills_of_the_server(home: Home, tmp_path: Path) -> None:
         assert store.check() == []
     assert not isinstance(place, Path) or rc.check_file(place) == []
     print(
-        f"jobs {len(answered)}, attempts {attempts}, completions answered {len(completed)}, kills {KILLS}; lost 0, completed twice 0"
+        f"jobs {len(answered)}, attempts {attempts}, completions answered {len(completed)}, kills {kills}; lost 0, completed twice 0"
     )

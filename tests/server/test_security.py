@@ -11,7 +11,21 @@ import pytest
 from resonate_core import ManualClock, Store
 from resonate_core.server.metrics import KINDS
 from server.app_calls import call
-from server.security_table import FAR, OPERATIONS, OTHER, OWN, TOKENS, Operation, answer, app_of, cell, envelope, token, world
+from server.security_table import (
+    FAR,
+    OPERATIONS,
+    OTHER,
+    OWN,
+    TOKENS,
+    Operation,
+    Worlds,
+    answer,
+    app_of,
+    cell,
+    envelope,
+    token,
+    world,
+)
 
 RESTRICTED = token({"prefix": OWN})
 
@@ -21,10 +35,10 @@ def test_every_token_on_every_operation(operation: Operation) -> None:
     async def judge() -> None:
         with Store(clock=ManualClock(1000), debug=True) as nothing:
             empty = app_of(nothing)
-            async with empty.lifespan():
+            async with empty.lifespan(), Worlds() as worlds:
                 for name, bearer, right in TOKENS:
                     for place in ("header", "head") if operation.envelope is not None else ("header",):
-                        given, changed = await cell(operation, bearer, place)
+                        given, changed = await worlds.answer(operation, bearer, place)
                         assert given.status == operation.expected(right), (name, place, given)
                         if given.status in (401, 403):
                             assert not changed, (name, place)

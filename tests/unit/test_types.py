@@ -81,7 +81,7 @@ def test_mypy_agrees() -> None:
     """Each `assert_type` holds, and each `type: ignore` is needed: strict mypy warns of those that are not."""
     pytest.importorskip("mypy")
     root = pathlib.Path(__file__).parents[2]
-    options = ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")]
+    options = ["--strict", "--config-file", str(root / "pyproject.toml")]
     command = [sys.executable, "-m", "mypy", *options, __file__]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,12 +1,15 @@
 """Every program of the table with every published client, in real processes over HTTP.
 
-All cells run with a server on a file. On PostgreSQL CI runs every third program, each with another client; `scripts/test --full` runs
-all cells there, and again with two servers on one database.
+`scripts/test --full` runs all cells: with a server on a file, with one on PostgreSQL, and with two servers on one database. CI runs
+every program on a file with one client of each language, the two of a language in turn, and with all clients where these run different
+programs or have a limit; on PostgreSQL it runs every third program, each with another client.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,10 +18,20 @@ from integration.clients.scene import FILE, POSTGRES, TWO_SERVERS, Deployment, S
 from integration.clients.table import PROGRAMS, Program
 
 RING = list(zip(CLIENTS, [*CLIENTS[1:], CLIENTS[0]]))
+DEPLOYMENTS = [FILE, TWO_SERVERS]
+OF_ALL_CLIENTS = ("quickstart",)
+"""Programs that are another text for each client: the one that its README publishes."""
+
+
+def runs_in_ci(client: Client, program: Program) -> bool:
+    """Whether CI runs the cell on a file: one client of each language for each program, dealt in turn, or all clients."""
+    of_its_language = [one for one in CLIENTS if one.language == client.language]
+    turn = PROGRAMS.index(program) % len(of_its_language)
+    return program.name in OF_ALL_CLIENTS or client.name in program.limits or of_its_language[turn] is client
 
 
 def is_in_the_sample(client: Client, program: Program) -> bool:
-    """Whether the cell is one of the sample: every third program, dealt to the clients one by one."""
+    """Whether CI runs the cell on PostgreSQL: every third program, dealt to the clients one by one."""
     turn, rest = divmod(PROGRAMS.index(program), 3)
     return rest == 0 and CLIENTS[turn % len(CLIENTS)] is client
 
@@ -28,33 +41,46 @@ def play(client: Client, program: Program, scenes: Scenes, deployment: Deploymen
     (limit or program).play(scenes(client, deployment))
 
 
-CELLS = [pytest.param(*cell, id=f"{cell[0].name}-{cell[1].name}") for cell in itertools.product(CLIENTS, PROGRAMS)]
-SAMPLED = [
-    pytest.param(*cell.values, id=cell.id, marks=[] if is_in_the_sample(*cell.values) else pytest.mark.full) for cell in CELLS
-]
+def cells(in_ci: Callable[[Client, Program], bool]) -> list[Any]:
+    """All cells, of which CI runs those for which the function returns true."""
+    return [
+        pytest.param(client, program, id=f"{client.name}-{program.name}", marks=[] if in_ci(client, program) else pytest.mark.full)
+        for client, program in itertools.product(CLIENTS, PROGRAMS)
+    ]
 
 
-@pytest.mark.parametrize(("client", "program"), CELLS)
+@pytest.mark.parametrize(("client", "program"), cells(runs_in_ci))
 def test_program(client: Client, program: Program, scenes: Scenes) -> None:
     """A cell of the table."""
     play(client, program, scenes, FILE)
 
 
-@pytest.mark.parametrize(("client", "program"), SAMPLED)
+@pytest.mark.parametrize(("client", "program"), cells(is_in_the_sample))
 def test_program_on_postgres(client: Client, program: Program, scenes: Scenes) -> None:
     """A cell of the table, with a server on PostgreSQL."""
     play(client, program, scenes, POSTGRES)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(("client", "program"), CELLS)
+@pytest.mark.parametrize(("client", "program"), cells(lambda client, program: False))
 def test_program_on_two_servers(client: Client, program: Program, scenes: Scenes) -> None:
     """A cell of the table, with two servers on one database: the worker is connected to one, the caller to the other."""
     play(client, program, scenes, TWO_SERVERS)
 
 
-@pytest.mark.parametrize("deployment", [FILE, TWO_SERVERS], ids=lambda deployment: deployment.name)
-@pytest.mark.parametrize(("calling", "called"), RING, ids=lambda client: client.name)
+# CI runs each pair on one of the two deployments.
+@pytest.mark.parametrize(
+    ("calling", "called", "deployment"),
+    [
+        pytest.param(
+            *pair,
+            deployment,
+            id=f"{pair[0].name}-{pair[1].name}-{deployment.name}",
+            marks=[] if deployment is DEPLOYMENTS[turn % len(DEPLOYMENTS)] else pytest.mark.full,
+        )
+        for turn, pair in enumerate(RING)
+        for deployment in DEPLOYMENTS
+    ],
+)
 def test_a_client_calls_another(calling: Client, called: Client, deployment: Deployment, scenes: Scenes) -> None:
     """One client can call workflows of another client's worker; arguments, results and errors are passed correctly."""
     workers = scenes(called, deployment)

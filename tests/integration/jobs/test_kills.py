@@ -15,10 +15,11 @@ import pytest
 
 from homes import Home
 
-SHORT = float(os.environ.get("RESONATE_KILL_SECONDS", "12"))
+SHORT = float(os.environ.get("RESONATE_KILL_SECONDS", "7"))
 RUNS = [
     pytest.param("sqlite", SHORT, id="sqlite"),
     pytest.param("postgres", SHORT, id="postgres"),
+    pytest.param("sqlite", 12, id="sqlite_long", marks=pytest.mark.full),
     pytest.param("postgres", 60, id="postgres_long", marks=pytest.mark.full),
     pytest.param("pgbouncer", 20, id="pgbouncer_long", marks=pytest.mark.full),
 ]
