@@ -9,6 +9,7 @@ from pathlib import Path
 _TABLES = ("promises", "schedules", "edges", "messages", "queues", "counters")
 
 _STEPS = {
+    8: "ALTER TABLE resonate_schedules DROP COLUMN paused; UPDATE resonate_store_version SET version = 8;",
     7: """
         DROP TABLE resonate_queue_hours;
         UPDATE resonate_queues SET body = json_remove(body, '$.hour');
@@ -51,7 +52,7 @@ _STEPS = {
 
 
 def give_older_schema(path: Path, version: int, also: str = "") -> None:
-    """Gives the file the schema of this version, 2 to 7, and then runs `also`."""
+    """Gives the file the schema of this version, 2 to 8, and then runs `also`."""
     steps = "".join(text for to, text in _STEPS.items() if to >= version)
     with contextlib.closing(sqlite3.connect(path)) as file:
         # From version 6 on, user_version belongs to the application.

@@ -69,8 +69,7 @@ def test_s3_20_a_paused_schedule_does_not_fire(make_store: Make, version: str, c
     assert client.send("schedule.pause", {"id": "s"}).must()["schedule"] == paused
     assert client.send("schedule.get", {"id": "s"}).must()["schedule"] == paused
     assert client.schedule("s", "0 0 * * *").must()["schedule"] == paused, "a repeated create resumes nothing"
-    assert store.next_due() is None
-    store.tick(now=58 * MINUTE)
+    assert [fired for fired in store.tick(now=58 * MINUTE) if fired.kind.startswith("schedule")] == []
     assert ids(store) == [f"p{5 * MINUTE}"]
     resumed = client.send("schedule.resume", {"id": "s"}).must()["schedule"]
     assert resumed == {**ran, "nextRunAt": 60 * MINUTE}

@@ -50,7 +50,7 @@ _RECORDS = ("task", "promise", "schedule", "invoked", "awaited")
 _COLUMNS = {
     "promises": ("id", "state", "createdAt", "timeoutAt", "settledAt"),
     "tasks": ("id", "state", "version", "resumes", "pid", "ttl"),
-    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt", "job", "problem", "paused"),
+    "schedules": ("id", "cron", "promiseId", "nextRunAt", "lastRunAt", "job", "paused", "problem"),
     "messages": ("address", "kind", "id", "version", "attempts", "queuedAt"),
 }
 

@@ -173,7 +173,8 @@ GROUPS = {
     "administer": ["task_halt", "task_continue", "task_continue"],
     "promise": ["promise_create", "promise_create", "promise_settle", "listen"],
     "settle": ["promise_settle", "task_fulfill"],
-    "schedule": ["schedule_create", "schedule_create", "schedule_delete", "schedule_get", "schedule_pause", "schedule_resume"],
+    "schedule": ["schedule_create", "schedule_create", "schedule_delete", "schedule_get"],
+    "pause": ["schedule_pause", "schedule_resume"],
     "read": ["promise_get", "task_get", "task_get", "schedule_get", "promise_search", "task_search", "schedule_search"],
     "debug": ["debug", "debug_tick", "debug_tick"],
 }
