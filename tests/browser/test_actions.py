@@ -140,7 +140,7 @@ def test_a_job_is_enqueued_by_a_form(own_shop: Shop, open_page: Opener) -> None:
     page.keyboard.press("c")
     page.locator("main h1", has_text="Enqueue a job").wait_for()
     page.get_by_role("button", name="Enqueue…").click()
-    assert page.get_by_text("Type must not be empty").is_visible()
+    page.get_by_text("Type must not be empty").wait_for()
     assert page.evaluate("document.activeElement.id") == "field-type"
     page.get_by_label("Type", exact=True).fill("email:send")
     page.get_by_label("Payload (JSON)").fill('{"to": "bea@example.org"}')

@@ -44,7 +44,7 @@ def test_rows_are_walked_selected_and_opened(shop: Shop, open_page: Opener) -> N
     assert second.evaluate(f"(link) => link === {FOCUSED}")
     assert second.evaluate("(link) => getComputedStyle(link).outlineStyle") == "solid", "the focus is visible"
     page.keyboard.press("x")
-    assert page.get_by_text("1 job selected").is_visible()
+    page.get_by_text("1 job selected").wait_for()
     page.keyboard.press("k")
     assert rows.nth(0).locator("a[data-open]").evaluate(f"(link) => link === {FOCUSED}")
     page.keyboard.press("Enter")
@@ -76,7 +76,7 @@ def test_help_lists_the_shortcuts_and_turns_them_off(shop: Shop, open_page: Open
     button.focus()
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keyboard")
-    assert dialog.get_by_text("Go to workflows").is_visible()
+    dialog.get_by_text("Go to workflows").wait_for()
     assert ui.axe() == []
     dialog.get_by_role("checkbox").uncheck()
     page.keyboard.press("Escape")
