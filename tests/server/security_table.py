@@ -389,7 +389,7 @@ class Worlds:
         return await self.judge(lambda app: answer(app, operation, token, place))
 
     async def judge(self, ask: Callable[[ResonateApp], Awaitable[Answer]]) -> tuple[Answer, bool]:
-        """What an app of the world answers, and whether that changed the world."""
+        """Ask an app of the world. Returns its answer, and whether the request changed the world."""
         given = await ask(self._app)
         changed = self._store.snapshot() != self._whole
         if changed:

@@ -142,7 +142,7 @@ def test_jobs_that_no_program_claims_are_named() -> None:
 
 def test_a_program_without_a_yield_is_refused() -> None:
     with pytest.raises(
-        TypeError, match=r"program 'a' must be a generator function \(a function with a yield\), got one that returns None"
+        TypeError, match=r"program 'a' must be a generator function, with a yield, got a function that returns None$"
     ):
         interleave(Choices.from_tape([]), rc.Store(clock=rc.ManualClock()), {"a": lambda name: None})  # type: ignore[arg-type]
 

@@ -63,7 +63,7 @@ class _Running:
         self.generator = program(name)
         if not isinstance(self.generator, Iterator):
             raise TypeError(
-                f"program {name!r} must be a generator function (a function with a yield), got one that returns {self.generator!r}"
+                f"program {name!r} must be a generator function, with a yield, got a function that returns {self.generator!r}"
             )
         self.idle_since: int | None = None
         self.wakes_at: int | None = None

@@ -20,7 +20,7 @@ from integration.clients.table import PROGRAMS, Program
 RING = list(zip(CLIENTS, [*CLIENTS[1:], CLIENTS[0]]))
 DEPLOYMENTS = [FILE, TWO_SERVERS]
 OF_ALL_CLIENTS = ("quickstart",)
-"""Programs that are another text for each client: the one that its README publishes."""
+"""Each client has its own text of these programs: that of its README."""
 
 
 def runs_in_ci(client: Client, program: Program) -> bool:
