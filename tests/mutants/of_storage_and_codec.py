@@ -14,7 +14,7 @@ MUTANTS = [
     Mutant(
         "memory forgets to move a task to its new holder",
         "storage",
-        "if («index < kFirstIndexOfJobs || is_job») move_key<index>(before, after)",
+        "} else if («index < kFirstIndexOfJobs || is_job») {",
         "index != Index::holder && (index < kFirstIndexOfJobs || is_job)",
     ),
     Mutant(
