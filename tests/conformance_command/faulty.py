@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,6 +20,7 @@ class Faulty:
 
     def __init__(self, app: Any, faults: tuple[str, ...]) -> None:
         self.app, self.faults = app, faults
+        self.slept = 0
         self.suspended: dict[str, int] = {}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -59,6 +61,13 @@ class Faulty:
         await self.app(dict(scope, headers=[*headers, (b"content-length", str(len(body)).encode())]), receive, send)
         reply: Envelope = json.loads(bytes(answered))
         return reply
+
+    async def tasks_begin_late(self, request: Envelope, ask: Callable[[Envelope], Awaitable[Envelope]]) -> Envelope | None:
+        """No fault: a machine under load, which takes its time for the first tasks."""
+        if request.get("kind") == "promise.create" and str(request["data"].get("id")).endswith(".task") and self.slept < 6:
+            self.slept += 1
+            await asyncio.sleep(2)
+        return None
 
     # ---- the faults
 

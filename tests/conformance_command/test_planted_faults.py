@@ -7,6 +7,7 @@ import xml.etree.ElementTree
 import pytest
 
 from conformance_command.servers import faulty
+from resonate_core.conformance import judging
 from resonate_core.conformance.judging import judge
 from resonate_core.conformance.plan import Plan
 
@@ -50,3 +51,13 @@ def test_a_right_server_behind_the_same_app_has_none() -> None:
     with faulty() as url:
         report = judge(url, Plan(effort="quick", requests=80))
     assert report.findings == (), report.text()
+
+
+def test_a_server_that_was_slow_for_a_moment_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease of a scene began late, and was not over when the scene looked: that was reported as a broken rule."""
+    every = judging._all_scenes
+    monkeypatch.setattr(judging, "_scenes", lambda *given: [one for one in every(*given) if "retry or lease is due" in one.name])
+    with faulty("tasks_begin_late") as url:
+        report = judge(url, Plan(("2026-04-01",), requests=0, patience=12_000))
+    assert report.findings == (), report.text()
+    assert report.tallies["2026-04-01"].judged["PROTOCOL 4 lease expiry"] >= 3, report.text()

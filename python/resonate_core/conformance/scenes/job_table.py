@@ -49,7 +49,7 @@ def _play(cell: Cell, waits: int, client: SceneClient) -> Iterator[int]:
     version = prepare(client, cell.event, cell.state, 0, lambda instant: None)
     if waits:
         yield waits
-    expect = Expectation(client, f"the table of JOBS 3, {cell.event} from {cell.state}", client.twin.rules)
+    expect = Expectation(client, f"the table of JOBS 3, {cell.event} from {cell.state}", client.twin.rules, timed=waits > 0)
     if cell.event.startswith("step:"):
         client.twin.steps_are_due(["settledAt"] if cell.event != "step: deadline" else [])
     elif cell.event in STALE:

@@ -39,7 +39,8 @@ def _play(cell: Cell, soon: int, client: SceneClient) -> Iterator[int]:
         client.create("awaiter", target=ADDRESS).must()
     short = cell.event == "step: retry or lease is due"
     version = prepare(client, cell.state, 0, soon if cell.event == "step: deadline" else DEADLINE, soon if short else TTL)
-    expect = Expectation(client, f"the table of 2026-04-01, {cell.event} from {cell.state}")
+    source = f"the table of 2026-04-01, {cell.event} from {cell.state}"
+    expect = Expectation(client, source, timed=short or cell.event == "step: deadline")
     if not step:
         expect.status(send(client, cell.event, version, 0), cell.status)
     elif cell.event == "step: awaited settles":

@@ -62,7 +62,8 @@ def _play(cell: Cell, spoken: tuple[str, ...], soon: int, client: SceneClient) -
     if cell.trap in _WAITS:
         yield scene.deadline + (soon // 2 if cell.trap == "late" else 1)
     if not cell.request.startswith("step:"):
-        expect = Expectation(client, f"the table of PROTOCOL 7, {cell.request}, trap {cell.trap}", cell.rules)
+        source = f"the table of PROTOCOL 7, {cell.request}, trap {cell.trap}"
+        expect = Expectation(client, source, cell.rules, timed=cell.trap in _WAITS)
         # "i400" is a refused action in a reply of 200.
         expect.status(REQUESTS[cell.request](scene), 200 if cell.code.startswith("i") else int(cell.code[:3]))
     for version in spoken:
