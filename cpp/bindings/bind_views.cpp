@@ -210,25 +210,9 @@ Dicts hours(const Views& self, const OptionalStr& queue, const OptionalInstant& 
 
 template <class Sequence>
 void bind_found(py::module_& module, const char* name, const char* records, const char* doc) {
-  using Record = typename Sequence::Record;
-  py::class_<Sequence>(module, name, doc)
-      .def("__len__", &Sequence::size)
-      .def(
-          "__getitem__",
-          [](const Sequence& self, py::ssize_t index) -> Record {
-            const auto size = static_cast<py::ssize_t>(self.size());
-            const py::ssize_t place = index < 0 ? index + size : index;
-            if (place < 0 || place >= size)
-              throw py::index_error("index " + std::to_string(index) + " of " + std::to_string(size) + " records");
-            return self.at(static_cast<std::size_t>(place));
-          },
-          py::arg("index"))
-      .def("__iter__",
-           [](const Sequence& self) {
-             py::list all(self.size());
-             for (std::size_t i = 0; i < self.size(); ++i) all[i] = self.at(i);
-             return py::typing::Iterator<Record>(py::iter(all));
-           })
+  py::class_<Sequence> bound(module, name, doc);
+  def_items(bound);
+  bound
       .def_property_readonly(
           "cursor", [](const Sequence& self) { return self.found.cursor; },
           "Where the next page begins; None if no row is left. A page without records may have one.")

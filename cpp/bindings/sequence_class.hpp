@@ -79,9 +79,9 @@ Example:
          name + ".from_dict({\"" + records + "\": []})\n    " + name + " of 0 records\n";
 }
 
-// Decode: of one record.
-template <Field F, auto Decode, class Sequence, class... Extra>
-void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const char* html_function) {
+// Length, index, slice and iteration.
+template <class Sequence, class... Extra>
+void def_items(py::class_<Sequence, Extra...>& bound) {
   using Record = typename Sequence::Record;
 
   bound.def("__len__", &Sequence::size)
@@ -106,12 +106,18 @@ void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const
           },
           py::arg("index"))
       // Iterates over a list: an iterator of our own would end with a C++ exception, which costs more than ten records.
-      .def("__iter__",
-           [](const Sequence& self) {
-             py::list records(self.size());
-             for (std::size_t i = 0; i < self.size(); ++i) records[i] = self.at(i);
-             return py::typing::Iterator<Record>(py::iter(records));
-           })
+      .def("__iter__", [](const Sequence& self) {
+        py::list records(self.size());
+        for (std::size_t i = 0; i < self.size(); ++i) records[i] = self.at(i);
+        return py::typing::Iterator<Record>(py::iter(records));
+      });
+}
+
+// Decode: of one record.
+template <Field F, auto Decode, class Sequence, class... Extra>
+void def_sequence(py::class_<Sequence, Extra...>& bound, const char* name, const char* html_function) {
+  def_items(bound);
+  bound
       .def_static(
           "from_dict",
           [](const RecordMembers& data) {

@@ -171,7 +171,7 @@ struct Schedule final : Counted {
   std::optional<Instant> last_run_at;
   DialectId dialect = DialectId::k2026_04_01;
   Shared<const SetAside> set_aside;  // null: it can be fired
-  bool paused = false;               // it does not fire, and its next_run_at is the one that it had when it was paused
+  bool paused = false;               // while true it does not fire and its next_run_at does not change
 
   // The instant of its next step: an occurrence, or the next examination; kNever: there is none.
   Instant due_at() const noexcept {

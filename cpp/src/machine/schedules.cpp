@@ -94,6 +94,16 @@ Shared<Row> occurrence(const Schedule& schedule, std::string id, Instant at, con
   return row;
 }
 
+// Stores a copy of the schedule that `change` has changed.
+template <class Change>
+ScheduleRef change_schedule(WorkingSet& set, const Schedule& schedule, Change change) {
+  auto* changed = new Schedule(schedule);
+  ScheduleRef held(changed);
+  change(*changed);
+  set.put_schedule(held);
+  return held;
+}
+
 std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::string problem, Instant now) {
   std::optional<Fired> fired;
   if (!schedule.set_aside || schedule.set_aside->problem != problem)
@@ -106,10 +116,7 @@ std::optional<Fired> set_aside(WorkingSet& set, const Schedule& schedule, std::s
   Shared<SetAside> set_aside(new SetAside);
   set_aside->problem = std::move(problem);
   set_aside->retry_at = saturating_add(now, kReexamineInterval);
-  auto* moved = new Schedule(schedule);
-  ScheduleRef held(moved);
-  moved->set_aside = std::move(set_aside);
-  set.put_schedule(std::move(held));
+  change_schedule(set, schedule, [&](Schedule& changed) { changed.set_aside = std::move(set_aside); });
   return fired;
 }
 
@@ -177,11 +184,10 @@ Reply Machine::run(SchedulePause& request) {
   Reply reply = ok();
   reply.schedule = entry->now;
   if (entry->now->paused) return reply;
-  auto* paused = new Schedule(*entry->now);
-  reply.schedule = ScheduleRef(paused);
-  paused->paused = true;
-  paused->set_aside = nullptr;
-  set_.put_schedule(reply.schedule);
+  reply.schedule = change_schedule(set_, *entry->now, [](Schedule& changed) {
+    changed.paused = true;
+    changed.set_aside = nullptr;
+  });
   return reply;
 }
 
@@ -192,16 +198,15 @@ Reply Machine::run(ScheduleResume& request) {
   Reply reply = ok();
   reply.schedule = entry->now;
   if (!entry->now->paused) return reply;
-  auto* resumed = new Schedule(*entry->now);
-  reply.schedule = ScheduleRef(resumed);
-  resumed->paused = false;
   try {
-    const Instant after = std::max(now_, resumed->last_run_at.value_or(now_));
-    resumed->next_run_at = expression_of(resumed->cron).next_after(after).value_or(kNever);
+    reply.schedule = change_schedule(set_, *entry->now, [this](Schedule& changed) {
+      const Instant after = std::max(now_, changed.last_run_at.value_or(now_));
+      changed.next_run_at = expression_of(changed.cron).next_after(after).value_or(kNever);
+      changed.paused = false;
+    });
   } catch (const InvalidCron& problem) {
     return refusal(status::kInvalid, "schedule " + quoted(request.id) + " must have a valid cron to be resumed: " + problem.what());
   }
-  set_.put_schedule(reply.schedule);
   return reply;
 }
 
@@ -253,22 +258,17 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
   // While a schedule is set aside its next_run_at need not be an occurrence, because occurrences could not be computed.
   if (schedule->set_aside) at = cron.next_after(saturating_sub(at, 1)).value_or(kNever);
   if (at > now) {
-    auto* waiting = new Schedule(*schedule);
-    ScheduleRef held(waiting);
-    waiting->next_run_at = at;
-    waiting->set_aside = nullptr;
-    set.put_schedule(std::move(held));
+    change_schedule(set, *schedule, [at](Schedule& changed) {
+      changed.next_run_at = at;
+      changed.set_aside = nullptr;
+    });
     return fired;
   }
   if (options.catchup != CatchUp::all) at = cron.latest_at_or_before(now, at).value_or(at);
   const bool skipped = options.catchup == CatchUp::none && at < saturating_sub(now, kMisfireGrace);
 
-  auto* moved = new Schedule(*schedule);
-  ScheduleRef held(moved);
-  moved->set_aside = nullptr;
-  moved->next_run_at = cron.next_after(at).value_or(kNever);
+  const Instant next = cron.next_after(at).value_or(kNever);  // before its job is checked, which may parse another expression
   if (!skipped) {
-    moved->last_run_at = at;
     fired.detail = occurrence_id(*schedule, at);
     if (!set.find(fired.detail)) {
       if (schedule->job) {
@@ -279,7 +279,11 @@ std::optional<Fired> fire_schedule(WorkingSet& set, WorkingSet::ScheduleEntry& e
       }
     }
   }
-  set.put_schedule(std::move(held));
+  change_schedule(set, *schedule, [&](Schedule& changed) {
+    changed.set_aside = nullptr;
+    changed.next_run_at = next;
+    if (!skipped) changed.last_run_at = at;
+  });
   return fired;
 }
 
