@@ -27,6 +27,9 @@ std::optional<std::string> optional_text(py::handle given, const char* argument)
 std::int64_t integer(py::handle given, const char* argument);
 std::optional<std::int64_t> optional_integer(py::handle given, const char* argument);
 
+// An int or a float; bool is refused.
+std::optional<double> optional_number(py::handle given, const char* argument);
+
 bool boolean(py::handle given, const char* argument);
 
 // Milliseconds: an int, or a timedelta that is a whole number of them.

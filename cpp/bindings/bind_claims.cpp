@@ -14,6 +14,7 @@ namespace {
 using QueueNames = Shown<"str | collections.abc.Iterable[str] | collections.abc.Mapping[str, int]">;
 using Completions = Shown<"collections.abc.Iterable[tuple[str, int, typing.Any]]">;
 using Flag = Shown<"bool | None">;
+using Lines = Shown<"str | collections.abc.Iterable[str] | None">;
 using Statuses = py::typing::List<py::int_>;
 
 JobRecord get(const Jobs& self, const Str& id) { return self.store->run_for_job(JobGet{id_of(id)}); }
@@ -93,6 +94,20 @@ JobRecord release(const Jobs& self, const Str& id, const Int& version) {
 JobRecord snooze(const Jobs& self, const Str& id, const Int& version, const DurationArgument& delay) {
   return self.store->run_for_job(
       JobSnooze{.id = id_of(id), .version = integer(version, "version"), .delay = duration(delay, "delay")});
+}
+
+// One text is one line.
+std::vector<std::string> lines_of(py::handle given) {
+  if (given.is_none()) return {};
+  if (PyUnicode_Check(given.ptr())) return {std::string(text(given, "lines"))};
+  return texts(given, "lines");
+}
+
+JobRecord report(const Jobs& self, const Str& id, const Int& version, const OptionalNumber& progress, const Lines& lines) {
+  return self.store->run_for_job(JobReport{.id = id_of(id),
+                                           .version = integer(version, "version"),
+                                           .progress = optional_number(progress, "progress"),
+                                           .lines = lines_of(lines)});
 }
 
 constexpr const char* kJob = "resonate_core._core.Job";
@@ -304,6 +319,31 @@ Example:
     >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
     >>> store.jobs.snooze("a", job.version, 5000).process_at
     5000
+)doc")
+      .def("report", &report, py::arg("id"), py::arg("version"), py::kw_only(), py::arg("progress") = py::none(),
+           py::arg("lines") = py::none(), R"doc(
+Report on a running job: how far its attempt is, and lines for its log. `Job.report` shows them. The lease is not renewed.
+
+Args:
+    id: The id of the job.
+    version: The version of the claim.
+    progress: The part that is done, 0 to 1. None: unchanged. Each attempt begins without progress.
+    lines: A line, or up to 100 lines, of at most 1000 bytes each. The job keeps its newest 100 lines.
+
+Returns:
+    The job.
+
+Raises:
+    Invalid: Neither is given, the progress is out of bounds, a line is empty or too long, or there are too many lines.
+    NotFound: The job does not exist.
+    Conflict: The job is not running, or has another version.
+
+Example:
+    >>> store = rc.Store(clock=rc.ManualClock())
+    >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq")
+    >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+    >>> store.jobs.report("a", job.version, progress=0.5, lines="page 3 of 6").report
+    {'at': 0, 'progress': 0.5, 'lines': [{'at': 0, 'attempt': 1, 'text': 'page 3 of 6'}]}
 )doc")
       .def("get", &get, py::arg("id"), R"doc(
 Return the job. A read: it stores nothing and runs no step.

@@ -49,6 +49,7 @@ std::optional<std::string> text_of(const Shared<const SharedString>& text) {
 }
 
 using Error = Shown<"dict[str, str] | None">;
+using Report = Shown<"dict[str, typing.Any] | None">;
 using Attempts = Shown<"list[dict[str, typing.Any]]">;
 
 // Members that are composed by the encoder, read from its whole.
@@ -151,6 +152,11 @@ void bind_states(py::class_<JobRecord>& bound) {
       .def_property_readonly(
           "error", [](const JobRecord& self) { return Error(member(self, "error")); },
           "The last error: `code`, `message` and perhaps `data`; None without an error.")
+      .def_property_readonly(
+          "report", [](const JobRecord& self) { return Report(member(self, "report")); },
+          "What its attempts reported (`Jobs.report`): `at` (when they last did, in Unix ms), `progress` (the part that is done, 0 "
+          "to 1; "
+          "absent: not reported) and `lines` (the newest 100, oldest first: `at`, `attempt`, `text`). None without a report.")
       .def_property_readonly(
           "attempts", [](const JobRecord& self) { return Attempts(member(self, "attempts")); },
           "The newest 100 attempts, oldest first: `number`, `worker`, `startedAt`, and once they are over `finishedAt`, `outcome` "

@@ -34,6 +34,7 @@ class Shown : public py::object {
 // Types that many functions use.
 using Str = Shown<"str">;
 using OptionalStr = Shown<"str | None">;
+using OptionalNumber = Shown<"float | None">;
 using Int = Shown<"int">;
 using OptionalInt = Shown<"int | None">;
 using DurationArgument = Shown<"int | datetime.timedelta">;

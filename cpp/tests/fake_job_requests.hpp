@@ -52,6 +52,12 @@ class RandomJobRequests {
     const RowRef row = store.row(job);
     return !row || now_and_then(12) ? below(3) : row->acquisitions;
   }
+  JobReport report(const std::string& job, std::int64_t version) {
+    JobReport made{.id = job, .version = version, .progress = {}, .lines = {}};
+    if (below(3)) made.progress = static_cast<double>(below(5)) / 4;
+    if (!made.progress || below(2)) made.lines.assign(static_cast<std::size_t>(1 + below(40)), "line");
+    return made;
+  }
   RetryPolicy policy() {
     RetryPolicy made;
     if (below(3)) made = fixed({below(30), below(2) * 10});
@@ -219,6 +225,7 @@ class RandomJobRequests {
       }
       case 22: {
         const std::string job = in(store, {running});
+        if (now_and_then(3)) return report(job, version(store, job));
         return JobSnooze{job, version(store, job), below(30)};
       }
       case 23: {

@@ -79,6 +79,7 @@ std::vector<Line> table() {
       {"fail",     failure("j", kVersion),        "409       409     409     retry   409   409      409       409    409       409     409     409"},
       {"fail",     last_failure(),                "409       409     409     archived 409  409      409       409    409       409     409     409"},
       {"snooze",   JobSnooze{"j", kVersion, 5},   "409       409     409     scheduled 409 409      409       409    409       409     409     409"},
+      {"report",   JobReport{"j", kVersion, 0.5, {}},"409    409     409     running 409   409      409       409    409       409     409     409"},
       {"cancel",   JobCancel{only("j")},          "cancelled cancelled cancelled cancelled cancelled cancelled 409 409 409     409     409     409"},
       {"run",      JobRun{only("j")},             "pending   409     409     409     pending pending 409      409    409       409     409     409"},
       {"archive",  JobArchive{only("j")},         "archived  archived 409    409     archived 409   409       409    409       409     409     409"},
@@ -155,9 +156,10 @@ TEST_P(Jobs, AnotherVersionHasNoSay) {
   EXPECT_EQ(store.claim(), Texts{"b"});
   const std::string before = store.digest();
   for (const std::int64_t version : {0, 2}) {
-    for (const Operation& request : {Operation(JobComplete{"a", version, {}}), Operation(failure("a", version)),
-                                     Operation(JobSnooze{"a", version, 1}), Operation(JobStart{"b", version, {}}),
-                                     Operation(JobRelease{"b", version}), Operation(TaskFulfill{"a", version, settlement("a")})})
+    for (const Operation& request :
+         {Operation(JobComplete{"a", version, {}}), Operation(failure("a", version)), Operation(JobSnooze{"a", version, 1}),
+          Operation(JobReport{"a", version, 1, {}}), Operation(JobStart{"b", version, {}}), Operation(JobRelease{"b", version}),
+          Operation(TaskFulfill{"a", version, settlement("a")})})
       EXPECT_EQ(store.run(request).status, status::kConflict);
     EXPECT_EQ(store.must(JobHeartbeat{"worker", {{"a", version}}}).jobs->lost, Texts{"a"});
   }
@@ -168,10 +170,10 @@ TEST_P(Jobs, WhatDoesNotExist) {
   JobStore store = make();
   store.create("p");
   for (const char* id : {"none", "p"})
-    for (const Operation& request :
-         {Operation(JobGet{id}), Operation(JobStart{id, 1, {}}), Operation(JobComplete{id, 1, {}}), Operation(failure(id, 1)),
-          Operation(JobRelease{id, 1}), Operation(JobSnooze{id, 1, 0}), Operation(JobCancel{only(id)}), Operation(JobRun{only(id)}),
-          Operation(JobArchive{only(id)}), Operation(JobDelete{only(id)})})
+    for (const Operation& request : {Operation(JobGet{id}), Operation(JobStart{id, 1, {}}), Operation(JobComplete{id, 1, {}}),
+                                     Operation(failure(id, 1)), Operation(JobRelease{id, 1}), Operation(JobSnooze{id, 1, 0}),
+                                     Operation(JobReport{id, 1, 1, {}}), Operation(JobCancel{only(id)}),
+                                     Operation(JobRun{only(id)}), Operation(JobArchive{only(id)}), Operation(JobDelete{only(id)})})
       EXPECT_EQ(store.run(request).status, status::kNotFound);
   for (const Operation& request : {Operation(QueueGet{"none"}), Operation(JobStats{"none"})})
     EXPECT_EQ(store.run(request).status, status::kNotFound);
@@ -243,6 +245,46 @@ TEST_P(Jobs, TheNewestAttemptsAreKept) {
   EXPECT_EQ(store.job("a")->attempts.front().number, 6);
   EXPECT_EQ(store.job("a")->retry_count, 0);
   store.expect_no_violations();
+}
+
+// A new attempt begins without progress, and keeps the lines of those before it.
+TEST_P(Jobs, AttemptsReport) {
+  JobStore store = make(checked(), 10);
+  store.start(with(order("a"), [](JobOrder& its) { its.policy = fixed({0}); }));
+  EXPECT_FALSE(store.job("a")->report);
+  store.must(JobReport{"a", 1, 0.25, {"first", "second"}});
+  store.engine->tick(20);
+  store.must(JobReport{"a", 1, {}, {"third"}});
+  EXPECT_EQ(store.job("a")->report->progress, 0.25);
+  EXPECT_EQ(store.row("a")->expires_at, 1010);  // the lease is that of the start
+  store.must(failure("a", 1));
+  EXPECT_EQ(store.job("a")->report->progress, 0.25);
+  EXPECT_EQ(store.claim(), Texts{"a"});
+  store.must(JobStart{"a", 2, {}});
+  EXPECT_FALSE(store.job("a")->report->progress);
+  store.must(JobReport{"a", 2, {}, {"again"}});
+  const Shared<const WorkReport> report = store.job("a")->report;
+  EXPECT_EQ(report->at, 20);
+  std::string told;
+  for (const ReportLine& line : report->lines)
+    told += std::to_string(line.attempt) + "@" + std::to_string(line.at) + " " + line.text + "; ";
+  EXPECT_EQ(told, "1@10 first; 1@10 second; 1@20 third; 2@20 again; ");
+  store.expect_no_violations();
+}
+
+TEST_P(Jobs, TheNewestLinesAreKept) {
+  JobStore store = make();
+  store.start(order("a"));
+  for (int i = 0; i < 60; ++i) store.must(JobReport{"a", 1, {}, {"even " + std::to_string(i), "odd " + std::to_string(i)}});
+  const auto& lines = store.job("a")->report->lines;
+  ASSERT_EQ(lines.size(), kLinesKept);
+  EXPECT_EQ(lines.front().text, "even 10");
+  EXPECT_EQ(lines.back().text, "odd 59");
+  for (const JobReport& refused :
+       {JobReport{"a", 1, {}, {}}, JobReport{"a", 1, 1.5, {}}, JobReport{"a", 1, -0.1, {}}, JobReport{"a", 1, {}, {""}},
+        JobReport{"a", 1, {}, {std::string(kLineBytes + 1, 'x')}}, JobReport{"a", 1, {}, std::vector<std::string>(101, "x")}})
+    EXPECT_EQ(store.run(refused).status, status::kInvalid);
+  EXPECT_EQ(store.job("a")->report->lines.back().text, "odd 59");
 }
 
 // An operator runs an archived job again. The job keeps failed_at meanwhile, and each end of the second attempt is valid.

@@ -2165,6 +2165,11 @@ class Job:
         The name of its queue.
         """
     @property
+    def report(self) -> dict[str, typing.Any] | None:
+        """
+        What its attempts reported (`Jobs.report`): `at` (when they last did, in Unix ms), `progress` (the part that is done, 0 to 1; absent: not reported) and `lines` (the newest 100, oldest first: `at`, `attempt`, `text`). None without a report.
+        """
+    @property
     def result(self) -> Value:
         """
         The value of its promise once it is final: the result or the error; empty before.
@@ -2729,6 +2734,33 @@ class Jobs:
             >>> store.jobs.release("a", job.version).state
             'pending'
         """
+    def report(
+        self, id: str, version: int, *, progress: float | None = None, lines: str | collections.abc.Iterable[str] | None = None
+    ) -> Job:
+        """
+        Report on a running job: how far its attempt is, and lines for its log. `Job.report` shows them. The lease is not renewed.
+
+        Args:
+            id: The id of the job.
+            version: The version of the claim.
+            progress: The part that is done, 0 to 1. None: unchanged. Each attempt begins without progress.
+            lines: A line, or up to 100 lines, of at most 1000 bytes each. The job keeps its newest 100 lines.
+
+        Returns:
+            The job.
+
+        Raises:
+            Invalid: Neither is given, the progress is out of bounds, a line is empty or too long, or there are too many lines.
+            NotFound: The job does not exist.
+            Conflict: The job is not running, or has another version.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> _ = store.jobs.enqueue("t", id="a", lifecycle="asynq")
+            >>> [job] = store.jobs.claim("default", worker="w", lease=60_000)
+            >>> store.jobs.report("a", job.version, progress=0.5, lines="page 3 of 6").report
+            {'at': 0, 'progress': 0.5, 'lines': [{'at': 0, 'attempt': 1, 'text': 'page 3 of 6'}]}
+        """
     def run(self, id: str) -> Job:
         """
         Make a scheduled, retrying or archived job pending now. Its awaiters keep waiting.
@@ -2979,7 +3011,10 @@ class JobsFound:
         >>> store.views.jobs()
         JobsFound of 1 jobs, 1 rows examined
     """
+    @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Job: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Job]: ...
     def __iter__(self) -> collections.abc.Iterator[Job]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
@@ -3007,7 +3042,10 @@ class PromisesFound:
         >>> rc.Store(clock=rc.ManualClock()).views.promises()
         PromisesFound of 0 promises, 0 rows examined
     """
+    @typing.overload
     def __getitem__(self, index: typing.SupportsInt | typing.SupportsIndex) -> Promise: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Promise]: ...
     def __iter__(self) -> collections.abc.Iterator[Promise]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...

@@ -191,6 +191,8 @@ def job_html(job: Job) -> str:
     members["retries"] = f"{job.retry_count} of {job.max_retries}"
     attempts = job.attempts
     members["attempts"] = _attempts_text(attempts) or "none"
+    if job.report:
+        members["report"] = report_text(job.report)
     if job.error:
         members["error"] = f"{job.error['code']}: {job.error['message']}"
     for name in (
@@ -280,6 +282,8 @@ def _member_text(name: str, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False) if value else ""
     if name == "attempts" and isinstance(value, list):
         return _attempts_text(value)
+    if name == "report" and isinstance(value, dict):
+        return report_text(value)
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False) if value else ""
     return "" if value is None else str(_shown(name, value))
@@ -287,6 +291,20 @@ def _member_text(name: str, value: Any) -> str:
 
 def _attempts_text(attempts: list[dict[str, Any]]) -> str:
     return f"{len(attempts)}, the last {attempts[-1].get('outcome', 'under way')}" if attempts else ""
+
+
+def report_text(report: Mapping[str, Any]) -> str:
+    """What a job last reported, in one line.
+
+    Example:
+        >>> from resonate_core.display import report_text
+        >>> report_text({"at": 0, "progress": 0.5, "lines": [{"at": 0, "attempt": 1, "text": "page 3 of 6"}]})
+        '50 %, page 3 of 6'
+    """
+    progress, lines = report.get("progress"), report.get("lines")
+    return ", ".join(
+        [*([] if progress is None else [f"{progress:.0%}".replace("%", " %")]), *([lines[-1]["text"]] if lines else [])]
+    )
 
 
 def page_html(page: PromisePage | TaskPage | SchedulePage | PromiseBatch | JobBatch) -> str:

@@ -159,14 +159,16 @@ def _present(store: Any) -> None:
     store.queues.pause("imports")
     store.jobs.enqueue("video:encode", {"file": "intro.mov"}, id="encode-intro", queue="video", timeout=HOUR)
     store.jobs.enqueue("video:encode", {"file": "outro.mov"}, id="encode-outro", queue="video", timeout=HOUR)
-    for job in store.jobs.claim("video", 1, worker="encoder-1", lease=10 * MINUTE, start=1):
-        assert job.state == "running"
+    (encodes,) = store.jobs.claim("video", 1, worker="encoder-1", lease=10 * MINUTE, start=1)
+    store.jobs.report(encodes.id, encodes.version, lines=["intro.mov: 1920 x 1080, 4 min 12 s", "pass 1 of 2 is done"])
+    store.jobs.report(encodes.id, encodes.version, progress=0.62, lines="pass 2 of 2: frame 3 906 of 6 300")
     store.jobs.claim("video", 1, worker="encoder-2", lease=10 * MINUTE)
     store.jobs.enqueue("email:send", {"to": "late@example.org"}, id="newsletter", queue="mail", process_in=2 * HOUR)
     for index in range(3):
         store.jobs.enqueue("likes:send", {"like": index}, id=f"like-{index}", queue="likes", group="ann")
     store.jobs.enqueue(SCRIPT, {"text": SCRIPT}, id=EVIL, queue="mail", priority=1, tags={SCRIPT: SCRIPT}, max_retries=0)
     (job,) = store.jobs.claim("mail", worker=SCRIPT, lease=MINUTE, start=1)
+    store.jobs.report(job.id, job.version, lines=SCRIPT)
     store.jobs.fail(job.id, job.version, "Evil", SCRIPT, SCRIPT, retryable=False)
     store.jobs.enqueue("email:send", {"to": "now@example.org"}, id="welcome", queue="mail", unique_key="welcome-ann")
     store.promises.create(

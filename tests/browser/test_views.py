@@ -27,6 +27,20 @@ def test_a_view_shows_what_is_there_to_everyone(view: View, shop_page: Ui) -> No
     shop_page.check()
 
 
+def test_a_running_job_shows_its_report(shop_page: Ui) -> None:
+    page = shop_page.go("job?id=encode-intro")
+    page.get_by_text("pass 2 of 2: frame 3 906 of 6 300").wait_for()
+    assert page.get_by_role("progressbar", name="Progress").get_attribute("value") == "0.62"
+    lines = page.get_by_role("table", name="Log, newest first").locator("tbody td:last-child")
+    assert lines.all_inner_texts() == [
+        "pass 2 of 2: frame 3 906 of 6 300",
+        "pass 1 of 2 is done",
+        "intro.mov: 1920 x 1080, 4 min 12 s",
+    ]
+    assert shop_page.axe() == []
+    shop_page.check()
+
+
 def test_stored_scripts_never_run(shop_page: Ui) -> None:
     ui = shop_page
     ui.page.set_viewport_size({"width": 1280, "height": 860})

@@ -39,6 +39,8 @@ VIEWS = [
     View("travel", "travel", "Open a recording"),
     View("audit", "audit", "No action yet"),
 ]
+REPORT = View("report", "job?id=encode-intro", "pass 2 of 2")
+"""The job that runs, for a picture: the view is that of VIEWS."""
 EVIL = [
     View("jobs", "jobs?queue=mail", "Jobs"),
     View("job", f"job?id={quote(scene.EVIL)}", "Evil"),

@@ -33,7 +33,7 @@ MAX = 2**63 - 1
 MEMBERS = [
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
-    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
     "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 ]
 # fmt: on
@@ -107,6 +107,8 @@ def checked_job(job: dict[str, Any]) -> dict[str, Any]:
         assert "enqueuedAt" not in job, job
     if state == "failed":
         assert "failedAt" in job and "error" in job, job
+    report = job.get("report", {"at": 0, "progress": 0})
+    assert 0 <= report.get("progress", 0) <= 1 and len(report.get("lines", [])) <= 100, report
     attempts = job["attempts"]
     assert [a["number"] for a in attempts] == sorted({a["number"] for a in attempts})
     for attempt in attempts:

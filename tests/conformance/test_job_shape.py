@@ -133,6 +133,25 @@ BAD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     ),
     "job.release": (CLAIMED, [{"id": None}, {"version": None}, {"version": True}]),
     "job.snooze": ({**HELD, "delay": 1}, [{"id": None}, {"version": None}, {"delay": None}, {"delay": -1}]),
+    "job.report": (
+        {**HELD, "progress": 0.5, "lines": ["half", "\u00e9"]},
+        [
+            {"id": None},
+            {"version": None},
+            {"progress": None, "lines": None},
+            {"progress": None, "lines": []},
+            {"progress": -0.01},
+            {"progress": 1.01},
+            {"progress": "1"},
+            {"progress": True},
+            {"lines": "half"},
+            {"lines": [5]},
+            {"lines": [""]},
+            {"lines": ["a\0b"]},
+            {"lines": ["\u00e9" * 501]},
+            {"lines": ["x"] * 101},
+        ],
+    ),
     "job.heartbeat": (
         {"worker": "w", "jobs": [HELD]},
         [{"worker": None}, {"worker": ""}, {"jobs": None}, {"jobs": [{"id": "held"}]}, {"jobs": [{"version": 1}]}, {"jobs": ["held"]}],
@@ -237,5 +256,5 @@ def test_unknown_members_are_ignored(store: Any) -> None:
 
 def test_the_table_has_every_kind() -> None:
     """Only queue.list has no members."""
-    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze cancel run archive delete search stats"
+    verbs = "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report cancel run archive delete search stats"
     assert set(BAD) == {f"job.{verb}" for verb in verbs.split()} | {f"queue.{verb}" for verb in ("set", "get", "pause", "resume")}

@@ -47,6 +47,7 @@ OUTCOMES = {
     "job.fail": [400, 404, 409],
     "job.release": [404, 409],
     "job.snooze": [404, 409],
+    "job.report": [400, 404, 409],
     "job.cancel": [400, 404, 409],
     "job.run": [404, 409],
     "job.archive": [404, 409],

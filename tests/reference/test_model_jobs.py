@@ -190,6 +190,23 @@ def test_snooze_release_and_heartbeats(send):
     assert send("job.cancel", id="j")[0] == 409
 
 
+def test_reports_keep_the_newest_lines_and_the_progress_of_the_last_attempt(send):
+    send.running(lease=50)
+    assert send("job.report", id="j", version=1)[0] == 400
+    assert send("job.report", id="j", version=2, progress=1)[0] == 409
+    job = send("job.report", 10, id="j", version=1, progress=0.5, lines=["a"])[1]["job"]
+    assert job["report"] == {"at": 10, "progress": 0.5, "lines": [{"at": 10, "attempt": 1, "text": "a"}]}
+    assert job["leaseUntil"] == 50
+    report = send("job.report", 11, id="j", version=1, lines=["b"] * 100)[1]["job"]["report"]
+    assert (report["progress"], len(report["lines"]), report["lines"][0]["text"]) == (0.5, 100, "b")
+    send("job.snooze", 12, id="j", version=1, delay=0)
+    assert send.job()["report"]["progress"] == 0.5
+    send.claim(now=13)
+    send("job.start", 14, id="j", version=2)
+    assert "progress" not in send.job()["report"] and send("job.report", 15, id="j", version=2, progress=0)[0] == 200
+    assert send.job()["report"]["progress"] == 0
+
+
 def test_a_heartbeat_of_tasks_renews_the_job_that_it_names(send):
     send.running(lease=50)
     send("task.heartbeat", 10, pid="w", tasks=[])

@@ -210,6 +210,7 @@ def _job_kinds() -> Iterator[tuple[str, str, int, Make]]:
     yield "a queue", "job.enqueue_many", 200, lambda a, b: {"jobs": [job(a + "new", a), job(a + "newer", b)]}
     yield "a queue", "job.claim", 200, lambda a, b: {"queues": each(a, b, lambda half: half + "queue"), "worker": "w", "lease": 5}
     yield "", "job.search", 200, lambda a, b: {"queue": a + "queue"}
+    yield "", "job.report", 200, lambda a, b: {**claimed(a, "running"), "progress": 0.5, "lines": ["half"]}
     yield "", "job.cancel", 200, lambda a, b: {"queue": a + "queue"}
     for kind, state in (("job.run", "archived"), ("job.archive", "pending"), ("job.delete", "pending")):
         yield "", kind, 200, lambda a, b, state=state: {"queue": a + "queue", "state": state}

@@ -196,6 +196,8 @@ def test_what_redaction_leaves(store: Any) -> None:
         "message": "[redacted]",
         "data": "[redacted]",
     }
+    assert hidden["report"]["lines"][0]["text"] == "[redacted]"
+    assert [line["text"] for line in shown["report"]["lines"]] == ["card 4 of 9, password=[redacted]"]
     root = client_of(store, **BY_TYPE).see("promise", id="flow")["promise"]
     assert root["param"] == {"kind": "redacted"}
 

@@ -166,6 +166,8 @@ def scene(store: Any, secret: str = "ordinary", tagged: bool = True) -> None:
             "send", payload, queue="mail", id=id, max_retries=0, tags={"html": MARKUP, "password": secret if tagged else "none"}
         )
         (job,) = jobs.claim("mail", worker="ann", lease=600_000, start=1)
+        if id != "done":
+            jobs.report(id, job.version, progress=0.4, lines=f"card 4 of 9, password={secret}")
         if id == "archived":
             jobs.fail(
                 id, job.version, "Boom", f"no such password: {secret} {MARKUP}", f"Traceback:\n  password = '{secret}'\n{MARKUP}"

@@ -250,7 +250,7 @@ def test_what_is_called_off_before_its_first_step_frees_its_slot(worker, store):
 
     async def main() -> list[str]:
         wake = asyncio.Event()
-        executor = Executor(worker._parts(), asyncio.get_running_loop(), wake)
+        executor = Executor(worker._parts(), asyncio.get_running_loop(), wake, lambda: None)
         jobs = store.jobs.claim("default", 2, worker=worker.name, lease=60_000, start=2)
         executor.ready.extend((job,) for job in jobs)
         executor.begin_ready()

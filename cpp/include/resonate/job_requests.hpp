@@ -197,6 +197,21 @@ constexpr auto fields(Of<JobSnooze>) {
   return std::tuple_cat(held_fields<JobSnooze>(), std::tuple(member(Field::delay, &JobSnooze::delay).duration(0)));
 }
 
+struct JobReport {
+  std::string id;
+  std::int64_t version = 0;
+  std::optional<double> progress;
+  std::vector<std::string> lines;
+};
+constexpr auto fields(Of<JobReport>) {
+  using T = JobReport;
+  return std::tuple_cat(held_fields<T>(),
+                        std::tuple{
+                            member(Field::progress, &T::progress).within(0, 1),
+                            member(Field::lines, &T::lines).optional().within(0, kLinesKept).each("a line").text(),
+                        });
+}
+
 // The jobs that a request changes: one by id, or all that match.
 struct JobFilter {
   std::optional<std::string> id;

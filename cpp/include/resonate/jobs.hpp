@@ -184,6 +184,38 @@ constexpr auto fields(Of<Attempt>) {
 
 inline constexpr std::size_t kAttemptsKept = 100;  // the newest ones; a job can snooze for ever
 
+inline constexpr std::size_t kLinesKept = 100;   // the newest ones
+inline constexpr std::size_t kLineBytes = 1000;  // of one line
+
+struct ReportLine {
+  Instant at = 0;
+  std::int64_t attempt = 0;  // the number of the attempt that wrote it
+  std::string text;
+};
+constexpr auto fields(Of<ReportLine>) {
+  using T = ReportLine;
+  return std::tuple{
+      member(Field::at, &T::at),
+      member(Field::attempt, &T::attempt),
+      member(Field::text, &T::text),
+  };
+}
+
+// What the attempts of a job said about their work.
+struct WorkReport final : Counted {
+  Instant at = 0;                  // of the last report
+  std::optional<double> progress;  // of the last attempt, 0 to 1
+  std::vector<ReportLine> lines;   // of all attempts
+};
+constexpr auto fields(Of<WorkReport>) {
+  using T = WorkReport;
+  return std::tuple{
+      member(Field::at, &T::at),
+      member(Field::progress, &T::progress),
+      member(Field::lines, &T::lines).otherwise(0),
+  };
+}
+
 struct Job final : Counted {
   Shared<const JobSpec> spec;
   JobState state = JobState::pending;
@@ -206,6 +238,7 @@ struct Job final : Counted {
   Shared<const GroupState> group_state;  // set if and only if the job leads a gathering group
   std::optional<JobError> error;
   std::vector<Attempt> attempts;      // the last one is open if and only if the job is running
+  Shared<const WorkReport> report;    // empty until an attempt reports
   std::vector<std::string> awaiters;  // notified tasks; the job is kept while one of them can read it
 
   Instant expires_at() const noexcept { return may_expire(state) ? spec->good_until : kNever; }
@@ -237,6 +270,7 @@ constexpr auto fields(Of<Job>) {
       member(Field::expired_at, &T::expired_at).otherwise(kUnset),
       member(Field::error, &T::error),
       member(Field::attempts, &T::attempts),
+      member(Field::report, &T::report),
       member(Field::attempt_count, &T::attempt_count).only_stored(),
       member(Field::awaiters, &T::awaiters).only_stored(),
       member(Field::run_lease, &T::run_lease).otherwise(0).only_stored(),

@@ -229,8 +229,8 @@ using Operation = std::variant<PromiseGet, PromiseCreate, PromiseSettle, Registe
                                TaskCreate, TaskAcquire, TaskRelease, TaskSuspend, TaskFulfill, TaskFence, TaskHeartbeat, TaskHalt,
                                TaskContinue, TaskSearch, ScheduleGet, ScheduleCreate, ScheduleDelete, ScheduleSearch, SchedulePause,
                                ScheduleResume, JobEnqueue, JobEnqueueMany, JobGet, JobClaim, JobStart, JobStartMany, JobHeartbeat,
-                               JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobCancel, JobRun, JobArchive,
-                               JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
+                               JobComplete, JobCompleteMany, JobFail, JobRelease, JobSnooze, JobReport, JobCancel, JobRun,
+                               JobArchive, JobDelete, JobSearch, JobStats, QueueSet, QueueGet, QueuePause, QueueResume, QueueList>;
 
 struct Request {
   DialectId dialect = DialectId::k2026_04_01;

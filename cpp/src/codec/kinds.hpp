@@ -50,6 +50,7 @@ namespace resonate {
   X(job_fail, "job.fail", "job.fail") \
   X(job_release, "job.release", "job.release") \
   X(job_snooze, "job.snooze", "job.snooze") \
+  X(job_report, "job.report", "job.report") \
   X(job_cancel, "job.cancel", "job.cancel") \
   X(job_run, "job.run", "job.run") \
   X(job_archive, "job.archive", "job.archive") \

@@ -55,6 +55,11 @@ void open_attempt(Job& job, const Shared<const SharedString>& worker, Instant no
   if (job.attempts.size() == kAttemptsKept) job.attempts.erase(job.attempts.begin());
   job.attempts.push_back(std::move(attempt));
   job.started_at = now;
+  if (job.report && job.report->progress) {  // that of the attempt before
+    Shared<WorkReport> kept(new WorkReport(*job.report));
+    kept->progress.reset();
+    job.report = std::move(kept);
+  }
 }
 
 // Clears the members of a held or runnable job.
@@ -158,6 +163,19 @@ void start_job(WorkingSet& set, WorkingSet::Entry& entry, Duration lease, Instan
     row.expires_at = saturating_add(now, lease);
     open_attempt(job, row.pid, now);
   });
+}
+
+void add_report(WorkingSet& set, WorkingSet::Entry& entry, std::optional<double> progress, std::vector<std::string> lines,
+                Instant now) {
+  Job& job = edit_job(set.edit(entry));
+  Shared<WorkReport> report(job.report ? new WorkReport(*job.report) : new WorkReport);
+  report->at = now;
+  if (progress) report->progress = progress;
+  for (std::string& line : lines) report->lines.push_back({now, job.attempt_count, std::move(line)});
+  if (const std::size_t size = report->lines.size(); size > kLinesKept)
+    report->lines.erase(report->lines.begin(), report->lines.begin() + static_cast<std::ptrdiff_t>(size - kLinesKept));
+  job.report = std::move(report);
+  set.touched(entry);
 }
 
 void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Instant now) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "machine/job_transitions.hpp"
 #include "machine/working_set.hpp"
@@ -28,6 +30,9 @@ void complete_job(WorkingSet& set, WorkingSet::Entry& entry, Value result, Insta
 // Ends an attempt that did not succeed; the job retries, is archived or fails.
 void fail_attempt(WorkingSet& set, WorkingSet::Entry& entry, JobError error, Outcome outcome, bool retryable,
                   std::optional<Duration> retry_after, Instant now);
+// Adds to the report of a running job. The oldest lines give way to new ones.
+void add_report(WorkingSet& set, WorkingSet::Entry& entry, std::optional<double> progress, std::vector<std::string> lines,
+                Instant now);
 void snooze_job(WorkingSet& set, WorkingSet::Entry& entry, Duration delay, Instant now);
 void cancel_job(WorkingSet& set, WorkingSet::Entry& entry, Instant now);
 // The same with the error that says why.

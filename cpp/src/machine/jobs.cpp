@@ -327,4 +327,12 @@ Reply Machine::run(JobSnooze& request) {
   return answer(*entry);
 }
 
+Reply Machine::run(JobReport& request) {
+  Entry* entry = set_.find(request.id);
+  if (auto refused = held_job_refusal(entry, request.id, request.version, JobEvent::complete, "reported on"))
+    return *std::move(refused);
+  add_report(set_, *entry, request.progress, std::move(request.lines), now_);
+  return answer(*entry);
+}
+
 }  // namespace resonate

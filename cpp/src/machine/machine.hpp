@@ -76,6 +76,7 @@ class Machine {
   Reply run(JobFail& request);
   Reply run(JobRelease& request);
   Reply run(JobSnooze& request);
+  Reply run(JobReport& request);
   Reply run(JobCancel& request);
   Reply run(JobRun& request);
   Reply run(JobArchive& request);

@@ -98,6 +98,14 @@ std::optional<std::string> refuse_between(const JobClaim& request) {
   return std::nullopt;
 }
 
+std::optional<std::string> refuse_between(const JobReport& request) {
+  if (!request.progress && request.lines.empty()) return std::string("give progress, lines, or both");
+  for (const std::string& line : request.lines)
+    if (line.size() > kLineBytes)
+      return "a line must have at most " + std::to_string(kLineBytes) + " bytes, got " + std::to_string(line.size());
+  return std::nullopt;
+}
+
 std::optional<std::string> refuse_between(const JobCancel& request) {
   if (request.which.state) return std::string("job.cancel takes no state: it cancels what is not over");
   return refuse_filter(request.which, nullptr);

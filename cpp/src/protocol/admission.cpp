@@ -195,6 +195,7 @@ void check_limits(LimitCheck& at, const JobSnooze& request) {
   at.text("id", request.id);
   at.delay("delay", request.delay);
 }
+void check_limits(LimitCheck& at, const JobReport& request) { at.text("id", request.id); }
 void check_limits(LimitCheck& at, const JobFilter& filter) {
   if (filter.id) at.text("id", *filter.id);
   if (filter.queue) at.text("queue", *filter.queue);

@@ -72,6 +72,7 @@ class AsyncJobs(AsyncFace):
     fail = awaited(CoreJobs, jobs.fail)
     release = awaited(CoreJobs, jobs.release)
     snooze = awaited(CoreJobs, jobs.snooze)
+    report = awaited(CoreJobs, jobs.report)
     cancel = awaited(CoreJobs, jobs.cancel)
     run = awaited(CoreJobs, jobs.run)
     archive = awaited(CoreJobs, jobs.archive)

@@ -21,6 +21,7 @@ from .values import (
     integer,
     items,
     json_members,
+    number,
     retention,
     string_map,
     text,
@@ -298,6 +299,15 @@ def release(id: str, version: int) -> Call[Job]:
 def snooze(id: str, version: int, delay: Duration) -> Call[Job]:
     """job.snooze."""
     return Call("job.snooze", {**_held(id, version), "delay": duration("delay", delay)}, _read)
+
+
+def report(id: str, version: int, *, progress: float | None = None, lines: str | Iterable[str] | None = None) -> Call[Job]:
+    """job.report."""
+    if isinstance(lines, str):
+        lines = [lines]
+    said = None if lines is None else texts("lines", lines)
+    more = given(progress=None if progress is None else number("progress", progress), lines=said)
+    return Call("job.report", {**_held(id, version), **more}, _read)
 
 
 def cancel(id: str) -> Call[Job]:

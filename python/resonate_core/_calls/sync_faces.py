@@ -72,6 +72,7 @@ class Jobs(SyncFace):
     fail = sent(CoreJobs, jobs.fail)
     release = sent(CoreJobs, jobs.release)
     snooze = sent(CoreJobs, jobs.snooze)
+    report = sent(CoreJobs, jobs.report)
     cancel = sent(CoreJobs, jobs.cancel)
     run = sent(CoreJobs, jobs.run)
     archive = sent(CoreJobs, jobs.archive)

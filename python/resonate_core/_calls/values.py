@@ -77,6 +77,13 @@ def integer(name: str, given: int) -> int:
     return int(given.__index__())
 
 
+def number(name: str, given: float) -> float:
+    """An int or a float; a bool is none."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"{name} must be int or float, got {type(given).__name__}")
+    return given
+
+
 def boolean(name: str, given: bool) -> bool:
     """True or False."""
     if not isinstance(given, bool):

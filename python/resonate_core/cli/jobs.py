@@ -14,7 +14,7 @@ from resonate_core.cli.jobs_options import GROUP, JOB_STATE, OF_A_JOB, QUEUE, TY
 from resonate_core.cli.jobs_tail import tail
 from resonate_core.cli.options import ALL, CURSOR, HEADERS, ID, LIMIT, MATCH, RAW, TAGS
 from resonate_core.cli.show import say
-from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_stats
+from resonate_core.cli.show_jobs import show_attempts, show_job, show_jobs, show_lines, show_stats
 from resonate_core.cli.target import DIALECTS, Access
 from resonate_core.cli.values import instant, pairs, payload
 
@@ -70,11 +70,12 @@ on_store(app, "tail", Access.READ, dialects=DIALECTS[:1])(tail)
 
 @on_store(app, "show", Access.READ, dialects=DIALECTS[:1])
 def show(session: Session, id: ID) -> None:
-    """Show a job, its last error and its attempts."""
+    """Show a job, its last error, its attempts and the lines that they reported."""
     data = session.target.send("job.get", {"id": id})
     show_job(session.out, data)
     if not session.out.as_json:
         show_attempts(session.out, data["job"].get("attempts", []))
+        show_lines(session.out, data["job"].get("report", {}).get("lines", []))
 
 
 @on_store(app, "enqueue", Access.MAKE, dialects=DIALECTS[:1], more=parameters(OF_A_JOB))

@@ -9,6 +9,7 @@ from resonate_core.cli.jobs_table import Column, fits, fitted, text
 from resonate_core.cli.notation import exact, groups_text, policy_text, rate_text
 from resonate_core.cli.show import COLOURS, Output, beside, length, moment, payload_text, say
 from resonate_core.cli.values import now
+from resonate_core.display import report_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,6 +26,7 @@ __all__ = [
     "show_attempts",
     "show_job",
     "show_jobs",
+    "show_lines",
     "show_queue",
     "show_queues",
     "show_stats",
@@ -41,6 +43,7 @@ _ENDED = {
 }
 _USUAL_PRIORITY = 50
 _LIST = ("id", "queue", "type", "state", "priority", "retries", "claimedBy", "sentAt", "nextAt", "endedAt", "error")
+_LINE = ("at", "attempt", "text")
 _ATTEMPT = ("number", "outcome", "worker", "startedAt", "finishedAt", "took", "error")
 _QUEUE = ("name", "paused", "weight", "active", "concurrency", "rate", "lifecycle", "defaults", "groups")
 _LENGTHS = ("retention", "timeout", "processIn", "goodFor", "uniqueFor")
@@ -152,7 +155,7 @@ def _person(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
 
 
 def show_job(out: Output, data: dict[str, Any]) -> None:
-    """Prints the one job of an answer, its attempts aside."""
+    """Prints the one job of an answer; its attempts and the lines of its report aside."""
     if out.as_json:
         out.json(data)
         return
@@ -165,6 +168,8 @@ def show_job(out: Output, data: dict[str, Any]) -> None:
                 lines = str(shown.pop("error.data")).rstrip("\n").split("\n")  # a traceback, for one
         elif name == "retryPolicy":
             shown[name] = policy_text(value)
+        elif name == "report":
+            shown |= {f"report.{part}": known for part, known in value.items() if part != "lines"}
         elif name != "attempts":
             shown[name] = value
     out.record(shown, "job")
@@ -185,6 +190,21 @@ def show_attempts(out: Output, attempts: Sequence[Mapping[str, Any]]) -> None:
     if attempts:
         print()
         out.console.print(attempts_table(attempts, out.console.width))
+
+
+def show_lines(out: Output, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Prints the log lines of a job, the oldest first; in a pipe each begins with the word line."""
+    if not out.is_rich:
+        if lines:
+            out.table(("kind", *_LINE), [["line", *(one[name] for name in _LINE)] for one in lines])
+    elif lines:
+        columns = [
+            Column("at", lambda one: text(moment(one["at"]))),
+            Column("attempt", lambda one: text(one["attempt"]), right=True),
+            Column("line", lambda one: text(one["text"]), elastic=True),
+        ]
+        print()
+        out.console.print(fitted(columns, lines, out.console.width))
 
 
 def attempts_table(attempts: Sequence[Mapping[str, Any]], width: int) -> Table:
@@ -228,6 +248,8 @@ def member_lines(job: Mapping[str, Any], present: int) -> list[tuple[str, str]]:
     lines += [(name, payload_text(job[name])) for name in ("payload", "result") if job.get(name)]
     if job.get("tags"):
         lines.append(("tags", " ".join(f"{name}={value}" for name, value in job["tags"].items())))
+    if job.get("report"):
+        lines.append(("report", report_text(job["report"])))
     if job.get("error"):
         lines.append(("error", error_text(job["error"]) or ""))
     instants = [(name, at) for name, at in job.items() if name.endswith(("At", "Until")) and isinstance(at, int)]

@@ -73,6 +73,10 @@ class JobRequests(Requests):
         """job.snooze."""
         return self.send("job.snooze", {"id": self.id(id), "version": version, "delay": delay}, now)
 
+    def report(self, id: str = JOB, version: int = 1, now: int | None = None, **data: Any) -> Reply:
+        """job.report."""
+        return self.send("job.report", {"id": self.id(id), "version": version, **data}, now)
+
     def beat(self, *jobs: tuple[str, int], worker: str = "w1", now: int | None = None) -> tuple[list[str], list[str]]:
         """job.heartbeat; returns the ids of the cancelled and of the lost jobs."""
         data = {"worker": self.id(worker), "jobs": [{"id": self.id(id), "version": version} for id, version in jobs]}

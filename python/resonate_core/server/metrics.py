@@ -28,8 +28,8 @@ KINDS = frozenset(
         "promise": "get create settle register_callback register_listener register subscribe search",
         "task": "get create acquire release suspend fulfill fence heartbeat halt continue search",
         "schedule": "get create delete search pause resume",
-        "job": "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze cancel "
-        "run archive delete search stats",
+        "job": "enqueue enqueue_many get claim start start_many heartbeat complete complete_many fail release snooze report "
+        "cancel run archive delete search stats",
         "queue": "set get pause resume list",
         "debug": "start stop reset tick snap",
     }.items()

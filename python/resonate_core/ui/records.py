@@ -44,7 +44,7 @@ def job(door: Door, given: Mapping[str, Any], *, brief: bool = False, most: int 
     Args:
         door: That of the response.
         given: As on the wire.
-        brief: For a list: without attempts, and with a short payload.
+        brief: For a list: without attempts and the lines of reports, and with a short payload.
         most: The most characters of its payload and result.
     """
     redaction = door.redaction
@@ -60,11 +60,16 @@ def job(door: Door, given: Mapping[str, Any], *, brief: bool = False, most: int 
         made["error"] = _error(given["error"], redaction, hidden, brief)
     if brief:
         made.pop("attempts", None)
-    elif "attempts" in given:
-        made["attempts"] = [
-            {**attempt, "error": _error(attempt["error"], redaction, hidden, False)} if "error" in attempt else attempt
-            for attempt in given["attempts"]
-        ]
+        if "report" in given:
+            made["report"] = {name: value for name, value in given["report"].items() if name != "lines"}
+    else:
+        if "attempts" in given:
+            made["attempts"] = [
+                {**attempt, "error": _error(attempt["error"], redaction, hidden, False)} if "error" in attempt else attempt
+                for attempt in given["attempts"]
+            ]
+        if "report" in given:
+            made["report"] = _report(given["report"], redaction, hidden)
     made["nextAt"], made["endedAt"] = next_at(given), ended_at(given)
     return made
 
@@ -77,6 +82,11 @@ def _error(error: Mapping[str, Any], redaction: Redaction, hidden: bool, brief: 
     if brief and len(made.get("data", "")) > _MOST_OF_ERROR:
         made["data"] = made["data"][:_MOST_OF_ERROR] + "…"
     return made
+
+
+def _report(report: Mapping[str, Any], redaction: Redaction, hidden: bool) -> dict[str, Any]:
+    lines = [{**line, "text": REDACTED if hidden else redaction.text(line["text"])} for line in report.get("lines", [])]
+    return {**report, "lines": lines}
 
 
 def promise(

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Protocol
 
 from .._calls.call import refusal
 from .._wakeup import Watching
+from ..errors import ResonateError
 from .outcomes import Outcome
 from .records import JobRecord
 
-__all__ = ["MOST", "NOT_HELD", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal"]
+__all__ = ["MOST", "NOT_HELD", "Claimed", "Client", "Held", "Queues", "end_request", "names_of", "refusal", "unless_held"]
 
 Queues = str | Sequence[str] | Mapping[str, int]
 #: Id and version of a job that the worker holds.
@@ -79,6 +80,9 @@ class Client(Protocol):
             The statuses of the first ones, of as many as one request can name.
         """
 
+    def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
+        """Report on a running job; return the status."""
+
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         """Renew leases; return the ids of jobs that were cancelled, and of those that were lost."""
 
@@ -96,6 +100,17 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Close what this client opened."""
+
+
+def unless_held(error: ResonateError) -> int:
+    """The status of a refusal that means that the worker does not hold the job any more.
+
+    Raises:
+        ResonateError: The error means something else.
+    """
+    if error.status not in NOT_HELD:
+        raise error
+    return error.status
 
 
 def names_of(queues: Queues) -> list[str]:

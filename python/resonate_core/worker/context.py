@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from .outcomes import JobCancelled
+from .progress import Progress
 from .records import JobRecord
 
 __all__ = ["BatchContext", "JobContext", "current", "current_batch", "current_job"]
 
+_first_report = threading.Lock()
 current: ContextVar[JobContext | BatchContext | None] = ContextVar("resonate_core_job", default=None)
 
 
@@ -28,6 +31,8 @@ class JobContext:
         worker: The name of the worker.
         result: What the handler returned, for middleware.
         stopping: Whether the worker is stopping: the attempt has until the end of its grace.
+        progress: The reports of this attempt; None: there are none.
+        notify: Called by each `report`; None: the worker looks by itself.
 
     Example:
         >>> store = rc.Store(clock=rc.ManualClock())
@@ -40,7 +45,7 @@ class JobContext:
         'attempt 1 of r1, 60000 ms'
     """
 
-    __slots__ = ("_now", "job", "reason", "result", "started_at", "stopping", "timeout", "worker")
+    __slots__ = ("_now", "job", "notify", "progress", "reason", "result", "started_at", "stopping", "timeout", "worker")
 
     def __init__(self, job: JobRecord, worker: str, started_at: int, timeout: int | None, now: Callable[[], int]) -> None:
         self.job = job
@@ -50,6 +55,8 @@ class JobContext:
         self.result: Any = None
         self.stopping = False
         self.timeout = timeout
+        self.progress: Progress | None = None
+        self.notify: Callable[[], None] | None = None
         self._now = now
 
     def __repr__(self) -> str:
@@ -124,6 +131,39 @@ class JobContext:
         """
         if self.cancelled:
             raise JobCancelled(self.reason or "cancelled")
+
+    def report(self, text: str | None = None, *, progress: float | None = None) -> None:
+        """Report on the work: how far it is, and lines for the job's log, which `resonate_core.Job.report` and the dashboard show.
+
+        It returns at once. The worker sends what was reported within about a second, at the latest before it reports how the attempt
+        ended. A job keeps its newest 100 lines.
+
+        Args:
+            text: A line, or several. A line is cut after 1000 bytes; blank lines are left out.
+            progress: The part that is done, 0 to 1. None: unchanged.
+
+        Raises:
+            TypeError: The text is no str, or the progress no number.
+            Invalid: The progress is out of bounds.
+
+        Example:
+            >>> store = rc.Store(clock=rc.ManualClock())
+            >>> worker = rc.worker.Worker(store)
+            >>> @worker.task("import")
+            ... def load(rows, job: rc.worker.JobContext):
+            ...     for done, row in enumerate(rows, start=1):
+            ...         job.report(f"row {row}", progress=done / len(rows))
+            >>> id = load.enqueue(["a", "b"], retention="kept").id
+            >>> _ = worker.run_until_idle()
+            >>> report = store.jobs.get(id).report
+            >>> report["progress"], [line["text"] for line in report["lines"]]
+            (1.0, ['row a', 'row b'])
+        """
+        with _first_report:  # its handler may report in several threads
+            if self.progress is None:
+                self.progress = Progress()
+        if self.progress.add(progress, text) and self.notify is not None:
+            self.notify()
 
     def cancel(self, reason: str) -> None:
         """Call the attempt off; the first reason stays."""

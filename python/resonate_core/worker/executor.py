@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from .client import Held
@@ -27,18 +27,20 @@ class Executor:
         parts: Of the worker.
         loop: Where asynchronous handlers run.
         wake: Set when a handler has ended.
+        progressed: Called, from any thread, when a running attempt has said something about its work.
 
     Attributes:
         ready: Work items that the store holds for running and that wait for a slot.
         unreported: Outcomes that are to be reported to the store, in order.
     """
 
-    def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
+    def __init__(self, parts: Parts, loop: asyncio.AbstractEventLoop, wake: asyncio.Event, progressed: Callable[[], None]) -> None:
         self._settings = parts.settings
         self._registry = parts.registry
         self._client = parts.client
         self._loop = loop
         self._wake = wake
+        self._progressed = progressed
         self.ready: deque[WorkItem] = deque()
         self.unreported: deque[tuple[Attempt, Outcome]] = deque()
         self._running: dict[str, Attempt] = {}
@@ -77,6 +79,10 @@ class Executor:
         running = [(attempt.id, attempt.version) for attempt in self._running.values() if not attempt.reported]
         return running + [(job.id, job.version) for item in self.ready for job in item]
 
+    def with_progress(self) -> list[Attempt]:
+        """The running attempts that have said something about their work that was not sent yet."""
+        return [attempt for attempt in self._running.values() if attempt.context.progress and not attempt.reported]
+
     def unended(self) -> list[Attempt]:
         """The attempts whose handler has not returned; from any thread."""
         found = (*list(self._running.values()), *list(self._orphans))
@@ -114,6 +120,7 @@ class Executor:
             self._orphans[older] = None
             self._call_off(older, "lost")
         self._running[attempt.id] = attempt
+        attempt.context.notify = self._progressed
         # A server's instants are its own clock's: there a deadline is seen by the heartbeat.
         timeout = attempt.context.timeout
         end = attempt.context.deadline if self._client.local else None if timeout is None else now + timeout

@@ -1,4 +1,4 @@
-"""How attempts ended is reported to the store, counted and logged."""
+"""How attempts work and end is reported to the store, counted and logged."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .client import MOST, NOT_HELD, Client
 from .conversion import encoded
 from .execution import Attempt
 from .outcomes import TIMED_OUT, Outcome, unstorable, unwritable
+from .progress import Progress
 
-__all__ = ["Counts", "report"]
+__all__ = ["Counts", "report", "send_progress"]
 
 _log = logging.getLogger("resonate_core.worker")
 
@@ -50,7 +51,7 @@ def report(
     counts: Counts,
     seen: Callable[[Attempt, Outcome, int], None] | None = None,
 ) -> None:
-    """Report how attempts ended, in order; reported ones leave the queue.
+    """Report how attempts ended, in order, after what they said about their work; reported ones leave the queue.
 
     An outcome that the store refuses fails its attempt. Only a store that cannot be reached raises (StoreError, OSError).
 
@@ -61,6 +62,7 @@ def report(
         seen: Called for each, with the outcome that was reported in the end and its status.
     """
     silent = not _log.isEnabledFor(logging.DEBUG)
+    send_progress(client, (attempt for attempt, _ in ended))
     while ended:
         first = ended[0][1]
         if first.kind == "completed":
@@ -77,6 +79,35 @@ def report(
                 _count(attempt, outcome, status, counts)
             if seen is not None:
                 seen(attempt, outcome, status)
+
+
+def send_progress(client: Client, attempts: Iterable[Attempt]) -> None:
+    """Send what these attempts have said. A refusal is logged: it never changes how an attempt ends.
+
+    Raises:
+        StoreError: The store cannot be reached; the unsent reports are kept.
+        OSError: As above.
+    """
+    for attempt in attempts:
+        unsent = attempt.context.progress
+        if unsent is not None:
+            with unsent.sending:
+                if unsent:
+                    _send_progress(client, attempt, unsent)
+
+
+def _send_progress(client: Client, attempt: Attempt, unsent: Progress) -> None:
+    progress, lines = unsent.take()
+    try:
+        status = client.report(attempt.id, attempt.version, progress, lines)
+    except (StoreError, OSError):
+        unsent.put_back(progress, lines)
+        raise
+    except ResonateError as error:
+        _log.warning("job %s: its report was refused: %s", attempt.id, error)
+        return
+    if status >= 300:
+        _log.debug("job %s: this worker does not hold it any more, and cannot report on it: %d", attempt.id, status)
 
 
 def _completed(ended: Iterable[tuple[Attempt, Outcome]]) -> list[tuple[Attempt, Outcome]]:

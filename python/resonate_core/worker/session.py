@@ -19,6 +19,7 @@ from .events import Events
 from .execution import WorkItem
 from .executor import Executor
 from .outcomes import RELEASED
+from .reporting import send_progress
 from .settings import Parts
 
 __all__ = ["Session"]
@@ -31,6 +32,8 @@ _log = logging.getLogger("resonate_core.worker")
 _FIRST_PAUSE = 0.01
 #: The shortest pause before what is due in the store is claimed (s).
 _SHORTEST_PAUSE = 0.002
+#: The pause between two requests with what jobs report (s).
+_PROGRESS_PAUSE = 1.0
 #: The first and the longest pause between two rounds on a store that fails (s), doubled each time.
 _FIRST_RETRY, _LONGEST_RETRY = 0.1, 30.0
 #: The number of rounds that a stop tries.
@@ -61,7 +64,8 @@ class Session:
         self._client = parts.client
         self.loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self.executor = Executor(parts, self.loop, self._wake)
+        self._progress = asyncio.Event()  # a running attempt has said something about its work
+        self.executor = Executor(parts, self.loop, self._wake, self._progressed)
         self._claimed: deque[WorkItem] = deque()  # they wait for their start
         self.stopping = False
         self._stop_asked = False  # by any thread; the loop may not know it yet
@@ -83,7 +87,10 @@ class Session:
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
         with self._wakeup, self._told(events):
-            others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
+            others = [
+                self.loop.create_task(self._guard(each))
+                for each in (self._renew_leases(), self._send_progress(), self._keep_periodic())
+            ]
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
             try:
@@ -174,6 +181,24 @@ class Session:
                     executor.call_off([id for id, _ in held], held, "lost")
                 continue
             renewed = begun
+
+    def _progressed(self) -> None:
+        """From any thread: have `_send_progress` run."""
+        if not self._progress.is_set():
+            with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
+                self.loop.call_soon_threadsafe(self._progress.set)
+
+    async def _send_progress(self) -> None:
+        """Send what running attempts say about their work, together what comes within a second."""
+        while True:
+            await self._progress.wait()
+            self._progress.clear()
+            try:
+                await self._call(send_progress, self._client, self.executor.with_progress())
+            except (ResonateError, OSError) as error:
+                _log.error("%r: what jobs report is sent later: %s", self._client, error)
+                self._progress.set()
+            await asyncio.sleep(_PROGRESS_PAUSE)
 
     async def _keep_periodic(self) -> None:
         """Enqueue the next occurrence of each periodic job, once the one before it is due."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._core import ManualClock, Store
 from .._server_client import envelope
-from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal
+from ..errors import ResonateError
+from .client import NOT_HELD, Claimed, Held, Queues, end_request, refusal, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 
@@ -75,6 +76,13 @@ class StoreClient:
                 raise refusal(status, str(answer["data"]))
             statuses.append(status)
         return statuses
+
+    def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
+        try:
+            self._jobs.report(id, version, progress=progress, lines=lines)
+        except ResonateError as error:
+            return unless_held(error)
+        return 200
 
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         beat = self._jobs.heartbeat(worker, held)

@@ -10,7 +10,7 @@ from .._calls import jobs
 from .._calls.call import Call, Together, refusal
 from .._core import SystemClock
 from .._remote import Remote
-from .client import NOT_HELD, Claimed, Held, Queues, end_request, names_of
+from .client import NOT_HELD, Claimed, Held, Queues, end_request, names_of, unless_held
 from .outcomes import Outcome
 from .records import JobRecord
 from .url_watch import UrlWatch
@@ -52,6 +52,14 @@ class UrlClient:
                 raise refusal(item["status"], str(item.get("error")))
         return [int(item["status"]) for item in items]
 
+    def _status(self, call: Call[Any]) -> int:
+        """Send a request on one held job; return its status."""
+        try:
+            self._remote.run(call)
+        except errors.ResonateError as error:
+            return unless_held(error)
+        return 200
+
     # -- the interface of a client ----------------------------------------------------------------------------------------
 
     def now(self) -> int:
@@ -89,13 +97,10 @@ class UrlClient:
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         """job.fail, job.snooze or job.release of the first: a server has no request for several."""
         kind, data = end_request(*held[0], outcome)
-        try:
-            self._remote.run(Call(kind, data, _items_of))
-        except errors.ResonateError as error:
-            if error.status in NOT_HELD:
-                return [error.status]
-            raise
-        return [200]
+        return [self._status(Call(kind, data, _items_of))]
+
+    def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
+        return self._status(jobs.report(id, version, progress=progress, lines=lines))
 
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         beat = self._remote.run(jobs.heartbeat(worker, held))

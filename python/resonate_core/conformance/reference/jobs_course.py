@@ -15,6 +15,7 @@ MAY_EXPIRE = ("scheduled", "pending", "claimed", "retry")
 HELD = ("claimed", "running")
 NEVER = 2**63 - 1
 ATTEMPTS_KEPT = 100
+LINES_KEPT = 100
 
 EXPIRED = error("TaskExpired", "the job was not started before its goodUntil")
 TOO_LATE = error("DeadlineExceeded", "the job was not over before its deadline")
@@ -38,6 +39,16 @@ def open_attempt(job, worker, now):
     job["attemptCount"] += 1
     attempt = {"number": job["attemptCount"], "worker": worker, "startedAt": now}
     job["attempts"] = [*job["attempts"], attempt][-ATTEMPTS_KEPT:]
+    job.get("report", {}).pop("progress", None)  # that of the attempt before
+
+
+def add_report(job, progress, lines, now):
+    """Adds what a running attempt says about its work."""
+    kept = job.get("report", {})
+    said = [{"at": now, "attempt": job["attemptCount"], "text": line} for line in lines]
+    all_lines = [*kept.get("lines", []), *said][-LINES_KEPT:]
+    known = {"at": now, "progress": kept.get("progress") if progress is None else progress, "lines": all_lines or None}
+    job["report"] = {name: value for name, value in known.items() if value is not None}
 
 
 def close_attempt(job, outcome, finished_at, found=None):
@@ -139,8 +150,8 @@ def holds_key(job, now):
 MEMBERS = (
     "id", "queue", "type", "state", "payload", "tags", "priority", "version", "maxRetries", "retryCount", "retryPolicy",
     "onExhausted", "claimedBy", "leaseUntil", "group", "batch", "gathering", "processAt", "goodUntil", "timeout", "deadline",
-    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "sentAt", "enqueuedAt", "claimedAt", "startedAt",
-    "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
+    "retention", "uniqueKey", "uniqueFor", "result", "error", "attempts", "report", "sentAt", "enqueuedAt", "claimedAt",
+    "startedAt", "completedAt", "failedAt", "nextRetryAt", "cancelledAt", "expiredAt",
 )
 # fmt: on
 """The members of a record in their order; most of them are stored under the same name."""

@@ -17,6 +17,7 @@ MOST_FACTOR = 1000
 LONGEST_PER = 366 * DAY
 MOST_INTERVALS = MOST_PRIORITY = 100
 ON_EXHAUSTED = ("archived", "failed")
+MOST_LINES, LINE_BYTES = 100, 1000
 LIFECYCLES = ("asynq", "horsies")
 RUNNABLE = ("archived", "retry", "scheduled")
 ARCHIVABLE = ("pending", "scheduled", "retry")
@@ -297,6 +298,17 @@ def snooze(data, dialect, strict):
     return reading.checked({**read_versioned(reading), "delay": reading.number("delay", 0)})
 
 
+def report(data, dialect, strict):
+    reading = Reading(data)
+    found = {**read_versioned(reading), "progress": reading.real("progress", 0, 1, None), "lines": []}
+    if reading.has("lines"):
+        found["lines"] = [Reading({"line": one}, reading.broken).named("line") for one in listing(data, "lines")]
+    reading.rule(len(found["lines"]) <= MOST_LINES, f"{len(found['lines'])} lines")
+    reading.rule(all(len(line.encode()) <= LINE_BYTES for line in found["lines"]), "a line is too long")
+    reading.rule(found["lines"] or found["progress"] is not None, "neither progress nor lines")
+    return reading.checked(found)
+
+
 def members(reading, states):
     """The members of a filter; None, or an empty dict of tags, does not filter."""
     return {
@@ -419,6 +431,7 @@ READERS = {
     "job.fail": fail,
     "job.release": versioned,
     "job.snooze": snooze,
+    "job.report": report,
     "job.cancel": one_or_many(()),
     "job.run": one_or_many(RUNNABLE),
     "job.archive": one_or_many(ARCHIVABLE),

@@ -1,4 +1,4 @@
-"""Requests of a worker on the jobs that it holds (JOBS 3): start, heartbeat, complete, fail, release, snooze."""
+"""Requests of a worker on the jobs that it holds (JOBS 3): start, heartbeat, complete, fail, release, snooze, report."""
 
 from __future__ import annotations
 
@@ -105,4 +105,10 @@ def snooze(world, data, dialect):
     course.close_attempt(row["job"], "snoozed", world.now)
     process_at = later(world.now, data["delay"])
     moves.wait(row, "scheduled", process_at, processAt=process_at)
+    return 200, jobs_enqueue.answer(world, row)
+
+
+def report(world, data, dialect):
+    row = find_in_state(world, data, "running")
+    course.add_report(row["job"], data["progress"], data["lines"], world.now)
     return 200, jobs_enqueue.answer(world, row)

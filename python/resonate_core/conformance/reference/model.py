@@ -85,6 +85,7 @@ WRITES = {
     "job.fail": jobs_work.fail,
     "job.release": jobs_work.release,
     "job.snooze": jobs_work.snooze,
+    "job.report": jobs_work.report,
     "job.cancel": jobs_admin.cancel,
     "job.run": jobs_admin.run,
     "job.archive": jobs_admin.archive,

@@ -43,6 +43,8 @@ job.release            404      404      404       ·          ·          pendi
 job.release stale      404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.snooze             404      404      404       ·          ·          ·          scheduled  ·          ·          ·        ·
 job.snooze stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
+job.report             404      404      404       ·          ·          ·          =          ·          ·          ·        ·
+job.report stale       404      404      404       ·          ·          ·          ·          ·          ·          ·        ·
 job.heartbeat          =        =        =         =          =          =          =          =          =          =        =
 job.heartbeat stale    =        =        =         =          =          =          =          =          =          =        =
 job.cancel             404      404      404       cancelled  cancelled  cancelled  cancelled  cancelled  cancelled  ·        ·

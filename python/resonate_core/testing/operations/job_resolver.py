@@ -24,6 +24,7 @@ NEEDS = {
     "job_fail": ["running"],
     "job_release": ["claimed"],
     "job_snooze": ["running"],
+    "job_report": ["running"],
     "job_heartbeat": ["claimed", "running", "cancelled"],
     "job_run": ["archived", "retry", "scheduled"],
     "job_archive": ["pending", "scheduled", "retry"],
@@ -266,6 +267,9 @@ class JobResolver(Resolver):
 
     def job_snooze(self, operation: Operation) -> Data:
         return {**self.versioned(operation), "delay": operation["delay"]}
+
+    def job_report(self, operation: Operation) -> Data:
+        return {**self.versioned(operation), **given(progress=operation["progress"], lines=operation["lines"])}
 
     def job_heartbeat(self, operation: Operation) -> Data:
         named = self.named(operation)

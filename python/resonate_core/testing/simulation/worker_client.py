@@ -90,6 +90,9 @@ class WorkerClient:
     def end_many(self, held: Sequence[Held], outcome: Outcome) -> list[int]:
         return self._call(f"of attempts that {outcome.kind}", lambda: self._store.end_many(held, outcome))
 
+    def report(self, id: str, version: int, progress: float | None, lines: Sequence[str]) -> int:
+        return self._call("job.report", lambda: self._store.report(id, version, progress, lines))
+
     def heartbeat(self, worker: str, held: Sequence[Held]) -> tuple[list[str], list[str]]:
         return self._call("job.heartbeat", lambda: self._store.heartbeat(worker, held))
 

@@ -24,6 +24,7 @@ function Whole({ of }) {
   return html`<${Head} title=${html`<${Id} of=${job.id} whole />`} crumbs=${html`<a href=${href("jobs")}>Jobs</a> / <a href=${href("queue", { name: job.queue })}>${job.queue}</a>`}
       lead=${html`<span class="row"><${State} of=${job.state} /><span>${job.type}</span><span>sent ${when(job.sentAt)}</span></span>`}><${Actions} of=${job} /></${Head}>
     <div class="stack"><${WhyCard} of=${of.stuck} />
+      ${job.report && html`<${Report} of=${job.report} running=${job.state === "running"} />`}
       <div class="columns wide-first"><div class="stack"><${Card} title="States"><${Machine} job=${job} /></${Card}><${Attempts} of=${job} />
         <${Card} title="Payload" actions=${job.payload?.kind === "json" && html`<${Copy} always of=${text.json(job.payload.json)} label="Copy payload" />`}><${Value} of=${job.payload} label="Payload" />${job.payload?.truncated && html`<a href=${href("job", { id: job.id, full: 1 })}>Show all</a>`}</${Card}>
         ${job.result && job.result.kind !== "none" && html`<${Card} title="Result"><${Value} of=${job.result} label="Result" /></${Card}>`}</div>
@@ -68,6 +69,17 @@ function Attempts({ of: job }) {
     { label: "Took", num: true, show: (row) => (row.finishedAt == null ? "" : text.duration(row.finishedAt - row.startedAt)) },
     { label: "Error", cell: "fill", card: false, show: (row) => row.error && html`<span title=${row.error.message}><b>${row.error.code}</b> <span class="muted">${row.error.message}</span></span>` },
   ]} /><div class="body stack">${rows.filter((row) => row.error?.data || row.error?.message?.length > 60).slice(0, 5).map((row, index) => html`<details key=${row.number} open=${index === 0}><summary>Attempt ${row.number}: ${row.error.code}</summary><pre class="value" tabindex="0" role="group" aria-label=${`Error of attempt ${row.number}`}>${[row.error.message, row.error.data].filter(Boolean).join("\n\n")}</pre></details>`)}</div></${Card}>`;
+}
+
+// Progress is of the last attempt; a job that has ended keeps what was said last.
+function Report({ of: { at, progress, lines }, running }) {
+  return html`<${Card} title="Report">
+    <p class="row">${progress != null && html`<progress max="1" value=${progress} aria-label="Progress"></progress><b>${Math.round(progress * 100)} %</b>`}<span class="muted">${running ? "reported" : "last reported"} ${when(at)}</span></p>
+    ${lines.length > 0 && html`<${Table} caption="Log, newest first" rows=${lines.map((line, place) => ({ ...line, place })).reverse()} keyOf=${(line) => line.place} columns=${[
+    { label: "At", show: (line) => when(line.at) },
+    { label: "Attempt", num: true, show: (line) => line.attempt },
+    { label: "Line", cell: "fill", card: false, show: (line) => html`<span class="mono">${line.text}</span>` },
+  ]} />`}</${Card}>`;
 }
 
 function Facts({ of }) {
