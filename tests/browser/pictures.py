@@ -7,6 +7,7 @@ which installs Chromium and the font. Writes docs/pictures/ui/.
 from __future__ import annotations
 
 import io
+import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 from PIL import Image
 
 import resonate_core as rc
@@ -120,13 +122,39 @@ def walk() -> None:
         at.context.close()
 
 
+def hour() -> None:
+    """The overview after an hour in which the dashboard was open, with ten minutes in which the mail server was down."""
+    chance = random.Random(7)
+    with shop() as (store, base):
+        clock = store.clock
+        for minute in range(61):
+            if minute < 60:
+                for index in range(chance.randrange(2, 7)):
+                    store.jobs.enqueue("email:send", {"n": index}, id=f"hour-{minute}-{index}", queue="mail")
+            httpx.get(f"{base}api/overview").raise_for_status()
+            for job in store.jobs.claim("mail", 8, worker="mailer-1", lease=scene.MINUTE, start=8):
+                clock.advance(chance.randrange(100, 900))
+                if 30 <= minute < 40:
+                    store.jobs.fail(job.id, job.version, "SmtpDown", "no route to host")
+                else:
+                    store.jobs.complete(job.id, job.version)
+            clock.advance_to((clock.now // scene.MINUTE + 1) * scene.MINUTE)
+        at = page("light")
+        open_view(at, base, "overview")
+        keep(at, "hour-light")
+        at.context.close()
+
+
 def main(names: list[str]) -> None:
     """Takes the pictures, or those of the named views."""
     FOLDER.mkdir(exist_ok=True)
     try:
-        chromium.within(views, [name for name in names if name != "walk"])
-        if not names or "walk" in names:
-            chromium.within(walk)
+        others = {"walk": walk, "hour": hour}
+        if not names or set(names) - others.keys():
+            chromium.within(views, [name for name in names if name not in others])
+        for name, take in others.items():
+            if not names or name in names:
+                chromium.within(take)
     finally:
         chromium.close()
 

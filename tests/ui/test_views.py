@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import resonate_core as rc
 from resonate_core.server.auth import Identity
 from resonate_core.server.authorizer import permit
 from resonate_core.ui.app import UiApp
+from resonate_core.ui.minutes import Minutes
 from resonate_core.ui.options import UiOptions
 from resonate_core.ui.principal import Principal
 from resonate_core.ui.site import Site
@@ -54,6 +56,50 @@ def test_series_count_hours_and_days(ui: Client) -> None:
     )
     assert day["completed"] == [1] and day["failed"] == [1]
     assert ui.see("queue", name="group")["series"]["points"]["enqueued"][-1] == 1
+
+
+def test_the_last_hour_is_counted_by_minutes(filled: Any, ui: Client) -> None:
+    minute = 60_000
+    assert ui.see("overview")["series"]["minute"] is None
+    begin = filled.clock.now // minute * minute
+    filled.jobs.enqueue("send", queue="mail", id="m1")
+    filled.clock.advance(minute)
+    ui.see("jobs")  # any view looks
+    (job,) = filled.jobs.claim("mail", worker="w", lease=minute, start=1)
+    filled.clock.advance(500)
+    filled.jobs.complete(job.id, job.version)
+    filled.clock.advance(2 * minute)
+    series = ui.see("overview")["series"]["minute"]
+    points = series["points"]
+    assert series["bucketMs"] == minute and points["at"] == [begin, begin + minute, begin + 2 * minute]
+    assert points["enqueued"] == [1, 0, 0] and points["completed"] == [0, 0.5, 0.5] and points["runMs"] == [None, 500, 500]
+    assert points["depth"][0] == points["depth"][1] + 1
+    filled.clock.advance(100 * minute)
+    points = ui.see("overview")["series"]["minute"]["points"]
+    assert len(points["at"]) == 60 and set(points["completed"]) == {0} and points["at"][-1] == begin + 102 * minute
+
+
+def test_minutes_pass_the_ends_of_hours_and_stay_with_their_queue() -> None:
+    hour = 3_600_000
+    store = rc.Store(clock=rc.ManualClock(hour - 90_000))
+    minutes = Minutes(store)
+    minutes.look()
+    for name in ("acme.a", "b"):
+        for _ in range(4):
+            store.jobs.enqueue("t", queue=name)
+            store.clock.advance(30_000)
+            minutes.look()
+    store.clock.advance(60_000)
+    minutes.look()
+    seen = minutes.series_of(Principal("read"))
+    assert seen is not None and sum(seen["points"]["enqueued"]) == 8 and seen["points"]["depth"][-1] == 8
+    assert hour in seen["points"]["at"]
+    only = minutes.series_of(Principal("read", prefix="acme."))
+    assert only is not None and sum(only["points"]["enqueued"]) == 4 and only["points"]["depth"][-1] == 4
+    one = minutes.series_of(Principal("read"), "b")
+    assert one is not None and sum(one["points"]["enqueued"]) == 4
+    store.close()
+    minutes.look()  # says nothing of a store that is closed
 
 
 def test_jobs_are_newest_first_and_filters_work(filled: Any, ui: Client) -> None:

@@ -155,11 +155,14 @@ class ResonateApp:
         with contextlib.suppress(StoreError):  # the first tick of a store that fails logs it
             for problem in await runtime.executor.call(self.store.problems):
                 _log.warning("%s (%s): %s", problem.name, problem.id, problem.detail)
+        counting = None if self._dashboard is None else asyncio.ensure_future(self._dashboard.count_minutes())
         try:
             yield
         finally:
             self._runtime = None
-            if self._dashboard is not None:
+            if self._dashboard is not None and counting is not None:
+                counting.cancel()
+                await asyncio.gather(counting, return_exceptions=True)
                 await self._dashboard.aclose()
             try:
                 await runtime.stop()

@@ -78,6 +78,8 @@ OTHERS: dict[str, View] = {
 _MOST_BODY, _MOST_RECORDING = 2_097_152, 33_554_432
 #: Seconds for which a body is waited for.
 _BODY_TIMEOUT = 30
+#: Seconds between two looks at the minutes that have ended.
+_MINUTE = 60
 #: The number of threads for views, which may scan, and the most requests that wait for one.
 _THREADS, _MOST_WAITING = 2, 64
 
@@ -139,6 +141,12 @@ class UiApp:
         """End every stream of events: the server stops. Call it on the event loop."""
         if self._ticker is not None:
             self._ticker.end()
+
+    async def count_minutes(self) -> None:
+        """Count the minutes also while nobody looks, until it is cancelled."""
+        while True:
+            await asyncio.get_running_loop().run_in_executor(self._reads, self.site.minutes.look)
+            await asyncio.sleep(_MINUTE)
 
     async def aclose(self) -> None:
         """End the streams, and wait for the requests under way."""
@@ -224,6 +232,7 @@ class UiApp:
         await _answer(send, 200, b"" if scope["method"] == "HEAD" else _dumped(made), _JSON, _NO_STORE)
 
     def _viewed(self, name: str, view: View, who: Principal, redaction: Redaction, given: Parameters) -> dict[str, Any]:
+        self.site.minutes.look()
         door = self._door(who, redaction)
         id = given.text("travel")
         if id is None or name in OTHERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -10,10 +10,11 @@ from .._lineage import Requests
 from ..errors import ResonateError
 from .door import Door
 
-__all__ = ["days_of", "series_of"]
+__all__ = ["COUNTED", "days_of", "points_of", "series_of"]
 
 _HOUR, _DAY = 3_600_000, 86_400_000
-_COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", "crashed", "expired", "cancelled")
+#: The events of a queue that are counted.
+COUNTED = ("enqueued", "started", "completed", "failed", "retried", "archived", "crashed", "expired", "cancelled")
 
 
 def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | None:
@@ -27,7 +28,7 @@ def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | Non
     if not stored:
         return None
     places = {start + index * _HOUR: index for index in range(hours)}
-    sums = {name: [0] * hours for name in (*_COUNTED, "latency", "runTime")}
+    sums = {name: [0] * hours for name in (*COUNTED, "latency", "runTime")}
     for one in stored:
         if not door.principal.sees(one["queue"]):
             continue
@@ -35,12 +36,24 @@ def series_of(door: Door, queue: str | None, hours: int) -> dict[str, Any] | Non
             if hour["at"] in places:
                 for name, column in sums.items():
                     column[places[hour["at"]]] += hour.get(name, 0)
+    points = points_of(list(places), sums, [None] * (hours - 1) + [_depth(door, queue)])
+    return {"bucketMs": _HOUR, "from": start, "points": points}
+
+
+def points_of(at: list[int], sums: Mapping[str, Sequence[float]], depth: Sequence[int | None]) -> dict[str, Any]:
+    """Return the columns of a chart.
+
+    Args:
+        at: The begin of each bucket, in Unix ms.
+        sums: The counted events of each bucket, and the sums of their latencies and run times.
+        depth: The waiting jobs of each bucket, where they are known.
+    """
     ended = [sum(parts) for parts in zip(sums["completed"], sums["failed"], sums["crashed"], strict=True)]
-    points: dict[str, Any] = {"at": list(places)} | {name: sums[name] for name in _COUNTED}
+    points: dict[str, Any] = {"at": at} | {name: sums[name] for name in COUNTED}
     points["waitMs"] = [_mean(total, count) for total, count in zip(sums["latency"], sums["started"], strict=True)]
     points["runMs"] = [_mean(total, count) for total, count in zip(sums["runTime"], ended, strict=True)]
-    points["depth"] = [None] * (hours - 1) + [_depth(door, queue)]
-    return {"bucketMs": _HOUR, "from": start, "points": points}
+    points["depth"] = depth
+    return points
 
 
 def _depth(door: Requests, queue: str | None) -> int:
@@ -48,7 +61,7 @@ def _depth(door: Requests, queue: str | None) -> int:
     return sum(int(one["counts"]["pending"]) for one in stats)
 
 
-def _mean(total: int, count: int) -> int | None:
+def _mean(total: float, count: float) -> int | None:
     return round(total / count) if count else None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .._core import Store, Watch
 from .audit import Audit
 from .journeys import Journeys
+from .minutes import Minutes
 from .options import UiOptions
 from .redaction import Rules
 
@@ -38,8 +39,10 @@ class Site:
     rules: Rules = field(init=False)
     audit: Audit = field(init=False)
     journeys: Journeys = field(init=False)
+    minutes: Minutes = field(init=False)
 
     def __post_init__(self) -> None:
         self.rules = Rules(self.options)
         self.audit = Audit(self.options.audit_kept)
         self.journeys = Journeys()
+        self.minutes = Minutes(self.store)

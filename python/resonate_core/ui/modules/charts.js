@@ -94,7 +94,7 @@ function options(Plot, room, { lines, format, unit, height, utc, bars, setOver }
   return {
     width: room.clientWidth,
     height,
-    padding: [10, 8, 0, 0],
+    padding: [10, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     tzDate: utc ? (seconds) => Plot.tzDate(new Date(seconds * 1_000), "UTC") : undefined,
