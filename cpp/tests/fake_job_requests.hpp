@@ -96,7 +96,7 @@ class RandomJobRequests {
     std::vector<std::string> names = {"a", "b", "c"};
     std::shuffle(names.begin(), names.end(), random_);
     names.resize(static_cast<std::size_t>(1 + below(3)));
-    JobClaim made = claim(names, 1 + below(5), 5 + below(60));
+    JobClaim made = claim(names, 1 + below(3), 5 + below(60));
     made.worker = worker();
     made.strict = now_and_then(5);
     if (now_and_then(2)) made.run_lease = 5 + below(90);

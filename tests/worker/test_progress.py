@@ -211,3 +211,31 @@ def test_threads_of_one_job_report_together(worker: Worker, store: rc.Store):
     job = body.enqueue()
     worker.run_until_idle()
     assert sorted(texts(store.jobs.get(job.id)), key=int) == [str(n) for n in range(20)]
+
+
+def test_reports_in_a_simulated_system_survive_lost_replies_and_crashes():
+    from resonate_core.testing import ProcessStore, World, simulate
+
+    def make_worker(store: ProcessStore) -> Worker:
+        worker = Worker(store)
+
+        @worker.task("t", retention="kept")
+        async def body():
+            for step in range(5):
+                current_job().report(f"step {step}", progress=step / 5)
+                await asyncio.sleep(3)
+
+        return worker
+
+    async def scenario(world: World) -> None:
+        for name in ("a", "b"):
+            world.worker(name, make_worker)
+        world.faults(lose_reply=0.1, lose_request=0.1, crash=0.02)
+        await world.call("x", "t")
+        await world.settled("x", within="10 days")
+        report = world.store.jobs.get("x").report
+        assert report is not None and (report["progress"], report["lines"][-1]["text"]) == (0.8, "step 4")
+
+    for seed in range(20):
+        run = simulate(scenario, seed=seed)
+    assert any("reports on x: 80 %, step 4" in line for line in run.story)

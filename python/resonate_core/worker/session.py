@@ -190,15 +190,19 @@ class Session:
 
     async def _send_progress(self) -> None:
         """Send what running attempts say about their work, together what comes within a second."""
+        failed = 0
         while True:
             await self._progress.wait()
             self._progress.clear()
+            pause = doubled(_PROGRESS_PAUSE, failed, _LONGEST_RETRY)
             try:
                 await self._call(send_progress, self._client, self.executor.with_progress())
+                failed, pause = 0, _PROGRESS_PAUSE
             except (ResonateError, OSError) as error:
-                _log.error("%r: what jobs report is sent later: %s", self._client, error)
+                failed += 1
+                _log.error("%r: %s; reports of running jobs are sent again in %.0f s", self._client, error, pause)
                 self._progress.set()
-            await asyncio.sleep(_PROGRESS_PAUSE)
+            await asyncio.sleep(pause)
 
     async def _keep_periodic(self) -> None:
         """Enqueue the next occurrence of each periodic job, once the one before it is due."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from ...display import report_text
 from ..stories import sentence
 
 __all__ = ["events_of", "recording_of", "story_of", "trace_of"]
@@ -58,6 +59,8 @@ def _said(name: str, line: dict[str, Any]) -> list[str]:
     if kind == "job.fail" and data is not None:
         job, error = data["job"], line["req"]["data"].get("error", {})
         return [f"{name} fails {job['id']} ({job['state']}): {error.get('code')} {error.get('message', '')}".rstrip()]
+    if kind == "job.report" and data is not None:
+        return [f"{name} reports on {data['job']['id']}: {report_text(data['job']['report'])}"]
     said = sentence(line)
     return [f"{name}: {said}"] if said is not None else []
 
