@@ -22,7 +22,7 @@ __all__ = ["Twin"]
 
 _INSTANTS = (
     *("createdAt", "settledAt", "sentAt", "enqueuedAt", "claimedAt", "startedAt", "completedAt", "failedAt", "cancelledAt"),
-    *("finishedAt", "expiredAt"),
+    *("finishedAt", "expiredAt", "at"),
 )
 _OPAQUE = ("cursor", "batch")
 """Members whose value the server chooses."""
