@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -39,6 +40,8 @@ def test_a_browser_loads_less_than_300_kb() -> None:
     sizes = loaded()
     assert {"modules/vendor/uplot.js", "modules/timeline.js", "modules/diff.js", "modules/views/job.js"} <= set(sizes)
     assert sum(sizes.values()) < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:8]
+    packed = sum(len(gzip.compress((UI / name).read_bytes())) for name in sizes)
+    assert packed < 120_000, f"{packed} bytes are sent to a browser, which accepts gzip"
     unused = {path.relative_to(UI).as_posix() for path in MODULES.rglob("*.js")} - set(sizes)
     assert unused <= {"modules/timeline_widget.js"}, "only notebooks load the widget"
 

@@ -399,3 +399,18 @@ def test_bad_places_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_clients_are_apart(store: Any) -> None:
     assert client_of(store).see("audit")["items"] == [] and client_of(store, "read").see("session")["role"] == "read"
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "br, GZIP;q=0.5", "identity", "gzip;q=0", "gzip; q=0.00", None])
+def test_files_are_compressed_for_those_who_accept_it(accepted: str | None) -> None:
+    ui = client_of(rc.Store(clock=rc.ManualClock(0)))
+    content = (Path(sys.modules["resonate_core.ui.proxy"].__file__ or "").parent / "modules" / "charts.js").read_bytes()
+    headers = {"accept-encoding": accepted or ""}
+    answer = ui.request("GET", "modules/charts.js", headers=headers)
+    packed = accepted in ("gzip", "br, GZIP;q=0.5")
+    assert answer.content == content and ("content-encoding" in answer.headers) == packed
+    assert (int(answer.headers["content-length"]) < len(content) / 2) == packed and answer.headers["vary"] == "accept-encoding"
+    again = ui.request("GET", "modules/charts.js", headers={**headers, "if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = ui.request("GET", "modules/charts.js", headers={"accept-encoding": "identity" if packed else "gzip"})
+    assert other.headers["etag"] != answer.headers["etag"]

@@ -157,18 +157,14 @@ class UiApp:
             await asyncio.to_thread(pool.shutdown)
 
     async def _file(self, path: str, scope: Scope, send: Send) -> None:
-        asset = self._assets.find(path)
-        if asset is None:
+        found = self._assets.response(path, scope["method"], scope["headers"])
+        if found is None:
             await _error(send, 404, "there is nothing at this path")
         elif scope["method"] not in ("GET", "HEAD"):
             await _error(send, 405, "only GET is served here", (b"allow", b"GET, HEAD"))
         else:
-            tag, cached = asset.tag.encode(), (b"cache-control", b"no-cache")
-            if _header(scope, b"if-none-match") == asset.tag:
-                await _answer(send, 304, b"", (b"etag", tag), cached)
-                return
-            content = b"" if scope["method"] == "HEAD" else asset.content
-            await _answer(send, 200, content, (b"content-type", asset.type.encode()), (b"etag", tag), cached)
+            status, content, headers = found
+            await _answer(send, status, content, *headers)
 
     # --- JSON ---------------------------------------------------------------------------------------------------------------
 

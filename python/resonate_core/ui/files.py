@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,11 +32,15 @@ class Asset(NamedTuple):
         content: Its bytes.
         type: Its content type.
         tag: Its ETag.
+        packed: Its bytes, compressed by gzip; None if that does not make them shorter.
+        packed_tag: The ETag of these.
     """
 
     content: bytes
     type: str
     tag: str
+    packed: bytes | None
+    packed_tag: str
 
 
 class Assets:
@@ -66,8 +73,41 @@ class Assets:
             known = self._known.get(path)
             if known is None or known[0] != changed:
                 content = file.read_bytes()
-                tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-                known = self._known[path] = (changed, Asset(content, type, tag))
+                digest = hashlib.sha256(content).hexdigest()[:32]
+                packed = gzip.compress(content, mtime=0)
+                short = packed if len(packed) < len(content) else None
+                known = self._known[path] = (changed, Asset(content, type, f'"{digest}"', short, f'"{digest}-gzip"'))
         except (OSError, ValueError):
             return None
         return known[1]
+
+    def response(
+        self, path: str, method: str, headers: Iterable[tuple[bytes, bytes]]
+    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]] | None:
+        """Return the status, the body and the headers of the answer to a request for a file; None if there is no such file.
+
+        Args:
+            path: As `find` takes it.
+            method: Of the request; a HEAD gets no body.
+            headers: Those of the request, with their names in lower case.
+        """
+        asset, given = self.find(path), dict(headers)
+        if asset is None:
+            return None
+        content, tag, more = asset.content, asset.tag, [(b"cache-control", b"no-cache"), (b"vary", b"accept-encoding")]
+        encoding = []
+        if asset.packed is not None and _accepts_gzip(given.get(b"accept-encoding", b"").decode("latin-1")):
+            content, tag, encoding = asset.packed, asset.packed_tag, [(b"content-encoding", b"gzip")]
+        more.append((b"etag", tag.encode()))
+        if given.get(b"if-none-match") == tag.encode():
+            return 304, b"", more
+        return 200, b"" if method == "HEAD" else content, [(b"content-type", asset.type.encode()), *encoding, *more]
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    """Whether a client names gzip, and does not refuse it by `q=0`."""
+    for one in accepted.lower().split(","):
+        coding, *parameters = (part.strip() for part in one.split(";"))
+        if coding == "gzip":
+            return not any(re.fullmatch(r"q=0(\.0*)?", parameter) for parameter in parameters)
+    return False

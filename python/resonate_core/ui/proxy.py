@@ -69,12 +69,11 @@ class ServerUi:
         elif path == "api" or path.startswith("api/"):
             await self._pass_on(path, scope, receive, send)
         else:
-            asset = self._assets.find(path)
-            if asset is None:
+            found = self._assets.response(path, scope["method"], scope["headers"])
+            if found is None:
                 await _refuse(send, 404, "there is nothing at this path")
             else:
-                content = b"" if scope["method"] == "HEAD" else asset.content
-                await _answer(send, 200, content, [(b"content-type", asset.type.encode()), (b"cache-control", b"no-cache")])
+                await _answer(send, *found)
 
     def end_streams(self) -> None:
         """The server ends its streams."""
