@@ -194,6 +194,20 @@ SqliteFile::SqliteFile(const std::string& path, const SqliteOptions& options, Ab
   sqlite3_progress_handler(database_.getHandle(), kStepsPerInterruptCheck, &on_progress, this);
 }
 
+// SQLite reports a lock at once, without the busy handler, where two connections would wait for each other, as when both make the
+// write-ahead log of a new file. The body is then run again, until the pauses are as long as the handler's.
+template <class Body>
+void SqliteFile::waiting(Body body) {
+  waited_ = 0;
+  for (int times = 1;; ++times) {
+    try {
+      return body();
+    } catch (const SQLite::Exception& error) {
+      if ((error.getErrorCode() & 0xff) != SQLITE_BUSY || !on_busy(this, times)) throw;
+    }
+  }
+}
+
 template <class Body>
 auto SqliteFile::opening(Body body) {
   try {
@@ -206,14 +220,14 @@ auto SqliteFile::opening(Body body) {
 std::unique_ptr<SqliteFile> SqliteFile::open(const std::string& path, const SqliteOptions& options, Absent absent) {
   NewFileGuard guard(path);
   std::unique_ptr<SqliteFile> file(new SqliteFile(path, options, absent));
-  file->opening([&] { file->prepare(options); });
+  file->opening([&] { file->waiting([&] { file->prepare(options); }); });
   guard.keep();
   return file;
 }
 
 std::int64_t SqliteFile::version_of(const std::string& path) {
   SqliteFile file(path, {.durability = Durability::full, .read_only = true}, Absent::refuse);
-  return file.opening([&] { return file.stored_version(); });
+  return file.opening([&] { return file.checked_version(true); });
 }
 
 // Two copies of one version have one source id.
@@ -266,13 +280,22 @@ void SqliteFile::refuse_names_in_use() {
         refuse(path_, "a store needs the name " + resonate::quoted(found.name) + ", which is in use in this file");
 }
 
-// Checks the version and the names of the tables before anything is written to the file.
+// The version, checked with the names of the tables in one snapshot: another process may make a store in the file meanwhile.
+std::int64_t SqliteFile::checked_version(bool read_only) {
+  SQLite::Transaction snapshot(database_);
+  const std::int64_t version = stored_version();
+  if (version == 0 && !read_only) refuse_names_in_use();
+  snapshot.commit();
+  return version;
+}
+
+// Checks the file before anything is written to it. May run again after SQLITE_BUSY.
 void SqliteFile::prepare(const SqliteOptions& options) {
   run("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768");
   // With a write-ahead log, EXTRA equals FULL. Before there is one, EXTRA also syncs the folder, so that a deleted journal cannot
   // reappear after a power failure.
   run("PRAGMA synchronous = EXTRA");
-  const std::int64_t version = stored_version();
+  const std::int64_t version = checked_version(options.read_only);
   if (options.read_only) {
     if (version == 0) refuse(path_, "it contains no store, and a read-only store creates no tables");
     if (version < sqlite_schema_version())
@@ -280,7 +303,6 @@ void SqliteFile::prepare(const SqliteOptions& options) {
                         ": a read-only store cannot migrate it; open it for writing once");
     return;
   }
-  if (version == 0) refuse_names_in_use();
   if (const std::string mode = database_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
     refuse(path_, "its file system does not support a write-ahead log (journal mode " + mode + ")");
   if (version < sqlite_schema_version()) migrate();

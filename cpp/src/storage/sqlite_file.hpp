@@ -60,8 +60,11 @@ class SqliteFile {
   [[noreturn]] void refuse_schema(std::int64_t version, const std::string& why) const;
   template <class Body>
   auto opening(Body body);
+  template <class Body>
+  void waiting(Body body);
   void prepare(const SqliteOptions& options);
   void migrate();
+  std::int64_t checked_version(bool read_only);
   std::int64_t stored_version();
   void refuse_names_in_use();
   void run(const char* sql);             // for statements without parameters and results

@@ -65,6 +65,7 @@ class Session:
         self.loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()  # a running attempt has said something about its work
+        self._sending: asyncio.Task[None] | None = None  # sends it, from the first report on
         self.executor = Executor(parts, self.loop, self._wake, self._progressed)
         self._claimed: deque[WorkItem] = deque()  # they wait for their start
         self.stopping = False
@@ -87,10 +88,7 @@ class Session:
         self._wakeup = self._parts.environment.wakeup(self._client, self.loop, self._claim_now, self._settings.queues)
         events = self._parts.registry.events
         with self._wakeup, self._told(events):
-            others = [
-                self.loop.create_task(self._guard(each))
-                for each in (self._renew_leases(), self._send_progress(), self._keep_periodic())
-            ]
+            others = [self.loop.create_task(self._guard(each)) for each in (self._renew_leases(), self._keep_periodic())]
             claims = self.loop.create_task(self._claim_loop())
             self.ready.set()
             try:
@@ -102,6 +100,7 @@ class Session:
                 await claims
                 raise
             finally:
+                others += [] if self._sending is None else [self._sending]
                 for task in (claims, *others):
                     task.cancel()
                 await asyncio.gather(claims, *others, return_exceptions=True)
@@ -186,7 +185,12 @@ class Session:
         """From any thread: have `_send_progress` run."""
         if not self._progress.is_set():
             with contextlib.suppress(RuntimeError):  # its loop is closed: it has stopped
-                self.loop.call_soon_threadsafe(self._progress.set)
+                self.loop.call_soon_threadsafe(self._note_progress)
+
+    def _note_progress(self) -> None:
+        self._progress.set()
+        if self._sending is None:
+            self._sending = self.loop.create_task(self._guard(self._send_progress()))
 
     async def _send_progress(self) -> None:
         """Send what running attempts say about their work, together what comes within a second."""
