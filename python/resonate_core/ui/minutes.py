@@ -20,7 +20,7 @@ _MINUTE, _HOUR = 60_000, 3_600_000
 _KEPT = 60
 _NAMES = (*COUNTED, "latency", "runTime")
 
-#: Of a queue: the events of each kind, in the order of _NAMES, and the jobs that waited at the end.
+#: Of a queue in a minute: the events of each kind, in the order of _NAMES, and the jobs that waited when it was counted.
 _Counts = tuple[list[float], int]
 
 
@@ -82,8 +82,8 @@ class Minutes:
         for minute in range(max(first, end - _KEPT), end):
             self._kept.append((minute, counted))
 
-    def series_of(self, principal: Principal, queue: str | None = None) -> dict[str, Any] | None:
-        """Return the series of the minutes that were counted, of all visible queues or of one; None until two were."""
+    def series_of(self, principal: Principal) -> dict[str, Any] | None:
+        """Return the series of the minutes that were counted, of all visible queues together; None until two were."""
         with self._lock:
             kept = list(self._kept)
         if len(kept) < 2:
@@ -91,7 +91,7 @@ class Minutes:
         sums: dict[str, list[float]] = {name: [] for name in _NAMES}
         depths = []
         for _, counted in kept:
-            seen = [one for name, one in counted.items() if principal.sees(name) and queue in (None, name)]
+            seen = [one for name, one in counted.items() if principal.sees(name)]
             for place, name in enumerate(_NAMES):
                 sums[name].append(round(sum(counts[place] for counts, _ in seen), 1))
             depths.append(sum(depth for _, depth in seen))

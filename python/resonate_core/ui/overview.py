@@ -81,7 +81,7 @@ def overview(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
         "counts": dict(counts),
         "queues": queues[:_MOST_QUEUES],
         "queueCount": len(queues),
-        "series": {"minute": minutes_of(door, None, site), "hour": series_of(door, None, hours), "day": days_of(stats, now)},
+        "series": {"minute": minutes_of(door, site), "hour": series_of(door, None, hours), "day": days_of(stats, now)},
         "latency": _latency(site) if not door.principal.prefix else {"waitMs": None, "runMs": None},
         "due": _due(door, _MOST_DUE),
         "nextDue": store.next_due(),
@@ -90,9 +90,9 @@ def overview(door: Door, given: Parameters, site: Site) -> dict[str, Any]:
     }
 
 
-def minutes_of(door: Door, queue: str | None, site: Site) -> dict[str, Any] | None:
+def minutes_of(door: Door, site: Site) -> dict[str, Any] | None:
     """Return the series of the last minutes; None of an earlier state, of which no minute was seen."""
-    return site.minutes.series_of(door.principal, queue) if door.store is site.store else None
+    return site.minutes.series_of(door.principal) if door.store is site.store else None
 
 
 def due_view(door: Door, given: Parameters, site: Site) -> dict[str, Any]:

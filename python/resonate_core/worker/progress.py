@@ -14,20 +14,24 @@ LINE_BYTES, LINES_KEPT = 1000, 100
 
 
 class Progress:
-    """The reports of one attempt that were not sent yet. A handler adds to them in any thread; the worker takes them.
+    """The reports of one attempt that were not sent yet: the newest progress, and the newest 100 lines.
+
+    A handler adds to them in any thread; the worker takes them.
 
     Attributes:
         sending: Held while they are sent, so that the end of the attempt waits until they are.
     """
 
-    __slots__ = ("_said", "sending")
+    __slots__ = ("_lines", "_lock", "_progress", "sending")
 
     def __init__(self) -> None:
-        self._said: deque[tuple[float | None, list[str]]] = deque()
+        self._progress: float | None = None
+        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self._lock = threading.Lock()
         self.sending = threading.Lock()
 
     def __bool__(self) -> bool:
-        return bool(self._said)
+        return self._progress is not None or bool(self._lines)
 
     def add(self, progress: float | None, text: str | None) -> bool:
         """Keep a report for the worker, as `JobContext.report`; return whether there was something in it."""
@@ -38,24 +42,24 @@ class Progress:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"text must be str, got {type(text).__name__}")
         lines = [] if text is None else [_cut(line) for line in text.splitlines() if line.strip()]
-        if progress is None and not lines:
-            return False
-        self._said.append((progress, lines[-LINES_KEPT:]))
-        return True
+        with self._lock:
+            self._progress = self._progress if progress is None else progress
+            self._lines.extend(lines)
+        return progress is not None or bool(lines)
 
     def take(self) -> tuple[float | None, list[str]]:
-        """The newest progress, and the newest lines, which are then no longer here."""
-        progress: float | None = None
-        lines: list[str] = []
-        for _ in range(len(self._said)):
-            newer, more = self._said.popleft()
-            progress = progress if newer is None else newer
-            lines += more
-        return progress, lines[-LINES_KEPT:]
+        """The reports, which are then no longer here."""
+        with self._lock:
+            taken = self._progress, list(self._lines)
+            self._progress = None
+            self._lines.clear()
+        return taken
 
     def put_back(self, progress: float | None, lines: list[str]) -> None:
         """Keep what could not be sent, before what was added since."""
-        self._said.appendleft((progress, lines))
+        with self._lock:
+            self._progress = progress if self._progress is None else self._progress
+            self._lines = deque([*lines, *self._lines], maxlen=LINES_KEPT)
 
 
 def _cut(line: str) -> str:
