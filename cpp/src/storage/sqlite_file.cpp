@@ -203,7 +203,7 @@ void SqliteFile::waiting(Body body) {
     try {
       return body();
     } catch (const SQLite::Exception& error) {
-      if ((error.getErrorCode() & 0xff) != SQLITE_BUSY || !on_busy(this, times)) throw;
+      if ((error.getErrorCode() & 0xff) != SQLITE_BUSY || interrupt_ || !on_busy(this, times)) throw;
     }
   }
 }

@@ -37,7 +37,7 @@ _LEADING = frozenset(
         contextlib._AsyncGeneratorContextManager,
     ]
 )
-_FOLLOWED = _SUSPENDABLE | _LEADING
+_FOLLOWED = _SUSPENDABLE | _LEADING | {types.FrameType}  # before Python 3.11, what a coroutine awaits is referred to by its frame
 #: A longer container is data of the program.
 _MOST = 100
 _WORD = ctypes.sizeof(ctypes.c_size_t)
@@ -85,7 +85,7 @@ def abandon(suspended: Iterable[object]) -> None:
         if kind in _SUSPENDABLE:
             if not gc.is_finalized(one):
                 _mark(one)
-        elif kind not in _LEADING or (hasattr(one, "__len__") and len(one) > _MOST):
+        elif kind not in _FOLLOWED or (hasattr(one, "__len__") and len(one) > _MOST):
             continue
         for each in gc.get_referents(one):
             if type(each) in _FOLLOWED:
