@@ -143,7 +143,7 @@ class UiApp:
             self._ticker.end()
 
     async def count_minutes(self) -> None:
-        """Count the minutes also while nobody looks, until it is cancelled."""
+        """Count the minutes also while no page is open, until it is cancelled."""
         while True:
             await asyncio.get_running_loop().run_in_executor(self._reads, self.site.minutes.look)
             await asyncio.sleep(_MINUTE)

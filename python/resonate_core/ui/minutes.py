@@ -41,7 +41,7 @@ class Minutes:
         self._hour: dict[str, list[int]] = {}  # what the hour of the last look had counted by then
 
     def look(self) -> None:
-        """Count the minutes that have ended. A store that cannot be read is looked at the next time."""
+        """Count the minutes that have ended. A store that cannot be read is read again in the next call."""
         with contextlib.suppress(ResonateError):
             minute = self._store.now // _MINUTE
             if minute != self._minute and self._lock.acquire(blocking=False):
