@@ -90,7 +90,7 @@ py::typing::Dict<py::str, py::int_> outbox_counts(const StoreHandle& store) {
   std::size_t waiting = 0;
   std::int64_t dropped = 0;
   open(store).without_gil([&](Engine& engine) {
-    engine.with_snapshot([&](Storage& storage) {
+    engine.with_few_rows([&](Storage& storage) {
       waiting = storage.count(Table::messages);
       dropped = storage.counters().dropped;
     });

@@ -46,6 +46,15 @@ auto on_snapshot(const Views& self, Body body) {
   });
 }
 
+// The same for a body that reads few rows, by no index of ids (Engine::with_few_rows).
+template <class Body>
+auto on_few_rows(const Views& self, Body body) {
+  return self.store->without_gil([&](Engine& engine) {
+    return engine.with_few_rows(
+        [&](Storage& storage) { return body(storage, std::max(engine.clock()->now(), storage.counters().now)); });
+  });
+}
+
 std::size_t size_of(py::handle given, const char* argument, std::size_t otherwise, std::int64_t least = 1,
                     std::int64_t most = 100'000) {
   if (given.is_none()) return otherwise;
@@ -156,7 +165,7 @@ py::dict lease_dict(const Row& row) {
 
 JsonDict leases(const Views& self, const Int& limit) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 10'000);
-  const Leases found = on_snapshot(self, [&](Storage& storage, Instant) { return leases_of(storage, most); });
+  const Leases found = on_few_rows(self, [&](Storage& storage, Instant) { return leases_of(storage, most); });
   py::list items;
   for (const RowRef& row : found.rows) items.append(lease_dict(*row));
   py::dict made;
@@ -168,7 +177,7 @@ JsonDict leases(const Views& self, const Int& limit) {
 Dicts late_schedules(const Views& self, const Int& limit) {
   const std::size_t most = size_of(limit, "limit", 0, 1, 1000);
   const std::vector<ScheduleRef> late =
-      on_snapshot(self, [&](Storage& storage, Instant now) { return resonate::late_schedules(storage, most, now); });
+      on_few_rows(self, [&](Storage& storage, Instant now) { return resonate::late_schedules(storage, most, now); });
   py::list made;
   for (const ScheduleRef& schedule : late) {
     py::dict shown;

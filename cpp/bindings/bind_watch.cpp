@@ -46,8 +46,8 @@ py::dict tally_dict(const py::object& queue, const QueueTally& tally) {
     if constexpr (kWhich != Field::hour && kWhich != Field::latency && kWhich != Field::run_time)
       made[py::str(std::string(name_of(kWhich)))] = kField<QueueHour, I>.access(tally.sums);
   });
-  made["latency"] = histogram(tally.sums.latency, tally.latency);
-  made["runTime"] = histogram(tally.sums.run_time, tally.run_time);
+  made["latency"] = histogram(tally.sums.latency, tally.latency.counts);
+  made["runTime"] = histogram(tally.sums.run_time, tally.run_time.counts);
   return made;
 }
 

@@ -77,7 +77,7 @@ void Engine::commit(Transaction& transaction) {
     Changes& changes = transaction.set.finish();
     changes.stores_instant = shares_manual_clock_;
     storage_->write(changes);
-    if (watched_) notify(changes);
+    if (watches_->any()) watches_->notify(changes);
   }
   if (!trace_) return;
   for (const Transaction::Event& event : transaction.events) {
@@ -367,7 +367,7 @@ void Engine::emit(const TraceEvent& event) noexcept {
 }
 
 void Engine::emit_replaced() {
-  notify_all();
+  watches_->notify_all();
   if (!trace_) return;
   const StorageTransaction reading(*storage_, Access::read);
   (void)storage_->changed_elsewhere();
@@ -402,14 +402,13 @@ void Engine::stop_trace() {
 }
 
 std::size_t Engine::promise_count() {
-  const auto count = [](Storage& storage) { return storage.count(Table::rows); };
-  return durable_ ? with_snapshot(count) : with_storage(count);  // a file counts its rows one by one, so it must not hold the lock
+  return with_few_rows([](Storage& storage) { return storage.count(Table::rows); });
 }
 
 void Engine::set_paused(bool paused) noexcept {
   paused_ = paused;
   std::lock_guard lock(mutex_);
-  notify_all();
+  watches_->notify_all();
 }
 
 void Engine::vacuum() {

@@ -49,16 +49,13 @@ Leases leases_of(Storage& storage, std::size_t limit) {
   for (std::string after;;) {
     const std::vector<std::string> pids = storage.holders(after, kHoldersAtOnce);
     for (const std::string& pid : pids) {
+      if (found.rows.size() > limit) break;  // one more shows that there are more
       RowRange range = tasks_held_by(pid);
-      range.limit = limit + 1;  // one more shows that there are more
+      range.limit = limit + 1 - found.rows.size();
       std::vector<RowRef> tasks = storage.rows(range);
       std::move(tasks.begin(), tasks.end(), std::back_inserter(found.rows));
     }
-    if (pids.size() < kHoldersAtOnce) break;
-    if (found.rows.size() > limit) {
-      found.complete = false;
-      break;
-    }
+    if (pids.size() < kHoldersAtOnce || found.rows.size() > limit) break;
     after = pids.back();
   }
   std::sort(found.rows.begin(), found.rows.end(), [](const RowRef& a, const RowRef& b) { return is_before(*a, *b); });

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "machine/news.hpp"
-#include "resonate/engine.hpp"
+#include "resonate/storage.hpp"
 
 namespace resonate {
 
@@ -23,6 +23,21 @@ bool settles(const Changes& changes) {
     const bool was_pending = change.before && change.before->settled_at == kUnset;
     return was_pending && (!change.after || change.after->settled_at != kUnset);
   });
+}
+
+// Why a commit may wake a watch.
+struct Reasons {
+  bool work;
+  Instant earliest = kNever;  // of the steps of the rows and schedules that it wrote
+};
+
+Reasons reasons_of(const Changes& changes) {
+  Reasons reasons{.work = brings_work(changes)};
+  for (const RowChange& change : changes.rows)
+    if (change.after) reasons.earliest = std::min(reasons.earliest, change.after->due.at);
+  for (const ScheduleChange& change : changes.schedules)
+    if (change.after) reasons.earliest = std::min(reasons.earliest, change.after->due_at());
+  return reasons;
 }
 
 const Job* job_of(const RowRef& row) { return row ? row->job.get() : nullptr; }
@@ -78,8 +93,39 @@ QueueTallies::Counted QueueTallies::first(std::size_t limit) const {
   return counted;
 }
 
-void Watch::count(const JobCounts& counts, const Changes& changes) {
+std::shared_ptr<Watch> Watches::add(int descriptor, Settlements settlements) {
+  auto made = std::make_shared<Watch>(shared_from_this(), descriptor, settlements);
   std::lock_guard lock(mutex_);
+  all_.push_back(made.get());
+  any_ = true;
+  return made;
+}
+
+void Watches::remove(const Watch* watch) noexcept {
+  std::lock_guard lock(mutex_);
+  std::erase(all_, watch);
+  any_ = !all_.empty();
+}
+
+void Watches::notify(const Changes& changes) noexcept {
+  const JobCounts counts = job_counts(changes);
+  std::optional<Reasons> reasons;
+  std::lock_guard lock(mutex_);
+  for (Watch* const watch : all_) {
+    watch->count(counts, changes);
+    if (!watch->armed()) continue;
+    if (!reasons) reasons = reasons_of(changes);
+    const bool settled = watch->settlements_ == Settlements::notify && settles(changes);
+    if (reasons->work || settled || reasons->earliest < watch->until_.load(std::memory_order_relaxed)) watch->notify();
+  }
+}
+
+void Watches::notify_all() noexcept {
+  std::lock_guard lock(mutex_);
+  for (Watch* const watch : all_) watch->notify();
+}
+
+void Watch::count(const JobCounts& counts, const Changes& changes) {
   for (const QueueChange& change : changes.queues)
     if (change.after && change.tally.any) queues_.add(change.after->name, change.tally);
   std::transform(counts.attempts.begin(), counts.attempts.end(), counts_.attempts.begin(), counts_.attempts.begin(), std::plus<>());
@@ -87,12 +133,12 @@ void Watch::count(const JobCounts& counts, const Changes& changes) {
 }
 
 JobCounts Watch::counts() noexcept {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(watches_->mutex_);
   return counts_;
 }
 
 QueueTallies::Counted Watch::queue_counts(std::size_t limit) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(watches_->mutex_);
   return queues_.first(limit);
 }
 
@@ -110,42 +156,6 @@ void Watch::close() noexcept {
   descriptor_ = -1;
 }
 
-bool Watch::closed() noexcept {
-  std::lock_guard lock(mutex_);
-  return descriptor_ < 0;
-}
-
-std::shared_ptr<Watch> Engine::watch(int descriptor, Settlements settlements) {
-  auto made = std::make_shared<Watch>(descriptor, settlements);
-  std::lock_guard lock(watches_mutex_);
-  std::erase_if(watches_, [](const std::weak_ptr<Watch>& one) { return one.expired(); });
-  watches_.push_back(made);
-  watched_ = true;
-  return made;
-}
-
-void Engine::notify(const Changes& changes) noexcept {
-  Instant earliest = kNever;
-  const bool news = brings_work(changes);
-  for (const RowChange& change : changes.rows)
-    if (change.after) earliest = std::min(earliest, change.after->due.at);
-  for (const ScheduleChange& change : changes.schedules)
-    if (change.after) earliest = std::min(earliest, change.after->due_at());
-  const JobCounts counts = job_counts(changes);
-  std::lock_guard lock(watches_mutex_);
-  for (const std::weak_ptr<Watch>& one : watches_) {
-    const std::shared_ptr<Watch> watch = one.lock();
-    if (!watch) continue;
-    watch->count(counts, changes);
-    const bool settled = watch->notifies_settlements() && settles(changes);
-    if (news || settled || earliest < watch->until()) watch->notify();
-  }
-}
-
-void Engine::notify_all() noexcept {
-  std::lock_guard lock(watches_mutex_);
-  for (const std::weak_ptr<Watch>& one : watches_)
-    if (const std::shared_ptr<Watch> watch = one.lock()) watch->notify();
-}
+bool Watch::closed() noexcept { return descriptor_ < 0; }
 
 }  // namespace resonate

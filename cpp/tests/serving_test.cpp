@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "fake_store.hpp"
+#include "fake_jobs.hpp"
 #include "protocol/admission.hpp"
 #include "protocol/envelope_handler.hpp"
 
@@ -253,6 +253,20 @@ TEST(Watch, AReadDoesNotRingAndAClosedOneIsSilent) {
   EXPECT_TRUE(pipe.watch->closed());
   store.create("a", kFar, target());
   EXPECT_EQ(pipe.notifications(), 0);
+}
+
+TEST(Watch, CountsEachCommitFromItsCreationToItsEnd) {
+  JobStore store;
+  const std::shared_ptr<Watch> first = store.engine->watch(-1);
+  store.add(order("a"));
+  {
+    const std::shared_ptr<Watch> second = store.engine->watch(-1);
+    store.add(order("b"));
+    EXPECT_EQ(second->queue_counts(1).queues.at(0).second.sums.enqueued, 1);
+  }
+  store.add(order("c"));
+  EXPECT_EQ(first->queue_counts(1).queues.at(0).second.sums.enqueued, 3);
+  EXPECT_EQ(first->counts().entered[static_cast<std::size_t>(JobState::pending)], 3);
 }
 
 TEST(Watch, AFullPipeDoesNotBlockACommit) {

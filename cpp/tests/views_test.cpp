@@ -115,6 +115,16 @@ TEST(ViewsInMemory, AForkEntersItsNewRowsItself) {
   EXPECT_EQ(of(*store.engine), Texts{"b"});
 }
 
+TEST(ViewsInMemory, ReadingAFewRowsDoesNotEnterNewRows) {
+  JobStore store;
+  store.add(order("a", "q"));
+  const auto all_are_entered = [&] { return store.engine->with_storage([](Storage& storage) { return storage.index_some(0); }); };
+  EXPECT_EQ(store.engine->with_few_rows([](Storage& storage) { return leases_of(storage, 10).rows.size(); }), 0u);
+  EXPECT_FALSE(all_are_entered());
+  store.engine->with_snapshot([](Storage&) {});
+  EXPECT_TRUE(all_are_entered());
+}
+
 TEST_P(Views, HoldersAreReadPidByPid) {
   Store store(backends.storage(GetParam()));
   for (const char* pid : {"b", "a", "ab", "c"})

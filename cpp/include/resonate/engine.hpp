@@ -111,7 +111,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::int64_t> lease_messages(std::span<const std::int64_t> numbers, const std::string& holder, Duration lease);
 
   // Returns a watch that writes a byte to `descriptor` after each commit that may have created work for its owner.
-  std::shared_ptr<Watch> watch(int descriptor, Settlements settlements = Settlements::ignored);
+  std::shared_ptr<Watch> watch(int descriptor, Settlements settlements = Settlements::ignored) {
+    return watches_->add(descriptor, settlements);
+  }
 
   // Deletes the promises that were settled before that instant, unless an undelivered message or an unfinished task still needs
   // them. Returns how many were deleted. It uses several short transactions; an interrupt between two of them keeps the committed
@@ -150,6 +152,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::lock_guard lock(mutex_);
     const StorageTransaction transaction(*storage_, access);
     return body(*storage_);
+  }
+  // Calls body(storage), which reads some thousand rows at most, and searches by no index that is_entered_late(). In memory it runs
+  // under the lock, which takes less time than a snapshot, since that enters all new rows into such indexes first.
+  template <class Body>
+  auto with_few_rows(Body body) {
+    return durable_ ? with_snapshot(body) : with_storage(body);
   }
   // Replaces the whole state by `contents` in one step.
   void replace_storage(std::unique_ptr<Storage> contents);
@@ -225,8 +233,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   template <class Select>
   std::vector<std::pair<MessageRef, RowRef>> take_some(Select select, std::int64_t after, std::size_t limit, std::int64_t& last);
   void remove_messages(Transaction& transaction, const std::vector<MessageRef>& messages);
-  void notify(const Changes& changes) noexcept;
-  void notify_all() noexcept;
   void emit(const TraceEvent& event) noexcept;
   void emit_replaced();
   void emit_state() noexcept;
@@ -251,9 +257,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   TraceSink trace_;
   std::atomic<bool> traced_{false};  // whether trace_ is set; can be read without the lock
   std::exception_ptr trace_problem_;
-  std::mutex watches_mutex_;  // not mutex_: a watch must not wait for a commit
-  std::vector<std::weak_ptr<Watch>> watches_;
-  std::atomic<bool> watched_{false};  // whether there may be watches; can be read without the lock
+  const std::shared_ptr<Watches> watches_ = std::make_shared<Watches>();  // with a lock of its own: none waits for a commit
   std::atomic<bool> paused_{false};
   std::mutex callers_mutex_;        // not held while waiting for mutex_
   Caller* first_caller_ = nullptr;  // in order of arrival; the first leads the next commit

@@ -1,6 +1,7 @@
 // The events of the jobs of a queue, counted: by hour, which a store keeps, and since a process began, for its metrics.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -71,20 +72,33 @@ inline constexpr std::array<Duration, 16> kBuckets = {5,     10,    25,     50, 
                                                       2'500, 5'000, 10'000, 30'000, 60'000, 300'000, 1'800'000, 7'200'000};
 using BucketCounts = std::array<std::int64_t, kBuckets.size() + 1>;
 
+struct Histogram {
+  std::int64_t events = 0;
+  BucketCounts counts{};
+
+  void count(Duration taken) noexcept {
+    ++events;
+    ++counts[static_cast<std::size_t>(std::lower_bound(kBuckets.begin(), kBuckets.end(), taken) - kBuckets.begin())];
+  }
+  void add(const Histogram& more) noexcept {
+    if (more.events == 0) return;  // most commits: each counts in a server's metrics
+    events += more.events;
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += more.counts[i];
+  }
+};
+
 // The events of a transaction, or of a process, in a queue.
 struct QueueTally {
   bool any = false;  // there was an event
   QueueHour sums;    // its hour is unused
-  BucketCounts latency{};
-  BucketCounts run_time{};
+  Histogram latency;
+  Histogram run_time;
 
   void add(const QueueTally& more) noexcept {
     any = true;
     add_to(sums, more.sums);
-    for (std::size_t i = 0; i < latency.size(); ++i) {
-      latency[i] += more.latency[i];
-      run_time[i] += more.run_time[i];
-    }
+    latency.add(more.latency);
+    run_time.add(more.run_time);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -58,22 +59,44 @@ class QueueTallies {
 // Whether a commit that settles or deletes a pending promise notifies, too: for those that wait for a promise.
 enum class Settlements : bool { ignored, notify };
 
+class Watch;
+
+// The watches of an engine. A watch ends its membership when it is destroyed.
+class Watches : public std::enable_shared_from_this<Watches> {
+ public:
+  std::shared_ptr<Watch> add(int descriptor, Settlements settlements);
+  // Whether there are watches. It needs no lock, so that a commit without them costs nothing.
+  bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
+  // Counts a commit, and wakes those for whom it may have created work.
+  void notify(const Changes& changes) noexcept;
+  void notify_all() noexcept;
+
+ private:
+  friend class Watch;
+
+  void remove(const Watch* watch) noexcept;
+
+  std::mutex mutex_;  // also of the counts of all watches: one lock for each commit
+  std::vector<Watch*> all_;
+  std::atomic<bool> any_{false};
+};
+
 // Thread-safe. Writes one byte to a descriptor (a pipe or a non-blocking socket) when a commit queues a message, makes a job
 // runnable, or makes a step due earlier than the awaited instant; then nothing until rearm().
 class Watch {
  public:
-  explicit Watch(int descriptor, Settlements settlements = Settlements::ignored)
-      : descriptor_(descriptor), settlements_(settlements) {}
+  Watch(std::shared_ptr<Watches> watches, int descriptor, Settlements settlements)
+      : watches_(std::move(watches)), descriptor_(descriptor), settlements_(settlements) {}
+  ~Watch() { watches_->remove(this); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
 
   // From now on, a step that becomes due before `until` notifies. The caller must examine the store once more afterwards.
   void rearm(Instant until) noexcept {
     until_.store(until, std::memory_order_relaxed);
     notified_.store(false);
   }
-  Instant until() const noexcept { return until_.load(std::memory_order_relaxed); }
-  bool notifies_settlements() const noexcept { return settlements_ == Settlements::notify; }
   void notify() noexcept;
-  void count(const JobCounts& counts, const Changes& changes);
   // The counts of all commits since the watch was created.
   JobCounts counts() noexcept;
   QueueTallies::Counted queue_counts(std::size_t limit);
@@ -82,11 +105,18 @@ class Watch {
   bool closed() noexcept;
 
  private:
-  std::mutex mutex_;
-  int descriptor_;  // -1: closed
+  friend class Watches;
+
+  // Whether a commit can wake it: it has a descriptor, and has written nothing since rearm().
+  bool armed() const noexcept { return descriptor_.load(std::memory_order_relaxed) >= 0 && !notified_.load(); }
+  void count(const JobCounts& counts, const Changes& changes);
+
+  const std::shared_ptr<Watches> watches_;
+  std::mutex mutex_;             // of a write to the descriptor, so that none follows close()
+  std::atomic<int> descriptor_;  // -1: closed
   const Settlements settlements_;
-  JobCounts counts_;
-  QueueTallies queues_;
+  JobCounts counts_;     // with the lock of the watches
+  QueueTallies queues_;  // likewise
   std::atomic<Instant> until_{kNever};
   std::atomic<bool> notified_{false};
 };

@@ -17,10 +17,6 @@ QueueHour& present_hour(WorkingSet& set, Queue& queue, std::int64_t hour) {
   return *queue.hour;
 }
 
-void count_in(BucketCounts& counts, Duration taken) {
-  ++counts[static_cast<std::size_t>(std::lower_bound(kBuckets.begin(), kBuckets.end(), taken) - kBuckets.begin())];
-}
-
 }  // namespace
 
 JobEvents::JobEvents(WorkingSet& set, WorkingSet::QueueEntry& queue, Instant at)
@@ -38,14 +34,14 @@ void JobEvents::started(const Job& job) {
   const Duration latency = std::max<Duration>(0, saturating_sub(job.started_at, job.enqueued_at));
   count(&QueueHour::started);
   count(&QueueHour::latency, latency);
-  count_in(queue_.tally.latency, latency);
+  queue_.tally.latency.count(latency);
 }
 
 void JobEvents::ended(const Attempt& closed) {
   if (closed.outcome == Outcome::snoozed || closed.outcome == Outcome::cancelled) return;
   const Duration run_time = std::max<Duration>(0, saturating_sub(closed.finished_at, closed.started_at));
   count(&QueueHour::run_time, run_time);
-  count_in(queue_.tally.run_time, run_time);
+  queue_.tally.run_time.count(run_time);
   if (closed.outcome == Outcome::crashed) count(&QueueHour::crashed);
   if (closed.outcome == Outcome::failed || closed.outcome == Outcome::timed_out) count(&QueueHour::failed);
 }

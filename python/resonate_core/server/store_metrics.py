@@ -29,7 +29,7 @@ class StoreMetrics(Collector):
         self._bytes: Mapping[str, int] = {}
 
     def update(self, store: Store) -> None:
-        """Read the store. It runs on a snapshot, and keeps no request waiting.
+        """Read the store. A file or database is read on a snapshot; in memory, requests wait for the few ms that it takes.
 
         Raises:
             StoreError: The store failed.
