@@ -227,8 +227,8 @@ def test_a_schedule_is_paused_and_resumed(own_shop: Shop, open_page: Opener) -> 
 def test_advice_on_a_stuck_workflow_mends_it(own_shop: Shop, open_page: Opener) -> None:
     ui = open_page(own_shop.base)
     page = ui.go(f"why?id={scene.STUCK}")
-    page.get_by_text("nothing will happen by itself").wait_for()
+    page.get_by_text("needs a person").wait_for()
     assert re.search(rf"waits for {scene.CARD}", page.locator("main .why .sentence").inner_text())
     act(ui, "Run now", "done", inside=page.locator(".advice"))
     assert own_shop.store.jobs.get(scene.CARD).state == "pending"
-    page.get_by_text("nothing will happen by itself").wait_for(state="detached")
+    page.get_by_text("needs a person").wait_for(state="detached")

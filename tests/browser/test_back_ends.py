@@ -29,14 +29,14 @@ def test_the_dashboard_works_on_each_storage(make_store: Callable[..., Any], ope
             ui.go(route)
             page.locator("tbody tr", has_text=text).first.wait_for()
         ui.go(f"workflow?id={scene.STUCK}")
-        page.get_by_text("nothing will happen by itself").wait_for()
+        page.get_by_text("needs a person").wait_for()
         page.locator(".advice").get_by_role("button", name="Run now").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("button", name="Try it first").click()
         dialog.get_by_text("Nothing was done").wait_for()
         assert store.jobs.get(scene.CARD).state == "archived"
         dialog.locator('button[type="submit"]').click()
-        page.get_by_text("nothing will happen by itself").wait_for(state="detached")
+        page.get_by_text("needs a person").wait_for(state="detached")
         assert store.jobs.get(scene.CARD).state == "pending"
         ui.check()
         page.close()

@@ -38,6 +38,16 @@ def test_a_running_job_shows_its_report(shop_page: Ui) -> None:
         "intro.mov: 1920 x 1080, 4 min 12 s",
     ]
     assert shop_page.axe() == []
+    page = shop_page.go("jobs?state=running")
+    page.get_by_role("row", name="encode-intro").get_by_text("62 %").wait_for()
+    shop_page.check()
+
+
+def test_the_fields_of_a_form_are_level(shop_page: Ui) -> None:
+    page = shop_page.go("enqueue")
+    page.get_by_label("Queue", exact=True).wait_for()
+    boxes = [page.get_by_label(name, exact=True).bounding_box() for name in ("Type", "Queue", "Id")]
+    assert len({(box["y"], box["height"]) for box in boxes if box}) == 1, boxes
     shop_page.check()
 
 

@@ -38,8 +38,8 @@ function Figures({ of }) {
     <${Figure} label="Running" state="running" value=${text.number((counts.running ?? 0) + (counts.claimed ?? 0))} note=${counts.claimed ? `${text.number(counts.claimed)} claimed, not started` : ""} to=${href("jobs", { state: ["running", "claimed"] })} />
     <${Figure} label="To be retried" state="retry" value=${text.number(counts.retry)} to=${href("jobs", { state: ["retry"] })} />
     <${Figure} label="Archived" state="archived" value=${text.number(counts.archived)} note=${counts.archived ? "a person should look" : ""} to=${href("jobs", { state: ["archived"] })} />
-    <${Figure} label="Wait, median" value=${text.duration(wait?.p50)} note=${wait ? `95 %: ${text.duration(wait.p95)}` : "not measured yet"} />
-    <${Figure} label="Run time, median" value=${text.duration(run?.p50)} note=${run ? `95 %: ${text.duration(run.p95)}` : "not measured yet"} />
+    <${Figure} label="Wait, median" value=${text.duration(wait?.p50)} note=${wait ? `95 %: ${text.duration(wait.p95)}, since the start` : "not measured yet"} />
+    <${Figure} label="Run time, median" value=${text.duration(run?.p50)} note=${run ? `95 %: ${text.duration(run.p95)}, since the start` : "not measured yet"} />
     <${Figure} label="Messages waiting" value=${text.number(of.messages?.waiting)} note=${of.messages?.dropped ? `${text.number(of.messages.dropped)} dropped` : ""} to=${href("messages")} />
     <${Figure} label="Next step" value=${of.nextDue == null ? "—" : text.relative(of.nextDue)} note=${of.nextDue == null ? "nothing is due" : (of.due?.[0]?.text ?? of.due?.[0]?.kind)} /></section>`;
 }

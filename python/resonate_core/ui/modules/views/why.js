@@ -8,7 +8,7 @@ import { useView } from "../state.js";
 /** The panel for one answer. */
 export function WhyCard({ of, title = "Why, and what is next" }) {
   if (!of) return null;
-  return html`<${Card} title=${title} class="why" actions=${of.stuck && html`<span class="pill bad">nothing will happen by itself</span>`}>
+  return html`<${Card} title=${title} class="why" actions=${of.stuck && html`<span class="pill bad">needs a person</span>`}>
     <p class="sentence">${of.sentence}</p>
     ${of.next && html`<p class="muted">Next: ${of.next.what}${of.next.at != null ? html` ${when(of.next.at)}` : ""}.</p>`}
     ${of.chain?.length > 1 && html`<ol class="chain" aria-label="What it waits for">${of.chain.map((link, index) => html`<li key=${index}><${Id} of=${link.id} to=${linkTo(link.id, link.kind)} copy=${false} /> <span class="muted">${link.sentence}</span></li>`)}</ol>`}

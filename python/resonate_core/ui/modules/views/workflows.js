@@ -31,7 +31,7 @@ const COLUMNS = [
   { label: "Now", cell: "fill", card: false, show: (row) => html`<span class="muted" title=${row.note}>${row.note}</span>` },
 ];
 
-export const Workflows = ({ query }) => html`<${ListView} view="workflows" params=${["id", "state", "tag", "since", "until"]} query=${query} title="Workflows" lead="Calls that nobody else called, newest first." above=${html`<${StateChips} states=${text.PROMISE_STATES} query=${query} />`} fields=${FIELDS}
+export const Workflows = ({ query }) => html`<${ListView} view="workflows" params=${["id", "state", "tag", "since", "until"]} query=${query} title="Workflows" lead="Calls that no other call made, newest first." above=${html`<${StateChips} states=${text.PROMISE_STATES} query=${query} />`} fields=${FIELDS}
   columns=${COLUMNS} keyOf=${(row) => row.promise.id} noun="workflow" caption="Workflows, newest first" empty=${["No workflow yet", "workflows", html`Run a program of an SDK on this store, or <code>resonate-core invoke</code>.`]} />`;
 
 export function Workflow({ query }) {
