@@ -83,8 +83,8 @@ MUTANTS = [
     Mutant(
         "a snooze counts as a failure of the day",
         "jobs",
-        "if («closed.outcome != Outcome::snoozed && closed.outcome != Outcome::cancelled»)",
-        "closed.outcome != Outcome::cancelled",
+        "if (closed && «closed->outcome != Outcome::snoozed && closed->outcome != Outcome::cancelled»)",
+        "closed->outcome != Outcome::cancelled",
     ),
     Mutant(
         "an archived job keeps its next retry",
@@ -177,5 +177,13 @@ MUTANTS = [
         "groups",
         "!job.group_state && !job.gathering && «job.state != JobState::pending»",
         "true",
+    ),
+    Mutant("a new attempt shows the progress of the one before", "jobs", "if («job.report && job.report->progress») {", "false"),
+    Mutant("a report keeps one line too many", "jobs", "«size > kLinesKept»)", "size > kLinesKept + 1"),
+    Mutant(
+        "the lines of a report have the number of the next attempt",
+        "jobs",
+        "report->lines.push_back({now, «job.attempt_count», std::move(line)});",
+        "job.attempt_count + 1",
     ),
 ]

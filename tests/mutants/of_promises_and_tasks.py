@@ -50,8 +50,8 @@ MUTANTS = [
     Mutant(
         "callbacks of a settled promise are not drained",
         "promises",
-        "if («row.callbacks || row.listeners») return {kAtOnce",
-        "row.listeners",
+        "if («row.callbacks || row.listeners || row.cancels_jobs») return {kAtOnce",
+        "row.listeners || row.cancels_jobs",
     ),
     Mutant(
         "a heartbeat renews a task whose promise is over",
@@ -134,7 +134,12 @@ MUTANTS = [
         "std::uint32_t{1} << length",
     ),
     Mutant("an hour that a zone repeats fires twice", "schedules", "std::max(at, «span.begin + span.repeated»)", "span.begin"),
-    Mutant("missed occurrences are skipped", "schedules", "moved->next_run_at = «cron.next_after(at)»", "cron.next_after(now)"),
+    Mutant(
+        "missed occurrences are skipped",
+        "schedules",
+        "const Instant next = «cron.next_after(at)».value_or(kNever);",
+        "cron.next_after(now)",
+    ),
     Mutant(
         "an occurrence exactly one grace late is skipped",
         "schedules",
