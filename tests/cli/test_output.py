@@ -108,7 +108,8 @@ def test_nothing_is_imported_that_is_not_used(command: str, tmp_path: Path) -> N
     done = subprocess.run([sys.executable, "-c", program, *command.split()], capture_output=True, text=True, check=False)
     loaded = set(done.stdout.split())
     assert not {"uvicorn", "starlette", "pydantic_settings", "granian"} & loaded
-    assert ("httpx" in loaded) == ("--url" in command)
+    assert "resonate_core.worker" not in loaded
+    assert ("httpx" in loaded) == ("asyncio" in loaded) == ("--url" in command)
 
 
 def test_completion_knows_the_flags_of_serve(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any
 
 import resonate_core as rc
-from resonate_core._remote import Remote
 from resonate_core._server_client import NoEnvelope, Unreachable, envelope
 from resonate_core.cli.exits import Exit, Failure, code_of, is_done
 from resonate_core.cli.places import Place
@@ -174,6 +173,8 @@ class UrlTarget(Target):
     """
 
     def __init__(self, url: str, dialect: str = DIALECTS[0], token: str | None = None, timeout: float = 30) -> None:
+        from resonate_core._remote import Remote  # not above: a store in a file needs no asyncio
+
         super().__init__(dialect, token)
         try:
             self._remote = Remote(url, token, timeout, retry_for=0)

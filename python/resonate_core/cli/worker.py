@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from resonate_core.cli.exits import Exit, Failure
-from resonate_core.worker import Worker
 
 __all__ = ["found", "worker"]
 
@@ -126,6 +125,8 @@ def worker(
     sys.path.insert(0, str(folder.resolve()))
     runs = found(place)
     _log_to_stderr(log_level, log_format)
+    from resonate_core.worker import Worker  # not above: it takes longer than most commands
+
     if isinstance(runs, Worker):
         logging.getLogger("resonate_core.worker").info("program %s in %s", place, folder.resolve())
     runs.run()
