@@ -45,6 +45,7 @@ def test_a_running_job_shows_its_report(shop_page: Ui) -> None:
 
 def test_the_fields_of_a_form_are_level(shop_page: Ui) -> None:
     page = shop_page.go("enqueue")
+    page.set_viewport_size({"width": 1280, "height": 860})
     page.get_by_label("Queue", exact=True).wait_for()
     boxes = [page.get_by_label(name, exact=True).bounding_box() for name in ("Type", "Queue", "Id")]
     assert len({(box["y"], box["height"]) for box in boxes if box}) == 1, boxes
